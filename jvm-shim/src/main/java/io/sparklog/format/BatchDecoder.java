@@ -1,0 +1,214 @@
+package io.sparklog.format;
+
+import java.util.Arrays;
+import java.util.zip.CRC32C;
+
+/**
+ * Decodes one batch at a time into arrays of positions, which it uses again for the next batch.
+ *
+ * <p>Everything that FORMAT.md sections 3 and 10 ask of a reader is checked before {@link #decode} returns: afterwards each position and
+ * length lies inside {@link #data}. Whatever the bytes are, the outcome is these arrays or {@link BadBatch}.
+ *
+ * <p>The arrays may be longer than {@link #count}, and new ones may take their place at the next {@link #decode}.
+ */
+public final class BatchDecoder {
+  /** Arrays grow with the records that were really found: a hostile count costs no memory. */
+  private static final int FIRST_RECORDS = 4096;
+
+  private final CRC32C crc = new CRC32C();
+  private final Decompressor decompressor;
+  private final RecordHeaders headers = new RecordHeaders();
+
+  private int count;
+  private boolean control;
+  private boolean logAppendTime;
+  private byte[] data = new byte[0];
+  private int[] offsetDeltas = new int[0];
+  private long[] timestamps = new long[0];
+  private int[] keyAt = new int[0];
+  private int[] keyLengths = new int[0];
+  private int[] valueAt = new int[0];
+  private int[] valueLengths = new int[0];
+  private int[] headersAt = new int[0];
+  private int[] headersEnd = new int[0];
+
+  /** @param decompressedBytesMax a batch that takes more when decompressed is refused */
+  public BatchDecoder(long decompressedBytesMax) {
+    decompressor = new Decompressor(decompressedBytesMax);
+  }
+
+  /** Decodes the batch that takes exactly {@code bytes} bytes from {@code at} on. */
+  public void decode(byte[] buffer, int at, int bytes) throws BadBatch {
+    count = 0;
+    int total = BatchHeader.check(buffer, at, bytes);
+    if (total != bytes) {
+      throw new BadBatch("its length field gives it " + total + " bytes, expected " + bytes);
+    }
+    crc.reset();
+    crc.update(buffer, at + Layout.ATTRIBUTES_AT, bytes - Layout.ATTRIBUTES_AT);
+    if (crc.getValue() != BatchHeader.crc(buffer, at)) {
+      throw new BadBatch(String.format("its CRC-32C is %08x, expected %08x", crc.getValue(), BatchHeader.crc(buffer, at)));
+    }
+    int claimed = BatchHeader.count(buffer, at);
+    control = BatchHeader.isControl(buffer, at);
+    logAppendTime = BatchHeader.isLogAppendTime(buffer, at);
+    Codec codec = Codec.of(BatchHeader.codecId(buffer, at));
+    int start;
+    int end;
+    if (codec == Codec.NONE || (claimed == 0 && bytes == Layout.HEADER_BYTES)) {
+      data = buffer;
+      start = at + Layout.HEADER_BYTES;
+      end = at + bytes;
+    } else {
+      start = 0;
+      end = decompressor.decompress(codec, buffer, at + Layout.HEADER_BYTES, at + bytes);
+      data = decompressor.buffer();
+    }
+    if (claimed > (end - start) / Layout.RECORD_BYTES_MIN) {
+      throw new BadBatch("its records count is " + claimed + ", but its records take " + (end - start) + " bytes");
+    }
+    int position = start;
+    int previousDelta = -1;
+    for (int done = 0; done < claimed; ) {
+      int until = Math.min(claimed, Math.max(FIRST_RECORDS, 2 * done));
+      grow(until);
+      position = walk(position, end, done, until, previousDelta, buffer, at);
+      done = until;
+      previousDelta = offsetDeltas[done - 1];
+    }
+    if (position != end) {
+      throw new BadBatch((end - position) + " bytes are left after its last record");
+    }
+    if (previousDelta > BatchHeader.lastOffsetDelta(buffer, at)) {
+      throw new BadBatch(
+          "a record has offset delta " + previousDelta + ", its last offset delta is " + BatchHeader.lastOffsetDelta(buffer, at));
+    }
+    count = claimed;
+  }
+
+  public int count() {
+    return count;
+  }
+
+  /** Whether the records are markers of Kafka's own, never to be handed to a user. */
+  public boolean isControl() {
+    return control;
+  }
+
+  public boolean isLogAppendTime() {
+    return logAppendTime;
+  }
+
+  /** What the positions point into: the buffer given to {@link #decode}, or if that was compressed an array of this decoder. */
+  public byte[] data() {
+    return data;
+  }
+
+  /** Offset of each record less the batch's base offset; rising. */
+  public int[] offsetDeltas() {
+    return offsetDeltas;
+  }
+
+  /** Time of each record in ms since 1970-01-01 UTC; −1 if it has none. */
+  public long[] timestamps() {
+    return timestamps;
+  }
+
+  public int[] keyAt() {
+    return keyAt;
+  }
+
+  /** −1 where the key is null. */
+  public int[] keyLengths() {
+    return keyLengths;
+  }
+
+  public int[] valueAt() {
+    return valueAt;
+  }
+
+  /** −1 where the value is null. */
+  public int[] valueLengths() {
+    return valueLengths;
+  }
+
+  /** Where the headers count of each record lies, for {@link RecordHeaders#open}. */
+  public int[] headersAt() {
+    return headersAt;
+  }
+
+  public int[] headersEnd() {
+    return headersEnd;
+  }
+
+  private int walk(int position, int end, int from, int until, int previousDelta, byte[] buffer, int at) throws BadBatch {
+    long baseTimestamp = BatchHeader.baseTimestamp(buffer, at);
+    for (int i = from; i < until; i++) {
+      position = record(position, end, i, previousDelta, baseTimestamp);
+      previousDelta = offsetDeltas[i];
+    }
+    if (logAppendTime) {
+      Arrays.fill(timestamps, from, until, BatchHeader.maxTimestamp(buffer, at));
+    }
+    return position;
+  }
+
+  /** Reads record {@code i} at {@code position}, whatever it is, and returns the position after it. */
+  private int record(int position, int end, int i, int previousDelta, long baseTimestamp) throws BadBatch {
+    int next = Varint.endOf(data, position, end, Varint.INT_BYTES_MAX);
+    int bytes = Varint.intOf(data, position, next);
+    if (bytes < Layout.RECORD_BYTES_MIN - 1 || bytes > end - next) {
+      throw new BadBatch("record " + i + " claims " + bytes + " bytes, and " + (end - next) + " are left");
+    }
+    int recordEnd = next + bytes;
+    int field = next + 1; // Record attributes are not used.
+    next = Varint.endOf(data, field, recordEnd, Varint.LONG_BYTES_MAX);
+    timestamps[i] = baseTimestamp + Varint.longOf(data, field, next);
+    field = next;
+    next = Varint.endOf(data, field, recordEnd, Varint.INT_BYTES_MAX);
+    int delta = Varint.intOf(data, field, next);
+    if (delta <= previousDelta) {
+      throw new BadBatch("record " + i + " has offset delta " + delta + " after " + previousDelta);
+    }
+    offsetDeltas[i] = delta;
+    field = next;
+    next = Varint.endOf(data, field, recordEnd, Varint.INT_BYTES_MAX);
+    keyAt[i] = next;
+    keyLengths[i] = length(Varint.intOf(data, field, next), next, recordEnd, i, "key");
+    field = next + Math.max(keyLengths[i], 0);
+    next = Varint.endOf(data, field, recordEnd, Varint.INT_BYTES_MAX);
+    valueAt[i] = next;
+    valueLengths[i] = length(Varint.intOf(data, field, next), next, recordEnd, i, "value");
+    field = next + Math.max(valueLengths[i], 0);
+    headersAt[i] = field;
+    headersEnd[i] = recordEnd;
+    headers.begin(data, field, recordEnd);
+    while (headers.advance()) {
+      // Checked by walking.
+    }
+    if (headers.position() != recordEnd) {
+      throw new BadBatch("record " + i + " has " + (recordEnd - headers.position()) + " bytes too many");
+    }
+    return recordEnd;
+  }
+
+  private static int length(int length, int at, int end, int i, String what) throws BadBatch {
+    if (length < -1 || length > end - at) {
+      throw new BadBatch("record " + i + " has a " + what + " of " + length + " bytes, and " + (end - at) + " are left");
+    }
+    return length;
+  }
+
+  private void grow(int records) {
+    if (offsetDeltas.length < records) {
+      offsetDeltas = Arrays.copyOf(offsetDeltas, records);
+      timestamps = Arrays.copyOf(timestamps, records);
+      keyAt = Arrays.copyOf(keyAt, records);
+      keyLengths = Arrays.copyOf(keyLengths, records);
+      valueAt = Arrays.copyOf(valueAt, records);
+      valueLengths = Arrays.copyOf(valueLengths, records);
+      headersAt = Arrays.copyOf(headersAt, records);
+      headersEnd = Arrays.copyOf(headersEnd, records);
+    }
+  }
+}

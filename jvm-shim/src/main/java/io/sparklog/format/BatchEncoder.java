@@ -1,0 +1,158 @@
+package io.sparklog.format;
+
+import java.util.Arrays;
+import java.util.zip.CRC32C;
+
+/**
+ * One open batch of one partition. It is used again after {@link #close}; its memory grows with what is put in, so that thousands may
+ * be open at once.
+ *
+ * <p>For each record: {@link #begin}, then copy key, value and headers to where {@link #keyAt}, {@link #valueAt} and
+ * {@link #headersAt} say.
+ */
+public final class BatchEncoder {
+  private static final byte[] NOTHING = new byte[0];
+  private static final int FIRST_BYTES = 1024;
+
+  private final Codec codec;
+  private final int attributes;
+  private final CRC32C crc = new CRC32C();
+
+  private byte[] buffer = NOTHING;
+  private int end = Layout.HEADER_BYTES;
+  private int records;
+  private long baseTimestamp;
+  private long minTimestamp;
+  private long maxTimestamp;
+  private int keyAt;
+  private int valueAt;
+  private int headersAt;
+
+  public BatchEncoder(Codec codec, boolean logAppendTime) {
+    this.codec = codec;
+    this.attributes = codec.id() | (logAppendTime ? Layout.LOG_APPEND_TIME_MASK : 0);
+  }
+
+  public boolean isEmpty() {
+    return records == 0;
+  }
+
+  public int records() {
+    return records;
+  }
+
+  /** Bytes of the batch so far, before compression, header included. */
+  public int bytes() {
+    return end;
+  }
+
+  /** Memory held. */
+  public int capacityBytes() {
+    return buffer.length;
+  }
+
+  /**
+   * What {@link #bytes} would be with this record too; {@link Integer#MAX_VALUE} if it does not fit an int.
+   *
+   * @param keyLength −1 for null, as {@code valueLength}
+   * @param headersBytes of the encoded headers, their count included: 1 if there are none
+   */
+  public int bytesWith(long timestamp, int keyLength, int valueLength, int headersBytes) {
+    long body = bodyBytes(timestamp, keyLength, valueLength, headersBytes);
+    if (body > Layout.BATCH_BYTES_MAX) {
+      return Integer.MAX_VALUE;
+    }
+    long total = end + Varint.sizeOf((int) body) + body;
+    return total > Layout.BATCH_BYTES_MAX ? Integer.MAX_VALUE : (int) total;
+  }
+
+  /** Reserves a record and writes all of it but key, value and headers; a headers count of 0 is written if there are none. */
+  public void begin(long timestamp, int keyLength, int valueLength, int headersBytes) {
+    long body = bodyBytes(timestamp, keyLength, valueLength, headersBytes);
+    long needed = end + body + Varint.INT_BYTES_MAX;
+    if (needed > buffer.length) {
+      buffer = Arrays.copyOf(buffer, Growth.of(Math.max(buffer.length, FIRST_BYTES), needed));
+    }
+    if (records == 0) {
+      baseTimestamp = timestamp;
+      minTimestamp = timestamp;
+      maxTimestamp = timestamp;
+    } else {
+      minTimestamp = Math.min(minTimestamp, timestamp);
+      maxTimestamp = Math.max(maxTimestamp, timestamp);
+    }
+    byte[] to = buffer;
+    int at = Varint.write(to, end, (int) body);
+    to[at] = 0;
+    at = Varint.write(to, at + 1, timestamp - baseTimestamp);
+    at = Varint.write(to, at, records);
+    keyAt = Varint.write(to, at, keyLength);
+    valueAt = Varint.write(to, keyAt + Math.max(keyLength, 0), valueLength);
+    headersAt = valueAt + Math.max(valueLength, 0);
+    to[headersAt] = 0;
+    end = headersAt + headersBytes;
+    records++;
+  }
+
+  /** Where the payloads go. A new array may take its place at the next {@link #begin}. */
+  public byte[] buffer() {
+    return buffer;
+  }
+
+  public int keyAt() {
+    return keyAt;
+  }
+
+  public int valueAt() {
+    return valueAt;
+  }
+
+  public int headersAt() {
+    return headersAt;
+  }
+
+  /** The least time of the open batch; undefined if it is empty. */
+  public long minTimestamp() {
+    return minTimestamp;
+  }
+
+  public long maxTimestamp() {
+    return maxTimestamp;
+  }
+
+  /** The finished batch, which must hold a record; this encoder is then empty again. */
+  public byte[] close(long baseOffset) {
+    if (records == 0) {
+      throw new IllegalStateException("a batch without records is never written");
+    }
+    byte[] batch =
+        codec == Codec.NONE
+            ? Arrays.copyOf(buffer, end)
+            : Compressor.compressed(codec, buffer, Layout.HEADER_BYTES, end - Layout.HEADER_BYTES, Layout.HEADER_BYTES);
+    BatchHeader.write(batch, baseOffset, attributes, records - 1, baseTimestamp, maxTimestamp, records);
+    BatchHeader.seal(batch, crc);
+    end = Layout.HEADER_BYTES;
+    records = 0;
+    return batch;
+  }
+
+  /** Gives the memory back. What the open batch holds is lost; the encoder can still be used. */
+  public void release() {
+    buffer = NOTHING;
+    end = Layout.HEADER_BYTES;
+    records = 0;
+  }
+
+  /** Bytes of a record after its length field. */
+  private long bodyBytes(long timestamp, int keyLength, int valueLength, int headersBytes) {
+    long delta = records == 0 ? 0 : timestamp - baseTimestamp;
+    return 1L // attributes
+        + Varint.sizeOf(delta)
+        + Varint.sizeOf(records)
+        + Varint.sizeOf(keyLength)
+        + Math.max(keyLength, 0)
+        + Varint.sizeOf(valueLength)
+        + Math.max(valueLength, 0)
+        + headersBytes;
+  }
+}

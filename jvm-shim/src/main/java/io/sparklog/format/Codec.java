@@ -1,0 +1,44 @@
+package io.sparklog.format;
+
+/** How the records of a batch are compressed. The names are those of Kafka's {@code compression.type}. */
+public enum Codec {
+  NONE("none"),
+  GZIP("gzip"),
+  SNAPPY("snappy"),
+  LZ4("lz4"),
+  ZSTD("zstd");
+
+  private static final Codec[] BY_ID = values();
+
+  private final String optionName;
+
+  Codec(String optionName) {
+    this.optionName = optionName;
+  }
+
+  /** The number in a batch's attributes. */
+  public int id() {
+    return ordinal(); // The order above is Kafka's.
+  }
+
+  public String optionName() {
+    return optionName;
+  }
+
+  /** The codec called {@code optionName}, or null if there is none. */
+  public static Codec named(String optionName) {
+    for (Codec codec : BY_ID) {
+      if (codec.optionName.equals(optionName)) {
+        return codec;
+      }
+    }
+    return null;
+  }
+
+  public static Codec of(int id) throws BadBatch {
+    if (id < 0 || id >= BY_ID.length) {
+      throw new BadBatch("codec " + id + " is unknown; known are 0 to " + (BY_ID.length - 1));
+    }
+    return BY_ID[id];
+  }
+}

@@ -1,0 +1,13 @@
+package io.sparklog.format;
+
+/** How buffers grow: to what is needed and at least by half, so that copying stays linear, but never beyond what an array can hold. */
+final class Growth {
+  private Growth() {}
+
+  static int of(int length, long needed) {
+    if (needed > Layout.BATCH_BYTES_MAX) {
+      throw new IllegalStateException(needed + " bytes do not fit an array");
+    }
+    return (int) Math.min(Layout.BATCH_BYTES_MAX, Math.max(needed, length + (length >> 1)));
+  }
+}

@@ -1,0 +1,72 @@
+package io.sparklog.format;
+
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+
+/** Makes Kafka's {@code .index} and {@code .timeindex} of a segment from its batches, told in order. FORMAT.md section 8. */
+public final class IndexBuilder {
+  private final long baseOffset;
+  private final int intervalBytes;
+  private final Entries offsets = new Entries();
+  private final Entries times = new Entries();
+  private long indexedPosition;
+  private long maxTimestamp = -1;
+  private long maxTimestampOffset;
+  private long indexedTimestamp = -1;
+
+  public IndexBuilder(long baseOffset, int intervalBytes) {
+    this.baseOffset = baseOffset;
+    this.intervalBytes = intervalBytes;
+    this.maxTimestampOffset = baseOffset;
+  }
+
+  /** The next batch: where it begins in the segment, its last offset, and its max timestamp (−1 if none of its records has a time). */
+  public void batch(long position, long lastOffset, long maxTimestamp) {
+    int relative = Math.toIntExact(lastOffset - baseOffset);
+    if (maxTimestamp > this.maxTimestamp) {
+      // Greater, not equal: Kafka wants the earliest batch that has the timestamp.
+      this.maxTimestamp = maxTimestamp;
+      maxTimestampOffset = lastOffset;
+    }
+    if (position - indexedPosition > intervalBytes) {
+      offsets.put(OffsetIndex.ENTRY_BYTES).putInt(relative).putInt(Math.toIntExact(position));
+      indexedPosition = position;
+      offerTime();
+    }
+  }
+
+  /** Content of the {@code .index} file. */
+  public byte[] offsetIndex() {
+    return offsets.bytes();
+  }
+
+  /** Content of the {@code .timeindex} file, with the entry that Kafka adds when it closes a segment. */
+  public byte[] timeIndex() {
+    offerTime();
+    return times.bytes();
+  }
+
+  private void offerTime() {
+    if (maxTimestamp > indexedTimestamp) {
+      times.put(TimeIndex.ENTRY_BYTES).putLong(maxTimestamp).putInt((int) (maxTimestampOffset - baseOffset));
+      indexedTimestamp = maxTimestamp;
+    }
+  }
+
+  private static final class Entries {
+    private ByteBuffer buffer = ByteBuffer.allocate(0);
+
+    ByteBuffer put(int entryBytes) {
+      if (buffer.remaining() < entryBytes) {
+        int position = buffer.position();
+        buffer = ByteBuffer.wrap(Arrays.copyOf(buffer.array(), Growth.of(buffer.capacity(), Math.max(position + entryBytes, 1024))));
+        buffer.position(position);
+      }
+      return buffer;
+    }
+
+    byte[] bytes() {
+      return Arrays.copyOf(buffer.array(), buffer.position());
+    }
+  }
+}

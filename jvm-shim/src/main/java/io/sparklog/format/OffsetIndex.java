@@ -1,0 +1,73 @@
+package io.sparklog.format;
+
+import java.nio.ByteBuffer;
+
+/**
+ * Looks up positions in the bytes of an {@code .index} file. The file has no checksum, so an answer is a hint: whoever follows it must
+ * find a right batch there. Garbage gives a wrong answer or {@link #NONE}, never an exception.
+ */
+public final class OffsetIndex {
+  /** No entry fits. */
+  public static final int NONE = -1;
+
+  static final int ENTRY_BYTES = Integer.BYTES + Integer.BYTES;
+
+  private final ByteBuffer file;
+  private final long baseOffset;
+  private final int entries;
+
+  /** Of a whole file; bytes after the last whole entry are ignored. */
+  public OffsetIndex(byte[] file, long baseOffset) {
+    this.file = ByteBuffer.wrap(file);
+    this.baseOffset = baseOffset;
+    this.entries = file.length / ENTRY_BYTES;
+  }
+
+  public int entries() {
+    return entries;
+  }
+
+  /** The last offset of the batch that {@code entry} points at; Kafka before 4.1 may have put a later one. */
+  public long offset(int entry) {
+    return baseOffset + file.getInt(entry * ENTRY_BYTES);
+  }
+
+  /** Where the batch begins in the segment. */
+  public int position(int entry) {
+    return file.getInt(entry * ENTRY_BYTES + Integer.BYTES);
+  }
+
+  /** The last entry whose offset is at most {@code offset}; a reader who wants that offset can start at its position. */
+  public int floorByOffset(long offset) {
+    int low = 0;
+    int high = entries;
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      if (offset(middle) <= offset) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return usable(low - 1);
+  }
+
+  /** The last entry whose position is at most {@code position}. */
+  public int floorByPosition(long position) {
+    int low = 0;
+    int high = entries;
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      if (position(middle) <= position) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return usable(low - 1);
+  }
+
+  private int usable(int entry) {
+    return entry >= 0 && offset(entry) >= baseOffset && position(entry) >= 0 ? entry : NONE;
+  }
+}

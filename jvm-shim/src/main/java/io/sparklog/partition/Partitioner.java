@@ -1,0 +1,34 @@
+package io.sparklog.partition;
+
+/** How a topic maps keys to partitions; fixed when it is created. */
+public enum Partitioner {
+  MURMUR3("murmur3"),
+  MURMUR2("murmur2");
+
+  private final String optionName;
+
+  Partitioner(String optionName) {
+    this.optionName = optionName;
+  }
+
+  public String optionName() {
+    return optionName;
+  }
+
+  /** The partitioner called {@code optionName}, or null if there is none. */
+  public static Partitioner named(String optionName) {
+    for (Partitioner partitioner : values()) {
+      if (partitioner.optionName.equals(optionName)) {
+        return partitioner;
+      }
+    }
+    return null;
+  }
+
+  /** The partition, below {@code partitions}, of the key in [at, at + length). */
+  public int partition(byte[] key, int at, int length, int partitions) {
+    int hash = this == MURMUR3 ? KeyHash.murmur3(key, at, length) : KeyHash.murmur2(key, at, length);
+    // The sign bit is cleared, not the sign changed: the absolute value of the least int is negative.
+    return (hash & Integer.MAX_VALUE) % partitions;
+  }
+}

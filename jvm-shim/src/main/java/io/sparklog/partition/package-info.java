@@ -1,0 +1,2 @@
+/** Which partition a record goes to. FORMAT.md section 13. */
+package io.sparklog.partition;
