@@ -1,0 +1,210 @@
+package io.sparklog.log;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Names;
+import io.sparklog.storage.Step;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.zip.CRC32C;
+
+/** The state of a topic in one file, so that nobody replays versions from 0. FORMAT.md section 6. */
+final class Checkpoint {
+  /** A checkpoint is written when so many versions have passed since the newest one. */
+  static final int VERSIONS = 100;
+
+  private static final int BYTES_MAX = Integer.MAX_VALUE - 64;
+  private static final int HEAD_BYTES_MAX = 64 << 20;
+  private static final int LINE_BYTES_MAX = 4 << 10;
+
+  private Checkpoint() {}
+
+  /** Writes the checkpoint of {@code state}. Who comes second finds the same file: its name is made of its content. */
+  static void write(LogStore store, State state, String temporaryTxn) throws IOException {
+    Step.CHECKPOINT_PUT.reached();
+    Lines lines = new Lines();
+    lines.add(head(state));
+    for (int p = 0; p < state.partitions(); p++) {
+      for (Segment segment : state.segments(p)) {
+        lines.add(line(segment));
+      }
+    }
+    String name = Names.checkpoint(state.version(), Version.sha256(lines.json.toByteArray()).substring(0, 16));
+    try {
+      store.putQuietly(
+          Names.topicFile(state.topic(), name), Names.topicFile(state.topic(), Names.temporary(temporaryTxn, "checkpoint")), lines.bytes.toByteArray());
+    } catch (FileAlreadyExistsException sameContent) {
+      return;
+    }
+    Step.CHECKPOINT_DONE.reached();
+  }
+
+  private static ObjectNode head(State state) {
+    ObjectNode head = Json.MAPPER.createObjectNode();
+    head.put("format", 1);
+    head.putArray("features");
+    head.put("topic", state.topic()).put("topicId", state.topicId()).put("version", state.version()).put("hash", state.hash());
+    head.put("time", state.timeMs()).put("horizon", state.horizon()).put("boundary", state.boundary());
+    ObjectNode config = head.putObject("config");
+    state.config().entries().forEach(config::put);
+    ArrayNode starts = head.putArray("starts");
+    Arrays.stream(state.starts()).forEach(starts::add);
+    ArrayNode ends = head.putArray("ends");
+    Arrays.stream(state.ends()).forEach(ends::add);
+    ArrayNode queries = head.putArray("queries");
+    state.epochs().forEach((id, epoch) -> queries.addArray().add(id).add(epoch));
+    ArrayNode segments = head.putArray("segments");
+    for (int p = 0; p < state.partitions(); p++) {
+      segments.add(state.segments(p).size());
+    }
+    return head;
+  }
+
+  private static ArrayNode line(Segment segment) {
+    return Json.MAPPER
+        .createArrayNode()
+        .add(segment.partition())
+        .add(segment.file())
+        .add(segment.position())
+        .add(segment.bytes())
+        .add(segment.base())
+        .add(segment.end())
+        .add(segment.records())
+        .add(segment.batches())
+        .add(segment.minTimestamp())
+        .add(segment.maxTimestamp())
+        .add(segment.dense())
+        .add(segment.routed())
+        .add(Integer.toUnsignedLong(segment.headerCrc()));
+  }
+
+  /** The state in the checkpoint {@code name}. @throws IllegalArgumentException with the reason if it is damaged */
+  static State.Builder read(LogStore store, String topic, String name) throws IOException {
+    byte[] bytes = store.read(Names.topicFile(topic, name), BYTES_MAX);
+    CRC32C crc = new CRC32C();
+    int at = 0;
+    JsonNode head = null;
+    long[] counts = null;
+    List<List<Segment>> live = new ArrayList<>();
+    int partition = 0;
+    while (at < bytes.length) {
+      int most = head == null ? HEAD_BYTES_MAX : LINE_BYTES_MAX;
+      int end = at;
+      while (end < bytes.length && bytes[end] != '\n' && end - at <= most) {
+        end++;
+      }
+      int json = end - 9;
+      require(end < bytes.length && bytes[end] == '\n' && json > at && bytes[json] == '\t', "a line is cut");
+      crc.update(bytes, at, json - at);
+      require(new String(bytes, json + 1, 8, StandardCharsets.ISO_8859_1).equals(Json.crc(crc)), "a checksum does not fit");
+      JsonNode line = Json.parse(bytes, at, json - at);
+      at = end + 1;
+      if (head == null) {
+        head = line;
+        Version.requireKnown(head, Names.topicFile(topic, name));
+        counts = Json.numbers(head, "segments", Names.PARTITIONS_MAX);
+        for (int p = 0; p < counts.length; p++) {
+          live.add(new ArrayList<>());
+        }
+      } else {
+        while (partition < counts.length && live.get(partition).size() == counts[partition]) {
+          partition++;
+        }
+        Segment segment = segment(line);
+        require(segment.partition() == partition, "a segment of partition " + segment.partition() + " stands where one of " + partition + " should");
+        live.get(partition).add(segment);
+      }
+    }
+    require(head != null, "it is empty");
+    for (int p = 0; p < counts.length; p++) {
+      require(live.get(p).size() == counts[p], "segments of partition " + p + " are missing");
+    }
+    return builder(head, topic, name, live);
+  }
+
+  private static State.Builder builder(JsonNode head, String topic, String name, List<List<Segment>> live) {
+    long version = Json.number(head, "version", 0);
+    require(Names.checkpointVersion(name).orElse(-1) == version && Json.text(head, "topic").equals(topic), "it is of another topic or version");
+    long[] ends = Json.numbers(head, "ends", Names.PARTITIONS_MAX);
+    long[] starts = Json.numbers(head, "starts", Names.PARTITIONS_MAX);
+    require(starts.length == ends.length && live.size() == ends.length, "starts, ends and segments differ in length");
+    Map<String, Long> epochs = new TreeMap<>();
+    for (JsonNode query : Json.array(head, "queries", 10_000_000)) {
+      require(query.size() == 2 && query.get(0).isTextual(), "field queries is damaged");
+      epochs.put(query.get(0).textValue(), Json.number(query.get(1), "queries", 0, Long.MAX_VALUE));
+    }
+    Version last =
+        new Version(
+            topic,
+            Json.text(head, "topicId"),
+            version,
+            "",
+            null,
+            Json.number(head, "time", 0),
+            "checkpoint",
+            null,
+            Json.number(head, "horizon", 0),
+            Json.number(head, "boundary", 0),
+            Version.config(Json.field(head, "config")),
+            starts,
+            ends,
+            List.of(),
+            List.of());
+    return new State.Builder(last, Json.text(head, "hash"), epochs, live);
+  }
+
+  private static Segment segment(JsonNode line) {
+    require(line.isArray() && line.size() == 13 && line.get(1).isTextual(), "a segment is damaged");
+    return Version.checked(
+        new Segment(
+            (int) Json.number(line.get(0), "partition", 0, Names.PARTITIONS_MAX),
+            line.get(1).textValue(),
+            Json.number(line.get(2), "position", 0, Long.MAX_VALUE),
+            Json.number(line.get(3), "bytes", 61, Integer.MAX_VALUE),
+            Json.number(line.get(4), "base", 0, Long.MAX_VALUE),
+            Json.number(line.get(5), "end", 0, Long.MAX_VALUE),
+            Json.number(line.get(6), "records", 0, Long.MAX_VALUE),
+            (int) Json.number(line.get(7), "batches", 1, Integer.MAX_VALUE),
+            Json.number(line.get(8), "minTimestamp", -1, Long.MAX_VALUE),
+            Json.number(line.get(9), "maxTimestamp", -1, Long.MAX_VALUE),
+            Json.truth(line.get(10), "dense"),
+            Json.truth(line.get(11), "routed"),
+            (int) Json.number(line.get(12), "headerCrc", 0, 0xffffffffL)));
+  }
+
+  private static void require(boolean right, String otherwise) {
+    if (!right) {
+      throw new IllegalArgumentException(otherwise);
+    }
+  }
+
+  /** Lines, each with the checksum of all JSON so far. */
+  private static final class Lines {
+    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    private final ByteArrayOutputStream json = new ByteArrayOutputStream();
+    private final CRC32C crc = new CRC32C();
+
+    private void add(JsonNode line) {
+      try {
+        byte[] text = Json.MAPPER.writeValueAsBytes(line);
+        crc.update(text);
+        json.writeBytes(text);
+        bytes.writeBytes(text);
+        bytes.writeBytes(("\t" + HexFormat.of().toHexDigits((int) crc.getValue()) + "\n").getBytes(StandardCharsets.US_ASCII));
+      } catch (JsonProcessingException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+}

@@ -1,0 +1,134 @@
+package io.sparklog.log;
+
+import io.sparklog.format.BatchHeader;
+import io.sparklog.storage.DataWriter;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Names;
+import io.sparklog.storage.Step;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.zip.CRC32C;
+
+/**
+ * Turns what tasks report into segments without offsets, ordered by (partition, task, sequence). Pieces that travelled go into one data file; neighbours of a partition become one segment.
+ */
+final class Pool {
+  private final TopicPlan plan;
+  private final String file;
+  private final List<Segment> segments = new ArrayList<>();
+  private final List<byte[]> bytes = new ArrayList<>();
+  private long position;
+  private Open open;
+
+  private Pool(TopicPlan plan, String file) {
+    this.plan = plan;
+    this.file = file;
+  }
+
+  /**
+   * The segments of a write; {@code base} and {@code end} count from 0 in each of them. Writes and syncs the pool file if anything travelled.
+   *
+   * @param tasks the pieces of each task, by task
+   */
+  static List<Segment> segments(LogStore store, TopicPlan plan, String txn, List<List<Piece>> tasks) throws IOException {
+    Pool pool = new Pool(plan, plan.folder(txn) + "/" + Names.poolFile());
+    List<List<Piece>> partitions = new ArrayList<>();
+    for (int p = 0; p < plan.config().partitions(); p++) {
+      partitions.add(new ArrayList<>());
+    }
+    tasks.forEach(task -> task.forEach(piece -> partitions.get(piece.partition()).add(piece)));
+    for (List<Piece> partition : partitions) {
+      for (Piece piece : partition) {
+        pool.add(piece);
+      }
+      pool.close();
+    }
+    pool.write(store);
+    return pool.segments;
+  }
+
+  private void add(Piece piece) {
+    if (piece.travelling() == null) {
+      close();
+      segments.add(
+          new Segment(
+              piece.partition(), piece.file(), piece.position(), piece.bytes(), 0, piece.records(), piece.records(), piece.batches(),
+              piece.minTimestamp(), piece.maxTimestamp(), true, piece.routed(), piece.headerCrc()));
+      return;
+    }
+    byte[] batches = piece.travelling();
+    bytes.add(batches);
+    int batchBytes;
+    for (int at = 0; at < batches.length; at += batchBytes) {
+      batchBytes = BatchHeader.totalBytes(batches, at);
+      if (open != null && open.bytes + batchBytes > plan.config().segmentBytes()) {
+        close();
+      }
+      if (open == null) {
+        open = new Open(piece.partition(), position);
+      }
+      // Base offsets were relative to the piece; in the segment other pieces may come first.
+      BatchHeader.setBaseOffset(batches, at, open.records);
+      open.add(batches, at, batchBytes, piece);
+      position += batchBytes;
+    }
+  }
+
+  private void close() {
+    if (open != null) {
+      segments.add(open.segment(file));
+      open = null;
+    }
+  }
+
+  private void write(LogStore store) throws IOException {
+    if (bytes.isEmpty()) {
+      return;
+    }
+    Step.COMMIT_POOL.reached();
+    try (DataWriter writer = store.create(Names.topicFile(plan.topic(), file))) {
+      for (byte[] batches : bytes) {
+        writer.write(batches, 0, batches.length);
+      }
+      writer.sync();
+    }
+    String name = Names.topicFile(plan.topic(), file);
+    store.sync(name.substring(0, name.lastIndexOf('/')));
+  }
+
+  /** A segment that grows. */
+  private static final class Open {
+    private final int partition;
+    private final long position;
+    private final CRC32C headerCrc = new CRC32C();
+    private long bytes;
+    private long records;
+    private int batches;
+    private long minTimestamp = Long.MAX_VALUE;
+    private long maxTimestamp = -1;
+    private boolean routed = true;
+
+    private Open(int partition, long position) {
+      this.partition = partition;
+      this.position = position;
+    }
+
+    private void add(byte[] from, int at, int batchBytes, Piece piece) {
+      BatchHeader.addTo(headerCrc, from, at, true);
+      bytes += batchBytes;
+      records += BatchHeader.count(from, at);
+      batches++;
+      minTimestamp = Math.min(minTimestamp, piece.minTimestamp());
+      maxTimestamp = Math.max(maxTimestamp, BatchHeader.maxTimestamp(from, at));
+      routed &= piece.routed();
+    }
+
+    private Segment segment(String file) {
+      // A piece that was split gives its least time to both parts: where it is not theirs it is still a bound.
+      return new Segment(
+          partition, file, position, bytes, 0, records, records, batches, Math.min(minTimestamp, maxTimestamp), maxTimestamp, true, routed,
+          (int) headerCrc.getValue());
+    }
+  }
+}

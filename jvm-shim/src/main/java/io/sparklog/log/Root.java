@@ -1,0 +1,122 @@
+package io.sparklog.log;
+
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Names;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/** A root: the topics under it. FORMAT.md section 1. */
+public final class Root {
+  private static final List<String> BROKER_FILES =
+      List.of(
+          "meta.properties",
+          "recovery-point-offset-checkpoint",
+          "replication-offset-checkpoint",
+          "log-start-offset-checkpoint",
+          "cleaner-offset-checkpoint");
+
+  private final LogStore store;
+  private final Map<String, TopicLog> topics = new HashMap<>();
+
+  public Root(LogStore store) {
+    this.store = store;
+  }
+
+  public LogStore store() {
+    return store;
+  }
+
+  /**
+   * The log of a topic, which need not exist yet.
+   *
+   * @throws PartlogException TOPIC_NAME_ILLEGAL
+   */
+  public synchronized TopicLog topic(String name) {
+    requireLegal(name);
+    return topics.computeIfAbsent(name, topic -> new TopicLog(store, topic));
+  }
+
+  /** @throws PartlogException TOPIC_NAME_ILLEGAL */
+  public static void requireLegal(String topic) {
+    Names.illegalTopic(topic)
+        .ifPresent(
+            reason -> {
+              String shown = topic.length() > 80 ? topic.substring(0, 80) + "…" : topic;
+              throw PartlogException.of("TOPIC_NAME_ILLEGAL", "topic", "'" + shown + "'", "reason", reason);
+            });
+  }
+
+  /** The topics that exist, by name. */
+  public List<String> topics() {
+    try {
+      List<String> found = new ArrayList<>();
+      for (String name : store.list(Names.FOLDER)) {
+        if (Names.illegalTopic(name).isEmpty() && isTopic(name)) {
+          found.add(name);
+        }
+      }
+      found.sort(null);
+      return found;
+    } catch (IOException e) {
+      throw PartlogException.caused(e, "IO", "file", Names.FOLDER, "cause", e.toString());
+    }
+  }
+
+  private boolean isTopic(String name) throws IOException {
+    return store.list(Names.topicFolder(name)).stream().anyMatch(file -> Names.versionOf(file).isPresent() || Names.checkpointVersion(file).isPresent());
+  }
+
+  /** The newest state of a topic that must exist. @throws PartlogException TOPIC_NOT_FOUND, which lists the topics there are */
+  public State state(String topic) {
+    return topic(topic)
+        .newest()
+        .orElseThrow(
+            () -> {
+              List<String> there = topics();
+              return PartlogException.of(
+                  "TOPIC_NOT_FOUND", "topic", topic, "root", store.root(), "topics", there.isEmpty() ? "none" : String.join(", ", there));
+            });
+  }
+
+  /** @throws PartlogException ROOT_NOT_FOUND, ROOT_NOT_A_DIRECTORY */
+  public void requireReadable() {
+    requireDirectory();
+    if (!store.rootExists()) {
+      throw PartlogException.of("ROOT_NOT_FOUND", "root", store.root());
+    }
+  }
+
+  /** Whether a write may begin; a root that is not there yet is made by the first one. @throws PartlogException ROOT_NOT_A_DIRECTORY, BROKER_DIRECTORY */
+  public void requireWritable() {
+    requireDirectory();
+    for (String file : BROKER_FILES) {
+      if (exists(file)) {
+        throw PartlogException.of("BROKER_DIRECTORY", "root", store.root(), "file", file);
+      }
+    }
+  }
+
+  private void requireDirectory() {
+    if (!store.rootExists() && exists("")) {
+      throw PartlogException.of("ROOT_NOT_A_DIRECTORY", "root", store.root());
+    }
+  }
+
+  private boolean exists(String name) {
+    try {
+      return store.exists(name);
+    } catch (IOException e) {
+      throw PartlogException.caused(e, "IO", "file", name, "cause", e.toString());
+    }
+  }
+
+  /** The newest states of all topics, by name. */
+  public List<State> states() {
+    return topics().stream().map(name -> topic(name).newest()).flatMap(Optional::stream).toList();
+  }
+}

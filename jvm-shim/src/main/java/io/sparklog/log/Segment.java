@@ -1,0 +1,35 @@
+package io.sparklog.log;
+
+/**
+ * A run of whole record batches of one partition. FORMAT.md sections 4 and 5.
+ *
+ * @param file data file, relative to the topic's folder
+ * @param position of the first batch in the file, in bytes
+ * @param base offset of the first record
+ * @param end offset after the last record
+ * @param minTimestamp the least record time in ms, −1 if there is none
+ * @param maxTimestamp the greatest record time in ms, −1 if there is none
+ * @param dense whether every offset from base to end is there, so that offsets follow from {@code base}
+ * @param routed whether every record lies where the topic's partitioner puts its key
+ * @param headerCrc CRC-32C over the headers of all batches
+ */
+public record Segment(
+    int partition,
+    String file,
+    long position,
+    long bytes,
+    long base,
+    long end,
+    long records,
+    int batches,
+    long minTimestamp,
+    long maxTimestamp,
+    boolean dense,
+    boolean routed,
+    int headerCrc) {
+
+  /** The position after the last batch. */
+  public long endPosition() {
+    return position + bytes;
+  }
+}

@@ -1,0 +1,129 @@
+package io.sparklog.log;
+
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Names;
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+
+/** The commit log of one topic, for reading: finds the newest state. FORMAT.md section 9. */
+public final class TopicLog {
+  private final LogStore store;
+  private final String topic;
+  private State known;
+
+  public TopicLog(LogStore store, String topic) {
+    this.store = store;
+    this.topic = topic;
+  }
+
+  public LogStore store() {
+    return store;
+  }
+
+  public String topic() {
+    return topic;
+  }
+
+  /**
+   * The newest state; empty if there is no such topic. Cheap when little or nothing was committed since the last call.
+   *
+   * @throws PartlogException VERSION_CORRUPT, VERSION_MISSING, FORMAT_TOO_NEW, IO
+   */
+  public synchronized Optional<State> newest() {
+    try {
+      if (known != null && stillThere(known)) {
+        State.Builder builder = new State.Builder(known);
+        if (replay(builder, -1)) {
+          known = builder.build();
+          return Optional.of(known);
+        }
+      }
+      known = load();
+      return Optional.ofNullable(known);
+    } catch (IOException e) {
+      throw PartlogException.caused(e, "IO", "file", Names.topicFolder(topic), "cause", e.toString());
+    }
+  }
+
+  /** Notes that a checkpoint was written, so that the next commit does not write one again. */
+  synchronized void noteCheckpoint(long version) {
+    known = known.withCheckpoint(version);
+  }
+
+  /** The bytes of a version file. @throws NoSuchFileException if nobody has written it */
+  byte[] read(long version) throws IOException {
+    return store.read(Names.topicFile(topic, Names.versionFile(version)), Version.BYTES_MAX);
+  }
+
+  /** Whether the newest version that is known is still what it was: a topic that was deleted and made anew has other versions under the same numbers. */
+  private boolean stillThere(State state) throws IOException {
+    try {
+      return Version.sha256(read(state.version())).equals(state.hash());
+    } catch (NoSuchFileException gone) {
+      return false;
+    }
+  }
+
+  /** Applies what follows, at least up to version {@code last}; false if the next version does not belong to what is known. */
+  private boolean replay(State.Builder builder, long last) throws IOException {
+    while (true) {
+      long next = builder.nextVersion();
+      byte[] bytes;
+      try {
+        bytes = read(next);
+      } catch (NoSuchFileException none) {
+        if (next <= last) {
+          throw PartlogException.of("VERSION_MISSING", "version", next, "topic", topic, "root", store.root(), "newest", last);
+        }
+        return true;
+      }
+      Version version = Version.parse(bytes, topic, next);
+      if (last < 0 && !builder.precedes(version)) {
+        return false;
+      }
+      try {
+        builder.apply(version, bytes);
+      } catch (IllegalArgumentException e) {
+        throw PartlogException.caused(
+            e, "VERSION_CORRUPT", "file", Names.topicFile(topic, Names.versionFile(next)), "reason", e.getMessage());
+      }
+    }
+  }
+
+  private State load() throws IOException {
+    List<String> names = store.list(Names.topicFolder(topic));
+    long last = names.stream().flatMapToLong(name -> Names.versionOf(name).stream()).max().orElse(-1);
+    List<String> checkpoints =
+        names.stream().filter(name -> Names.checkpointVersion(name).isPresent()).sorted(Comparator.reverseOrder()).toList();
+    if (last < 0 && checkpoints.isEmpty()) {
+      return null;
+    }
+    State.Builder builder = null;
+    for (String name : checkpoints) {
+      builder = readable(name);
+      if (builder != null) {
+        break;
+      }
+    }
+    if (builder == null) {
+      builder = new State.Builder();
+    }
+    replay(builder, Math.max(last, 0));
+    return builder.build();
+  }
+
+  /** A checkpoint only saves time: a damaged one is passed over. One from the future is not, for so is the topic then. */
+  private State.Builder readable(String name) throws IOException {
+    try {
+      return Checkpoint.read(store, topic, name);
+    } catch (PartlogException e) {
+      throw e;
+    } catch (IllegalArgumentException | NoSuchFileException damaged) {
+      return null;
+    }
+  }
+}

@@ -1,0 +1,257 @@
+package io.sparklog.log;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.Names;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.zip.CRC32C;
+
+/**
+ * One version file: a commit. FORMAT.md section 5.
+ *
+ * @param query what this version applied, or null
+ * @param previous SHA-256 of the previous version file, or null in version 0
+ * @param starts log start offsets by partition
+ * @param ends end offsets (exclusive) by partition
+ */
+record Version(
+    String topic,
+    String topicId,
+    long version,
+    String txn,
+    String previous,
+    long time,
+    String operation,
+    Query query,
+    long horizon,
+    long boundary,
+    Map<String, String> config,
+    long[] starts,
+    long[] ends,
+    List<Removed> removed,
+    List<Segment> added) {
+
+  static final int BYTES_MAX = 64 << 20;
+  private static final int SEGMENTS_MAX = 1_000_000;
+  private static final int FORMAT = 1;
+  private static final String WRITER = "sparklog 0.1.0";
+
+  /** A segment that is live no more. */
+  record Removed(int partition, String file, long position) {}
+
+  /** The file: one line of JSON and the line with its checksum. */
+  byte[] toBytes() {
+    ObjectNode json = Json.MAPPER.createObjectNode();
+    json.put("format", FORMAT);
+    json.putArray("features");
+    json.put("topic", topic).put("topicId", topicId).put("version", version).put("txn", txn).put("previous", previous);
+    json.put("time", time).put("operation", operation).put("writer", WRITER);
+    if (query == null) {
+      json.putNull("query");
+    } else {
+      json.putObject("query").put("id", query.id()).put("epoch", query.epoch());
+    }
+    json.put("horizon", horizon).put("boundary", boundary);
+    ObjectNode settings = json.putObject("config");
+    config.forEach(settings::put);
+    ArrayNode startsJson = json.putArray("starts");
+    Arrays.stream(starts).forEach(startsJson::add);
+    ArrayNode endsJson = json.putArray("ends");
+    Arrays.stream(ends).forEach(endsJson::add);
+    ArrayNode removedJson = json.putArray("removed");
+    for (Removed gone : removed) {
+      removedJson.addObject().put("partition", gone.partition).put("file", gone.file).put("position", gone.position);
+    }
+    ArrayNode addedJson = json.putArray("added");
+    for (Segment segment : added) {
+      addedJson
+          .addObject()
+          .put("partition", segment.partition())
+          .put("file", segment.file())
+          .put("position", segment.position())
+          .put("bytes", segment.bytes())
+          .put("base", segment.base())
+          .put("end", segment.end())
+          .put("records", segment.records())
+          .put("batches", segment.batches())
+          .put("minTimestamp", segment.minTimestamp())
+          .put("maxTimestamp", segment.maxTimestamp())
+          .put("offsets", segment.dense() ? "dense" : "stored")
+          .put("routed", segment.routed())
+          .put("headerCrc", Integer.toUnsignedLong(segment.headerCrc()));
+    }
+    try {
+      byte[] line = Json.MAPPER.writeValueAsBytes(json);
+      CRC32C crc = new CRC32C();
+      crc.update(line);
+      byte[] end = ("\ncrc32c:" + Json.crc(crc) + "\n").getBytes(StandardCharsets.US_ASCII);
+      byte[] bytes = Arrays.copyOf(line, line.length + end.length);
+      System.arraycopy(end, 0, bytes, line.length, end.length);
+      return bytes;
+    } catch (JsonProcessingException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  /**
+   * Reads a version file back; {@code name} and what it must say are those of the place it was found at.
+   *
+   * @throws PartlogException VERSION_CORRUPT or FORMAT_TOO_NEW
+   */
+  static Version parse(byte[] bytes, String topic, long version) {
+    String file = Names.topicFile(topic, Names.versionFile(version));
+    try {
+      return read(bytes, file, topic, version);
+    } catch (PartlogException e) {
+      throw e;
+    } catch (IllegalArgumentException e) {
+      throw PartlogException.caused(e, "VERSION_CORRUPT", "file", file, "reason", e.getMessage());
+    }
+  }
+
+  private static Version read(byte[] bytes, String file, String topic, long version) {
+    JsonNode json = Json.parse(bytes, 0, checkedLine(bytes));
+    requireKnown(json, file);
+    check(Json.text(json, "topic").equals(topic), "it is of topic " + Json.text(json, "topic"));
+    check(Json.number(json, "version", 0) == version, "it says it is version " + json.get("version"));
+    String txn = identity(json, "txn");
+    String previous = Json.field(json, "previous").isNull() ? null : Json.text(json, "previous");
+    check(version == 0 ? previous == null : previous != null && previous.matches("[0-9a-f]{64}"), "field previous is no SHA-256");
+    String operation = Json.text(json, "operation");
+    check(operation.matches("[a-z-]{1,32}"), "field operation is " + operation);
+    long[] starts = Json.numbers(json, "starts", Names.PARTITIONS_MAX);
+    long[] ends = Json.numbers(json, "ends", Names.PARTITIONS_MAX);
+    check(starts.length == ends.length && ends.length > 0, "starts and ends differ in length");
+    for (int p = 0; p < ends.length; p++) {
+      check(starts[p] <= ends[p], "the log start offset of partition " + p + " lies behind its end");
+    }
+    List<Removed> removed = new ArrayList<>();
+    for (JsonNode gone : Json.array(json, "removed", SEGMENTS_MAX)) {
+      int partition = (int) Json.number(Json.field(gone, "partition"), "partition", 0, ends.length - 1);
+      removed.add(new Removed(partition, dataFile(Json.text(gone, "file")), Json.number(gone, "position", 0)));
+    }
+    List<Segment> added = new ArrayList<>();
+    for (JsonNode segment : Json.array(json, "added", SEGMENTS_MAX)) {
+      added.add(segment(segment, ends.length));
+    }
+    return new Version(
+        topic,
+        identity(json, "topicId"),
+        version,
+        txn,
+        previous,
+        Json.number(json, "time", 0),
+        operation,
+        query(Json.field(json, "query")),
+        Json.number(json, "horizon", 0),
+        Json.number(json, "boundary", 0),
+        config(Json.field(json, "config")),
+        starts,
+        ends,
+        removed,
+        added);
+  }
+
+  /** The length of the first line, after the checksum in the second was found to be right. */
+  private static int checkedLine(byte[] bytes) {
+    int line = 0;
+    while (line < bytes.length && bytes[line] != '\n') {
+      line++;
+    }
+    CRC32C crc = new CRC32C();
+    crc.update(bytes, 0, line);
+    String rest = new String(bytes, line, bytes.length - line, StandardCharsets.ISO_8859_1);
+    check(rest.equals("\ncrc32c:" + Json.crc(crc) + "\n"), "its checksum does not fit its content");
+    return line;
+  }
+
+  /** Stops at what a later version of the format may have put there. */
+  static void requireKnown(JsonNode json, String file) {
+    long format = Json.number(json, "format", 1);
+    if (format > FORMAT) {
+      throw PartlogException.of("FORMAT_TOO_NEW", "file", file, "reason", "its format is " + format + ", this version knows " + FORMAT);
+    }
+    for (JsonNode feature : Json.array(json, "features", 1000)) {
+      throw PartlogException.of("FORMAT_TOO_NEW", "file", file, "reason", "it needs the feature " + feature.asText());
+    }
+  }
+
+  static Map<String, String> config(JsonNode json) {
+    Map<String, String> config = new TreeMap<>();
+    check(json.isObject() && json.size() <= 1000, "field config is no object");
+    json.properties().forEach(entry -> config.put(entry.getKey(), Json.text(json, entry.getKey())));
+    return config;
+  }
+
+  private static Query query(JsonNode json) {
+    return json.isNull() ? null : new Query(Json.text(json, "id"), Json.number(json, "epoch", 0));
+  }
+
+  private static Segment segment(JsonNode json, int partitions) {
+    String offsets = Json.text(json, "offsets");
+    check(offsets.equals("dense") || offsets.equals("stored"), "field offsets is " + offsets);
+    return checked(
+        new Segment(
+            (int) Json.number(Json.field(json, "partition"), "partition", 0, partitions - 1),
+            Json.text(json, "file"),
+            Json.number(json, "position", 0),
+            Json.number(Json.field(json, "bytes"), "bytes", 61, Integer.MAX_VALUE),
+            Json.number(json, "base", 0),
+            Json.number(json, "end", 0),
+            Json.number(json, "records", 0),
+            (int) Json.number(Json.field(json, "batches"), "batches", 1, Integer.MAX_VALUE),
+            Json.number(json, "minTimestamp", -1),
+            Json.number(json, "maxTimestamp", -1),
+            offsets.equals("dense"),
+            Json.truth(Json.field(json, "routed"), "routed"),
+            (int) Json.number(Json.field(json, "headerCrc"), "headerCrc", 0, 0xffffffffL)));
+  }
+
+  /** What must hold for a segment whatever the state. */
+  static Segment checked(Segment segment) {
+    dataFile(segment.file());
+    long offsets = segment.end() - segment.base();
+    check(offsets > 0 && offsets <= Integer.MAX_VALUE, "a segment holds offsets " + segment.base() + " to " + segment.end());
+    check(segment.dense() ? segment.records() == offsets : segment.records() <= offsets, "a segment of " + offsets + " offsets has " + segment.records() + " records");
+    check(segment.batches() <= segment.bytes() / 61, "a segment of " + segment.bytes() + " bytes has " + segment.batches() + " batches");
+    check(segment.position() <= Long.MAX_VALUE - segment.bytes(), "a segment lies at byte " + segment.position());
+    check(segment.minTimestamp() <= segment.maxTimestamp(), "a segment's timestamps are out of order");
+    return segment;
+  }
+
+  private static String dataFile(String name) {
+    check(Names.isDataFile(name), "it names a data file " + (name.length() > 100 ? name.substring(0, 100) + "…" : name));
+    return name;
+  }
+
+  private static String identity(JsonNode json, String name) {
+    String text = Json.text(json, name);
+    check(Names.isIdentity(text), "field " + name + " is no identity");
+    return text;
+  }
+
+  private static void check(boolean right, String otherwise) {
+    if (!right) {
+      throw new IllegalArgumentException(otherwise);
+    }
+  }
+
+  static String sha256(byte[] bytes) {
+    try {
+      return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}

@@ -1,0 +1,59 @@
+package io.sparklog.spec;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/**
+ * An error that {@code spec/errors.json} declares: what went wrong, where, and how to mend it.
+ *
+ * <p>Knows nothing of Spark, so that the layers below can throw it; the Spark surface hands it on as a {@code SparkThrowable}.
+ */
+public class PartlogException extends IllegalArgumentException {
+  private final String id;
+  private final LinkedHashMap<String, String> parameters;
+
+  protected PartlogException(PartlogException other) {
+    super(other.getMessage(), other);
+    this.id = other.id;
+    this.parameters = other.parameters;
+  }
+
+  private PartlogException(String id, LinkedHashMap<String, String> parameters, Throwable cause) {
+    super(Errors.message(id, parameters), cause);
+    this.id = id;
+    this.parameters = parameters;
+  }
+
+  /**
+   * The error {@code id} with its parameters as name, value, name, value …
+   *
+   * @throws IllegalStateException if errors.json has no such id, or names another set of parameters
+   */
+  public static PartlogException of(String id, Object... namesAndValues) {
+    return caused(null, id, namesAndValues);
+  }
+
+  /** As {@link #of}, with a cause. */
+  public static PartlogException caused(Throwable cause, String id, Object... namesAndValues) {
+    LinkedHashMap<String, String> parameters = new LinkedHashMap<>();
+    for (int i = 0; i < namesAndValues.length; i += 2) {
+      parameters.put((String) namesAndValues[i], String.valueOf(namesAndValues[i + 1]));
+    }
+    return new PartlogException(id, parameters, cause);
+  }
+
+  /** The id in errors.json, without the prefix {@code PARTLOG_}. */
+  public String id() {
+    return id;
+  }
+
+  /** The condition that Spark shows: {@code PARTLOG_<id>}. */
+  public String condition() {
+    return "PARTLOG_" + id;
+  }
+
+  /** The parameters of the text, in the order they were given. */
+  public Map<String, String> parameters() {
+    return parameters;
+  }
+}

@@ -1,0 +1,258 @@
+package io.sparklog.storage;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+
+/**
+ * Local disks, and whatever is mounted like one, by {@code java.nio} alone.
+ *
+ * <p>Hadoop's local file system is not used: it writes {@code .crc} files beside ours, and none of its creates and renames is a safe put-if-absent.
+ */
+final class LocalStore implements LogStore {
+  private final String root;
+  private final Path directory;
+
+  LocalStore(String root, Path directory) {
+    this.root = root;
+    this.directory = directory;
+  }
+
+  @Override
+  public String root() {
+    return root;
+  }
+
+  @Override
+  public boolean rootExists() {
+    return Files.isDirectory(directory);
+  }
+
+  @Override
+  public boolean exists(String name) {
+    return Files.exists(path(name), LinkOption.NOFOLLOW_LINKS);
+  }
+
+  @Override
+  public List<String> list(String name) throws IOException {
+    List<String> names = new ArrayList<>();
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(path(name))) {
+      entries.forEach(entry -> names.add(entry.getFileName().toString()));
+    } catch (NoSuchFileException | NotDirectoryException none) {
+      return List.of();
+    } catch (java.nio.file.DirectoryIteratorException e) {
+      throw e.getCause();
+    }
+    return names;
+  }
+
+  @Override
+  public byte[] read(String name, int bytesMax) throws IOException {
+    try (FileChannel channel = FileChannel.open(path(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS)) {
+      long bytes = channel.size();
+      if (bytes > bytesMax) {
+        throw new IOException(name + " has " + bytes + " bytes, more than the " + bytesMax + " that FORMAT.md allows");
+      }
+      ByteBuffer content = ByteBuffer.allocate((int) bytes);
+      readFully(channel, content, 0, name);
+      return content.array();
+    }
+  }
+
+  @Override
+  public void putIfAbsent(String name, String temporary, byte[] content) throws IOException {
+    Step.COMMIT_PUT.reached();
+    writeTemporary(temporary, content);
+    Step.COMMIT_LINK.reached();
+    try {
+      // A link and not a rename: a rename silently replaces the target, so two writers would both believe that they won.
+      Files.createLink(path(name), path(temporary));
+      Step.COMMIT_LINKED.reached();
+      syncFolder(path(name).getParent());
+      Step.COMMIT_SYNCED.reached();
+    } finally {
+      Files.deleteIfExists(path(temporary));
+    }
+  }
+
+  @Override
+  public void putQuietly(String name, String temporary, byte[] content) throws IOException {
+    writeTemporary(temporary, content);
+    try {
+      Files.createLink(path(name), path(temporary));
+      syncFolder(path(name).getParent());
+    } finally {
+      Files.deleteIfExists(path(temporary));
+    }
+  }
+
+  private void writeTemporary(String temporary, byte[] content) throws IOException {
+    // The name carries the random identity of one attempt, which may put the same bytes again: what is there is its own.
+    Files.deleteIfExists(path(temporary));
+    try (DataWriter writer = create(temporary)) {
+      writer.write(content, 0, content.length);
+      writer.sync();
+    }
+  }
+
+  @Override
+  public DataReader open(String name) throws IOException {
+    return new Reader(name, FileChannel.open(path(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
+  }
+
+  @Override
+  public DataWriter create(String name) throws IOException {
+    Path path = path(name);
+    createFolders(path.getParent());
+    return new Writer(FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE));
+  }
+
+  @Override
+  public DataWriter stamp(String name) throws IOException {
+    return new Writer(FileChannel.open(path(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));
+  }
+
+  @Override
+  public void link(String existing, String name) throws IOException {
+    createFolders(path(name).getParent());
+    Files.createLink(path(name), path(existing));
+  }
+
+  @Override
+  public boolean sameFile(String one, String other) throws IOException {
+    try {
+      return Files.isSameFile(path(one), path(other));
+    } catch (NoSuchFileException absent) {
+      return false;
+    }
+  }
+
+  @Override
+  public void sync(String folder) throws IOException {
+    syncFolder(path(folder));
+  }
+
+  @Override
+  public void delete(String name) throws IOException {
+    Files.deleteIfExists(path(name));
+  }
+
+  private Path path(String name) {
+    Path path = directory.resolve(name).normalize();
+    if (!path.startsWith(directory)) {
+      throw new IllegalStateException("the name " + name + " leads out of the root " + root);
+    }
+    return path;
+  }
+
+  /** Makes {@code folder} and all that is missing above it, each durable in its parent: a synced file in a folder that is lost would be lost. */
+  private static void createFolders(Path folder) throws IOException {
+    Deque<Path> missing = new ArrayDeque<>();
+    for (Path at = folder; at != null && !Files.isDirectory(at); at = at.getParent()) {
+      missing.push(at);
+    }
+    for (Path made : missing) {
+      try {
+        Files.createDirectory(made);
+      } catch (FileAlreadyExistsException another) {
+        if (!Files.isDirectory(made)) {
+          throw another;
+        }
+      }
+      // Also where another writer made it: it may not have come to its sync yet.
+      syncFolder(made.getParent());
+    }
+  }
+
+  private static void syncFolder(Path folder) throws IOException {
+    try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
+      channel.force(true);
+    }
+  }
+
+  private static void readFully(FileChannel channel, ByteBuffer to, long position, String name) throws IOException {
+    long at = position;
+    while (to.hasRemaining()) {
+      int read = channel.read(to, at);
+      if (read < 0) {
+        throw new EOFException(name + " ends at byte " + at + ", " + to.remaining() + " bytes too early");
+      }
+      at += read;
+    }
+  }
+
+  private record Reader(String name, FileChannel channel) implements DataReader {
+    @Override
+    public long bytes() throws IOException {
+      return channel.size();
+    }
+
+    @Override
+    public void read(long position, byte[] to, int at, int length) throws IOException {
+      readFully(channel, ByteBuffer.wrap(to, at, length), position, name);
+    }
+
+    @Override
+    public void close() throws IOException {
+      channel.close();
+    }
+  }
+
+  private static final class Writer implements DataWriter {
+    private final FileChannel channel;
+    private long position;
+    private boolean syncFailed;
+
+    private Writer(FileChannel channel) {
+      this.channel = channel;
+    }
+
+    @Override
+    public void write(byte[] from, int at, int length) throws IOException {
+      write(position, from, at, length);
+      position += length;
+    }
+
+    @Override
+    public void write(long target, byte[] from, int at, int length) throws IOException {
+      ByteBuffer bytes = ByteBuffer.wrap(from, at, length);
+      long written = target;
+      while (bytes.hasRemaining()) {
+        written += channel.write(bytes, written);
+      }
+    }
+
+    @Override
+    public long position() {
+      return position;
+    }
+
+    @Override
+    public void sync() throws IOException {
+      if (syncFailed) {
+        throw new IOException("an earlier sync of the file failed; its bytes may be lost");
+      }
+      syncFailed = true;
+      channel.force(false);
+      syncFailed = false;
+    }
+
+    @Override
+    public void close() throws IOException {
+      channel.close();
+    }
+  }
+}

@@ -1,0 +1,67 @@
+package io.sparklog.storage;
+
+import java.io.IOException;
+import java.util.List;
+
+/**
+ * What the log needs of a place that keeps files. Bound to one root; names are relative to it, separated by {@code /}, and built by {@link Names}.
+ *
+ * <p>Every implementation owes: a name that {@link #putIfAbsent} returned for is there, whole, after a crash and a power loss, and no other caller's put of it ever succeeds.
+ */
+public interface LogStore {
+  /** The root as the user named it, for messages. */
+  String root();
+
+  /** Whether the root itself is there; false also where it is no directory. */
+  boolean rootExists();
+
+  /** Whether {@code name} is a file or folder. */
+  boolean exists(String name) throws IOException;
+
+  /** The names (last parts) in folder {@code name}, unsorted; none if there is no such folder. */
+  List<String> list(String name) throws IOException;
+
+  /**
+   * The bytes of a small file.
+   *
+   * @throws java.nio.file.NoSuchFileException if it is absent
+   * @throws IOException also if it has more than {@code bytesMax}; nothing is allocated for it then
+   */
+  byte[] read(String name, int bytesMax) throws IOException;
+
+  /**
+   * Creates {@code name} with {@code content}, all or nothing and durable; never replaces. {@code temporary} is a name no one else uses, in the same topic; it is gone afterwards.
+   *
+   * @throws java.nio.file.FileAlreadyExistsException if any writer was first
+   * @throws IOException otherwise; it is then not known whether {@code name} is there
+   */
+  void putIfAbsent(String name, String temporary, byte[] content) throws IOException;
+
+  /** As {@link #putIfAbsent}, without a step to stop at: for files whose loss costs nothing. */
+  void putQuietly(String name, String temporary, byte[] content) throws IOException;
+
+  /**
+   * Opens a data file for reading; a symbolic link is refused.
+   *
+   * @throws java.nio.file.NoSuchFileException if it is absent
+   */
+  DataReader open(String name) throws IOException;
+
+  /** Creates a data file, and the folders above it. @throws java.nio.file.FileAlreadyExistsException if it is there */
+  DataWriter create(String name) throws IOException;
+
+  /** Opens a data file to write the stamp of FORMAT.md section 4 into it. */
+  DataWriter stamp(String name) throws IOException;
+
+  /** Gives the file {@code existing} the further name {@code name}, durably once its folder is {@link #sync synced}. @throws java.nio.file.FileAlreadyExistsException if that is taken */
+  void link(String existing, String name) throws IOException;
+
+  /** Whether two names are one file. False where either is absent. */
+  boolean sameFile(String one, String other) throws IOException;
+
+  /** Makes the names in a folder durable, and the folder itself in those above it. */
+  void sync(String folder) throws IOException;
+
+  /** Removes a file, if it is there. */
+  void delete(String name) throws IOException;
+}

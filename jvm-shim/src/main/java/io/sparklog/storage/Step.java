@@ -1,0 +1,87 @@
+package io.sparklog.storage;
+
+import java.io.File;
+import java.util.Locale;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * The named steps of a write, at which {@code -Dpartlog.stop=<step>:halt|throw|pause[:<n>]} stops, so that tests can break a commit anywhere. FORMAT.md section 12.
+ */
+public enum Step {
+  TASK_WRITE,
+  TASK_SYNC,
+  TASK_DONE,
+  COMMIT_POOL,
+  COMMIT_READ,
+  COMMIT_PUT,
+  COMMIT_LINK,
+  COMMIT_LINKED,
+  COMMIT_SYNCED,
+  COMMIT_DONE,
+  PUBLISH_STAMP,
+  PUBLISH_INDEX,
+  PUBLISH_LOG,
+  PUBLISH_DONE,
+  CHECKPOINT_PUT,
+  CHECKPOINT_DONE;
+
+  /** Thrown at a step by {@code throw}. */
+  public static final class Stopped extends RuntimeException {
+    private Stopped(Step step) {
+      super("stopped at " + step.label());
+    }
+  }
+
+  private record Stop(Step step, String action, int count) {}
+
+  // Static and final: the compiler drops the test in reached() when no stop is set.
+  private static final Stop STOP = parse(System.getProperty("partlog.stop"));
+  private static final AtomicInteger TIMES = new AtomicInteger();
+
+  /** The name in FORMAT.md: {@code commit.link}. */
+  public String label() {
+    return name().toLowerCase(Locale.ROOT).replace('_', '.');
+  }
+
+  /** Says that the step is reached; stops here if the process was asked to. */
+  public void reached() {
+    if (STOP != null && STOP.step == this && TIMES.incrementAndGet() == STOP.count) {
+      stop();
+    }
+  }
+
+  private void stop() {
+    System.err.println("partlog: " + STOP.action + " at " + label());
+    System.err.flush();
+    switch (STOP.action) {
+      case "halt" -> Runtime.getRuntime().halt(42);
+      case "throw" -> throw new Stopped(this);
+      default -> pause();
+    }
+  }
+
+  private static void pause() {
+    String release = System.getProperty("partlog.stop.release");
+    while (release == null || !new File(release).exists()) {
+      try {
+        Thread.sleep(5);
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new IllegalStateException("interrupted while paused", e);
+      }
+    }
+  }
+
+  private static Stop parse(String text) {
+    if (text == null || text.isEmpty()) {
+      return null;
+    }
+    String[] parts = text.split(":");
+    for (Step step : values()) {
+      if (parts.length >= 2 && parts.length <= 3 && step.label().equals(parts[0]) && parts[1].matches("halt|throw|pause")) {
+        return new Stop(step, parts[1], parts.length == 3 ? Integer.parseInt(parts[2]) : 1);
+      }
+    }
+    throw new IllegalArgumentException("-Dpartlog.stop=" + text + " is not <step>:halt|throw|pause[:<n>] with a step of FORMAT.md section 12");
+  }
+}
