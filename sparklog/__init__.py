@@ -1,0 +1,17 @@
+"""A partitioned log for Spark that needs no server."""
+
+from sparklog.errors import CallError, DataError, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
+from sparklog.partitioning import partition_for
+from sparklog.session import configure, session
+
+__all__ = [
+    "CallError",
+    "DataError",
+    "RetryError",
+    "SparklogError",
+    "UnknownOutcomeError",
+    "UpgradeError",
+    "configure",
+    "partition_for",
+    "session",
+]

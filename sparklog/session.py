@@ -1,0 +1,205 @@
+"""A Spark session that has the connector."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from sparklog.errors import SparklogError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_BUILT_FOR = "4.2"
+_JAR = Path(__file__).parent / "jars" / "sparklog.jar"
+_CATALOG = "io.sparklog.catalog.PartlogCatalog"
+_NOWHERE = "/partlog/asks/whether/the/connector/is/here"
+
+
+def session(*, app_name: str | None = None, **conf: object) -> SparkSession:
+    """The Spark session with the connector: the one that runs, or a new one.
+
+    `conf` holds settings of Spark by their full names: `session(**{"spark.sql.shuffle.partitions": 8})`. Those that
+    Spark can change later are applied to a session that runs, as `SparkSession.builder` does. Without `spark.master` a
+    new session runs on all cores of this machine. Raises CallError where Spark was started without the connector.
+    """
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    if app_name is not None:
+        builder.appName(app_name)
+    for name, value in conf.items():
+        if not name.startswith("spark."):
+            raise SparklogError("SESSION_SETTING", name=name)
+        builder.config(name, cast(str, value))
+    earlier = _session_of_any_thread()
+    spark = configure(builder).getOrCreate()
+    try:
+        _require_connector(spark)
+    except BaseException:
+        if spark is not earlier:
+            spark.stop()
+        raise
+    return spark
+
+
+def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
+    """The builder, set up so that its session has the connector. May be called again.
+
+    The jar joins the jars that are set in the builder, in PYSPARK_SUBMIT_ARGS or in spark-defaults.conf. Python workers
+    run this interpreter unless `spark.pyspark.python` or PYSPARK_PYTHON names one. What PySpark takes from those two
+    variables alone is set there, for this process. Where something else starts Spark (spark-submit, a Connect server),
+    jars and Python are left to that. Raises CallError where a session runs that does not have the connector.
+    """
+    from pyspark.sql import SparkSession
+
+    _require_spark_version()
+    options = _options_of(builder)
+    if "spark.sql.catalog.partlog" not in options:
+        builder.config("spark.sql.catalog.partlog", _CATALOG)
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        _require_connector(running)
+    elif not _is_started_elsewhere(options):
+        if not _JAR.is_file():
+            raise SparklogError("JAR_MISSING", jar=_JAR)
+        _add_jar(builder, options)
+        _choose_python(builder, options)
+    return builder
+
+
+def _options_of(builder: SparkSession.Builder) -> Mapping[str, object]:
+    options = getattr(builder, "_options", None)
+    if not isinstance(options, dict):
+        raise TypeError(f"configure() takes a SparkSession.builder, not {type(builder).__name__}")
+    return options
+
+
+def _require_spark_version() -> None:
+    import pyspark
+
+    if not pyspark.__version__.startswith(f"{_BUILT_FOR}."):
+        raise SparklogError("SPARK_VERSION", found=pyspark.__version__, expected=_BUILT_FOR)
+
+
+def _session_of_any_thread() -> SparkSession | None:
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
+
+
+def _require_connector(spark: SparkSession) -> None:
+    """Asks by reading, which classic sessions and Connect allow alike.."""
+    from pyspark.errors import PySparkException
+
+    try:
+        _ = spark.read.format("partlog").load(_NOWHERE).schema
+    except Exception as error:
+        # Classic PySpark hands DATA_SOURCE_NOT_FOUND on as a bare Py4JJavaError, which has no condition.
+        condition = error.getCondition() if isinstance(error, PySparkException) else "DATA_SOURCE_NOT_FOUND"
+        if condition == "DATA_SOURCE_NOT_FOUND":
+            raise SparklogError("CONNECTOR_MISSING", jar=_JAR) from error
+        if condition is None or not condition.startswith("PARTLOG_"):
+            raise
+
+
+def _is_started_elsewhere(options: Mapping[str, object]) -> bool:
+    remote = str(options.get("spark.remote") or os.environ.get("SPARK_REMOTE", ""))
+    return remote.startswith("sc://") or "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _add_jar(builder: SparkSession.Builder, options: Mapping[str, object]) -> None:
+    arguments = _SubmitArguments(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    inherited = arguments.jars() or _spark_defaults(arguments).get("spark.jars", "")
+    jars = _merged(str(options.get("spark.jars") or inherited), arguments.jars(), str(_JAR))
+    builder.config("spark.jars", jars)
+    if arguments.jars():
+        # PySpark puts these arguments behind the builder's settings, and what comes last wins.
+        os.environ["PYSPARK_SUBMIT_ARGS"] = arguments.with_jars(jars)
+
+
+def _choose_python(builder: SparkSession.Builder, options: Mapping[str, object]) -> None:
+    key = "spark.pyspark.python"
+    arguments = _SubmitArguments(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    named = options.get(key) or arguments.settings().get(key) or _spark_defaults(arguments).get(key)
+    if named is None and "PYSPARK_PYTHON" not in os.environ:
+        named = sys.executable
+        builder.config(key, named)
+    if named:
+        # Spark reads the setting in spark-submit only; a session that Python starts goes by the variable.
+        os.environ.setdefault("PYSPARK_PYTHON", str(named))
+
+
+def _merged(*lists: str) -> str:
+    """Comma-separated lists of jars as one, each jar once."""
+    jars: dict[str, str] = {}
+    for jar in ",".join(lists).split(","):
+        if jar := jar.strip():
+            jars.setdefault(os.path.realpath(re.sub("^file:(//)?", "", jar)), jar)
+    return ",".join(jars.values())
+
+
+class _SubmitArguments:
+    """What PYSPARK_SUBMIT_ARGS says to spark-submit, of jars and settings."""
+
+    def __init__(self, line: str) -> None:
+        self._words: list[str] = []
+        for word in shlex.split(line):
+            joined = re.fullmatch("(--(?:jars|conf|properties-file))=(.*)", word, re.DOTALL)
+            self._words += joined.groups() if joined else [word]
+
+    def jars(self) -> str:
+        """The jars, of which --jars comes before --conf."""
+        return self._last("--jars") or self.settings().get("spark.jars", "")
+
+    def settings(self) -> dict[str, str]:
+        pairs = (value.partition("=") for name, value in self._pairs() if name in ("--conf", "-c"))
+        return {key.strip(): value.strip() for key, _, value in pairs}
+
+    def properties_file(self) -> str | None:
+        return self._last("--properties-file")
+
+    def with_jars(self, jars: str) -> str:
+        """The line with these jars in place of its own."""
+        return shlex.join(["--jars", jars, *_without_jars(self._words)])
+
+    def _pairs(self) -> Iterable[tuple[str, str]]:
+        return zip(self._words, self._words[1:], strict=False)
+
+    def _last(self, wanted: str) -> str | None:
+        return next((value for name, value in reversed(list(self._pairs())) if name == wanted), None)
+
+
+def _without_jars(words: list[str]) -> list[str]:
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        value = next(rest, "") if word in ("--jars", "--conf", "-c") else None
+        if value is None:
+            kept.append(word)
+        elif word != "--jars" and value.partition("=")[0].strip() != "spark.jars":
+            kept += [word, value]
+    return kept
+
+
+def _spark_defaults(arguments: _SubmitArguments) -> dict[str, str]:
+    """The settings in the file of defaults: lines of a name and a value, with blanks, `=` or `:` between them."""
+    import pyspark
+
+    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    directory = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf")
+    file = Path(arguments.properties_file() or directory / "spark-defaults.conf")
+    if not file.is_file():
+        return {}
+    lines = (line.strip() for line in file.read_text(encoding="utf-8").splitlines())
+    settings = (re.split(r"\s*[=:\s]\s*", line, maxsplit=1) for line in lines if line and line[0] not in "#!")
+    return {setting[0]: setting[1] for setting in settings if len(setting) == 2}

@@ -1,0 +1,33 @@
+"""Fixtures that need no Spark session: where the repository and its compiled halves are."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    return Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def java_classpath(repository: Path) -> str:
+    """The class path of a plain JVM with our classes, our Java tests' classes and what Spark carries."""
+    import pyspark
+
+    target = repository / "jvm-shim" / "target"
+    for classes in (target / "classes", target / "test-classes"):
+        if not classes.is_dir():
+            pytest.fail(f"{classes} is not there: run `make jvm-test`")
+    spark_home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    return os.pathsep.join(map(str, (target / "classes", target / "test-classes", spark_home / "jars" / "*")))
+
+
+@pytest.fixture(scope="session")
+def kafka_classpath(repository: Path) -> str:
+    """The class path of Kafka's broker and tools."""
+    jars = repository / ".tools" / "kafka"
+    if not any(jars.glob("kafka_*.jar")):
+        pytest.fail(f"{jars} has no Kafka: run `make kafka`")
+    return str(jars / "*")
