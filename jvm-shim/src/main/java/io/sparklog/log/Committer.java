@@ -6,7 +6,6 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Names;
 import io.sparklog.storage.Step;
 import java.io.IOException;
-import java.lang.System.Logger.Level;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
 import java.time.Clock;
@@ -16,6 +15,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.random.RandomGenerator;
+import org.slf4j.LoggerFactory;
 
 /**
  * The driver's part of one write to one topic: FORMAT.md section 7, step by step.
@@ -23,7 +23,6 @@ import java.util.random.RandomGenerator;
  * <p>A commit is done when its version file is linked, not done when somebody else's stands there or none does, and unknown when neither can be told. After a put was tried nothing is ever cleaned up.
  */
 public final class Committer {
-  private static final System.Logger LOG = System.getLogger(Committer.class.getName());
   private static final int PUTS_MAX = 5;
   private static final long BACKOFF_MS_MAX = 200;
 
@@ -101,14 +100,14 @@ public final class Committer {
 
   private boolean isDone(State state, List<Segment> segments) {
     if (query != null && state.epoch(query.id()).orElse(-1) >= query.epoch()) {
-      LOG.log(
-          Level.WARNING,
-          "topic {0} under {1} holds epoch {2} of {3} already; {4} records of a repeated write are passed over",
-          plan.topic(),
-          store.root(),
-          Long.toString(state.epoch(query.id()).getAsLong()),
-          query.id(),
-          Long.toString(segments.stream().mapToLong(Segment::records).sum()));
+      LoggerFactory.getLogger(Committer.class)
+          .warn(
+              "topic {} under {} holds epoch {} of {} already; {} records of a repeated write are passed over",
+              plan.topic(),
+              store.root(),
+              state.epoch(query.id()).getAsLong(),
+              query.id(),
+              segments.stream().mapToLong(Segment::records).sum());
       return true;
     }
     return state.txn().equals(txn) || segments.isEmpty() && query == null;
@@ -256,10 +255,8 @@ public final class Committer {
         log.noteCheckpoint(state.version());
       }
     } catch (IOException | RuntimeException e) {
-      LOG.log(
-          Level.WARNING,
-          "version " + version.version() + " of topic " + plan.topic() + " is committed; tidying up after it failed, and can be made up for with publish",
-          e);
+      LoggerFactory.getLogger(Committer.class)
+          .warn("version {} of topic {} is committed; tidying up after it failed, and can be made up for with publish", version.version(), plan.topic(), e);
     }
   }
 }

@@ -22,4 +22,10 @@ public record Piece(
     long maxTimestamp,
     boolean routed,
     int headerCrc)
-    implements Serializable {}
+    implements Serializable {
+
+  /** The segment that a piece in a file becomes; its offsets count from 0 as long as nobody has assigned them. */
+  Segment segment() {
+    return new Segment(partition, file, position, bytes, 0, records, records, batches, minTimestamp, maxTimestamp, true, routed, headerCrc);
+  }
+}

@@ -8,7 +8,6 @@ import io.sparklog.storage.Step;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.zip.CRC32C;
 
 /**
  * Turns what tasks report into segments without offsets, ordered by (partition, task, sequence). Pieces that travelled go into one data file; neighbours of a partition become one segment.
@@ -19,7 +18,7 @@ final class Pool {
   private final List<Segment> segments = new ArrayList<>();
   private final List<byte[]> bytes = new ArrayList<>();
   private long position;
-  private Open open;
+  private BatchRun open;
 
   private Pool(TopicPlan plan, String file) {
     this.plan = plan;
@@ -51,10 +50,7 @@ final class Pool {
   private void add(Piece piece) {
     if (piece.travelling() == null) {
       close();
-      segments.add(
-          new Segment(
-              piece.partition(), piece.file(), piece.position(), piece.bytes(), 0, piece.records(), piece.records(), piece.batches(),
-              piece.minTimestamp(), piece.maxTimestamp(), true, piece.routed(), piece.headerCrc()));
+      segments.add(piece.segment());
       return;
     }
     byte[] batches = piece.travelling();
@@ -62,22 +58,20 @@ final class Pool {
     int batchBytes;
     for (int at = 0; at < batches.length; at += batchBytes) {
       batchBytes = BatchHeader.totalBytes(batches, at);
-      if (open != null && open.bytes + batchBytes > plan.config().segmentBytes()) {
+      if (open != null && open.bytes() + batchBytes > plan.config().segmentBytes()) {
         close();
       }
       if (open == null) {
-        open = new Open(piece.partition(), position);
+        open = new BatchRun(piece.partition(), file, position);
       }
-      // Base offsets were relative to the piece; in the segment other pieces may come first.
-      BatchHeader.setBaseOffset(batches, at, open.records);
-      open.add(batches, at, batchBytes, piece);
+      open.add(batches, at, piece.minTimestamp(), piece.routed());
       position += batchBytes;
     }
   }
 
   private void close() {
     if (open != null) {
-      segments.add(open.segment(file));
+      segments.add(open.piece(null).segment());
       open = null;
     }
   }
@@ -95,40 +89,5 @@ final class Pool {
     }
     String name = Names.topicFile(plan.topic(), file);
     store.sync(name.substring(0, name.lastIndexOf('/')));
-  }
-
-  /** A segment that grows. */
-  private static final class Open {
-    private final int partition;
-    private final long position;
-    private final CRC32C headerCrc = new CRC32C();
-    private long bytes;
-    private long records;
-    private int batches;
-    private long minTimestamp = Long.MAX_VALUE;
-    private long maxTimestamp = -1;
-    private boolean routed = true;
-
-    private Open(int partition, long position) {
-      this.partition = partition;
-      this.position = position;
-    }
-
-    private void add(byte[] from, int at, int batchBytes, Piece piece) {
-      BatchHeader.addTo(headerCrc, from, at, true);
-      bytes += batchBytes;
-      records += BatchHeader.count(from, at);
-      batches++;
-      minTimestamp = Math.min(minTimestamp, piece.minTimestamp());
-      maxTimestamp = Math.max(maxTimestamp, BatchHeader.maxTimestamp(from, at));
-      routed &= piece.routed();
-    }
-
-    private Segment segment(String file) {
-      // A piece that was split gives its least time to both parts: where it is not theirs it is still a bound.
-      return new Segment(
-          partition, file, position, bytes, 0, records, records, batches, Math.min(minTimestamp, maxTimestamp), maxTimestamp, true, routed,
-          (int) headerCrc.getValue());
-    }
   }
 }

@@ -4,6 +4,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Names;
 import java.io.IOException;
+import java.nio.file.AccessDeniedException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -98,6 +99,16 @@ public final class Root {
       if (exists(file)) {
         throw PartlogException.of("BROKER_DIRECTORY", "root", store.root(), "file", file);
       }
+    }
+  }
+
+  /** Makes the root, before any task needs it. @throws PartlogException ROOT_NOT_WRITABLE */
+  public void prepare() {
+    try {
+      store.createFolder(Names.FOLDER);
+    } catch (IOException e) {
+      String cause = e instanceof AccessDeniedException ? "access is denied" : e.toString();
+      throw PartlogException.caused(e, "ROOT_NOT_WRITABLE", "root", store.root(), "cause", cause);
     }
   }
 

@@ -4,6 +4,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
@@ -137,6 +138,14 @@ final class LocalStore implements LogStore {
       return Files.isSameFile(path(one), path(other));
     } catch (NoSuchFileException absent) {
       return false;
+    }
+  }
+
+  @Override
+  public void createFolder(String name) throws IOException {
+    createFolders(path(name));
+    if (!Files.isWritable(path(name))) {
+      throw new AccessDeniedException(path(name).toString());
     }
   }
 

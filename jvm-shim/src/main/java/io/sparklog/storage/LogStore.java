@@ -59,6 +59,9 @@ public interface LogStore {
   /** Whether two names are one file. False where either is absent. */
   boolean sameFile(String one, String other) throws IOException;
 
+  /** Makes a folder, and those above it, durably; nothing if it is there. @throws IOException also if nothing can be written in it */
+  void createFolder(String name) throws IOException;
+
   /** Makes the names in a folder durable, and the folder itself in those above it. */
   void sync(String folder) throws IOException;
 

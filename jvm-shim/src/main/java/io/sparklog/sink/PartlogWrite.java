@@ -1,0 +1,77 @@
+package io.sparklog.sink;
+
+import io.sparklog.log.Query;
+import io.sparklog.log.Root;
+import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.Names;
+import java.time.Clock;
+import java.util.random.RandomGenerator;
+import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.write.BatchWrite;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.SupportsTruncate;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+
+/**
+ * Builds a write. Truncation is declared although nothing is ever truncated: without it Spark refuses the save modes by itself, with the advice to overwrite.
+ */
+public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Write {
+  private final Root root;
+  private final Options options;
+  private final LogicalWriteInfo info;
+  private final Clock clock;
+  private final RandomGenerator random;
+  private boolean truncate;
+
+  public PartlogWrite(Root root, Options options, LogicalWriteInfo info, Clock clock, RandomGenerator random) {
+    this.root = root;
+    this.options = options;
+    this.info = info;
+    this.clock = clock;
+    this.random = random;
+  }
+
+  @Override
+  public WriteBuilder truncate() {
+    truncate = true;
+    return this;
+  }
+
+  @Override
+  public Write build() {
+    return this;
+  }
+
+  @Override
+  public BatchWrite toBatch() {
+    return SparkErrors.run(
+        () -> {
+          if (truncate) {
+            throw PartlogException.of("SAVE_MODE", "mode", "overwrite");
+          }
+          String topic = options.text("topic");
+          RowColumns columns = RowColumns.of(info.schema(), topic != null);
+          if (topic != null) {
+            Root.requireLegal(topic);
+          }
+          root.requireWritable();
+          WritePlan plan = WritePlan.of(root, options, columns, Names.identity(random), clock.millis());
+          root.prepare();
+          Query query = options.given("txnAppId") ? new Query(options.text("txnAppId"), options.number("txnVersion")) : null;
+          return new PartlogBatchWrite(root, plan, query, clock, random);
+        });
+  }
+
+  @Override
+  public CustomMetric[] supportedCustomMetrics() {
+    return WriteMetrics.declared();
+  }
+
+  @Override
+  public String description() {
+    return "partlog " + root.store().root();
+  }
+}

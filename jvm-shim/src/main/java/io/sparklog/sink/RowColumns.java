@@ -1,0 +1,113 @@
+package io.sparklog.sink;
+
+import io.sparklog.spark.Columns;
+import io.sparklog.spec.PartlogException;
+import java.io.Serializable;
+import java.util.Arrays;
+import java.util.List;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BinaryType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/** Where the columns of a topic stand in the rows of a write; −1 for one that is not there. */
+record RowColumns(StructType schema, int key, int value, int headers, int partition, int topic, int timestamp) implements Serializable {
+  private static final List<String> WRITTEN =
+      List.of(Columns.KEY, Columns.VALUE, Columns.HEADERS, Columns.PARTITION, Columns.TOPIC, Columns.TIMESTAMP);
+
+  /** What a read gives and a write has no use for; accepted, so that what was read can be written. */
+  private static final List<String> IGNORED = List.of(Columns.OFFSET, Columns.TIMESTAMP_TYPE);
+
+  /** @throws PartlogException COLUMN_REQUIRED, COLUMN_TYPE, COLUMN_UNKNOWN, TOPIC_REQUIRED */
+  static RowColumns of(StructType schema, boolean topicGiven) {
+    int[] found = new int[WRITTEN.size()];
+    Arrays.fill(found, -1);
+    for (int i = 0; i < schema.size(); i++) {
+      String name = schema.apply(i).name();
+      int column = indexIn(WRITTEN, name);
+      if (column < 0 && indexIn(IGNORED, name) < 0 || column >= 0 && found[column] >= 0) {
+        if (indexIn(Arrays.asList(schema.fieldNames()), Columns.VALUE) < 0) {
+          throw required(schema);
+        }
+        throw PartlogException.of("COLUMN_UNKNOWN", "column", name, "known", "value, key, headers, partition, topic, timestamp, each at most once");
+      }
+      if (column >= 0) {
+        found[column] = i;
+      }
+    }
+    RowColumns columns = new RowColumns(schema, found[0], found[1], found[2], found[3], found[4], found[5]);
+    if (columns.value < 0) {
+      throw required(schema);
+    }
+    columns.checkBytes(columns.value);
+    columns.checkBytes(columns.key);
+    columns.check(columns.partition, DataTypes.IntegerType);
+    columns.check(columns.timestamp, DataTypes.TimestampType);
+    columns.checkHeaders();
+    if (!topicGiven) {
+      if (columns.topic < 0) {
+        throw PartlogException.of("TOPIC_REQUIRED");
+      }
+      columns.checkTopic();
+    }
+    return columns;
+  }
+
+  private static int indexIn(List<String> names, String name) {
+    for (int i = 0; i < names.size(); i++) {
+      if (names.get(i).equalsIgnoreCase(name)) {
+        return i;
+      }
+    }
+    return -1;
+  }
+
+  private static PartlogException required(StructType schema) {
+    return PartlogException.of("COLUMN_REQUIRED", "columns", schema.isEmpty() ? "none" : String.join(", ", schema.fieldNames()));
+  }
+
+  private void checkBytes(int column) {
+    if (column >= 0 && !isText(type(column)) && !(type(column) instanceof BinaryType)) {
+      throw wrong(column, "STRING or BINARY");
+    }
+  }
+
+  private void checkTopic() {
+    if (!isText(type(topic))) {
+      throw wrong(topic, "STRING");
+    }
+  }
+
+  private void check(int column, DataType type) {
+    if (column >= 0 && !type(column).equals(type)) {
+      throw wrong(column, type.sql());
+    }
+  }
+
+  private void checkHeaders() {
+    if (headers >= 0
+        && !(type(headers) instanceof ArrayType array
+            && array.elementType() instanceof StructType header
+            && header.size() == 2
+            && isText(header.apply(0).dataType())
+            && header.apply(1).dataType() instanceof BinaryType)) {
+      throw wrong(headers, "ARRAY<STRUCT<key: STRING, value: BINARY>>");
+    }
+  }
+
+  private static boolean isText(DataType type) {
+    return type instanceof StringType;
+  }
+
+  private DataType type(int column) {
+    return schema.apply(column).dataType();
+  }
+
+  private PartlogException wrong(int column, String expected) {
+    StructField field = schema.apply(column);
+    return PartlogException.of("COLUMN_TYPE", "column", field.name(), "found", field.dataType().sql(), "expected", expected);
+  }
+}

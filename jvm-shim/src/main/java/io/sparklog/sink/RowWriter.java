@@ -1,0 +1,166 @@
+package io.sparklog.sink;
+
+import io.sparklog.format.BatchEncoder;
+import io.sparklog.format.HeadersEncoder;
+import io.sparklog.log.TaskWriter;
+import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.Stores;
+import java.io.IOException;
+import java.util.Iterator;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+import org.apache.spark.sql.connector.write.DataWriter;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.unsafe.Platform;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** Takes the rows of one task apart and copies key, value and headers straight into record batches. */
+final class RowWriter implements DataWriter<InternalRow> {
+  private static final int NO_HEADERS_BYTES = 1;
+
+  private final WritePlan plan;
+  private final RowColumns columns;
+  private final TaskWriter writer;
+  private final UnsafeProjection toUnsafe;
+  private final HeadersEncoder headers = new HeadersEncoder();
+  private byte[] key = new byte[64];
+  private UTF8String topic;
+  private TaskWriter.Lane lane;
+
+  RowWriter(WritePlan plan, int task, int tasks, long attempt) {
+    this.plan = plan;
+    this.columns = plan.columns();
+    this.writer = new TaskWriter(Stores.open(plan.root()), plan.txn(), task, tasks, attempt, plan.batchBytes(), plan.bufferBytes());
+    this.toUnsafe = UnsafeProjection.create(columns.schema());
+    if (plan.topic() != null) {
+      lane = writer.lane(plan.topicPlan(plan.topic()));
+    }
+  }
+
+  @Override
+  public void writeAll(Iterator<InternalRow> rows) {
+    SparkErrors.act(
+        () -> {
+          while (rows.hasNext()) {
+            append(rows.next());
+          }
+        });
+  }
+
+  @Override
+  public void write(InternalRow row) {
+    SparkErrors.act(() -> append(row));
+  }
+
+  private void append(InternalRow given) throws IOException {
+    UnsafeRow row = given instanceof UnsafeRow unsafe ? unsafe : toUnsafe.apply(given);
+    TaskWriter.Lane to = plan.topic() != null ? lane : lane(row);
+    long timestamp = timestampMs(row, to);
+    int valueLength = length(row, columns.value());
+    int keyLength = length(row, columns.key());
+    int headersBytes = encodeHeaders(row);
+    if (keyLength >= 0) {
+      copyKey(row, keyLength);
+    }
+    boolean explicit = columns.partition() >= 0 && !row.isNullAt(columns.partition());
+    int partition;
+    if (explicit) {
+      partition = row.getInt(columns.partition());
+    } else if (keyLength >= 0) {
+      partition = to.plan().config().partitioner().partition(key, 0, keyLength, to.plan().config().partitions());
+    } else {
+      partition = to.nullKeyPartition(timestamp, valueLength, headersBytes);
+    }
+    BatchEncoder encoder = to.begin(partition, timestamp, keyLength, valueLength, headersBytes, !explicit && keyLength >= 0);
+    byte[] batch = encoder.buffer();
+    if (keyLength > 0) {
+      System.arraycopy(key, 0, batch, encoder.keyAt(), keyLength);
+    }
+    if (valueLength > 0) {
+      copy(row, columns.value(), valueLength, batch, encoder.valueAt());
+    }
+    if (headersBytes > NO_HEADERS_BYTES) {
+      System.arraycopy(headers.buffer(), 0, batch, encoder.headersAt(), headersBytes);
+    }
+    to.end();
+  }
+
+  private TaskWriter.Lane lane(UnsafeRow row) {
+    if (row.isNullAt(columns.topic())) {
+      throw PartlogException.of("TOPIC_NULL");
+    }
+    UTF8String name = row.getUTF8String(columns.topic());
+    if (!name.equals(topic)) {
+      // A clone: the row's memory is used again for the next one.
+      topic = name.clone();
+      lane = writer.lane(plan.topicPlan(topic.toString()));
+    }
+    return lane;
+  }
+
+  private long timestampMs(UnsafeRow row, TaskWriter.Lane to) {
+    if (columns.timestamp() < 0 || row.isNullAt(columns.timestamp()) || to.plan().config().logAppendTime()) {
+      return plan.timeMs();
+    }
+    // Floor, not towards zero: the microsecond before 1970 is before 1970.
+    return Math.floorDiv(row.getLong(columns.timestamp()), 1000L);
+  }
+
+  /** The length of a STRING or BINARY field; −1 if it is null or there is no such column. An UnsafeRow keeps both as (offset, length). */
+  private static int length(UnsafeRow row, int column) {
+    return column < 0 || row.isNullAt(column) ? -1 : (int) row.getLong(column);
+  }
+
+  private static void copy(UnsafeRow row, int column, int length, byte[] to, int at) {
+    long offset = row.getLong(column) >>> 32;
+    Platform.copyMemory(row.getBaseObject(), row.getBaseOffset() + offset, to, Platform.BYTE_ARRAY_OFFSET + at, length);
+  }
+
+  private void copyKey(UnsafeRow row, int length) {
+    if (key.length < length) {
+      key = new byte[Math.max(length, 2 * Math.min(key.length, 1 << 29))];
+    }
+    copy(row, columns.key(), length, key, 0);
+  }
+
+  /** The bytes of the encoded headers, {@link #NO_HEADERS_BYTES} if there are none. */
+  private int encodeHeaders(UnsafeRow row) {
+    if (columns.headers() < 0 || row.isNullAt(columns.headers())) {
+      return NO_HEADERS_BYTES;
+    }
+    ArrayData array = row.getArray(columns.headers());
+    headers.begin(array.numElements());
+    for (int i = 0; i < array.numElements(); i++) {
+      InternalRow header = array.isNullAt(i) ? null : array.getStruct(i, 2);
+      if (header == null || header.isNullAt(0)) {
+        throw PartlogException.of("HEADER_KEY_NULL", "topic", plan.topic() == null ? String.valueOf(topic) : plan.topic());
+      }
+      headers.add(header.getUTF8String(0).getBytes(), header.isNullAt(1) ? null : header.getBinary(1));
+    }
+    return headers.bytes();
+  }
+
+  @Override
+  public WriterCommitMessage commit() {
+    return SparkErrors.run(() -> new TaskReport(writer.finish()));
+  }
+
+  @Override
+  public void abort() {
+    writer.abort();
+  }
+
+  @Override
+  public void close() {
+    writer.close();
+  }
+
+  @Override
+  public CustomTaskMetric[] currentMetricsValues() {
+    return WriteMetrics.of(writer);
+  }
+}

@@ -1,0 +1,78 @@
+package io.sparklog.sink;
+
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicPlan;
+import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
+import java.io.Serializable;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+
+/**
+ * What a write is told when it is planned; shipped to its tasks.
+ *
+ * @param txn the random identity of the write
+ * @param topic null if each row names its own
+ * @param timeMs the time of the write: of records without one, and of all records of LogAppendTime topics
+ * @param known the topics there are; only {@code topic} if that is given
+ * @param config what a topic is created with
+ * @param given the topic options that were given, which a topic must not contradict
+ */
+record WritePlan(
+    String root,
+    String txn,
+    String topic,
+    RowColumns columns,
+    long timeMs,
+    int batchBytes,
+    long bufferBytes,
+    TreeMap<String, TopicPlan> known,
+    TreeMap<String, String> config,
+    TreeMap<String, String> given)
+    implements Serializable {
+
+  static WritePlan of(Root root, Options options, RowColumns columns, String txn, long timeMs) {
+    String topic = options.text("topic");
+    TreeMap<String, TopicPlan> known = new TreeMap<>();
+    TreeMap<String, String> config = new TreeMap<>(options.topicConfig());
+    WritePlan plan =
+        new WritePlan(
+            root.store().root(),
+            txn,
+            topic,
+            columns,
+            timeMs,
+            options.integer("batch.size"),
+            options.number("write.buffer.bytes"),
+            known,
+            config,
+            new TreeMap<>(options.givenTopicConfig()));
+    if (topic == null) {
+      root.states().forEach(state -> known.put(state.topic(), TopicPlan.of(state.topic(), Optional.of(state), config)));
+    } else {
+      Optional<State> state = root.topic(topic).newest();
+      known.put(topic, TopicPlan.of(topic, state, config));
+      plan.topicPlan(topic);
+    }
+    return plan;
+  }
+
+  /** The plan for a topic, the same wherever it is asked for. @throws PartlogException TOPIC_NAME_ILLEGAL, OPTION_CONTRADICTS_TOPIC */
+  TopicPlan topicPlan(String name) {
+    TopicPlan there = known.get(name);
+    if (there == null) {
+      Root.requireLegal(name);
+      return TopicPlan.of(name, Optional.empty(), config);
+    }
+    for (Map.Entry<String, String> option : given.entrySet()) {
+      String found = there.config().entries().get(option.getKey());
+      if (!option.getValue().equals(found)) {
+        throw PartlogException.of(
+            "OPTION_CONTRADICTS_TOPIC", "option", option.getKey(), "value", option.getValue(), "topic", name, "root", root, "found", found);
+      }
+    }
+    return there;
+  }
+}

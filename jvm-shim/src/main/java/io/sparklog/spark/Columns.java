@@ -1,0 +1,41 @@
+package io.sparklog.spark;
+
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/** The columns of a topic, as Spark's Kafka source has them. */
+public final class Columns {
+  public static final String KEY = "key";
+  public static final String VALUE = "value";
+  public static final String TOPIC = "topic";
+  public static final String PARTITION = "partition";
+  public static final String OFFSET = "offset";
+  public static final String TIMESTAMP = "timestamp";
+  public static final String TIMESTAMP_TYPE = "timestampType";
+  public static final String HEADERS = "headers";
+
+  /** {@code ARRAY<STRUCT<key STRING, value BINARY>>}; a header's key is never null. */
+  public static final DataType HEADERS_TYPE =
+      DataTypes.createArrayType(new StructType().add(KEY, DataTypes.StringType, false).add(VALUE, DataTypes.BinaryType, true), false);
+
+  private static final StructType WITHOUT_HEADERS =
+      new StructType()
+          .add(KEY, DataTypes.BinaryType, true)
+          .add(VALUE, DataTypes.BinaryType, true)
+          .add(TOPIC, DataTypes.StringType, false)
+          .add(PARTITION, DataTypes.IntegerType, false)
+          .add(OFFSET, DataTypes.LongType, false)
+          .add(TIMESTAMP, DataTypes.TimestampType, false)
+          .add(TIMESTAMP_TYPE, DataTypes.IntegerType, false);
+
+  private static final StructType ALL = WITHOUT_HEADERS.add(new StructField(HEADERS, HEADERS_TYPE, true, org.apache.spark.sql.types.Metadata.empty()));
+
+  private Columns() {}
+
+  /** What a read gives. */
+  public static StructType read(boolean headers) {
+    return headers ? ALL : WITHOUT_HEADERS;
+  }
+}

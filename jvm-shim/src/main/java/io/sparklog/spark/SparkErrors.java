@@ -1,0 +1,52 @@
+package io.sparklog.spark;
+
+import io.sparklog.spec.PartlogException;
+import java.io.IOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
+import java.nio.file.ReadOnlyFileSystemException;
+
+/** Every call from Spark into the layers below goes through here, so that their errors reach Spark with their condition. */
+public final class SparkErrors {
+  private SparkErrors() {}
+
+  /** A call that may fail. */
+  @FunctionalInterface
+  public interface Body<T> {
+    T run() throws IOException;
+  }
+
+  /** A call that may fail and returns nothing. */
+  @FunctionalInterface
+  public interface Action {
+    void run() throws IOException;
+  }
+
+  /** What {@code body} returns. Its PartlogException, and an IOException as one, come as {@link PartlogSparkException}. */
+  public static <T> T run(Body<T> body) {
+    try {
+      return body.run();
+    } catch (PartlogSparkException e) {
+      throw e;
+    } catch (PartlogException e) {
+      throw new PartlogSparkException(e);
+    } catch (IOException | ReadOnlyFileSystemException e) {
+      throw new PartlogSparkException(of(e));
+    }
+  }
+
+  /** As {@link #run(Body)}. */
+  public static void act(Action action) {
+    run(
+        () -> {
+          action.run();
+          return null;
+        });
+  }
+
+  private static PartlogException of(Exception e) {
+    String file = e instanceof FileSystemException named && named.getFile() != null ? named.getFile() : "a data file";
+    String cause = e instanceof AccessDeniedException ? "access is denied" : e.toString();
+    return PartlogException.caused(e, "IO", "file", file, "cause", cause);
+  }
+}
