@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -93,6 +92,12 @@ def topic_option(key: str) -> Option:
 def generate_reference() -> dict[str, str]:
     """The pages of docs/reference/, by file name."""
     return {"options.md": _options_page(), "errors.md": _errors_page()}
+
+
+def write_reference(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in generate_reference().items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 _SECTIONS = {
@@ -189,10 +194,3 @@ def _head(*titles: str) -> str:
 
 def _row(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
-
-
-if __name__ == "__main__":
-    target = Path(sys.argv[1])
-    target.mkdir(parents=True, exist_ok=True)
-    for name, text in generate_reference().items():
-        (target / name).write_text(text, encoding="utf-8")

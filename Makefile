@@ -1,0 +1,122 @@
+# `make` prints the targets. Each does all set-up that it needs: .venv/, .tools/, the jar.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+JAR := sparklog/jars/sparklog.jar
+WHEEL := dist/sparklog-$(VERSION)-py3-none-any.whl
+KAFKA := .tools/kafka/.copied
+VENV := .venv/.installed
+PY := .venv/bin/python
+MVN ?= mvn -q -B
+JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
+# The first Python that is new enough; `make PYTHON=…` names another.
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
+  if $$python -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then echo $$python; break; fi; done)
+# Arguments for pytest: make test ARGS="-k session"
+ARGS ?=
+
+.PHONY: help
+help: ## this list
+	@echo "sparklog $(VERSION): a partitioned log for Spark that needs no server"
+	@echo
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "%-18s%s\n", $$1, $$2}'
+	@echo
+	@echo "It takes Python 3.10 or later, a JDK 17 or later, and Maven."
+
+## What a user wants
+
+.PHONY: demo
+demo: toolchain $(VENV) $(JAR) ## write 336,776 real events into a log, read them back and compare them
+	@$(PY) -m sparklog.demo
+
+.PHONY: wheel
+wheel: $(WHEEL) ## the wheel, with the jar inside, in dist/
+
+## What a developer wants
+
+.PHONY: test
+test: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) jvm-test ## all tests: of Java, then of Python, with Spark and with Kafka's tools
+	@$(PY) -m pytest $(ARGS)
+
+.PHONY: check
+check: $(VENV) ## format, lint, types, layers and unit tests, without Spark: under a minute
+	@$(PY) -m ruff format --check --quiet . || { echo "Some files are not formatted: run make format."; exit 1; }
+	@$(PY) -m ruff check --quiet .
+	@$(PY) -m mypy
+	@$(PY) -m pytest -q tests/unit tests/test_tidy.py $(ARGS)
+
+.PHONY: format
+format: $(VENV) ## format the Python code, and mend what the linter can mend
+	@$(PY) -m ruff format --quiet .
+	@$(PY) -m ruff check --quiet --fix .
+
+.PHONY: jar
+jar: $(JAR) ## the connector's jar, where the Python half looks for it
+
+.PHONY: jvm-test
+jvm-test: toolchain ## the tests of Java alone
+	@echo "Testing the Java half"
+	@rm -rf jvm-shim/target/surefire-reports
+	@$(MVN) -f jvm-shim/pom.xml test
+	@sed -n 's/.*<testsuite .* tests="\([0-9]*\)".*/\1/p' jvm-shim/target/surefire-reports/*.xml \
+	  | awk '{ tests += $$1 } END { print tests " Java tests passed" }'
+
+.PHONY: kafka
+kafka: $(KAFKA) ## Kafka's broker and tools, which the tests use
+
+.PHONY: docs
+docs: $(VENV) ## docs/reference/, made from sparklog/spec/
+	@$(PY) -c "from pathlib import Path; from sparklog.options import write_reference; write_reference(Path('docs/reference'))"
+
+.PHONY: bench
+bench: toolchain $(VENV) $(JAR) ## the benchmarks, with Parquet beside us in the same run
+	@$(PY) -m bench
+
+.PHONY: soak
+soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) jvm-test ## the long tests
+	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
+
+.PHONY: clean
+clean: ## remove what was built; .venv/ and .tools/ stay
+	@rm -rf dist build demo-root jvm-shim/target sparklog/jars .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+## What these are made of
+
+.PHONY: toolchain
+toolchain:
+	@[ -n "$$(command -v '$(JAVA)')" ] || { echo "Java is missing: install a JDK 17 or later (Debian: apt-get install openjdk-17-jdk-headless)."; exit 1; }
+	@version=$$('$(JAVA)' -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p'); \
+	  [ "$${version:-0}" -ge 17 ] || { echo "Java is too old: $(JAVA) is of version $${version:-unknown}; a JDK 17 or later is needed. JAVA_HOME names another."; exit 1; }
+	@[ -n "$$(command -v '$(JAVA)c')" ] || { echo "A Java runtime is there, but no compiler: install a JDK 17 or later (Debian: apt-get install openjdk-17-jdk-headless)."; exit 1; }
+	@[ -n "$$(command -v $(firstword $(MVN)))" ] || { echo "Maven is missing: install it (Debian: apt-get install maven)."; exit 1; }
+
+$(VENV): pyproject.toml
+	@[ -n "$(PYTHON)" ] || { echo "Python is missing or too old: install 3.10 or later, or name it: make PYTHON=…"; exit 1; }
+	@[ -x $(PY) ] || { echo "Setting up .venv with $$($(PYTHON) --version)"; \
+	  $(PYTHON) -m venv .venv || { rm -rf .venv; echo "$(PYTHON) cannot make a virtual environment (Debian: apt-get install python3-venv)."; exit 1; }; }
+	@echo "Installing PySpark and what the tests need (about 500 MB the first time)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+# Folders are among the sources, so that a file that is removed counts too.
+$(JAR): jvm-shim/pom.xml $(shell find jvm-shim/src/main sparklog/spec) | toolchain
+	@echo "Building the jar (the first time, Maven downloads what it needs)"
+	@$(MVN) -f jvm-shim/pom.xml -Dmaven.test.skip=true package
+	@mkdir -p $(@D)
+	@cp jvm-shim/target/sparklog.jar $@
+
+$(WHEEL): pyproject.toml README.md LICENSE $(JAR) $(shell find sparklog -name '*.py' -o -name '*.json') | $(VENV)
+	@rm -rf dist
+	@$(PY) -m build --wheel --no-isolation --outdir dist . > /dev/null
+	@echo "Built $@"
+
+$(KAFKA): tests/kafka/pom.xml | toolchain
+	@echo "Fetching Kafka's tools for the tests"
+	@rm -rf $(@D)
+	@$(MVN) -f tests/kafka/pom.xml dependency:copy-dependencies
+	@touch $@

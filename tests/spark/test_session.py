@@ -1,0 +1,113 @@
+"""Sessions that run already, and sessions that start. What must start anew runs in a Python of its own."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sparklog
+
+JAR = str(Path(sparklog.__file__).parent / "jars" / "sparklog.jar")
+
+
+def run(script: str, **environment: str) -> dict:
+    """What a script prints as JSON in its last line."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK"))}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=inherited | environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_a_session_that_runs_is_returned(spark):
+    jars = spark.conf.get("spark.jars")
+    again = sparklog.session()
+    assert again is spark
+    assert again.conf.get("spark.jars") == jars
+    assert sparklog.configure(type(spark).builder).getOrCreate() is spark
+
+
+def test_settings_are_applied_to_a_session_that_runs(spark):
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    try:
+        sparklog.session(**{"spark.sql.shuffle.partitions": 3})
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "3"
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+
+
+def test_another_thread_gets_the_same_session(spark):
+    from pyspark import InheritableThread
+
+    got = []
+    thread = InheritableThread(target=lambda: got.append(sparklog.session()))
+    thread.start()
+    thread.join()
+    assert [session.sparkContext for session in got] == [spark.sparkContext]
+    spark.range(1).count()  # and it still runs
+
+
+def test_asking_for_the_connector_leaves_no_trace(spark):
+    sparklog.session()
+    assert not Path(sys.modules["sparklog.session"]._NOWHERE).exists()
+
+
+@pytest.mark.slow
+def test_a_spark_without_the_connector_is_an_error_that_says_what_to_do():
+    said = run(
+        """
+import json, sparklog
+from pyspark.sql import SparkSession
+
+def refused(call):
+    try:
+        call()
+    except sparklog.CallError as error:
+        return [error.condition, str(error)]
+
+plain = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+running = [refused(sparklog.session), refused(lambda: sparklog.configure(SparkSession.builder))]
+usable = plain.range(3).count()
+plain.stop()
+# The JVM outlives the session, and a new session in it does not get the jar.
+stopped = refused(lambda: sparklog.session(**{"spark.master": "local[1]", "spark.ui.enabled": "false"}))
+print(json.dumps([*running, usable, stopped, SparkSession.getActiveSession() is None]))
+"""
+    )
+    running, configured, usable, stopped, nothing_left = said
+    for condition, text in (running, configured, stopped):
+        assert condition == "PARTLOG_CONNECTOR_MISSING"
+        assert "Start Python (or the notebook's kernel) anew" in text
+        assert f"--jars {JAR}" in text
+    assert usable == 3, "a session that is not ours is left running"
+    assert nothing_left, "a session that was made in vain is stopped"
+
+
+@pytest.mark.slow
+def test_other_jars_stay_and_workers_run_this_interpreter(tmp_path):
+    other = tmp_path / "other.jar"
+    subprocess.run([sys.executable, "-m", "zipfile", "-c", str(other), __file__], check=True)
+    said = run(
+        """
+import json, sys, sparklog
+from pyspark.sql import functions as F
+
+spark = sparklog.session(app_name="jars", **{"spark.master": "local[1]", "spark.ui.enabled": "false"})
+worker = F.udf(lambda _: __import__("sys").executable)
+print(json.dumps({
+    "jars": spark.sparkContext.getConf().get("spark.jars").split(","),
+    "name": spark.sparkContext.appName,
+    "worker": spark.range(1).select(worker("id")).first()[0],
+    "interpreter": sys.executable,
+}))
+""",
+        PYSPARK_SUBMIT_ARGS=f"--jars {other} pyspark-shell",
+        PATH="/usr/bin:/bin",
+    )
+    assert [Path(jar.removeprefix("file:")) for jar in said["jars"]] == [other, Path(JAR)]
+    assert said["name"] == "jars"
+    assert said["worker"] == said["interpreter"] == sys.executable

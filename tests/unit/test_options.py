@@ -1,0 +1,96 @@
+from collections import Counter
+
+import pytest
+
+from sparklog import options
+
+DECLARED = options.declared()
+
+
+def keys_that_count(scopes: set[str]) -> list[str]:
+    return [
+        key.lower()
+        for option in DECLARED.options
+        if scopes & set(option.scopes)
+        for key in (option.key, *option.aliases)
+    ]
+
+
+@pytest.mark.parametrize("scopes", [{"read"}, {"write", "topic"}], ids=["reading", "writing"])
+def test_a_key_counts_once_on_a_side(scopes):
+    assert [key for key, times in Counter(keys_that_count(scopes)).items() if times > 1] == []
+
+
+@pytest.mark.parametrize("option", DECLARED.options, ids=lambda option: option.key)
+class TestDeclaration:
+    def test_is_complete(self, option):
+        assert option.type in {"boolean", "int", "long", "choice", "string", "names", "regex", "json"}
+        assert option.scopes
+        assert set(option.scopes) <= {"read", "write", "topic"}
+        assert option.text.endswith((".", ")"))
+        assert (option.min is not None and option.max is not None) == (option.type in ("int", "long"))
+        assert bool(option.values) == (option.type == "choice")
+        assert set(option.synonyms.values()) <= set(option.values)
+
+    def test_has_a_default_that_is_valid(self, option):
+        if option.default is not None:
+            default = str(option.default).lower() if option.type == "boolean" else str(option.default)
+            assert option.problem(default) is None
+        if option.words:
+            assert option.default in option.words
+
+    def test_fits_the_type_of_java(self, option):
+        if option.type in ("int", "long"):
+            assert option.max < 2 ** (31 if option.type == "int" else 63)
+
+    def test_of_a_topic_has_a_default(self, option):
+        assert "topic" not in option.scopes or option.default is not None
+
+    def test_names_only_options_that_there_are(self, option):
+        assert option.requires is None or option.requires in {other.key for other in DECLARED.options}
+
+
+def test_what_is_ignored_does_not_count():
+    ignored = [entry.key.lower() for entry in (*DECLARED.warned, *DECLARED.silent)]
+    counting = keys_that_count({"read", "write", "topic"})
+    for key in ignored:
+        assert not [other for other in counting if other == key or (key.endswith("*") and other.startswith(key[:-1]))]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "fits"),
+    [
+        ("partitions", "1", True),
+        ("partitions", "10000", True),
+        ("partitions", "0", False),
+        ("partitions", "10001", False),
+        ("partitions", "8.0", False),
+        ("partitions", "", False),
+        ("compression.type", "ZSTD", True),
+        ("compression.type", "uncompressed", True),
+        ("compression.type", "brotli", False),
+    ],
+)
+def test_a_value_is_checked(key, value, fits):
+    assert (options.topic_option(key).problem(value) is None) == fits
+
+
+def test_a_boolean_is_checked():
+    option = next(option for option in DECLARED.options if option.type == "boolean")
+    assert option.problem("True") is None
+    assert option.problem("yes") == "it must be true or false"
+
+
+def test_only_topics_have_topic_options():
+    with pytest.raises(KeyError):
+        options.topic_option("subscribe")
+
+
+def test_the_reference_names_every_option_and_every_error():
+    from sparklog import errors
+
+    pages = options.generate_reference()
+    for entry in (*DECLARED.options, *DECLARED.warned, *DECLARED.silent):
+        assert f"`{entry.key}`" in pages["options.md"]
+    for id in errors.declared():
+        assert f"`PARTLOG_{id}`" in pages["errors.md"]

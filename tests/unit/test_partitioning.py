@@ -1,0 +1,93 @@
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.partitioner.default import murmur2
+
+import sparklog
+from sparklog import partition_for
+
+MANY = 10_000
+
+
+def murmur3(octets: bytes) -> int:
+    """MurmurHash3 x86 32-bit with seed 0, written from its description, to have a second opinion beside mmh3."""
+
+    def rotated(word: int, bits: int) -> int:
+        return (word << bits | word >> 32 - bits) & 0xFFFFFFFF
+
+    def mixed(word: int) -> int:
+        return rotated(word * 0xCC9E2D51 & 0xFFFFFFFF, 15) * 0x1B873593 & 0xFFFFFFFF
+
+    state = 0
+    whole = len(octets) // 4 * 4
+    for at in range(0, whole, 4):
+        state = rotated(state ^ mixed(int.from_bytes(octets[at : at + 4], "little")), 13) * 5 + 0xE6546B64 & 0xFFFFFFFF
+    state ^= mixed(int.from_bytes(octets[whole:], "little"))
+    state ^= len(octets)
+    state = (state ^ state >> 16) * 0x85EBCA6B & 0xFFFFFFFF
+    state = (state ^ state >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
+    return state ^ state >> 16
+
+
+# Kafka's own published cases; the hashes are signed.
+@pytest.mark.parametrize(
+    ("key", "signed"),
+    [
+        ("21", -973932308),
+        ("foobar", -790332482),
+        ("a-little-bit-long-string", -985981536),
+        ("a-little-bit-longer-string", -1486304829),
+        ("lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
+        ("abc", 479470107),
+    ],
+)
+def test_murmur2_routes_as_kafka_does(key, signed):
+    assert partition_for(key, MANY, "murmur2") == (signed & 0x7FFFFFFF) % MANY
+
+
+@given(st.binary(max_size=70), st.integers(1, MANY))
+def test_murmur2_agrees_with_an_outside_client(key, partitions):
+    assert partition_for(key, partitions, "murmur2") == (murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+@given(st.binary(max_size=70), st.integers(1, MANY))
+def test_murmur3_agrees_with_its_description(key, partitions):
+    assert partition_for(key, partitions) == (murmur3(key) & 0x7FFFFFFF) % partitions
+
+
+def test_the_vectors_that_both_halves_share(repository: Path):
+    vectors = json.loads((repository / "tests" / "vectors" / "hashes.json").read_text())
+    assert vectors
+    for vector in vectors:
+        key = bytes.fromhex(vector["key"])
+        for partitioner in ("murmur3", "murmur2"):
+            assert partition_for(key, MANY, partitioner) == (vector[partitioner] & 0x7FFFFFFF) % MANY, vector
+
+
+def test_a_string_counts_as_its_utf8_bytes():
+    for partitioner in ("murmur3", "murmur2"):
+        assert partition_for("Zürich →", MANY, partitioner) == partition_for("Zürich →".encode(), MANY, partitioner)
+
+
+def test_other_bytes_like_keys_count_as_their_bytes():
+    assert (
+        partition_for(bytearray(b"key"), MANY) == partition_for(memoryview(b"key"), MANY) == partition_for(b"key", MANY)
+    )
+
+
+def test_an_empty_key_is_a_key_and_no_key_has_no_partition():
+    assert partition_for(b"", MANY) == 0
+    assert partition_for(None, MANY) is None
+
+
+@pytest.mark.parametrize(
+    ("partitions", "partitioner"), [(0, "murmur3"), (-1, "murmur3"), (10_001, "murmur3"), (8, "crc32")]
+)
+@pytest.mark.parametrize("key", [b"key", None])
+def test_what_no_topic_can_have_is_refused(key, partitions, partitioner):
+    with pytest.raises(sparklog.CallError) as raised:
+        partition_for(key, partitions, partitioner)
+    assert raised.value.condition == "PARTLOG_OPTION_VALUE"

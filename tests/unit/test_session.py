@@ -1,0 +1,183 @@
+"""What `configure` puts into a builder. No Spark is started."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.conf import SparkConf
+from pyspark.sql import SparkSession
+
+import sparklog
+
+module = sys.modules["sparklog.session"]  # `sparklog.session` is the function
+
+
+@pytest.fixture(autouse=True)
+def jar(tmp_path, monkeypatch):
+    """A jar in its place, an environment that says nothing of Spark, and defaults that are empty."""
+    for name in ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    # Set first: what configure() sets itself is then undone after the test.
+    monkeypatch.setenv("PYSPARK_PYTHON", "")
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    jar = tmp_path / "jars" / "sparklog.jar"
+    jar.parent.mkdir()
+    jar.touch()
+    monkeypatch.setattr(module, "_JAR", jar)
+    return str(jar)
+
+
+def configured(**settings: str) -> dict[str, str]:
+    return sparklog.configure(SparkSession.builder.config(map=settings))._options
+
+
+def test_a_plain_builder(jar):
+    options = configured()
+    assert options == {
+        "spark.jars": jar,
+        "spark.pyspark.python": sys.executable,
+        "spark.sql.catalog.partlog": "io.sparklog.catalog.PartlogCatalog",
+    }
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_it_returns_the_builder_it_was_given():
+    builder = SparkSession.builder
+    assert sparklog.configure(builder) is builder
+
+
+def test_twice_is_once():
+    builder = sparklog.configure(SparkSession.builder.config("spark.jars", "/other.jar"))
+    once = dict(builder._options)
+    assert sparklog.configure(builder)._options == once
+
+
+class TestJars:
+    def test_of_the_builder_stay(self, jar):
+        assert (
+            configured(**{"spark.jars": "/a.jar, hdfs://host/b.jar"})["spark.jars"] == f"/a.jar,hdfs://host/b.jar,{jar}"
+        )
+
+    @pytest.mark.parametrize("prefix", ["", "file:", "file://"])
+    def test_ours_is_not_added_again(self, jar, prefix):
+        assert configured(**{"spark.jars": f"{prefix}{jar},/a.jar"})["spark.jars"] == f"{prefix}{jar},/a.jar"
+
+    @pytest.mark.parametrize(
+        "line", ["spark.jars /a.jar,/b.jar", "spark.jars=/a.jar,/b.jar", "  spark.jars : /a.jar,/b.jar  "]
+    )
+    def test_of_the_defaults_stay(self, jar, tmp_path, line):
+        (tmp_path / "spark-defaults.conf").write_text(f"# spark.jars /no.jar\n\nspark.master local\n{line}\n")
+        assert configured()["spark.jars"] == f"/a.jar,/b.jar,{jar}"
+
+    def test_of_the_builder_replace_those_of_the_defaults_as_in_spark(self, jar, tmp_path):
+        (tmp_path / "spark-defaults.conf").write_text("spark.jars /default.jar\n")
+        assert configured(**{"spark.jars": "/a.jar"})["spark.jars"] == f"/a.jar,{jar}"
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            "--jars /a.jar pyspark-shell",
+            "--jars=/a.jar pyspark-shell",
+            "--conf spark.jars=/a.jar pyspark-shell",
+            "--conf=spark.jars=/a.jar pyspark-shell",
+            "-c spark.jars=/a.jar pyspark-shell",
+            "--conf spark.jars=/no.jar --jars /no.jar --jars /a.jar pyspark-shell",
+        ],
+    )
+    def test_of_the_submit_arguments_stay(self, jar, monkeypatch, arguments):
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
+        assert configured()["spark.jars"] == f"/a.jar,{jar}"
+        # PySpark puts them behind the builder's settings: they must name both jars too.
+        assert os.environ["PYSPARK_SUBMIT_ARGS"] == f"--jars /a.jar,{jar} pyspark-shell"
+
+    def test_of_the_submit_arguments_and_of_the_builder_come_together(self, jar, monkeypatch):
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars /a.jar pyspark-shell")
+        assert configured(**{"spark.jars": "/b.jar"})["spark.jars"] == f"/b.jar,/a.jar,{jar}"
+        assert configured(**{"spark.jars": "/b.jar"})["spark.jars"] == f"/b.jar,/a.jar,{jar}"
+
+    def test_other_submit_arguments_are_left_alone(self, jar, monkeypatch):
+        arguments = "--conf 'spark.driver.extraJavaOptions=-Da=b -Dc=d' --verbose pyspark-shell"
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
+        assert configured()["spark.jars"] == jar
+        assert os.environ["PYSPARK_SUBMIT_ARGS"] == arguments
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--jars /a.jar {arguments}")
+        configured()
+        assert os.environ["PYSPARK_SUBMIT_ARGS"] == f"--jars /a.jar,{jar} {arguments}"
+
+    def test_of_a_properties_file_stay(self, jar, tmp_path, monkeypatch):
+        (tmp_path / "spark-defaults.conf").write_text("spark.jars /no.jar\n")
+        (tmp_path / "mine.conf").write_text("spark.jars /a.jar\n")
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--properties-file {tmp_path}/mine.conf pyspark-shell")
+        assert configured()["spark.jars"] == f"/a.jar,{jar}"
+
+    def test_ours_is_missing(self, jar):
+        Path(jar).unlink()
+        with pytest.raises(sparklog.CallError, match="make jar") as raised:
+            configured()
+        assert raised.value.condition == "PARTLOG_JAR_MISSING"
+
+
+class TestPython:
+    def test_of_the_builder_is_made_to_count(self):
+        assert configured(**{"spark.pyspark.python": "/opt/python"})["spark.pyspark.python"] == "/opt/python"
+        assert os.environ["PYSPARK_PYTHON"] == "/opt/python"
+
+    def test_of_the_environment_stays(self, monkeypatch):
+        monkeypatch.setenv("PYSPARK_PYTHON", "/opt/python")
+        assert "spark.pyspark.python" not in configured()
+        assert os.environ["PYSPARK_PYTHON"] == "/opt/python"
+
+    def test_of_the_defaults_is_made_to_count(self, tmp_path):
+        (tmp_path / "spark-defaults.conf").write_text("spark.pyspark.python /opt/python\n")
+        assert "spark.pyspark.python" not in configured()
+        assert os.environ["PYSPARK_PYTHON"] == "/opt/python"
+
+    def test_of_the_submit_arguments_is_made_to_count(self, monkeypatch):
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--conf spark.pyspark.python=/opt/python pyspark-shell")
+        assert "spark.pyspark.python" not in configured()
+        assert os.environ["PYSPARK_PYTHON"] == "/opt/python"
+
+
+def test_a_catalog_of_that_name_stays():
+    assert (
+        configured(**{"spark.sql.catalog.partlog": "com.example.Other"})["spark.sql.catalog.partlog"]
+        == "com.example.Other"
+    )
+
+
+def test_a_spark_conf_counts():
+    builder = SparkSession.builder.config(conf=SparkConf(loadDefaults=False).set("spark.jars", "/a.jar"))
+    assert sparklog.configure(builder)._options["spark.jars"].startswith("/a.jar,")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("SPARK_REMOTE", "sc://host:15002"), ("PYSPARK_GATEWAY_PORT", "4711")],
+    ids=["connect", "submit"],
+)
+def test_where_something_else_starts_spark_its_jars_and_python_are_left_to_that(jar, monkeypatch, name, value):
+    Path(jar).unlink()
+    monkeypatch.setenv(name, value)
+    assert configured().keys() == {"spark.sql.catalog.partlog"}
+    assert "PYSPARK_PYTHON" not in os.environ
+
+
+def test_another_pyspark_is_refused(monkeypatch):
+    import pyspark
+
+    monkeypatch.setattr(pyspark, "__version__", "4.20.1")
+    with pytest.raises(sparklog.UpgradeError, match=r"PySpark 4\.20\.1 is installed.*pyspark==4\.2\.\*") as raised:
+        configured()
+    assert raised.value.condition == "PARTLOG_SPARK_VERSION"
+
+
+def test_what_is_no_setting_of_spark_is_refused():
+    with pytest.raises(sparklog.CallError, match="`shuffle_partitions` is no setting"):
+        sparklog.session(shuffle_partitions=8)
+
+
+def test_what_is_no_builder_is_refused():
+    with pytest.raises(TypeError, match=r"SparkSession\.builder, not dict"):
+        sparklog.configure({})
