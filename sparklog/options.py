@@ -127,9 +127,7 @@ def _options_page() -> str:
         page += "".join(_option_row(option) for option in declared().options if scope in option.scopes)
     groups = "; ".join(_code(*group) for group in declared().exclusive)
     page += f"\nAt most one may be given of: {groups}.\n"
-    page += (
-        "\n## Accepted without effect\n\nWith one warning, so that a job of Spark's Kafka connector runs as it is:\n\n"
-    )
+    page += "\n## Accepted without effect\n\nWith one warning, so that a job of Spark's Kafka connector runs as it is:\n\n"
     page += "".join(f"* {_code(ignored.key)}: {ignored.text}\n" for ignored in declared().warned)
     page += "\nSilently, because Spark passes them on by itself: "
     return page + _code(*(ignored.key for ignored in declared().silent)) + ".\n"
@@ -170,9 +168,7 @@ def _values(option: Option) -> str:
         return f"{option.type} ≥ {option.min}"
     if option.min is not None:
         return f"{option.type}, {option.min} … {option.max}"
-    return {"json": "JSON", "names": "names, comma-separated", "regex": "Java regular expression"}.get(
-        option.type, option.type
-    )
+    return {"json": "JSON", "names": "names, comma-separated", "regex": "Java regular expression"}.get(option.type, option.type)
 
 
 def _literal(value: str | int | bool) -> str:

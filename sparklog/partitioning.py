@@ -19,9 +19,7 @@ _WORD = 0xFFFF_FFFF
 def partition_for(key: None, partitions: int, partitioner: str = ...) -> None: ...
 @overload
 def partition_for(key: bytes | bytearray | memoryview | str, partitions: int, partitioner: str = ...) -> int: ...
-def partition_for(
-    key: bytes | bytearray | memoryview | str | None, partitions: int, partitioner: str = "murmur3"
-) -> int | None:
+def partition_for(key: bytes | bytearray | memoryview | str | None, partitions: int, partitioner: str = "murmur3") -> int | None:
     """The partition of a topic with so many partitions where a record with this key lies.
 
     A string counts as its UTF-8 bytes. None for the key None: records without a key lie where there was least, so no

@@ -46,9 +46,7 @@ def sources() -> list[Path]:
     made = {".venv", ".git", ".tools", "dist", "build", "target", "jars", "vectors", "__pycache__"}
     made |= {".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".jqwik-database", "demo-root"}
     return [
-        path
-        for path in sorted(ROOT.rglob("*"))
-        if path.is_file() and path.suffix in kinds and not made & set(path.relative_to(ROOT).parts)
+        path for path in sorted(ROOT.rglob("*")) if path.is_file() and path.suffix in kinds and not made & set(path.relative_to(ROOT).parts)
     ]
 
 
@@ -141,7 +139,7 @@ def test_a_source_file_has_one_idea():
 def test_the_generated_reference_is_fresh():
     for name, text in options.generate_reference().items():
         page = ROOT / "docs" / "reference" / name
-        assert page.is_file() and page.read_text(encoding="utf-8") == text, f"{name} is not fresh: run make docs"  # noqa: PT018
+        assert page.is_file() and page.read_text(encoding="utf-8") == text, f"{name} is not fresh: run make docs"
 
 
 def test_versions_agree():

@@ -42,9 +42,7 @@ def wheel(repository: Path) -> Path:
 
 def test_the_wheel_works_in_an_empty_environment(wheel, tmp_path):
     says_nothing_of_ours = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("PYTHON", "PYSPARK", "SPARK", "VIRTUAL_ENV", "COV_"))
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK", "VIRTUAL_ENV", "COV_"))
     }
     # Not activated: the workers must be this environment's Python all the same.
     says_nothing_of_ours["PATH"] = os.pathsep.join(

@@ -16,9 +16,7 @@ JAR = str(Path(sparklog.__file__).parent / "jars" / "sparklog.jar")
 def run(script: str, **environment: str) -> dict:
     """What a script prints as JSON in its last line."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK"))}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=inherited | environment, capture_output=True, text=True, timeout=300
-    )
+    done = subprocess.run([sys.executable, "-c", script], env=inherited | environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

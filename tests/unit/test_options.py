@@ -8,12 +8,7 @@ DECLARED = options.declared()
 
 
 def keys_that_count(scopes: set[str]) -> list[str]:
-    return [
-        key.lower()
-        for option in DECLARED.options
-        if scopes & set(option.scopes)
-        for key in (option.key, *option.aliases)
-    ]
+    return [key.lower() for option in DECLARED.options if scopes & set(option.scopes) for key in (option.key, *option.aliases)]
 
 
 @pytest.mark.parametrize("scopes", [{"read"}, {"write", "topic"}], ids=["reading", "writing"])

@@ -73,9 +73,7 @@ def test_a_string_counts_as_its_utf8_bytes():
 
 
 def test_other_bytes_like_keys_count_as_their_bytes():
-    assert (
-        partition_for(bytearray(b"key"), MANY) == partition_for(memoryview(b"key"), MANY) == partition_for(b"key", MANY)
-    )
+    assert partition_for(bytearray(b"key"), MANY) == partition_for(memoryview(b"key"), MANY) == partition_for(b"key", MANY)
 
 
 def test_an_empty_key_is_a_key_and_no_key_has_no_partition():
@@ -83,9 +81,7 @@ def test_an_empty_key_is_a_key_and_no_key_has_no_partition():
     assert partition_for(None, MANY) is None
 
 
-@pytest.mark.parametrize(
-    ("partitions", "partitioner"), [(0, "murmur3"), (-1, "murmur3"), (10_001, "murmur3"), (8, "crc32")]
-)
+@pytest.mark.parametrize(("partitions", "partitioner"), [(0, "murmur3"), (-1, "murmur3"), (10_001, "murmur3"), (8, "crc32")])
 @pytest.mark.parametrize("key", [b"key", None])
 def test_what_no_topic_can_have_is_refused(key, partitions, partitioner):
     with pytest.raises(sparklog.CallError) as raised:

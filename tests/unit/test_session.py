@@ -56,17 +56,13 @@ def test_twice_is_once():
 
 class TestJars:
     def test_of_the_builder_stay(self, jar):
-        assert (
-            configured(**{"spark.jars": "/a.jar, hdfs://host/b.jar"})["spark.jars"] == f"/a.jar,hdfs://host/b.jar,{jar}"
-        )
+        assert configured(**{"spark.jars": "/a.jar, hdfs://host/b.jar"})["spark.jars"] == f"/a.jar,hdfs://host/b.jar,{jar}"
 
     @pytest.mark.parametrize("prefix", ["", "file:", "file://"])
     def test_ours_is_not_added_again(self, jar, prefix):
         assert configured(**{"spark.jars": f"{prefix}{jar},/a.jar"})["spark.jars"] == f"{prefix}{jar},/a.jar"
 
-    @pytest.mark.parametrize(
-        "line", ["spark.jars /a.jar,/b.jar", "spark.jars=/a.jar,/b.jar", "  spark.jars : /a.jar,/b.jar  "]
-    )
+    @pytest.mark.parametrize("line", ["spark.jars /a.jar,/b.jar", "spark.jars=/a.jar,/b.jar", "  spark.jars : /a.jar,/b.jar  "])
     def test_of_the_defaults_stay(self, jar, tmp_path, line):
         (tmp_path / "spark-defaults.conf").write_text(f"# spark.jars /no.jar\n\nspark.master local\n{line}\n")
         assert configured()["spark.jars"] == f"/a.jar,/b.jar,{jar}"
@@ -141,10 +137,7 @@ class TestPython:
 
 
 def test_a_catalog_of_that_name_stays():
-    assert (
-        configured(**{"spark.sql.catalog.partlog": "com.example.Other"})["spark.sql.catalog.partlog"]
-        == "com.example.Other"
-    )
+    assert configured(**{"spark.sql.catalog.partlog": "com.example.Other"})["spark.sql.catalog.partlog"] == "com.example.Other"
 
 
 def test_a_spark_conf_counts():
