@@ -1,0 +1,153 @@
+package io.sparklog.log;
+
+import io.sparklog.format.BadBatch;
+import io.sparklog.format.BatchDecoder;
+import io.sparklog.format.BatchEncoder;
+import io.sparklog.format.BatchHeader;
+import io.sparklog.storage.DataReader;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Names;
+import io.sparklog.storage.Stores;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.zip.CRC32C;
+
+/**
+ * Writes and reads topics through the log alone, in a process that starts in a fraction of a second: what the tests of the protocol kill and race.
+ *
+ * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=… epoch=…] [partitions=4] [seed=1] [<topic option>=…]},
+ * {@code read root=… topic=…}, {@code publish root=… topic=…}.
+ */
+public final class LogTool {
+  private final Map<String, String> arguments = new HashMap<>();
+  private final LogStore store;
+  private final TopicLog log;
+
+  private LogTool(String[] words) {
+    for (int i = 1; i < words.length; i++) {
+      String[] parts = words[i].split("=", 2);
+      arguments.put(parts[0], parts[1]);
+    }
+    store = Stores.open(text("root", null));
+    log = new Root(store).topic(text("topic", "t"));
+  }
+
+  public static void main(String[] words) throws Exception {
+    LogTool tool = new LogTool(words);
+    switch (words[0]) {
+      case "append" -> tool.append();
+      case "read" -> tool.read();
+      case "publish" -> System.out.println("published " + Publisher.publish(tool.log, Names.identity(new Random())));
+      default -> throw new IllegalArgumentException(words[0]);
+    }
+  }
+
+  private String text(String key, String otherwise) {
+    return arguments.getOrDefault(key, otherwise);
+  }
+
+  private int number(String key, int otherwise) {
+    return Integer.parseInt(text(key, Integer.toString(otherwise)));
+  }
+
+  /** Prints {@code done <tag>-<commit> <version>} after each commit. */
+  private void append() throws IOException {
+    TreeMap<String, String> config =
+        new TreeMap<>(
+            Map.of(
+                "partitions", "4", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1073741824", "max.message.bytes", "1048588",
+                "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096"));
+    config.replaceAll(this::text);
+    Random random = new Random(Long.parseLong(text("seed", Long.toString(System.nanoTime()))));
+    for (int commit = 0; commit < number("commits", 1); commit++) {
+      String txn = Names.identity(random);
+      TopicPlan plan = TopicPlan.of(log.topic(), log.newest(), config);
+      int tasks = number("tasks", 2);
+      List<List<Piece>> pieces = new ArrayList<>();
+      for (int task = 0; task < tasks; task++) {
+        pieces.add(task(plan, txn, task, tasks, commit));
+      }
+      Query query = text("query", null) == null ? null : new Query(text("query", null), number("epoch", 0) + commit);
+      long version = new Committer(log, plan, txn, query, Clock.systemUTC(), random).commit(pieces);
+      System.out.println("done " + text("tag", "x") + "-" + commit + " " + version);
+      System.out.flush();
+    }
+  }
+
+  private List<Piece> task(TopicPlan plan, String txn, int task, int tasks, int commit) throws IOException {
+    int big = task == 0 ? number("big", 0) : 0;
+    try (TaskWriter writer = new TaskWriter(store, txn, task, tasks, task + 100L, number("batch", 1 << 14), number("buffer", 64 << 20))) {
+      TaskWriter.Lane lane = writer.lane(plan);
+      for (int i = 0; i < number("records", 10); i++) {
+        byte[] key = ("k" + i % 7).getBytes(StandardCharsets.UTF_8);
+        byte[] value = String.format("%s-%d:%d:%06d%s", text("tag", "x"), commit, task, i, "v".repeat(big)).getBytes(StandardCharsets.UTF_8);
+        int partition = plan.config().partitioner().partition(key, 0, key.length, plan.config().partitions());
+        BatchEncoder encoder = lane.begin(partition, 1_700_000_000_000L + i, key.length, value.length, 1, true);
+        System.arraycopy(key, 0, encoder.buffer(), encoder.keyAt(), key.length);
+        System.arraycopy(value, 0, encoder.buffer(), encoder.valueAt(), value.length);
+        lane.end();
+      }
+      return writer.finish().get(plan.topic());
+    }
+  }
+
+  /** Prints {@code <partition> <offset> <value up to its padding>} for every record, then {@code version <n> id <topic id>}. Checks all that can be checked. */
+  private void read() throws IOException {
+    Optional<State> newest = log.newest();
+    PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
+    if (newest.isEmpty()) {
+      out.println("none");
+      out.flush();
+      return;
+    }
+    State state = newest.get();
+    BatchDecoder decoder = new BatchDecoder(state.config().decompressedBytesMax());
+    for (int p = 0; p < state.partitions(); p++) {
+      long expected = state.start(p);
+      for (Segment segment : state.segments(p)) {
+        require(segment.base() == expected, "a gap before " + segment);
+        print(segment, decoder, out);
+        expected = segment.end();
+      }
+      require(expected == state.end(p), "partition " + p + " ends at " + expected);
+    }
+    out.println("version " + state.version() + " id " + state.topicId());
+    out.flush();
+  }
+
+  private void print(Segment segment, BatchDecoder decoder, PrintStream out) throws IOException {
+    byte[] bytes = new byte[(int) segment.bytes()];
+    CRC32C headerCrc = new CRC32C();
+    int batches = 0;
+    try (DataReader file = store.open(Names.topicFile(log.topic(), segment.file()))) {
+      file.read(segment.position(), bytes, 0, bytes.length);
+      for (BatchWalk walk = new BatchWalk(log.topic(), segment, file); walk.next(); batches++) {
+        int at = (int) (walk.position() - segment.position());
+        decoder.decode(bytes, at, (int) walk.bytes());
+        BatchHeader.addTo(headerCrc, bytes, at, segment.dense());
+        for (int i = 0; i < decoder.count(); i++) {
+          String value = new String(decoder.data(), decoder.valueAt()[i], decoder.valueLengths()[i], StandardCharsets.UTF_8).replaceAll("v+$", "");
+          out.println(segment.partition() + " " + (walk.base() + decoder.offsetDeltas()[i]) + " " + value);
+        }
+      }
+    } catch (BadBatch e) {
+      throw new IllegalStateException(segment.toString(), e);
+    }
+    require((int) headerCrc.getValue() == segment.headerCrc() && batches == segment.batches(), "headerCrc or batches differ in " + segment);
+  }
+
+  private static void require(boolean right, String otherwise) {
+    if (!right) {
+      throw new IllegalStateException(otherwise);
+    }
+  }
+}

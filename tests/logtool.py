@@ -1,0 +1,55 @@
+"""The log without Spark: a JVM a process, which starts in a fraction of a second and can be stopped at any step of a commit."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+HALTED = 42
+TIMEOUT_S = 120
+
+
+@dataclass(frozen=True)
+class LogTool:
+    """Runs `LogTool` of the Java tests. See there for what the words mean."""
+
+    classpath: str
+    root: Path
+
+    def start(self, *words: object, stop: str | None = None, release: Path | None = None, **arguments: object) -> subprocess.Popen[str]:
+        command = ["java", "-XX:TieredStopAtLevel=1", "-cp", self.classpath]
+        if stop:
+            command.append(f"-Dpartlog.stop={stop}")
+        if release:
+            command.append(f"-Dpartlog.stop.release={release}")
+        command += ["io.sparklog.log.LogTool", *map(str, words), f"root={self.root}"]
+        command += [f"{key.replace('_', '.')}={value}" for key, value in arguments.items()]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self, *words: object, status: int = 0, stop: str | None = None, **arguments: object) -> list[str]:
+        """The lines it printed; it must end with `status`."""
+        process = self.start(*words, stop=stop, **arguments)
+        out, err = process.communicate(timeout=TIMEOUT_S)
+        assert process.returncode == status, f"status {process.returncode}, not {status}\n{out}\n{err}"
+        return out.splitlines()
+
+    def read(self, topic: str = "t") -> dict[int, list[str]]:
+        """The values of each partition by offset; `LogTool` has checked that offsets are dense, and every checksum."""
+        partitions: dict[int, list[str]] = {}
+        for line in self.run("read", topic=topic):
+            word, *rest = line.split(" ")
+            if word not in ("version", "none"):
+                offset, value = rest
+                values = partitions.setdefault(int(word), [])
+                assert int(offset) == len(values), f"partition {word} has offset {offset} where {len(values)} should be"
+                values.append(value)
+        return partitions
+
+
+def commits(partitions: dict[int, list[str]]) -> dict[str, int]:
+    """How many records there are of each commit, from values `<tag>-<commit>:<task>:<n>`."""
+    counts: dict[str, int] = {}
+    for values in partitions.values():
+        for value in values:
+            tag = value.split(":")[0]
+            counts[tag] = counts.get(tag, 0) + 1
+    return counts

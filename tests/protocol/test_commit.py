@@ -1,0 +1,245 @@
+"""The commit protocol, broken on purpose: FORMAT.md sections 7, 11 and 12. Each test names the invariants it is about."""
+
+import random
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from logtool import HALTED, TIMEOUT_S, LogTool, commits
+
+RECORDS = 400
+# Task 0 writes files of its own and is published by stamping; task 1 travels to the driver and is published by copying.
+LARGE = {"records": RECORDS, "big": 10_000, "tasks": 2}
+WHOLE = LARGE["records"] * LARGE["tasks"]
+
+NOT_DONE = ["task.write", "task.sync", "task.done", "commit.pool", "commit.read", "commit.put", "commit.link"]
+DONE = [
+    "commit.linked",
+    "commit.synced",
+    "commit.done",
+    "publish.stamp",
+    "publish.index",
+    "publish.log",
+    "publish.done",
+]
+
+
+def view(root: Path) -> dict[str, bytes]:
+    """The Kafka view: every file of the partitions' folders with its bytes."""
+    return {str(file.relative_to(root)): file.read_bytes() for file in root.glob("t-*/*")}
+
+
+@pytest.mark.parametrize(
+    ("first", "step"),
+    # A topic's first offsets are its segments' own, so creating it stamps nothing.
+    [(first, step) for first in (True, False) for step in NOT_DONE + DONE if not (first and step == "publish.stamp")],
+    ids=lambda value: {True: "creates", False: "appends"}.get(value, value),
+)
+def test_a_writer_halted_at_a_step_leaves_before_or_after(
+    tool: LogTool, committed: Callable[[], dict[str, int]], step: str, first: bool
+) -> None:
+    """I2, I6, I10: what is read is all or nothing of the commit, and the next write just goes on."""
+    before = {} if first else {"A-0": 20}
+    if not first:
+        tool.run("append", tag="A")
+    tool.run("append", tag="B", stop=f"{step}:halt", status=HALTED, **LARGE)
+    after = {**before, "B-0": WHOLE} if step in DONE else before
+    assert committed() == after
+
+    tool.run("append", tag="C", **LARGE)
+    assert committed() == {**after, "C-0": WHOLE}
+
+    tool.run("publish")
+    published = view(tool.root)
+    for folder in tool.root.glob("t-*"):
+        shutil.rmtree(folder)
+    assert committed() == {**after, "C-0": WHOLE}
+    tool.run("publish")
+    assert view(tool.root) == published
+
+
+@pytest.mark.parametrize("step", NOT_DONE + DONE)
+def test_a_repeated_epoch_is_applied_once(tool: LogTool, committed: Callable[[], dict[str, int]], step: str) -> None:
+    """I3: a query that died at any step and comes again with its epoch has it in the topic exactly once."""
+    tool.run("append", tag="A", query="q", epoch=0)
+    tool.run("append", tag="B", query="q", epoch=1, stop=f"{step}:halt", status=HALTED, **LARGE)
+    tool.run("append", tag="B", query="q", epoch=1, **LARGE)
+    tool.run("append", tag="B", query="q", epoch=1, **LARGE)
+    assert committed() == {"A-0": 20, "B-0": WHOLE}
+
+
+def test_a_lower_epoch_is_passed_over_and_other_queries_are_not(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
+    """I3"""
+    tool.run("append", tag="A", query="q", epoch=5)
+    tool.run("append", tag="B", query="q", epoch=4)
+    tool.run("append", tag="C", query="other", epoch=4)
+    assert committed() == {"A-0": 20, "C-0": 20}
+
+
+@pytest.mark.parametrize("step", ["commit.put", "commit.link", "commit.linked", "commit.synced"])
+def test_a_put_whose_answer_is_lost_is_settled_by_reading_back(tool: LogTool, committed: Callable[[], dict[str, int]], step: str) -> None:
+    """I6: an exception before the link makes the same put again; one after it finds itself done. Neither applies it twice."""
+    tool.run("append", tag="A")
+    lines = tool.run("append", tag="B", stop=f"{step}:throw")
+    assert lines == ["done B-0 1"]
+    assert committed() == {"A-0": 20, "B-0": 20}
+
+
+@pytest.mark.parametrize("step", [step for step in DONE if step.startswith(("commit.done", "publish"))])
+def test_an_error_after_the_commit_does_not_fail_it(tool: LogTool, committed: Callable[[], dict[str, int]], step: str) -> None:
+    """I1: what follows a commit may fail, and the commit stays done."""
+    tool.run("append", tag="A")
+    assert tool.run("append", tag="B", stop=f"{step}:throw", **LARGE) == ["done B-0 1"]
+    assert committed() == {"A-0": 20, "B-0": WHOLE}
+
+
+@pytest.mark.parametrize("step", ["task.write", "task.done", "commit.pool", "commit.read", "commit.put", "commit.link"])
+def test_a_writer_that_is_overtaken_comes_after(tool: LogTool, tmp_path: Path, step: str) -> None:
+    """I4, I5: A sleeps before its link, B commits, A goes on: both are there, B's offsets first. A creates the topic, or thinks so."""
+    release = tmp_path / "release"
+    sleeper = tool.start("append", tag="A", stop=f"{step}:pause", release=release, **LARGE)
+    assert sleeper.stderr is not None
+    assert "pause at" in sleeper.stderr.readline()
+    tool.run("append", tag="B")
+    release.touch()
+    out, err = sleeper.communicate(timeout=TIMEOUT_S)
+    assert sleeper.returncode == 0, err
+    assert out.split() == ["done", "A-0", "1"]
+    partitions = tool.read()
+    assert commits(partitions) == {"A-0": WHOLE, "B-0": 20}
+    for values in partitions.values():
+        tags = [value.split("-")[0] for value in values]
+        assert tags == sorted(tags, reverse=True), "B returned while A slept, so it is first"
+
+
+def test_a_creator_with_another_routing_loses_clearly(tool: LogTool, tmp_path: Path, committed: Callable[[], dict[str, int]]) -> None:
+    """I6: nothing of it is seen, now or later."""
+    release = tmp_path / "release"
+    sleeper = tool.start("append", tag="A", partitions=2, stop="commit.link:pause", release=release)
+    assert sleeper.stderr is not None
+    sleeper.stderr.readline()
+    tool.run("append", tag="B", partitions=4)
+    release.touch()
+    _, err = sleeper.communicate(timeout=TIMEOUT_S)
+    assert sleeper.returncode != 0
+    assert "PARTLOG_ROUTING_CHANGED" in err and "4 partitions by murmur3" in err and "2 partitions by murmur3" in err
+    assert committed() == {"B-0": 20}
+
+
+def test_two_processes_race_for_a_hundred_commits_each(tool: LogTool) -> None:
+    """I3, I4, I5: on a topic that neither finds: nothing lost, nothing twice, each in its own order."""
+    writers = [tool.start("append", tag=tag, commits=100) for tag in ("A", "B")]
+    for writer in writers:
+        out, err = writer.communicate(timeout=TIMEOUT_S)
+        assert writer.returncode == 0, err
+        assert len(out.splitlines()) == 100
+    partitions = tool.read()
+    assert commits(partitions) == {f"{tag}-{i}": 20 for tag in ("A", "B") for i in range(100)}
+    for values in partitions.values():
+        for tag in ("A", "B"):
+            order = [int(value.split("-")[1].split(":")[0]) for value in values if value.startswith(tag)]
+            assert order == sorted(order)
+    # 200 versions passed: both wrote checkpoints, and what is read from one is what the versions say.
+    assert list(tool.root.glob("_partlog/t/*.checkpoint-*.jsonl"))
+
+
+def test_killed_at_random_moments(tool: LogTool) -> None:
+    """I1, I2, I10: what was reported is there; at most one commit more is; the next writer goes on."""
+    seed = time.time_ns()
+    print(f"seed {seed}")
+    moments = random.Random(seed)
+    reported: list[str] = []
+    for life in range(12):
+        writer = tool.start("append", tag=f"L{life}", commits=100, **LARGE)
+        time.sleep(0.25 + moments.random() * 0.9)
+        writer.kill()
+        out, _ = writer.communicate(timeout=TIMEOUT_S)
+        reported += [line.split()[1] for line in out.splitlines() if line.count(" ") == 2]
+        found = commits(tool.read())
+        assert set(found.values()) <= {WHOLE}, "a commit is seen in part"
+        assert set(reported) <= set(found), "a reported commit is lost"
+        assert len(found) - len(reported) <= life + 1, "more than was begun"
+    tool.run("append", tag="end")
+    assert commits(tool.read())["end-0"] == 20
+
+
+def test_a_halt_at_a_checkpoint_costs_nothing(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
+    """I10"""
+    tool.run("append", tag="A", commits=99)
+    tool.run("append", tag="B", commits=3, stop="checkpoint.put:halt", status=HALTED)
+    assert not list(tool.root.glob("_partlog/t/*.checkpoint-*"))
+    tool.run("append", tag="C", stop="checkpoint.done:halt", status=HALTED)
+    assert len(list(tool.root.glob("_partlog/t/*.checkpoint-*"))) == 1
+    tool.run("append", tag="D")
+    assert committed() == {**{f"A-{i}": 20 for i in range(99)}, "B-0": 20, "B-1": 20, "C-0": 20, "D-0": 20}
+
+
+def test_a_damaged_checkpoint_is_passed_over(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
+    """I7: it only saves time."""
+    tool.run("append", tag="A", commits=101)
+    (checkpoint,) = tool.root.glob("_partlog/t/*.checkpoint-*")
+    whole = checkpoint.read_bytes()
+    seed = time.time_ns()
+    print(f"seed {seed}")
+    for _ in range(5):
+        bit = random.Random(seed).randrange(len(whole) * 8)
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        checkpoint.write_bytes(damaged)
+        assert committed() == {f"A-{i}": 20 for i in range(101)}
+        seed += 1
+    checkpoint.write_bytes(whole[: len(whole) // 2])
+    assert committed() == {f"A-{i}": 20 for i in range(101)}
+
+
+def failure(tool: LogTool, *words: str, **arguments: object) -> str:
+    process = tool.start(*words, **arguments)
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode != 0, out
+    return err
+
+
+def test_every_flipped_bit_of_a_version_file_is_noticed(tool: LogTool) -> None:
+    """I7: and a write refuses to go on from it, so nothing is lost."""
+    tool.run("append", tag="A", commits=2)
+    file = tool.root / "_partlog/t/00000000000000000000.json"
+    whole = file.read_bytes()
+    seed = time.time_ns()
+    print(f"seed {seed}")
+    for bit in random.Random(seed).sample(range(len(whole) * 8), 8):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(damaged)
+        assert "PARTLOG_VERSION_CORRUPT" in failure(tool, "read"), f"bit {bit}"
+    assert "PARTLOG_VERSION_CORRUPT" in failure(tool, "append")
+    file.write_bytes(whole)
+    assert commits(tool.read()) == {"A-0": 20, "A-1": 20}
+
+
+def test_a_missing_version_is_noticed(tool: LogTool) -> None:
+    """I7"""
+    tool.run("append", tag="A", commits=3)
+    (tool.root / "_partlog/t/00000000000000000001.json").unlink()
+    err = failure(tool, "read")
+    assert "PARTLOG_VERSION_MISSING" in err and "Version 1 of topic t" in err
+
+
+def test_a_data_file_that_the_driver_does_not_see_is_not_committed(tool: LogTool, tmp_path: Path) -> None:
+    """I2: a task's file is gone, or cut, when the driver comes to commit it."""
+    for damage, condition in (
+        (Path.unlink, "FILE_NOT_SHARED"),
+        (lambda file: file.write_bytes(b"short"), "FILE_LENGTH"),
+    ):
+        release = tmp_path / condition
+        writer = tool.start("append", tag="B", stop="commit.pool:pause", release=release, **LARGE)
+        assert writer.stderr is not None
+        writer.stderr.readline()
+        (file, *_) = sorted(tool.root.glob("_partlog/t/data/*/p*.log"))
+        damage(file)
+        release.touch()
+        _, err = writer.communicate(timeout=TIMEOUT_S)
+        assert writer.returncode != 0 and f"PARTLOG_{condition}" in err
+        assert tool.read() == {}
+        shutil.rmtree(tool.root)
