@@ -1,0 +1,49 @@
+"""Runs the cases, each a module of this package with a function `run(bench)`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import shutil
+import tempfile
+from pathlib import Path
+
+from bench.harness import Bench
+
+CASES = ("write", "scan")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("cases", nargs="*", default=CASES, metavar="CASE", help=f"of {', '.join(CASES)}; all of them without")
+    parser.add_argument("--records", type=int, default=10_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--master", default="local[2]")
+    parser.add_argument("--folder", type=Path, help="where the data lies, and stays; else a temporary folder")
+    arguments = parser.parse_args()
+
+    from sparklog.session import session
+
+    folder = arguments.folder or Path(tempfile.mkdtemp(prefix="sparklog-bench-"))
+    spark = session(
+        app_name="sparklog bench",
+        **{
+            "spark.master": arguments.master,
+            "spark.driver.memory": "8g",
+            "spark.ui.enabled": False,
+            "spark.ui.showConsoleProgress": False,
+            "spark.sql.parquet.compression.codec": "uncompressed",
+        },
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        for case in arguments.cases:
+            importlib.import_module(f"bench.{case}").run(Bench(spark, folder, arguments.records, arguments.rounds))
+    finally:
+        spark.stop()
+        if not arguments.folder:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

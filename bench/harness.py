@@ -1,0 +1,124 @@
+"""What every case needs: data, sides that take turns, and a line of what was measured."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+KEY_BYTES = 16
+VALUE_BYTES = 100
+RESULTS = Path(__file__).parent / "results.ndjson"
+
+
+@dataclass
+class Bench:
+    """One run of the benchmarks. Each side of a case is a function; sides take turns, so that the machine's moods hit all."""
+
+    spark: SparkSession
+    folder: Path
+    records: int
+    rounds: int
+
+    def data(self) -> DataFrame:
+        """`records` rows of a 16-byte key and a 100-byte value, random, from uncompressed Parquet; the seed is fixed."""
+        source = self.folder / f"source-{self.records}"
+        if not source.exists():
+            _generate(source, self.records)
+        return self.spark.read.parquet(str(source))
+
+    def path(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def remove(self, name: str) -> None:
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def compare(self, case: str, ours: str, sides: dict[str, Callable[[], None]], *, records: int | None = None) -> None:
+        """Runs each side once to warm up, then `rounds` times in turn; prints and keeps medians, and the ratios of `ours` to the others."""
+        records = records or self.records
+        for side in sides.values():
+            side()
+        seconds: dict[str, list[float]] = {name: [] for name in sides}
+        for _ in range(self.rounds):
+            for name, side in sides.items():
+                began = time.perf_counter()
+                side()
+                seconds[name].append(time.perf_counter() - began)
+        medians = {name: statistics.median(times) for name, times in seconds.items()}
+        print(f"\n{case}: {records:,} records, median of {self.rounds}")
+        for name, median in medians.items():
+            times = seconds[name]
+            ratio = "" if name == ours else f"   {ours} is {median / medians[ours]:.2f}× as fast"
+            print(f"  {name:<34} {median:7.2f} s ({min(times):.2f} to {max(times):.2f}) {records / median / 1e6:7.2f} M records/s{ratio}")
+        self._keep(
+            {
+                "case": case,
+                "records": records,
+                "ours": ours,
+                "seconds": {name: [round(each, 3) for each in times] for name, times in seconds.items()},
+                "ratios": {name: round(median / medians[ours], 2) for name, median in medians.items() if name != ours},
+            }
+        )
+
+    def note(self, case: str, **figures: object) -> None:
+        """Prints and keeps figures that are no times."""
+        print(
+            f"\n{case}: "
+            + ", ".join(f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}" for name, value in figures.items())
+        )
+        self._keep({"case": case, **figures})
+
+    def _keep(self, measured: dict[str, object]) -> None:
+        circumstances = {
+            "at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "commit": _commit(),
+            "spark": self.spark.version,
+            "java": self.spark.conf.get("spark.bench.java", ""),
+            "python": platform.python_version(),
+            "cores": os.cpu_count(),
+            "master": self.spark.conf.get("spark.master", ""),
+        }
+        with RESULTS.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**measured, **circumstances}) + "\n")
+
+
+def _commit() -> str:
+    here = Path(__file__).parent
+    ran = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=here, capture_output=True, text=True, check=False)
+    return ran.stdout.strip() or "unknown"
+
+
+def _generate(target: Path, records: int) -> None:
+    import numpy as np
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    print(f"Making {records:,} records …", flush=True)
+    target.mkdir(parents=True)
+    random = np.random.default_rng(42)
+    files = 4
+    for file in range(files):
+        rows = records // files + (1 if file < records % files else 0)
+        table = pa.table(
+            {"key": _binary(random.bytes(rows * KEY_BYTES), KEY_BYTES), "value": _binary(random.bytes(rows * VALUE_BYTES), VALUE_BYTES)}
+        )
+        parquet.write_table(table, target / f"{file}.parquet", compression="none", use_dictionary=False, row_group_size=500_000)
+
+
+def _binary(data: bytes, width: int):  # type: ignore[no-untyped-def]
+    import pyarrow as pa
+
+    fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(data) // width, [None, pa.py_buffer(data)])
+    return fixed.cast(pa.binary())

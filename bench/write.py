@@ -1,0 +1,55 @@
+"""Writing, with the files synced to disk inside the timed region of every side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from bench.harness import Bench
+
+PARTITIONS = 8
+
+
+def run(bench: Bench) -> None:
+    data = bench.data()
+
+    def partlog(codec: str) -> Callable[[], None]:
+        def write() -> None:
+            bench.remove("write")
+            options = {"topic": "t", "partitions": PARTITIONS, "compression.type": codec}
+            data.write.format("partlog").options(**options).mode("append").save(bench.path("write"))
+            os.sync()
+
+        return write
+
+    def parquet(codec: str) -> Callable[[], None]:
+        def write() -> None:
+            bench.remove("write")
+            data.write.option("compression", codec).mode("append").parquet(bench.path("write"))
+            os.sync()
+
+        return write
+
+    bench.compare(
+        "write, uncompressed",
+        "partlog",
+        {"partlog": partlog("none"), "parquet snappy": parquet("snappy"), "parquet uncompressed": parquet("none")},
+    )
+    bench.compare("write, zstd", "partlog zstd", {"partlog zstd": partlog("zstd"), "parquet zstd": parquet("zstd")})
+    bench.note("write, memory of a task", **_peak(bench, partlog("none")))
+    bench.remove("write")
+
+
+def _peak(bench: Bench, write: Callable[[], None]) -> dict[str, object]:
+    """The most memory that one task's buffers took, as Spark's UI shows it, beside what `write.buffer.bytes` allows."""
+    write()
+    store = bench.spark._jsparkSession.sharedState().statusStore()  # the UI's own store; it has no public face in Python
+    executions = store.executionsList()
+    execution = executions.apply(executions.size() - 1)
+    values = store.executionMetrics(execution.executionId())
+    metrics = execution.metrics()
+    for i in range(metrics.size()):
+        metric = metrics.apply(i)
+        if metric.name() == "peak buffer bytes of a task":
+            return {"peak buffer bytes": int(values.apply(metric.accumulatorId())), "allowed": 64 << 20}
+    raise AssertionError("the write has no metric of its buffers")
