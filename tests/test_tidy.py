@@ -224,4 +224,10 @@ def test_an_error_that_is_declared_is_raised():
 
 def test_an_option_that_is_declared_is_read():
     code = "\n".join(path.read_text() for path in (JAVA / "main").rglob("*.java"))
-    assert [option.key for option in options.declared().options if f'"{option.key}"' not in code] == []
+
+    def is_read(key: str) -> bool:
+        # The two ends of a read have the same options, whose keys are put together.
+        end = re.match("starting|ending", key)
+        return f'"{key}"' in code or (end is not None and all(f'"{part}"' in code for part in (end[0], key[end.end() :])))
+
+    assert [option.key for option in options.declared().options if not is_read(option.key)] == []
