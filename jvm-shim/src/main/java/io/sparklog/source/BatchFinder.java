@@ -1,0 +1,171 @@
+package io.sparklog.source;
+
+import io.sparklog.format.BadBatch;
+import io.sparklog.format.BatchHeader;
+import io.sparklog.format.Layout;
+import io.sparklog.format.OffsetIndex;
+import io.sparklog.log.BatchWalk;
+import io.sparklog.log.Segment;
+import io.sparklog.storage.DataReader;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Names;
+import java.io.Closeable;
+import java.io.EOFException;
+import java.io.IOException;
+import java.util.Arrays;
+
+/**
+ * Finds batches inside one segment. The index in the Kafka view shows where to look; since it has no checksum, only a batch that is really there with the right offset counts, and otherwise the headers
+ * are walked from the segment's start.
+ */
+final class BatchFinder implements Closeable {
+  /** Where a batch begins, and with which offset. */
+  record Place(long position, long offset) {
+    static Place startOf(Segment segment) {
+      return new Place(segment.position(), segment.base());
+    }
+  }
+
+  private static final int INDEX_BYTES_MAX = 64 << 20;
+  private static final int PLACES_MAX = 1 << 16;
+
+  private final LogStore store;
+  private final String topic;
+  private final Segment segment;
+  private final byte[] header = new byte[Layout.HEADER_BYTES];
+  private DataReader file;
+  private OffsetIndex index;
+  private boolean indexFails;
+  private long[] walkedPositions;
+  private long[] walkedOffsets;
+
+  BatchFinder(LogStore store, String topic, Segment segment) {
+    this.store = store;
+    this.topic = topic;
+    this.segment = segment;
+  }
+
+  /**
+   * The batch that holds {@code offset}, or one before it.
+   *
+   * @throws java.nio.file.NoSuchFileException if the data file is gone
+   */
+  Place atOffset(long offset) throws IOException {
+    if (offset <= segment.base()) {
+      return Place.startOf(segment);
+    }
+    open();
+    Place hint = hint(index == null ? OffsetIndex.NONE : index.floorByOffset(offset));
+    if (hint == null) {
+      return walked(walkedOffsets(), offset);
+    }
+    // Entries lie kilobytes apart: go on to the batch itself.
+    BatchWalk walk = new BatchWalk(topic, segment, file, hint.position(), hint.offset());
+    while (walk.next() && walk.last() < offset) {
+      hint = new Place(walk.position(), walk.base());
+    }
+    return walk.last() < offset ? hint : new Place(walk.position(), walk.base());
+  }
+
+  /**
+   * A batch that begins at {@code position} of the file or somewhat before it.
+   *
+   * @throws java.nio.file.NoSuchFileException if the data file is gone
+   */
+  Place atPosition(long position) throws IOException {
+    open();
+    Place hint = hint(index == null ? OffsetIndex.NONE : index.floorByPosition(position - segment.position()));
+    return hint != null ? hint : walked(walkedPositions(), position);
+  }
+
+  /** The batch after the one at {@code place}; at the end of the segment, the place where another would begin. */
+  Place next(Place place) throws IOException {
+    open();
+    BatchWalk walk = new BatchWalk(topic, segment, file, place.position(), place.offset());
+    return walk.next() ? new Place(walk.position() + walk.bytes(), walk.last() + 1) : place;
+  }
+
+  private void open() throws IOException {
+    if (file == null) {
+      file = store.open(Names.topicFile(topic, segment.file()));
+      index = index();
+    }
+  }
+
+  private OffsetIndex index() {
+    try {
+      String name = Names.viewFolder(topic, segment.partition()) + "/" + Names.viewFile(segment.base(), "index");
+      return new OffsetIndex(store.read(name, INDEX_BYTES_MAX), segment.base());
+    } catch (IOException absent) {
+      return null;
+    }
+  }
+
+  /** The batch that an entry of the index points at; null if there is none, or not the one that the entry says. */
+  private Place hint(int entry) throws IOException {
+    if (entry == OffsetIndex.NONE || indexFails) {
+      return null;
+    }
+    Place place = check(segment.position() + index.position(entry), index.offset(entry));
+    indexFails = place == null;
+    return place;
+  }
+
+  private Place check(long position, long last) throws IOException {
+    if (position > segment.endPosition() - Layout.HEADER_BYTES) {
+      return null;
+    }
+    try {
+      file.read(position, header, 0, header.length);
+      BatchHeader.check(header, 0, segment.endPosition() - position);
+    } catch (BadBatch | EOFException noBatch) {
+      return null;
+    }
+    long stored = BatchHeader.baseOffset(header, 0);
+    long base = segment.dense() ? last - BatchHeader.lastOffsetDelta(header, 0) : stored;
+    boolean fits = base >= segment.base() && base < segment.end() && (stored == base || segment.dense() && stored == base - segment.base());
+    return fits ? new Place(position, base) : null;
+  }
+
+  private long[] walkedOffsets() throws IOException {
+    walk();
+    return walkedOffsets;
+  }
+
+  private long[] walkedPositions() throws IOException {
+    walk();
+    return walkedPositions;
+  }
+
+  private void walk() throws IOException {
+    if (walkedPositions != null) {
+      return;
+    }
+    int each = segment.batches() / PLACES_MAX + 1;
+    long[] positions = new long[segment.batches() / each + 1];
+    long[] offsets = new long[positions.length];
+    int batches = 0;
+    int places = 0;
+    for (BatchWalk walk = new BatchWalk(topic, segment, file); walk.next(); batches++) {
+      if (batches % each == 0 && places < positions.length) {
+        positions[places] = walk.position();
+        offsets[places++] = walk.base();
+      }
+    }
+    walkedPositions = Arrays.copyOf(positions, places);
+    walkedOffsets = Arrays.copyOf(offsets, places);
+  }
+
+  private Place walked(long[] rising, long key) {
+    int found = Arrays.binarySearch(rising, key);
+    int at = Math.max(0, found >= 0 ? found : -found - 2);
+    return new Place(walkedPositions[at], walkedOffsets[at]);
+  }
+
+  @Override
+  public void close() throws IOException {
+    if (file != null) {
+      file.close();
+    }
+  }
+}

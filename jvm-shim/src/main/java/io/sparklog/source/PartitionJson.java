@@ -1,0 +1,78 @@
+package io.sparklog.source;
+
+import com.fasterxml.jackson.core.StreamReadFeature;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.Names;
+import java.io.IOException;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/** The JSON in which options name topics and partitions, as Spark's Kafka source has it. */
+final class PartitionJson {
+  private static final JsonMapper MAPPER =
+      JsonMapper.builder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS).build();
+
+  private PartitionJson() {}
+
+  /** {@code {"orders":[0,1]}}: partitions by topic. @throws PartlogException OPTION_VALUE */
+  static TreeMap<String, TreeSet<Integer>> partitions(String option, String json) {
+    TreeMap<String, TreeSet<Integer>> partitions = new TreeMap<>();
+    for (Map.Entry<String, JsonNode> topic : object(option, json, parse(option, json))) {
+      if (!topic.getValue().isArray() || topic.getValue().isEmpty()) {
+        throw Options.bad(option, json, "topic " + topic.getKey() + " needs an array of its partitions, such as [0,1]");
+      }
+      TreeSet<Integer> numbers = new TreeSet<>();
+      for (JsonNode number : topic.getValue()) {
+        if (!number.isInt() || number.intValue() < 0) {
+          throw Options.bad(option, json, number + " is no partition");
+        }
+        numbers.add(number.intValue());
+      }
+      partitions.put(topic.getKey(), numbers);
+    }
+    return partitions;
+  }
+
+  /** {@code {"orders":{"0":23,"1":-2}}}: a number for each partition, by topic. @throws PartlogException OPTION_VALUE */
+  static TreeMap<String, TreeMap<Integer, Long>> numbers(String option, String json) {
+    TreeMap<String, TreeMap<Integer, Long>> topics = new TreeMap<>();
+    for (Map.Entry<String, JsonNode> topic : object(option, json, parse(option, json))) {
+      TreeMap<Integer, Long> numbers = new TreeMap<>();
+      for (Map.Entry<String, JsonNode> partition : object(option, json, topic.getValue())) {
+        if (!partition.getKey().matches("0|[1-9][0-9]{0,8}")) {
+          throw Options.bad(option, json, "\"" + partition.getKey() + "\" is no partition");
+        }
+        JsonNode number = partition.getValue();
+        if (!number.isIntegralNumber() || !number.canConvertToLong()) {
+          throw Options.bad(option, json, number + " for partition " + partition.getKey() + " of topic " + topic.getKey() + " is no integer");
+        }
+        numbers.put(Integer.valueOf(partition.getKey()), number.longValue());
+      }
+      topics.put(topic.getKey(), numbers);
+    }
+    return topics;
+  }
+
+  private static JsonNode parse(String option, String json) {
+    try {
+      return MAPPER.readTree(json);
+    } catch (IOException e) {
+      throw Options.bad(option, json, "it is no JSON: " + e.getMessage().lines().findFirst().orElse(""));
+    }
+  }
+
+  private static Iterable<Map.Entry<String, JsonNode>> object(String option, String json, JsonNode node) {
+    if (!node.isObject() || node.isEmpty()) {
+      throw Options.bad(option, json, "it must be an object by topic, such as {\"orders\":{\"0\":23}} or, to assign, {\"orders\":[0,1]}");
+    }
+    if (node.size() > Names.PARTITIONS_MAX) {
+      throw Options.bad(option, "…", "it names more than " + Names.PARTITIONS_MAX + " topics or partitions");
+    }
+    return node.properties();
+  }
+}

@@ -1,0 +1,39 @@
+package io.sparklog.source;
+
+import io.sparklog.spark.SparkErrors;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/** A task's reader: one ColumnarBatch for each record batch. */
+final class PartlogReader implements PartitionReader<ColumnarBatch> {
+  private final SplitReader reader;
+  private final RecordVectors vectors;
+
+  PartlogReader(SplitReader reader, RecordVectors vectors) {
+    this.reader = reader;
+    this.vectors = vectors;
+  }
+
+  @Override
+  public boolean next() {
+    return SparkErrors.run(reader::next);
+  }
+
+  @Override
+  public ColumnarBatch get() {
+    return vectors.show(reader);
+  }
+
+  @Override
+  public CustomTaskMetric[] currentMetricsValues() {
+    return new CustomTaskMetric[] {
+      new ReadMetrics.Value(ReadMetrics.BATCHES, reader.batchesRead()), new ReadMetrics.Value(ReadMetrics.BYTES, reader.bytesRead())
+    };
+  }
+
+  @Override
+  public void close() {
+    SparkErrors.act(reader::close);
+  }
+}

@@ -1,0 +1,318 @@
+package io.sparklog.source;
+
+import io.sparklog.format.BadBatch;
+import io.sparklog.format.BatchDecoder;
+import io.sparklog.format.BatchHeader;
+import io.sparklog.format.Layout;
+import io.sparklog.log.BatchWalk;
+import io.sparklog.log.Segment;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.DataReader;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Names;
+import io.sparklog.storage.ReadStatistics;
+import java.io.Closeable;
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Deque;
+import java.util.List;
+import java.util.Optional;
+import java.util.zip.CRC32C;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Reads the batches of a split one after another, each fully checked, and shows those of their records that belong to it. FORMAT.md section 9.
+ *
+ * <p>The plan's offsets count; its positions and files are where they were when it was made. What is handed out is the committed records of these offsets, or an exception is thrown.
+ */
+final class SplitReader implements Closeable {
+  private static final Logger LOG = LoggerFactory.getLogger(SplitReader.class);
+
+  /** Reads begin small, for those who want few records, and grow to a size that still fits a processor's cache. */
+  private static final int FIRST_READ_BYTES = 256 << 10;
+
+  private static final int READ_BYTES_MAX = 1 << 20;
+
+  private final LogStore store;
+  private final Split split;
+  private final boolean failOnDataLoss;
+  private final BatchDecoder decoder;
+  private final CRC32C headerCrc = new CRC32C();
+  private final Deque<Extent> left;
+
+  private Extent extent;
+  private Segment segment;
+  private DataReader file;
+  private long fileBytes;
+  private long stopPosition;
+  private long position;
+  private long nextOffset;
+  private boolean relocated;
+  private long knownVersion;
+
+  private byte[] buffer = new byte[0];
+  private long bufferPosition;
+  private int bufferBytes;
+  private int readBytes = FIRST_READ_BYTES;
+
+  private long base;
+  private int first;
+  private int rows;
+  private long batchesRead;
+  private long bytesRead;
+
+  SplitReader(LogStore store, Split split, boolean failOnDataLoss) {
+    this.store = store;
+    this.split = split;
+    this.failOnDataLoss = failOnDataLoss;
+    this.decoder = new BatchDecoder(split.decompressedBytesMax());
+    this.left = new ArrayDeque<>(split.extents());
+    this.knownVersion = split.version();
+  }
+
+  /**
+   * Goes to the next batch with records to hand out; false if there is none.
+   *
+   * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING, OFFSETS_EXPIRED, TOPIC_REPLACED
+   */
+  boolean next() throws IOException {
+    while (true) {
+      if (extent == null && !begin()) {
+        return false;
+      }
+      while (position < stopPosition && nextOffset < extent.endOffset()) {
+        batch();
+        if (rows > 0) {
+          return true;
+        }
+      }
+      end();
+    }
+  }
+
+  /** The current batch; records {@link #first} to {@link #first} + {@link #rows} of it are to be handed out. */
+  BatchDecoder batchDecoder() {
+    return decoder;
+  }
+
+  /** The offset that the deltas of the current batch count from. */
+  long base() {
+    return base;
+  }
+
+  int first() {
+    return first;
+  }
+
+  int rows() {
+    return rows;
+  }
+
+  /** Batches read so far. */
+  long batchesRead() {
+    return batchesRead;
+  }
+
+  /** Bytes read so far. */
+  long bytesRead() {
+    return bytesRead;
+  }
+
+  private boolean begin() throws IOException {
+    while (!left.isEmpty()) {
+      extent = left.poll();
+      segment = extent.segment(split.partition());
+      try {
+        file = store.open(Names.topicFile(split.topic(), extent.file()));
+        fileBytes = file.bytes();
+      } catch (NoSuchFileException gone) {
+        left.push(extent);
+        planAnew(gone);
+        continue;
+      }
+      stopPosition = extent.to() >= 0 ? extent.to() : segment.endPosition();
+      position = extent.from();
+      nextOffset = extent.fromOffset();
+      relocated = false;
+      bufferBytes = 0;
+      headerCrc.reset();
+      return true;
+    }
+    extent = null;
+    return false;
+  }
+
+  private void end() throws IOException {
+    if (segment.dense() && nextOffset < extent.endOffset()) {
+      throw corrupt("its batches up to byte " + position + " end at offset " + nextOffset + ", before offset " + extent.endOffset());
+    }
+    if (extent.to() >= 0 && position != extent.to()) {
+      throw corrupt("offset " + nextOffset + " is at byte " + position + ", and should be at byte " + extent.to());
+    }
+    if (extent.isWhole() && !relocated && (int) headerCrc.getValue() != extent.headerCrc()) {
+      throw corrupt("the headers of its batches do not have the checksum that the version file gives");
+    }
+    extent = null;
+    close();
+  }
+
+  /** Reads and checks the batch at {@link #position}. */
+  private void batch() throws IOException {
+    int at = fill(Layout.HEADER_BYTES);
+    int bytes;
+    try {
+      bytes = BatchHeader.check(buffer, at, stopPosition - position);
+      base = BatchWalk.base(split.topic(), segment, position, buffer, at, nextOffset);
+    } catch (BadBatch | PartlogException e) {
+      if (position == extent.from() && position != segment.position() && !relocated) {
+        relocate();
+        rows = 0;
+        return;
+      }
+      throw e instanceof PartlogException there ? there : BatchWalk.corrupt(split.topic(), segment, position, (BadBatch) e);
+    }
+    at = fill(bytes);
+    BatchHeader.addTo(headerCrc, buffer, at, segment.dense());
+    long afterLast = base + BatchHeader.lastOffsetDelta(buffer, at) + 1;
+    if (afterLast > segment.end()) {
+      throw BatchWalk.corrupt(split.topic(), segment, position, new BadBatch("it ends at offset " + afterLast + ", beyond its segment"));
+    }
+    try {
+      decoder.decode(buffer, at, bytes);
+    } catch (BadBatch e) {
+      throw BatchWalk.corrupt(split.topic(), segment, position, e);
+    }
+    batchesRead++;
+    position += bytes;
+    nextOffset = afterLast;
+    trim();
+  }
+
+  /** Finds the records of the current batch that lie in the extent. */
+  private void trim() {
+    int count = decoder.isControl() ? 0 : decoder.count();
+    first = base >= extent.startOffset() ? 0 : firstFrom(extent.startOffset() - base, count);
+    int end = nextOffset <= extent.endOffset() ? count : firstFrom(extent.endOffset() - base, count);
+    rows = Math.max(0, end - first);
+  }
+
+  private int firstFrom(long delta, int count) {
+    if (delta <= 0) {
+      return 0;
+    }
+    if (delta > Integer.MAX_VALUE) {
+      return count;
+    }
+    int found = Arrays.binarySearch(decoder.offsetDeltas(), 0, count, (int) delta);
+    return found >= 0 ? found : -found - 1;
+  }
+
+  /** Where the plan saw a batch there is none that fits: it took an index at its word, or the file has changed. Only walking from the segment's start can tell. */
+  private void relocate() throws IOException {
+    relocated = true;
+    BatchWalk walk = new BatchWalk(split.topic(), segment, file);
+    while (walk.next() && walk.last() < extent.startOffset()) {
+      // On to the batch that holds the first offset.
+    }
+    position = walk.position();
+    nextOffset = walk.base();
+    bufferBytes = 0;
+  }
+
+  /** Sees that {@code bytes} bytes from {@link #position} on are in the buffer, and returns where. */
+  private int fill(int bytes) throws IOException {
+    long within = position - bufferPosition;
+    if (within >= 0 && within + bytes <= bufferBytes) {
+      return (int) within;
+    }
+    if (position + bytes > fileBytes) {
+      throw corrupt("the file is cut: it ends at byte " + fileBytes);
+    }
+    int kept = within >= 0 && within < bufferBytes ? bufferBytes - (int) within : 0;
+    long ahead = Math.min(Math.min(stopPosition, fileBytes) - position, Math.max(bytes, readBytes));
+    int want = (int) Math.max(bytes, ahead);
+    byte[] to = want <= buffer.length ? buffer : new byte[want];
+    System.arraycopy(buffer, kept == 0 ? 0 : (int) within, to, 0, kept);
+    buffer = to;
+    bufferPosition = position;
+    bufferBytes = 0;
+    try {
+      file.read(position + kept, buffer, kept, want - kept);
+    } catch (EOFException e) {
+      throw corrupt("the file is cut: " + e.getMessage());
+    }
+    bufferBytes = want;
+    bytesRead += want - kept;
+    ReadStatistics.add(want - kept);
+    readBytes = Math.min(READ_BYTES_MAX, 2 * readBytes);
+    return 0;
+  }
+
+  /** The data file of the next extent is gone: its offsets may have moved to another, or they have expired. */
+  private void planAnew(NoSuchFileException gone) throws IOException {
+    Extent next = left.peek();
+    Optional<State> newest = new TopicLog(store, split.topic()).newest();
+    if (newest.isPresent() && !newest.get().topicId().equals(split.topicId())) {
+      throw PartlogException.caused(gone, "TOPIC_REPLACED", "topic", split.topic(), "root", store.root());
+    }
+    if (newest.isEmpty() || newest.get().version() <= knownVersion) {
+      throw missing(next, gone);
+    }
+    State state = newest.get();
+    knownVersion = state.version();
+    long start = state.start(split.partition());
+    if (start > next.startOffset()) {
+      PartlogException expired =
+          PartlogException.caused(
+              gone,
+              "OFFSETS_EXPIRED",
+              "offset",
+              next.startOffset(),
+              "topic",
+              split.topic(),
+              "partition",
+              split.partition(),
+              "root",
+              store.root(),
+              "start",
+              start);
+      if (failOnDataLoss) {
+        throw expired;
+      }
+      LOG.warn("{} Going on with what is there, since failOnDataLoss is false.", expired.getMessage());
+    }
+    List<Extent> fresh = new ArrayList<>();
+    for (Extent old : left) {
+      fresh.addAll(SplitPlanner.extents(store, state, split.partition(), Math.max(start, old.startOffset()), old.endOffset()));
+    }
+    if (fresh.stream().anyMatch(extent -> extent.file().equals(next.file()))) {
+      throw missing(next, gone);
+    }
+    left.clear();
+    left.addAll(fresh);
+  }
+
+  private PartlogException missing(Extent of, NoSuchFileException gone) {
+    return PartlogException.caused(
+        gone, "SEGMENT_MISSING", "topic", split.topic(), "partition", split.partition(), "file", of.file(), "base", of.base(), "end", of.end());
+  }
+
+  private PartlogException corrupt(String why) {
+    return BatchWalk.corrupt(split.topic(), segment, why);
+  }
+
+  @Override
+  public void close() throws IOException {
+    if (file != null) {
+      file.close();
+      file = null;
+    }
+  }
+}

@@ -1,0 +1,43 @@
+package io.sparklog.source;
+
+import io.sparklog.spec.Options;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.internal.SQLConf;
+
+/**
+ * How large splits should be: by bytes as for Spark's file sources, and smaller where options ask for more of them.
+ *
+ * @param bytesMax the most bytes of a split ({@code spark.sql.files.maxPartitionBytes})
+ * @param openBytes what a split costs to begin, as bytes that could be read meanwhile ({@code spark.sql.files.openCostInBytes})
+ * @param parallelism tasks that run at once
+ * @param splitsMin at least so many splits, as far as batches can be shared out
+ * @param recordsMax the most records of a split
+ */
+record SplitSize(long bytesMax, long openBytes, int parallelism, int splitsMin, long recordsMax) {
+
+  /** By the settings of the session that plans, and the options of the read. */
+  static SplitSize of(Options options) {
+    SQLConf conf = SQLConf.get();
+    return new SplitSize(
+        conf.filesMaxPartitionBytes(),
+        conf.filesOpenCostInBytes(),
+        parallelism(conf),
+        options.given("minPartitions") ? options.integer("minPartitions") : 1,
+        options.given("maxRecordsPerPartition") ? options.number("maxRecordsPerPartition") : Long.MAX_VALUE);
+  }
+
+  private static int parallelism(SQLConf conf) {
+    if (conf.filesMinPartitionNum().isDefined()) {
+      return (Integer) conf.filesMinPartitionNum().get();
+    }
+    return SparkSession.getActiveSession().isDefined()
+        ? SparkSession.active().sparkContext().defaultParallelism()
+        : Runtime.getRuntime().availableProcessors();
+  }
+
+  /** The bytes that a split should have when {@code totalBytes} are to be read. */
+  long bytes(long totalBytes) {
+    long shared = Math.min(bytesMax, Math.max(openBytes, totalBytes / Math.max(1, parallelism)));
+    return Math.max(1, Math.min(shared, totalBytes / splitsMin));
+  }
+}

@@ -1,0 +1,85 @@
+package io.sparklog.source;
+
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.Names;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
+import java.util.stream.IntStream;
+
+/** Which topics and partitions a read asks for. */
+final class Subscription {
+  /** A topic as it was when the read was planned, and the partitions to read of it. */
+  record Subscribed(State state, int[] partitions) {}
+
+  private final Root root;
+  private final Options options;
+
+  Subscription(Root root, Options options) {
+    this.root = root;
+    this.options = options;
+  }
+
+  /**
+   * Looks the topics up; each state is read once. By topic.
+   *
+   * @throws PartlogException ROOT_NOT_FOUND, ROOT_NOT_A_DIRECTORY, TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, PARTITION_NOT_FOUND, OPTION_VALUE
+   */
+  List<Subscribed> resolve() throws IOException {
+    root.requireReadable();
+    if (options.given("assign")) {
+      return assigned();
+    }
+    if (options.given("subscribe")) {
+      return options.names("subscribe").stream().sorted().map(topic -> whole(root.state(topic))).toList();
+    }
+    if (!root.store().exists(Names.FOLDER)) {
+      // Any directory would pass for a root without topics, and be read as nothing.
+      throw PartlogException.of("ROOT_NOT_FOUND", "root", root.store().root());
+    }
+    String pattern = options.text("subscribePattern");
+    // A pattern is also about topics that are still to come: one that matches none yet reads nothing, as in Spark's Kafka source.
+    return root.topics().stream().filter(topic -> pattern == null || Pattern.matches(pattern, topic)).map(topic -> whole(root.state(topic))).toList();
+  }
+
+  private static Subscribed whole(State state) {
+    return new Subscribed(state, IntStream.range(0, state.partitions()).toArray());
+  }
+
+  private List<Subscribed> assigned() {
+    List<Subscribed> topics = new ArrayList<>();
+    TreeMap<String, TreeSet<Integer>> assigned = PartitionJson.partitions("assign", options.text("assign"));
+    for (Map.Entry<String, TreeSet<Integer>> topic : assigned.entrySet()) {
+      State state = root.state(topic.getKey());
+      requirePartition("assign", state, topic.getValue().last());
+      topics.add(new Subscribed(state, topic.getValue().stream().mapToInt(Integer::intValue).toArray()));
+    }
+    return topics;
+  }
+
+  /** @throws PartlogException PARTITION_NOT_FOUND */
+  static void requirePartition(String option, State state, int partition) {
+    if (partition >= state.partitions()) {
+      throw PartlogException.of(
+          "PARTITION_NOT_FOUND", "option", option, "partition", partition, "topic", state.topic(), "last", state.partitions() - 1);
+    }
+  }
+
+  /** {@code subscribe=orders} */
+  @Override
+  public String toString() {
+    for (String option : List.of("subscribe", "subscribePattern", "assign")) {
+      if (options.given(option)) {
+        return option + "=" + options.text(option);
+      }
+    }
+    return "all topics";
+  }
+}
