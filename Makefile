@@ -12,7 +12,7 @@ WHEEL := dist/sparklog-$(VERSION)-py3-none-any.whl
 KAFKA := .tools/kafka/.copied
 VENV := .venv/.installed
 PY := .venv/bin/python
-MVN ?= mvn -q -B -Dstyle.color=never
+MVN ?= mvn -q -B
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 # The first Python that is new enough; `make PYTHON=…` names another.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
