@@ -1,8 +1,9 @@
 """One Spark session for all tests that need one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import sparklog
@@ -23,3 +24,17 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = sparklog.session(app_name="sparklog tests", **settings)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def fails() -> Callable[[str, Callable[[], object]], str]:
+    """Runs something that must fail with a condition `PARTLOG_…`, and gives the text of its error."""
+
+    def run(condition: str, action: Callable[[], object]) -> str:
+        with pytest.raises(PySparkException) as caught:
+            action()
+        assert caught.value.getCondition() == f"PARTLOG_{condition}", str(caught.value)[:2000]
+        assert f"[PARTLOG_{condition}]" in str(caught.value)
+        return str(caught.value)
+
+    return run

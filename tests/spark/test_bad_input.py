@@ -1,0 +1,156 @@
+"""Bad input to a write: a clear error with its condition, and nothing written or lost."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+
+@pytest.fixture
+def root(spark: SparkSession, tmp_path: Path) -> Path:
+    """A root with ten records in topic t of four partitions."""
+    save(spark.range(10).selectExpr("CAST(id AS STRING) AS value"), tmp_path / "root", partitions=4)
+    return tmp_path / "root"
+
+
+def save(rows: DataFrame, root: Path, **options: object) -> None:
+    rows.write.format("partlog").options(**{"topic": "t", **options}).mode("append").save(str(root))
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(root)): file.read_bytes() for file in sorted(root.rglob("*")) if file.is_file()}
+
+
+VALUE = "'v' AS value"
+
+ROWS = {
+    "no value": (["'k' AS key"], "COLUMN_REQUIRED", "to_json(struct(*))"),
+    "value of the wrong type": (["1 AS value"], "COLUMN_TYPE", "STRING or BINARY"),
+    "key of the wrong type": ([VALUE, "1.5 AS key"], "COLUMN_TYPE", "`key`"),
+    "partition of the wrong type": ([VALUE, "'1' AS partition"], "COLUMN_TYPE", "INT"),
+    "timestamp of the wrong type": ([VALUE, "1 AS timestamp"], "COLUMN_TYPE", "TIMESTAMP"),
+    "headers of the wrong type": ([VALUE, "map('a', 'b') AS headers"], "COLUMN_TYPE", "ARRAY<STRUCT<"),
+    "an unknown column": ([VALUE, "1 AS user"], "COLUMN_UNKNOWN", "`user`"),
+    "value twice": ([VALUE, "'w' AS VALUE"], "COLUMN_UNKNOWN", "at most once"),
+    "partition beyond the last": ([VALUE, "4 AS partition"], "PARTITION_OUT_OF_RANGE", "0 to 3"),
+    "negative partition": ([VALUE, "-1 AS partition"], "PARTITION_OUT_OF_RANGE", "partition -1"),
+    "a time before 1970": ([VALUE, "timestamp_micros(-1) AS timestamp"], "TIMESTAMP_NEGATIVE", "1970"),
+    "a header without key": (
+        [VALUE, "array(named_struct('key', CAST(NULL AS STRING), 'value', CAST('x' AS BINARY))) AS headers"],
+        "HEADER_KEY_NULL",
+        "topic t",
+    ),
+    "a large record": (["repeat('x', 1100000) AS value"], "RECORD_TOO_LARGE", "max.message.bytes"),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_rows(spark: SparkSession, root: Path, fails: Callable[..., str], case: str) -> None:
+    columns, condition, says = ROWS[case]
+    before = files(root)
+    # The last row of the last task is bad, where the fault lies in a row.
+    bad = spark.range(0, 2_000, 1, 2).selectExpr(*columns)
+    assert says in fails(condition, lambda: save(bad, root))
+    assert files(root) == before
+
+
+OPTIONS = {
+    "a topic that leaves the root": ({"topic": "../x"}, "TOPIC_NAME_ILLEGAL", "../x"),
+    "a topic of 300 characters": ({"topic": "a" * 300}, "TOPIC_NAME_ILLEGAL", "300"),
+    "a dot": ({"topic": "."}, "TOPIC_NAME_ILLEGAL", "directory"),
+    "no topic name": ({"topic": ""}, "TOPIC_NAME_ILLEGAL", "empty"),
+    "a slash": ({"topic": "a/b"}, "TOPIC_NAME_ILLEGAL", "other characters"),
+    "an unknown option": ({"partitons": 4}, "OPTION_UNKNOWN", "`partitions`"),
+    "an option's value": ({"partitions": "many"}, "OPTION_VALUE", "integer"),
+    "a value out of range": ({"partitions": 0}, "OPTION_VALUE", "from 1"),
+    "a codec": ({"compression.type": "brotli"}, "OPTION_VALUE", "zstd"),
+    "other partitions": ({"partitions": 5}, "OPTION_CONTRADICTS_TOPIC", "has 4"),
+    "another partitioner": ({"partitioner": "murmur2"}, "OPTION_CONTRADICTS_TOPIC", "murmur3"),
+    "another codec": ({"compression.type": "zstd"}, "OPTION_CONTRADICTS_TOPIC", "none"),
+    "half a transaction": ({"txnAppId": "job"}, "OPTION_VALUE", "txnVersion"),
+}
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_options(spark: SparkSession, root: Path, fails: Callable[..., str], case: str) -> None:
+    options, condition, says = OPTIONS[case]
+    before = files(root)
+    assert says in fails(condition, lambda: save(spark.sql(f"SELECT {VALUE}"), root, **options))
+    assert files(root) == before
+
+
+def test_options_that_agree_are_taken(spark: SparkSession, root: Path) -> None:
+    save(spark.sql(f"SELECT {VALUE}"), root, **{"partitions": 4, "compression.type": "uncompressed", "kafka.bootstrap.servers": "b:9092"})
+
+
+def test_no_topic(spark: SparkSession, tmp_path: Path, fails: Callable[..., str]) -> None:
+    rows = spark.sql(f"SELECT {VALUE}")
+    fails("TOPIC_REQUIRED", lambda: rows.write.format("partlog").mode("append").save(str(tmp_path / "root")))
+    fails(
+        "TOPIC_NULL",
+        lambda: (
+            rows.selectExpr("value", "CAST(NULL AS STRING) AS topic").write.format("partlog").mode("append").save(str(tmp_path / "root"))
+        ),
+    )
+    fails(
+        "TOPIC_NAME_ILLEGAL",
+        lambda: rows.selectExpr("value", "'a/b' AS topic").write.format("partlog").mode("append").save(str(tmp_path / "root")),
+    )
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_overwrite_is_refused_and_touches_nothing(spark: SparkSession, root: Path, fails: Callable[..., str]) -> None:
+    before = files(root)
+    rows = spark.sql(f"SELECT {VALUE}").write.format("partlog").option("topic", "t")
+    assert 'mode("append")' in fails("SAVE_MODE", lambda: rows.mode("overwrite").save(str(root)))
+    assert files(root) == before
+
+
+def test_roots(spark: SparkSession, tmp_path: Path, fails: Callable[..., str]) -> None:
+    rows = spark.sql(f"SELECT {VALUE}")
+    file = tmp_path / "file"
+    file.write_text("mine")
+    fails("ROOT_NOT_A_DIRECTORY", lambda: save(rows, file))
+    assert file.read_text() == "mine"
+    fails("ROOT_NOT_WRITABLE", lambda: save(rows, file / "below"))
+    fails("ROOT_NOT_WRITABLE", lambda: save(rows, Path("/proc/partlog")))
+    assert "s3a" in fails(
+        "STORE_UNSUPPORTED", lambda: rows.write.format("partlog").option("topic", "t").mode("append").save("s3a://bucket/root")
+    )
+
+
+@pytest.mark.parametrize("file", ["meta.properties", "recovery-point-offset-checkpoint", "replication-offset-checkpoint"])
+def test_a_brokers_directory_is_never_written_to(spark: SparkSession, tmp_path: Path, fails: Callable[..., str], file: str) -> None:
+    (tmp_path / file).write_text("0\n0\n")
+    (tmp_path / "t-0").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    assert file in fails("BROKER_DIRECTORY", lambda: save(spark.sql(f"SELECT {VALUE}"), tmp_path))
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_version_from_the_future_is_left_alone(spark: SparkSession, root: Path, fails: Callable[..., str]) -> None:
+    import google_crc32c
+
+    file = root / "_partlog/t/00000000000000000000.json"
+    for change in ({"format": 2}, {"features": ["slot-table"]}):
+        version = json.loads(file.read_text().splitlines()[0]) | change
+        line = json.dumps(version).encode()
+        future = root.with_name(f"future-{next(iter(change))}")
+        (future / "_partlog/t").mkdir(parents=True)
+        (future / "_partlog/t" / file.name).write_bytes(line + b"\ncrc32c:%08x\n" % google_crc32c.value(line))
+        before = files(future)
+        assert "Upgrade" in fails("FORMAT_TOO_NEW", lambda where=future: save(spark.sql(f"SELECT {VALUE}"), where))
+        fails("FORMAT_TOO_NEW", lambda where=future: spark.read.format("partlog").load(str(where)).count())
+        assert files(future) == before
+
+
+def test_a_damaged_log_is_not_written_to(spark: SparkSession, root: Path, fails: Callable[..., str]) -> None:
+    file = root / "_partlog/t/00000000000000000000.json"
+    whole = bytearray(file.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    file.write_bytes(whole)
+    before = files(root)
+    assert str(file.name) in fails("VERSION_CORRUPT", lambda: save(spark.sql(f"SELECT {VALUE}"), root))
+    assert files(root) == before
