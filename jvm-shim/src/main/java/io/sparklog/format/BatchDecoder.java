@@ -1,5 +1,8 @@
 package io.sparklog.format;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.util.Arrays;
 import java.util.zip.CRC32C;
 
@@ -14,6 +17,11 @@ import java.util.zip.CRC32C;
 public final class BatchDecoder {
   /** Arrays grow with the records that were really found: a hostile count costs no memory. */
   private static final int FIRST_RECORDS = 4096;
+
+  /** More than the fields of a record, read one after the other without a look at its end, can run over it. */
+  private static final int SLACK_BYTES = 24;
+
+  private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
   private final CRC32C crc = new CRC32C();
   private final Decompressor decompressor;
@@ -141,16 +149,182 @@ public final class BatchDecoder {
     return headersEnd;
   }
 
+  /** Reads records {@code from} to {@code until}, the first of them at {@code position}, and returns the position after them. */
   private int walk(int position, int end, int from, int until, int previousDelta, byte[] buffer, int at) throws BadBatch {
     long baseTimestamp = BatchHeader.baseTimestamp(buffer, at);
-    for (int i = from; i < until; i++) {
+    int i = from;
+    while (true) {
+      int stopped = usualRecords(position, end, i, until, previousDelta, baseTimestamp);
+      if (stopped > i) {
+        i = stopped;
+        position = headersEnd[i - 1];
+        previousDelta = offsetDeltas[i - 1];
+      }
+      if (i == until) {
+        break;
+      }
       position = record(position, end, i, previousDelta, baseTimestamp);
       previousDelta = offsetDeltas[i];
+      i++;
     }
     if (logAppendTime) {
       Arrays.fill(timestamps, from, until, BatchHeader.maxTimestamp(buffer, at));
     }
     return position;
+  }
+
+  /**
+   * Reads records while they have the forms that nearly all have: lengths and offset deltas of up to three bytes, times of up to eight.
+   * Returns the number of the first that has not, right or wrong; {@link #record} decides about that one.
+   *
+   * <p>This loop is what a scan spends its time in. It repeats the reading of a number instead of calling it, since Java returns one value and
+   * this takes two, the number and the position. A field is compared with the end of its record only after it was read, which is safe
+   * because this stays {@code SLACK_BYTES} away from the end of the data.
+   */
+  private int usualRecords(int position, int end, int from, int until, int previousDelta, long baseTimestamp) {
+    byte[] data = this.data;
+    int[] offsetDeltas = this.offsetDeltas;
+    long[] timestamps = this.timestamps;
+    int[] keyAt = this.keyAt;
+    int[] keyLengths = this.keyLengths;
+    int[] valueAt = this.valueAt;
+    int[] valueLengths = this.valueLengths;
+    int[] headersAt = this.headersAt;
+    int[] headersEnd = this.headersEnd;
+    int fastEnd = end - SLACK_BYTES;
+
+    for (int i = from; i < until; i++) {
+      if (position >= fastEnd) {
+        return i;
+      }
+      int next = position;
+      int bits = data[next++];
+      if (bits < 0) {
+        bits = bits & 0x7f | data[next++] << 7;
+        if (bits < 0) {
+          bits = bits & 0x3fff | data[next++] << 14;
+          if (bits < 0) {
+            return i;
+          }
+        }
+      }
+      if ((bits & 1) != 0) {
+        return i;
+      }
+      int recordEnd = next + (bits >> 1);
+      if (recordEnd > fastEnd) {
+        return i;
+      }
+
+      next++; // Record attributes are not used.
+      long timeBits = data[next++];
+      if (timeBits < 0) {
+        timeBits = timeBits & 0x7f | (long) data[next++] << 7;
+        if (timeBits < 0) {
+          next -= 2;
+          long word = (long) LONG.get(data, next);
+          long stop = ~word & 0x8080808080808080L;
+          if (stop == 0) {
+            return i;
+          }
+          next += (Long.numberOfTrailingZeros(stop) >> 3) + 1;
+          word &= (stop ^ stop - 1) & 0x7f7f7f7f7f7f7f7fL; // the groups up to the first that has no high bit
+          word = (word & 0x7f007f007f007f00L) >>> 1 | word & 0x007f007f007f007fL;
+          word = (word & 0x3fff00003fff0000L) >>> 2 | word & 0x00003fff00003fffL;
+          timeBits = (word & 0x0fffffff00000000L) >>> 4 | word & 0x000000000fffffffL;
+        }
+      }
+      long time = baseTimestamp + ((timeBits >>> 1) ^ -(timeBits & 1));
+
+      bits = data[next++];
+      if (bits < 0) {
+        bits = bits & 0x7f | data[next++] << 7;
+        if (bits < 0) {
+          bits = bits & 0x3fff | data[next++] << 14;
+          if (bits < 0) {
+            return i;
+          }
+        }
+      }
+      int delta = bits >> 1;
+      if ((bits & 1) != 0 || delta <= previousDelta) {
+        return i;
+      }
+
+      bits = data[next++];
+      if (bits < 0) {
+        bits = bits & 0x7f | data[next++] << 7;
+        if (bits < 0) {
+          bits = bits & 0x3fff | data[next++] << 14;
+          if (bits < 0) {
+            return i;
+          }
+        }
+      }
+      int keyLength = (bits >> 1) ^ -(bits & 1);
+      int field = next + Math.max(keyLength, 0);
+      if (keyLength < -1 || field > recordEnd) {
+        return i;
+      }
+      keyAt[i] = next;
+
+      next = field;
+      bits = data[next++];
+      if (bits < 0) {
+        bits = bits & 0x7f | data[next++] << 7;
+        if (bits < 0) {
+          bits = bits & 0x3fff | data[next++] << 14;
+          if (bits < 0) {
+            return i;
+          }
+        }
+      }
+      int valueLength = (bits >> 1) ^ -(bits & 1);
+      field = next + Math.max(valueLength, 0);
+      if (valueLength < -1 || field >= recordEnd) {
+        return i;
+      }
+      if ((data[field] | recordEnd - field - 1) != 0 && !headers(data, field, recordEnd)) {
+        return i;
+      }
+      offsetDeltas[i] = delta;
+      timestamps[i] = time;
+      keyLengths[i] = keyLength;
+      valueAt[i] = next;
+      valueLengths[i] = valueLength;
+      headersAt[i] = field;
+      headersEnd[i] = recordEnd;
+      previousDelta = delta;
+      position = recordEnd;
+    }
+    return until;
+  }
+
+  /** Whether [at, end) holds right headers with lengths of one or two bytes; if not, {@link #record} shall decide. */
+  private static boolean headers(byte[] data, int at, int end) {
+    int count = data[at++];
+    if (count < 0 || (count & 1) != 0) {
+      return false;
+    }
+    for (; count > 0; count -= 2) {
+      for (int part = 0; part < 2; part++) {
+        if (at >= end) {
+          return false;
+        }
+        int bits = data[at++];
+        if (bits < 0) {
+          bits = bits & 0x7f | data[at++] << 7;
+        }
+        if (bits == 1 && part == 1) {
+          continue; // a null value
+        }
+        if (bits < 0 || (bits & 1) != 0) {
+          return false;
+        }
+        at += bits >> 1;
+      }
+    }
+    return at == end;
   }
 
   /** Reads record {@code i} at {@code position}, whatever it is, and returns the position after it. */

@@ -184,10 +184,10 @@ final class Decompressor {
     if (next > end) {
       throw new BadBatch("its snappy header is cut off");
     }
-    for (int field = at + Compressor.XERIAL_MAGIC.length; field < next; field += Integer.BYTES) {
-      if ((int) INT_BIG.get(from, field) != Compressor.XERIAL_VERSION) {
-        throw new BadBatch("its snappy header has version " + (int) INT_BIG.get(from, field) + ", known is " + Compressor.XERIAL_VERSION);
-      }
+    // Only this, as in the library: some write the version with its bytes reversed.
+    int version = (int) INT_BIG.get(from, at + Compressor.XERIAL_MAGIC.length);
+    if (version < Compressor.XERIAL_VERSION) {
+      throw new BadBatch("its snappy stream has version " + version);
     }
     return next;
   }
@@ -271,7 +271,8 @@ final class Decompressor {
       }
       int bytes = field & ~LZ4_STORED_MASK;
       if (bytes > blockBytesMax || bytes > end - next - trailerBytes) {
-        throw new BadBatch("an LZ4 block claims " + bytes + " bytes; the frame allows " + blockBytesMax + ", and " + (end - next) + " are left");
+        throw new BadBatch(
+            "an LZ4 block claims " + bytes + " bytes; its frame allows " + blockBytesMax + ", and " + (end - next) + " are left");
       }
       if (trailerBytes != 0 && (int) INT_LITTLE.get(from, next + bytes) != xxHash.hash(from, next, bytes, 0)) {
         throw new BadBatch("an LZ4 block has a wrong checksum");

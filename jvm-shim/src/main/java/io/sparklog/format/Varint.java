@@ -25,18 +25,27 @@ public final class Varint {
   /** Writes {@code value} and returns the position after it. */
   public static int write(byte[] to, int at, int value) {
     int rest = zigzag(value);
-    while ((rest & ~0x7f) != 0) {
-      to[at++] = (byte) (rest | 0x80);
-      rest >>>= 7;
+    // One and two bytes, which lengths and offset deltas mostly take, without a loop.
+    if (rest >>> 7 == 0) {
+      to[at] = (byte) rest;
+      return at + 1;
     }
-    to[at] = (byte) rest;
-    return at + 1;
+    to[at] = (byte) (rest | 0x80);
+    rest >>>= 7;
+    if (rest >>> 7 == 0) {
+      to[at + 1] = (byte) rest;
+      return at + 2;
+    }
+    return writeRest(to, at + 1, rest);
   }
 
   /** Writes {@code value} and returns the position after it. */
   public static int write(byte[] to, int at, long value) {
-    long rest = zigzag(value);
-    while ((rest & ~0x7fL) != 0) {
+    return writeRest(to, at, zigzag(value));
+  }
+
+  private static int writeRest(byte[] to, int at, long rest) {
+    while (rest >>> 7 != 0) {
       to[at++] = (byte) (rest | 0x80);
       rest >>>= 7;
     }
