@@ -6,6 +6,14 @@ from pathlib import Path
 import pytest
 
 
+FASTEST_FIRST = ("tests/test_tidy.py", "tests/unit/", "tests/contract/", "tests/protocol/", "tests/kafka/", "tests/spark/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = len(FASTEST_FIRST)
+    items.sort(key=lambda item: next((i for i in range(places) if item.nodeid.startswith(FASTEST_FIRST[i])), places))
+
+
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return Path(__file__).resolve().parents[1]

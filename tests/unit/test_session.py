@@ -15,7 +15,8 @@ module = sys.modules["sparklog.session"]  # `sparklog.session` is the function
 
 @pytest.fixture(autouse=True)
 def jar(tmp_path, monkeypatch):
-    """A jar in its place, an environment that says nothing of Spark, and defaults that are empty."""
+    """A jar in its place, no session, an environment that says nothing of Spark, and defaults that are empty."""
+    monkeypatch.setattr(SparkSession, "getActiveSession", classmethod(lambda _: None))
     for name in ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_HOME"):
         monkeypatch.delenv(name, raising=False)
     # Set first: what configure() sets itself is then undone after the test.
