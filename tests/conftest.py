@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-
 FASTEST_FIRST = ("tests/test_tidy.py", "tests/unit/", "tests/contract/", "tests/protocol/", "tests/kafka/", "tests/spark/")
 
 
