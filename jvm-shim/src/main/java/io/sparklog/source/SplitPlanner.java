@@ -84,6 +84,8 @@ final class SplitPlanner {
     private final long splitBytes;
     private final List<Split> splits;
     private List<Extent> current = new ArrayList<>();
+    private long left;
+    private long splitsLeft;
 
     private Packing(OffsetBounds.Range range, long splitBytes, List<Split> splits) {
       this.range = range;
@@ -92,33 +94,42 @@ final class SplitPlanner {
     }
 
     private void pack(List<Extent> extents) throws IOException {
-      long total = bytes(extents);
-      // Even shares rather than full ones and a small rest.
-      long share = total / Math.max(1, (total + splitBytes - 1) / splitBytes) + 1;
-      long room = share;
+      left = bytes(extents);
+      splitsLeft = (left + splitBytes - 1) / splitBytes;
+      long room = share();
       for (Extent extent : extents) {
         Extent rest = extent;
         try (BatchFinder finder = finder(extent)) {
-          while (rest.bytesToRead() > room + share / 8) {
-            Extent head = rest.bytesToRead() <= share / 4 ? null : cut(finder, rest, room);
+          while (rest.bytesToRead() > room + share() / 8) {
+            Extent head = rest.bytesToRead() <= share() / 4 ? null : cut(finder, rest, room);
             if (head != null) {
-              current.add(head);
+              take(head);
               rest = rest.after(new BatchFinder.Place(head.to(), head.endOffset()), head.endOffset());
             } else if (current.isEmpty() || rest.bytesToRead() / 2 <= room) {
               break;
             }
             close();
-            room = share;
+            room = share();
           }
         }
-        current.add(rest);
+        take(rest);
         room -= rest.bytesToRead();
         if (room <= 0) {
           close();
-          room = share;
+          room = share();
         }
       }
       close();
+    }
+
+    /** Even shares of what is left, rather than full splits and a small last one. */
+    private long share() {
+      return left / Math.max(1, splitsLeft) + 1;
+    }
+
+    private void take(Extent extent) {
+      current.add(extent);
+      left -= extent.bytesToRead();
     }
 
     /** The first {@code room} bytes of an extent up to where a batch begins, at least one batch; null if nothing would be left. */
@@ -142,6 +153,7 @@ final class SplitPlanner {
       if (!current.isEmpty()) {
         limitRecords(current);
         current = new ArrayList<>();
+        splitsLeft--;
       }
     }
 

@@ -1,0 +1,140 @@
+package io.sparklog.source;
+
+import io.sparklog.log.Root;
+import io.sparklog.spec.Options;
+import io.sparklog.storage.Stores;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarArray;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/** Reads as Spark does, through its interfaces alone and without a session; plan and factory go through serialization. */
+final class Reads {
+  private final Path root;
+  private final TreeMap<String, String> options = new TreeMap<>();
+
+  private Reads(Path root) {
+    this.root = root;
+  }
+
+  static Reads of(Path root, String... keysAndValues) {
+    Reads reads = new Reads(root);
+    for (int i = 0; i < keysAndValues.length; i += 2) {
+      reads.options.put(keysAndValues[i], keysAndValues[i + 1]);
+    }
+    return reads;
+  }
+
+  Reads with(String key, String value) {
+    options.put(key, value);
+    return this;
+  }
+
+  PartlogScanBuilder builder() {
+    return new PartlogScanBuilder(new Root(Stores.open(root.toString())), Options.of(options, Options.Side.READ, warning -> {}));
+  }
+
+  PartlogScan scan() {
+    return (PartlogScan) builder().build();
+  }
+
+  List<Split> splits() {
+    return splits(scan());
+  }
+
+  static List<Split> splits(PartlogScan scan) {
+    return Arrays.stream(scan.toBatch().planInputPartitions()).map(Split.class::cast).toList();
+  }
+
+  List<WrittenTopic.Row> rows() throws IOException {
+    return rows(scan());
+  }
+
+  /** All rows, split after split. */
+  static List<WrittenTopic.Row> rows(PartlogScan scan) throws IOException {
+    List<WrittenTopic.Row> rows = new ArrayList<>();
+    Batch batch = scan.toBatch();
+    for (InputPartition split : batch.planInputPartitions()) {
+      rows.addAll(rows(copy(batch.createReaderFactory()), copy(split), scan.readSchema()));
+    }
+    return rows;
+  }
+
+  static List<WrittenTopic.Row> rows(PartitionReaderFactory factory, InputPartition split, StructType schema) throws IOException {
+    List<WrittenTopic.Row> rows = new ArrayList<>();
+    try (PartitionReader<ColumnarBatch> reader = factory.createColumnarReader(split)) {
+      while (reader.next()) {
+        ColumnarBatch batch = reader.get();
+        for (int row = 0; row < batch.numRows(); row++) {
+          rows.add(row(batch, row, schema));
+        }
+        batch.closeIfFreeable();
+      }
+    }
+    return rows;
+  }
+
+  private static WrittenTopic.Row row(ColumnarBatch batch, int row, StructType schema) {
+    Map<String, ColumnVector> columns = new TreeMap<>();
+    for (int i = 0; i < schema.length(); i++) {
+      columns.put(schema.fieldNames()[i], batch.column(i));
+    }
+    return new WrittenTopic.Row(
+        columns.containsKey("topic") ? columns.get("topic").getUTF8String(row).toString() : null,
+        columns.containsKey("partition") ? columns.get("partition").getInt(row) : -1,
+        columns.containsKey("offset") ? columns.get("offset").getLong(row) : -1,
+        columns.containsKey("timestamp") ? Math.floorDiv(columns.get("timestamp").getLong(row), 1000) : -1,
+        text(columns.get("key"), row),
+        text(columns.get("value"), row),
+        headers(columns.get("headers"), row));
+  }
+
+  private static String text(ColumnVector column, int row) {
+    if (column == null || column.isNullAt(row)) {
+      return null;
+    }
+    return new String(column.getBinary(row), StandardCharsets.UTF_8);
+  }
+
+  private static List<String> headers(ColumnVector column, int row) {
+    if (column == null || column.isNullAt(row)) {
+      return null;
+    }
+    List<String> headers = new ArrayList<>();
+    ColumnarArray array = column.getArray(row);
+    for (int i = 0; i < array.numElements(); i++) {
+      byte[] value = array.getStruct(i, 2).getBinary(1);
+      headers.add(array.getStruct(i, 2).getUTF8String(0) + (value == null ? "" : "=" + new String(value, StandardCharsets.UTF_8)));
+    }
+    return headers;
+  }
+
+  @SuppressWarnings("unchecked")
+  static <T> T copy(T object) throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
+      out.writeObject(object);
+    }
+    try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray()))) {
+      return (T) in.readObject();
+    } catch (ClassNotFoundException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}

@@ -1,0 +1,287 @@
+package io.sparklog.source;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.format.BatchEncoder;
+import io.sparklog.format.BatchHeader;
+import io.sparklog.format.HeadersEncoder;
+import io.sparklog.log.Committer;
+import io.sparklog.log.Piece;
+import io.sparklog.log.Root;
+import io.sparklog.log.Segment;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.log.TopicPlan;
+import io.sparklog.storage.DataWriter;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Names;
+import io.sparklog.storage.Stores;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+import java.util.zip.CRC32C;
+
+/** A topic whose batches and segments a test lays out itself, and what a reader must find in it. */
+final class WrittenTopic {
+  /** A record as a reader sees it; bytes as text. */
+  record Row(String topic, int partition, long offset, long timestampMs, String key, String value, List<String> headers) {}
+
+  final Path directory;
+  final LogStore store;
+  final Root root;
+  final String topic;
+  final TreeMap<String, String> config =
+      new TreeMap<>(
+          Map.of(
+              "partitions", "3", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1073741824", "max.message.bytes", "1048588",
+              "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096"));
+
+  /** All records written, by partition and offset. */
+  final List<List<Row>> rows = new ArrayList<>();
+
+  /** Topics made anew get other identities. */
+  private static int made;
+
+  private final Random random = new Random(made++);
+  private final List<List<Piece>> pending = new ArrayList<>();
+  private TopicPlan plan;
+  private String txn;
+  private int tasks;
+
+  WrittenTopic(Path directory, String topic) {
+    this.directory = directory;
+    this.store = Stores.open(directory.toString());
+    this.root = new Root(store);
+    this.topic = topic;
+  }
+
+  WrittenTopic with(String setting, String value) {
+    config.put(setting, value);
+    return this;
+  }
+
+  private void begin() {
+    if (plan == null) {
+      plan = TopicPlan.of(topic, root.topic(topic).newest(), config);
+      txn = Names.identity(random);
+    }
+    while (rows.size() < plan.config().partitions()) {
+      rows.add(new ArrayList<>());
+    }
+  }
+
+  /** A segment in a data file of its own, of batches of so many records. */
+  WrittenTopic segment(int partition, int... recordsOfBatches) throws IOException {
+    begin();
+    TopicConfig topicConfig = plan.config();
+    BatchEncoder encoder = new BatchEncoder(topicConfig.codec(), topicConfig.logAppendTime());
+    ByteArrayOutputStream segment = new ByteArrayOutputStream();
+    CRC32C headerCrc = new CRC32C();
+    int records = 0;
+    long least = Long.MAX_VALUE;
+    long greatest = -1;
+    for (int count : recordsOfBatches) {
+      int before = records;
+      for (int i = 0; i < count; i++, records++) {
+        Row row = row(partition, rows.get(partition).size());
+        rows.get(partition).add(row);
+        add(encoder, row);
+      }
+      least = Math.min(least, encoder.minTimestamp());
+      greatest = Math.max(greatest, encoder.maxTimestamp());
+      byte[] batch = encoder.close(before);
+      BatchHeader.addTo(headerCrc, batch, 0, true);
+      segment.writeBytes(batch);
+    }
+    String file = plan.folder(txn) + "/" + Names.ownFile(partition, tasks, tasks, 0);
+    try (DataWriter writer = store.create(Names.topicFile(topic, file))) {
+      writer.write(segment.toByteArray(), 0, segment.size());
+      writer.sync();
+    }
+    pending.add(
+        List.of(
+            new Piece(
+                partition, file, 0, null, segment.size(), records, recordsOfBatches.length, least, greatest, false, (int) headerCrc.getValue())));
+    tasks++;
+    return this;
+  }
+
+  private static void add(BatchEncoder encoder, Row row) {
+    HeadersEncoder headers = new HeadersEncoder();
+    int headersBytes = 1;
+    if (row.headers != null) {
+      headers.begin(row.headers.size());
+      for (String header : row.headers) {
+        String[] parts = header.split("=", 2);
+        headers.add(bytes(parts[0]), parts.length == 1 ? null : bytes(parts[1]));
+      }
+      headersBytes = headers.bytes();
+    }
+    byte[] key = bytes(row.key);
+    byte[] value = bytes(row.value);
+    encoder.begin(row.timestampMs, key == null ? -1 : key.length, value == null ? -1 : value.length, headersBytes);
+    copy(key, encoder.buffer(), encoder.keyAt());
+    copy(value, encoder.buffer(), encoder.valueAt());
+    if (row.headers != null) {
+      System.arraycopy(headers.buffer(), 0, encoder.buffer(), encoder.headersAt(), headersBytes);
+    }
+  }
+
+  private static void copy(byte[] from, byte[] to, int at) {
+    if (from != null) {
+      System.arraycopy(from, 0, to, at, from.length);
+    }
+  }
+
+  private static byte[] bytes(String text) {
+    return text == null ? null : text.getBytes(StandardCharsets.UTF_8);
+  }
+
+  /** Every kind of record: null and empty keys and values, and headers of all sorts. Times rise by 10 ms with an offset, with one in ten a step back. */
+  private Row row(int partition, long offset) {
+    int kind = (int) (offset % 7);
+    String key = kind == 0 ? null : kind == 1 ? "" : "k" + offset;
+    String value = kind == 2 ? null : kind == 3 ? "" : "value of " + partition + "/" + offset + " " + "x".repeat(random.nextInt(200));
+    List<String> headers = kind == 4 ? List.of("a=1", "a=2", "ü=ß", "null") : kind == 5 ? List.of("empty=") : null;
+    return new Row(topic, partition, offset, time(offset), key, value, headers);
+  }
+
+  static long time(long offset) {
+    return 1_000_000 + 10 * offset - (offset % 10 == 9 ? 500 : 0);
+  }
+
+  /** Commits the segments laid since the last commit. */
+  WrittenTopic commit() {
+    begin();
+    new Committer(root.topic(topic), plan, txn, null, Clock.systemUTC(), random).commit(pending);
+    pending.clear();
+    plan = null;
+    return this;
+  }
+
+  /** The records of [start, end) of a partition. */
+  List<Row> rows(int partition, long start, long end) {
+    return rows.get(partition).subList((int) start, (int) end);
+  }
+
+  List<Row> allRows() {
+    return rows.stream().flatMap(List::stream).toList();
+  }
+
+  long[] ends() {
+    return rows.stream().mapToLong(List::size).toArray();
+  }
+
+  /** {@code {"t":{"0":…}}} */
+  String json(long... numbers) {
+    StringBuilder json = new StringBuilder("{\"" + topic + "\":{");
+    for (int p = 0; p < numbers.length; p++) {
+      json.append(p == 0 ? "" : ",").append("\"").append(p).append("\":").append(numbers[p]);
+    }
+    return json + "}}";
+  }
+
+  /** The data file of the nth live segment of a partition. */
+  Path dataFile(int partition, int n) {
+    return directory.resolve(Names.topicFile(topic, root.state(topic).segments(partition).get(n).file()));
+  }
+
+  Path viewFile(int partition, int n, String kind) {
+    return directory.resolve(Names.viewFolder(topic, partition)).resolve(Names.viewFile(root.state(topic).segments(partition).get(n).base(), kind));
+  }
+
+  /** A version as a later release will write it: a segment moves to another data file, as by merging, and the old file is deleted. */
+  void move(int partition, int n) throws IOException {
+    Segment segment = root.state(topic).segments(partition).get(n);
+    String moved = Names.dataFolder(root.state(topic).version() + 1, Names.identity(random)) + "/" + Names.ownFile(partition, 0, 0, 0);
+    Path target = directory.resolve(Names.topicFile(topic, moved));
+    Files.createDirectories(target.getParent());
+    Files.copy(dataFile(partition, n), target);
+    appendVersion(
+        version -> {
+          remove(version, segment);
+          add(version, segment, moved, segment.base());
+        });
+    Files.delete(directory.resolve(Names.topicFile(topic, segment.file())));
+  }
+
+  /** A version with many segments more, all in the data file of the first. */
+  void repeat(int partition, int times) throws IOException {
+    Segment segment = root.state(topic).segments(partition).get(0);
+    appendVersion(
+        version -> {
+          long end = root.state(topic).end(partition);
+          for (int i = 0; i < times; i++, end += segment.records()) {
+            add(version, segment, segment.file(), end);
+          }
+          ((ArrayNode) version.get("ends")).set(partition, version.numberNode(end));
+        });
+  }
+
+  private static void add(ObjectNode version, Segment segment, String file, long base) {
+    ObjectNode added = ((ArrayNode) version.get("added")).addObject();
+    added.put("partition", segment.partition()).put("file", file).put("position", segment.position()).put("bytes", segment.bytes());
+    added.put("base", base).put("end", base + segment.records()).put("records", segment.records()).put("batches", segment.batches());
+    added.put("minTimestamp", segment.minTimestamp()).put("maxTimestamp", segment.maxTimestamp()).put("offsets", "dense").put("routed", segment.routed());
+    added.put("headerCrc", Integer.toUnsignedLong(segment.headerCrc()));
+  }
+
+  /** A version as a later release will write it: the first segment of a partition expires, and its file is deleted. */
+  void expire(int partition) throws IOException {
+    Segment segment = root.state(topic).segments(partition).get(0);
+    appendVersion(
+        version -> {
+          remove(version, segment);
+          ((ArrayNode) version.get("starts")).set(partition, version.numberNode(segment.end()));
+        });
+    Files.delete(directory.resolve(Names.topicFile(topic, segment.file())));
+  }
+
+  private static void remove(ObjectNode version, Segment segment) {
+    ((ArrayNode) version.get("removed")).addObject().put("partition", segment.partition()).put("file", segment.file()).put("position", segment.position());
+  }
+
+  private void appendVersion(Consumer<ObjectNode> change) throws IOException {
+    State state = root.state(topic);
+    byte[] last = Files.readAllBytes(directory.resolve(Names.topicFile(topic, Names.versionFile(state.version()))));
+    ObjectNode version = (ObjectNode) new ObjectMapper().readTree(new String(last, StandardCharsets.UTF_8).lines().findFirst().orElseThrow());
+    version.put("version", state.version() + 1).put("txn", Names.identity(random)).put("previous", sha256(last));
+    version.putObject("config");
+    version.putArray("added");
+    version.putArray("removed");
+    change.accept(version);
+    byte[] line = new ObjectMapper().writeValueAsBytes(version);
+    CRC32C crc = new CRC32C();
+    crc.update(line);
+    String text = new String(line, StandardCharsets.UTF_8) + String.format("%ncrc32c:%08x%n", crc.getValue());
+    Files.writeString(directory.resolve(Names.topicFile(topic, Names.versionFile(state.version() + 1))), text);
+  }
+
+  private static String sha256(byte[] bytes) {
+    try {
+      return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  static int[] times(int count, int each) {
+    int[] batches = new int[count];
+    Arrays.fill(batches, each);
+    return batches;
+  }
+}
