@@ -1,0 +1,75 @@
+"""Writes that fail in one task, in one attempt, with an executor or with the driver: nothing is visible that was not committed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import failing_writer
+import pytest
+from failing_writer import RECORDS
+from pyspark.sql import SparkSession
+
+PROGRAM = Path(failing_writer.__file__)
+
+
+def write(root: Path, master: str, how: str, *settings: str, dies_with: str | None = None) -> None:
+    """Runs the writing program, which must succeed, or fail and say `dies_with`."""
+    command = [sys.executable, str(PROGRAM), str(root), master, how, *settings]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    print(ran.stderr[-3_000:])
+    if dies_with is None:
+        assert ran.returncode == 0
+    else:
+        assert ran.returncode != 0
+        assert dies_with in ran.stderr
+
+
+def records(spark: SparkSession, root: Path) -> tuple[int, int]:
+    """Records, and different ones."""
+    if not list(root.glob("_partlog/t/*.json")):
+        return 0, 0
+    log = spark.read.format("partlog").load(str(root))
+    return log.count(), log.select("value").distinct().count()
+
+
+def test_a_task_that_fails_for_good(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, "local[2]", "always", dies_with="made to fail")
+    assert records(spark, tmp_path) == (0, 0)
+    write(tmp_path, "local[2]", "never")
+    assert records(spark, tmp_path) == (RECORDS, RECORDS)
+
+
+def test_a_second_attempt_of_a_task(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, "local[2,4]", "once")
+    assert records(spark, tmp_path) == (RECORDS, RECORDS)
+
+
+def test_an_executor_that_is_killed(spark: SparkSession, tmp_path: Path) -> None:
+    write(tmp_path, "local-cluster[2,1,1024]", "executor")
+    assert records(spark, tmp_path) == (RECORDS, RECORDS)
+
+
+def test_two_attempts_of_a_task_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    speculation = [
+        "spark.speculation=true",
+        "spark.speculation.interval=100ms",
+        "spark.speculation.multiplier=1.1",
+        "spark.speculation.quantile=0.3",
+    ]
+    write(tmp_path, "local-cluster[2,1,1024]", "slow", *speculation)
+    assert records(spark, tmp_path) == (RECORDS, RECORDS)
+
+
+@pytest.mark.parametrize(("step", "done"), [("commit.link", False), ("commit.linked", True), ("publish.log", True)])
+def test_a_driver_that_dies_in_the_commit(spark: SparkSession, tmp_path: Path, step: str, done: bool) -> None:
+    stop = f"spark.driver.extraJavaOptions=-Dpartlog.stop={step}:halt"
+    write(tmp_path, "local[2]", "never", stop, dies_with=f"partlog: halt at {step}")
+    assert records(spark, tmp_path) == ((RECORDS, RECORDS) if done else (0, 0))
+    write(tmp_path, "local[2]", "never")
+    assert records(spark, tmp_path) == ((2 * RECORDS, RECORDS) if done else (RECORDS, RECORDS))
+
+
+def test_a_commit_whose_answer_is_lost_is_done_once(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark would call abort() if commit() threw; here it must not even throw."""
+    write(tmp_path, "local[2]", "never", "spark.driver.extraJavaOptions=-Dpartlog.stop=commit.linked:throw")
+    assert records(spark, tmp_path) == (RECORDS, RECORDS)
