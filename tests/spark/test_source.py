@@ -1,0 +1,179 @@
+"""`spark.read.format("partlog")`, as far as a session is needed to see it; the rest is in the Java tests of `source`."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+RECORDS = 20_000
+
+EVENTS = """
+    SELECT CASE WHEN id % 11 = 0 THEN NULL ELSE CAST(concat('k', id % 101) AS BINARY) END AS key,
+           CASE WHEN id % 7 = 0 THEN NULL ELSE CAST(concat('value ', id) AS BINARY) END AS value,
+           CAST(id % 4 AS INT) AS partition,
+           timestamp_millis(1700000000000 + id * 1000) AS timestamp,
+           CASE WHEN id % 3 = 0 THEN array(named_struct('key', 'n', 'value', CAST(CAST(id AS STRING) AS BINARY))) END AS headers
+    FROM range(0, {records}, 1, {tasks})
+"""
+
+
+def save(rows: DataFrame, root: Path, topic: str, **options: object) -> None:
+    rows.write.format("partlog").options(topic=topic, **options).mode("append").save(str(root))
+
+
+def load(spark: SparkSession, root: Path, **options: object) -> DataFrame:
+    return spark.read.format("partlog").options(**options).load(str(root))
+
+
+@pytest.fixture(scope="module")
+def root(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Topic `events`, four partitions, written by two tasks in two commits; topic `other`, one record."""
+    root = tmp_path_factory.mktemp("source") / "root"
+    for _ in range(2):
+        save(spark.sql(EVENTS.format(records=RECORDS // 2, tasks=2)), root, "events", **{"partitions": 4, "batch.size": 4096})
+    save(spark.sql("SELECT 'x' AS value"), root, "other")
+    return root
+
+
+@pytest.fixture
+def events(spark: SparkSession, root: Path) -> DataFrame:
+    return load(spark, root, subscribe="events")
+
+
+def plan(rows: DataFrame) -> str:
+    return rows._jdf.queryExecution().explainString(rows._sc._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("formatted"))
+
+
+def stage_metrics(spark: SparkSession, action: Callable[[], object]) -> tuple[int, int]:
+    """Bytes and records that Spark's UI shows as read by the stages that `action` runs."""
+    store = spark.sparkContext._jsc.sc().statusStore()
+    group = f"group-{id(action)}"
+    spark.sparkContext.setJobGroup(group, "")
+    action()
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup(group)
+    stages = {stage for job in jobs for stage in spark.sparkContext.statusTracker().getJobInfo(job).stageIds}
+    attempts = [store.lastStageAttempt(stage) for stage in stages]
+    return sum(stage.inputBytes() for stage in attempts), sum(stage.inputRecords() for stage in attempts)
+
+
+def log_bytes(root: Path, topic: str) -> int:
+    version = sorted((root / "_partlog" / topic).glob("*.json"))
+    return sum(segment["bytes"] for file in version for segment in json.loads(file.read_text().splitlines()[0])["added"])
+
+
+def test_the_columns_are_those_of_the_kafka_source(spark: SparkSession, root: Path, events: DataFrame) -> None:
+    assert events.schema.simpleString() == (
+        "struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,timestamp:timestamp,"
+        "timestampType:int,headers:array<struct<key:string,value:binary>>>"
+    )
+    assert [field.nullable for field in events.schema] == [True, True, False, False, False, False, False, True]
+    assert load(spark, root, includeHeaders=False).columns == events.columns[:-1]
+
+
+def test_rows_are_what_was_written(spark: SparkSession, events: DataFrame) -> None:
+    written = spark.sql(EVENTS.format(records=RECORDS // 2, tasks=1))
+    columns = ["key", "value", "partition", "timestamp", "headers"]
+    assert events.select(columns).exceptAll(written.union(written).select(columns)).isEmpty()
+    assert events.count() == RECORDS
+    offsets = events.groupBy("partition").agg(F.min("offset"), F.max("offset"), F.countDistinct("offset"), F.count("*"))
+    assert sorted(map(tuple, offsets.collect())) == [(p, 0, RECORDS // 4 - 1, RECORDS // 4, RECORDS // 4) for p in range(4)]
+    assert {row[0] for row in events.select("topic").distinct().collect()} == {"events"}
+
+
+def test_columns_that_are_not_asked_for_are_not_read(events: DataFrame) -> None:
+    text = plan(events.select("offset").where("offset >= 0"))
+    assert "Output [1]: [offset#" in text, text
+    assert "BatchScan" in text and "partlog[subscribe=events]" in text, text
+    # Of headers a part may be asked for.
+    keys = events.where("headers IS NOT NULL").select(F.col("headers")[0]["key"]).distinct().collect()
+    assert [row[0] for row in keys] == ["n"]
+    assert events.select(F.explode("headers.value")).count() == len([n for n in range(RECORDS // 2) if n % 3 == 0]) * 2
+
+
+def test_functions_of_every_column(events: DataFrame) -> None:
+    """Each column through an operator that keeps rows beyond the batch they were in."""
+    row = events.selectExpr(
+        "max(key)", "max(value)", "max(topic)", "max(partition)", "max(offset)", "max(timestamp)", "max(timestampType)", "max(headers)"
+    ).first()
+    assert row is not None
+    assert bytes(row[0]) == b"k99" and bytes(row[1]) == b"value 9999" and row[2:5] == ("events", 3, RECORDS // 4 - 1)
+    assert row[6] == 0 and bytes(row[7][0]["value"]) == b"9999"
+    sort = [tuple(row) for row in events.orderBy(F.desc("offset"), "partition").select("offset", "value").limit(4).collect()]
+    assert [offset for offset, _ in sort] == [RECORDS // 4 - 1] * 4
+    # 9996 is a multiple of 7.
+    assert [value and bytes(value) for _, value in sort] == [None, b"value 9997", b"value 9998", b"value 9999"]
+
+
+def test_the_ui_shows_what_was_read(spark: SparkSession, root: Path, events: DataFrame) -> None:
+    whole = log_bytes(root, "events")
+    read, records = stage_metrics(spark, lambda: events.agg(F.sum(F.length("value"))).collect())
+    assert records == RECORDS
+    assert whole <= read <= whole * 1.02
+
+
+def test_offsets(spark: SparkSession, root: Path) -> None:
+    middle = {"events": {"0": 100, "1": -2, "2": 5000, "3": 4999}}
+    end = {"events": {"0": 110, "1": 1, "2": -1, "3": -1}}
+    rows = load(spark, root, subscribe="events", startingOffsets=json.dumps(middle), endingOffsets=json.dumps(end))
+    found = sorted((row.partition, row.offset) for row in rows.collect())
+    assert found == [(0, offset) for offset in range(100, 110)] + [(1, 0), (3, 4999)]
+
+
+def test_times(spark: SparkSession, root: Path) -> None:
+    """Each commit starts at the same time again: the first record that is late enough counts, also where earlier ones follow."""
+    rows = load(
+        spark, root, subscribe="events", startingTimestamp=1700000000000 + 4_000 * 1000, endingTimestamp=1700000000000 + 4_100 * 1000
+    )
+    found = rows.groupBy("partition").agg(F.min("offset"), F.count("*")).orderBy("partition").collect()
+    assert [tuple(row) for row in found] == [(p, 1000, 25) for p in range(4)]
+
+
+def test_splits(spark: SparkSession, root: Path, events: DataFrame) -> None:
+    assert events.rdd.getNumPartitions() == 4
+    assert load(spark, root, subscribe="events", minPartitions=30).rdd.getNumPartitions() >= 30
+    capped = load(spark, root, subscribe="events", maxRecordsPerPartition=700)
+    per_task = capped.groupBy(F.spark_partition_id()).count().collect()
+    assert len(per_task) == 4 * 8 and max(row["count"] for row in per_task) <= 700
+    assert capped.count() == RECORDS
+
+
+def test_a_pattern_of_no_topic_reads_nothing(spark: SparkSession, root: Path) -> None:
+    assert load(spark, root, subscribePattern="nothing.*").collect() == []
+
+
+def test_errors_of_planning_and_of_tasks(
+    spark: SparkSession, root: Path, fails: Callable[[str, Callable[[], object]], str], tmp_path: Path
+) -> None:
+    assert "Topics there: events, other" in fails("TOPIC_NOT_FOUND", lambda: load(spark, root, subscribe="event").collect())
+    fails("OFFSETS_OUT_OF_RANGE", lambda: load(spark, root, subscribe="other", startingOffsets=_all_at(9)).collect())
+    fails("TIMESTAMP_NOT_FOUND", lambda: load(spark, root, subscribe="events", startingTimestamp=1900000000000).collect())
+    save(spark.range(1000).selectExpr("CAST(id AS STRING) AS value"), tmp_path, "t", partitions=1)
+    (file,) = tmp_path.glob("_partlog/t/data/*/*.log")
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    file.write_bytes(content)
+    text = fails("BATCH_CORRUPT", lambda: load(spark, tmp_path).agg(F.sum(F.length("value"))).collect())
+    assert re.search(r"Topic t, partition 0: the record batch at byte \d+ of data/\S+\.log is damaged", text)
+    file.unlink()
+    fails("SEGMENT_MISSING", lambda: load(spark, tmp_path).agg(F.sum(F.length("value"))).collect())
+
+
+def _all_at(offset: int) -> str:
+    return json.dumps({"other": {str(partition): offset for partition in range(8)}})
+
+
+def test_tables_and_views(spark: SparkSession, root: Path) -> None:
+    spark.sql(f"CREATE TEMPORARY VIEW events_view USING partlog OPTIONS (path '{root}', subscribe 'events')")
+    spark.sql(f"CREATE TABLE events_table USING partlog OPTIONS (path '{root}', topic 'events')")
+    try:
+        for name in ("events_view", "events_table"):
+            assert spark.sql(f"SELECT count(*) FROM {name} WHERE `offset` < 10").first()[0] == 40
+        assert spark.read.table("events_table").count() == RECORDS
+    finally:
+        spark.sql("DROP VIEW events_view")
+        spark.sql("DROP TABLE events_table")
