@@ -177,7 +177,7 @@ public final class BatchDecoder {
    * Reads records while they have the forms that nearly all have: lengths and offset deltas of up to three bytes, times of up to eight.
    * Returns the number of the first that has not, right or wrong; {@link #record} decides about that one.
    *
-   * <p>This loop is what a scan spends its time in. It repeats the reading of a number instead of calling it, since Java returns one value and
+   * <p>A scan spends its time in this loop. It repeats the reading of a number instead of calling it, since Java returns one value and
    * this takes two, the number and the position. A field is compared with the end of its record only after it was read, which is safe
    * because this stays {@code SLACK_BYTES} away from the end of the data.
    */
