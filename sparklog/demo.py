@@ -43,11 +43,20 @@ def main() -> int:
     with _step("Starting Spark"):
         from sparklog.session import session
 
-        spark = session(app_name="sparklog demo", **{"spark.sql.session.timeZone": "UTC", "spark.ui.enabled": False})
+        spark = session(
+            app_name="sparklog demo",
+            **{
+                "spark.sql.session.timeZone": "UTC",
+                "spark.sql.shuffle.partitions": PARTITIONS,
+                "spark.ui.enabled": False,
+                "spark.ui.showConsoleProgress": False,
+            },
+        )
         spark.sparkContext.setLogLevel("ERROR")
     with _step("Loading the flights"):
         flights = _flights()
-        events = _events(spark, flights).cache()
+        # Few tasks, so few and large segments; coalescing keeps the order of the rows.
+        events = _events(spark, flights).coalesce(max(2, spark.sparkContext.defaultParallelism)).cache()
         count = events.count()
     with _progress(spark, "Writing the log") as written:
         (
@@ -150,9 +159,11 @@ def _differences(events: DataFrame, log: DataFrame) -> int:
         place = F.when(F.col("key").isNotNull(), F.row_number().over(Window.partitionBy("key").orderBy(order)))
         return rows.select("key", "value", "timestamp", place.alias("place"))
 
-    source = in_order(events, "n")
-    back = in_order(log.select(F.col("key").cast("string"), F.col("value").cast("string"), "timestamp", "offset"), "offset")
-    return source.exceptAll(back).count() + back.exceptAll(source).count()
+    source = in_order(events, "n").withColumn("times", F.lit(1))
+    read = log.select(F.col("key").cast("string"), F.col("value").cast("string"), "timestamp", "offset")
+    back = in_order(read, "offset").withColumn("times", F.lit(-1))
+    times = source.unionAll(back).groupBy("key", "value", "timestamp", "place").agg(F.sum("times").alias("times"))
+    return times.where("times != 0").count()
 
 
 def _counts() -> list[Column]:
