@@ -82,6 +82,9 @@ public final class Committer {
           return state.get().version();
         }
         state.ifPresent(this::requirePlanned);
+        if (state.isEmpty()) {
+          store.createFolder(Names.topicFolder(plan.topic()));
+        }
         Version version = version(state, segments);
         if (put(version) == Put.DONE) {
           tidy(version);

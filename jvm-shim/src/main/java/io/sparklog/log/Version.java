@@ -14,6 +14,7 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.TreeMap;
 import java.util.zip.CRC32C;
 
@@ -45,7 +46,7 @@ record Version(
   static final int BYTES_MAX = 64 << 20;
   private static final int SEGMENTS_MAX = 1_000_000;
   private static final int FORMAT = 1;
-  private static final String WRITER = "sparklog 0.1.0";
+  private static final String WRITER = "sparklog " + Objects.requireNonNullElse(Version.class.getPackage().getImplementationVersion(), "(not from a jar)");
 
   /** A segment that is live no more. */
   record Removed(int partition, String file, long position) {}

@@ -24,17 +24,16 @@ import java.util.List;
  * <p>Hadoop's local file system is not used: it writes {@code .crc} files beside ours, and none of its creates and renames is a safe put-if-absent.
  */
 final class LocalStore implements LogStore {
-  private final String root;
   private final Path directory;
 
-  LocalStore(String root, Path directory) {
-    this.root = root;
+  /** @param directory absolute, for tasks may run in other working directories than the driver */
+  LocalStore(Path directory) {
     this.directory = directory;
   }
 
   @Override
   public String root() {
-    return root;
+    return directory.toString();
   }
 
   @Override
@@ -143,10 +142,16 @@ final class LocalStore implements LogStore {
 
   @Override
   public void createFolder(String name) throws IOException {
-    createFolders(path(name));
-    if (!Files.isWritable(path(name))) {
-      throw new AccessDeniedException(path(name).toString());
+    Path folder = path(name);
+    createFolders(folder);
+    if (!Files.isWritable(folder)) {
+      throw new AccessDeniedException(folder.toString());
     }
+    // Whoever made one of them may have died before it was durable.
+    for (Path at = folder; !at.equals(directory); at = at.getParent()) {
+      syncFolder(at.getParent());
+    }
+    syncFolder(directory.getParent());
   }
 
   @Override
@@ -162,7 +167,7 @@ final class LocalStore implements LogStore {
   private Path path(String name) {
     Path path = directory.resolve(name).normalize();
     if (!path.startsWith(directory)) {
-      throw new IllegalStateException("the name " + name + " leads out of the root " + root);
+      throw new IllegalStateException("the name " + name + " leads out of the root " + directory);
     }
     return path;
   }

@@ -9,7 +9,7 @@ import java.util.List;
  * <p>Every implementation owes: a name that {@link #putIfAbsent} returned for is there, whole, after a crash and a power loss, and no other caller's put of it ever succeeds.
  */
 public interface LogStore {
-  /** The root as the user named it, for messages. */
+  /** Where the root is, in full: what {@link Stores#open} takes anywhere, and what messages show. */
   String root();
 
   /** Whether the root itself is there; false also where it is no directory. */
@@ -59,7 +59,7 @@ public interface LogStore {
   /** Whether two names are one file. False where either is absent. */
   boolean sameFile(String one, String other) throws IOException;
 
-  /** Makes a folder, and those above it, durably; nothing if it is there. @throws IOException also if nothing can be written in it */
+  /** Makes a folder and those above it, if they are missing, and all of them durable, whoever made them. @throws IOException also if nothing can be written in it */
   void createFolder(String name) throws IOException;
 
   /** Makes the names in a folder durable, and the folder itself in those above it. */

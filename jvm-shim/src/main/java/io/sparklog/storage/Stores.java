@@ -25,9 +25,9 @@ public final class Stores {
         if (!scheme.equalsIgnoreCase("file")) {
           throw PartlogException.of("STORE_UNSUPPORTED", "root", root, "scheme", scheme);
         }
-        return local(root, Path.of(path(root)));
+        return local(Path.of(path(root)));
       }
-      return local(root, Path.of(root));
+      return local(Path.of(root));
     } catch (InvalidPathException e) {
       throw PartlogException.caused(e, "OPTION_VALUE", "option", "path", "value", root, "reason", e.getMessage());
     }
@@ -42,7 +42,7 @@ public final class Stores {
     }
   }
 
-  private static LogStore local(String root, Path path) {
-    return new LocalStore(root, path.toAbsolutePath().normalize());
+  private static LogStore local(Path path) {
+    return new LocalStore(path.toAbsolutePath().normalize());
   }
 }
