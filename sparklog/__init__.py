@@ -1,7 +1,7 @@
 """A partitioned log for Spark that needs no server."""
 
 from sparklog.errors import CallError, DataError, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
-from sparklog.partitioning import partition_for
+from sparklog.partitioning import murmur2_partition, murmur3_partition, partition_for
 from sparklog.session import configure, session
 
 __all__ = [
@@ -12,6 +12,8 @@ __all__ = [
     "UnknownOutcomeError",
     "UpgradeError",
     "configure",
+    "murmur2_partition",
+    "murmur3_partition",
     "partition_for",
     "session",
 ]

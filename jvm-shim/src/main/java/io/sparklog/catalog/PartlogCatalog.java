@@ -1,12 +1,15 @@
 package io.sparklog.catalog;
 
+import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
+import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** {@code spark.sql.catalog.partlog}: what SQL can ask for beyond reading and writing. */
-public final class PartlogCatalog implements ProcedureCatalog {
+/** {@code spark.sql.catalog.partlog}: what SQL can ask for beyond reading and writing. All of it lies in the empty namespace. */
+public final class PartlogCatalog implements FunctionCatalog, ProcedureCatalog {
   private String name;
 
   /** Spark asks for a public constructor without arguments. */
@@ -23,13 +26,28 @@ public final class PartlogCatalog implements ProcedureCatalog {
   }
 
   @Override
+  public Identifier[] listFunctions(String[] namespace) {
+    return namespace.length > 0
+        ? new Identifier[0]
+        : PartitionFunction.all().stream().map(function -> Identifier.of(namespace, function.name())).toArray(Identifier[]::new);
+  }
+
+  @Override
+  public UnboundFunction loadFunction(Identifier function) throws NoSuchFunctionException {
+    if (function.namespace().length > 0) {
+      throw new NoSuchFunctionException(function);
+    }
+    return PartitionFunction.named(function.name()).orElseThrow(() -> new NoSuchFunctionException(function));
+  }
+
+  @Override
   public Identifier[] listProcedures(String[] namespace) {
-    return namespace.length == 0 ? new Identifier[] {Identifier.of(namespace, PublishProcedure.NAME)} : new Identifier[0];
+    return namespace.length > 0 ? new Identifier[0] : new Identifier[] {Identifier.of(namespace, PublishProcedure.NAME)};
   }
 
   @Override
   public UnboundProcedure loadProcedure(Identifier procedure) {
-    if (procedure.name().equalsIgnoreCase(PublishProcedure.NAME)) {
+    if (procedure.namespace().length == 0 && procedure.name().equalsIgnoreCase(PublishProcedure.NAME)) {
       return new PublishProcedure();
     }
     throw new UnsupportedOperationException("catalog " + name + " has the procedure publish, and none called " + procedure.name());
