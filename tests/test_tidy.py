@@ -37,6 +37,8 @@ PUBLIC = [
     "UnknownOutcomeError",
     "UpgradeError",
     "configure",
+    "murmur2_partition",
+    "murmur3_partition",
     "partition_for",
     "session",
 ]
