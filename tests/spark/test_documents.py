@@ -1,33 +1,33 @@
-"""What README, guides and notebooks say is run: every Python block of a page, in order, in an empty folder."""
+"""What README, guides and notebooks say is run, as it is pasted: every Python block of a page, in order, in an empty folder."""
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 HERE = Path(__file__).resolve().parents[2]
 PAGES = [HERE / "README.md", *sorted((HERE / "docs" / "guide").glob("*.md"))]
 NOTEBOOKS = sorted((HERE / "notebooks").glob("*.ipynb"))
 
 
-def run(blocks: list[str], page: Path) -> None:
-    assert blocks, f"{page} has nothing to run"
-    names: dict[str, object] = {"__name__": page.stem}
-    for number, block in enumerate(blocks, 1):
-        exec(compile(block, f"{page.name}, block {number}", "exec"), names)
+def run(blocks: list[str], folder: Path) -> None:
+    assert blocks, "there is nothing to run"
+    program = folder / "page.py"
+    program.write_text("\n".join(blocks), encoding="utf-8")
+    ran = subprocess.run([sys.executable, str(program)], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert ran.returncode == 0, ran.stderr[-4_000:]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    run(re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL), page)
+def test_page(tmp_path: Path, page: Path) -> None:
+    run(re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL), tmp_path)
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.name)
-def test_notebook(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, notebook: Path) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_notebook(tmp_path: Path, notebook: Path) -> None:
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     assert not any(cell.get("outputs") for cell in cells), "a notebook is kept without outputs"
-    run(["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"], notebook)
+    run(["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"], tmp_path)
