@@ -47,7 +47,7 @@ PUBLIC = [
 def sources() -> list[Path]:
     """The files that people write, of every kind."""
     kinds = {".py", ".java", ".json", ".md", ".toml", ".xml", ".ipynb", ""}
-    made = {"target", "jars", "vectors", "__pycache__"}
+    made = {"target", "jars", "vectors", "__pycache__", ".jqwik-database"}
     found = [path for path in ROOT.iterdir() if path.is_file()]
     for folder in (".ci", "bench", "docs", "jvm-shim", "notebooks", "sparklog", "tests"):
         found += [path for path in (ROOT / folder).rglob("*") if path.is_file() and not made & set(path.relative_to(ROOT).parts)]
