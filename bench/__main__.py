@@ -8,9 +8,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from bench import report
 from bench.harness import Bench
 
-CASES = ("write", "scan")
+CASES = ("write", "scan", "count", "point")
 
 
 def main() -> None:
@@ -39,6 +40,7 @@ def main() -> None:
     try:
         for case in arguments.cases:
             importlib.import_module(f"bench.{case}").run(Bench(spark, folder, arguments.records, arguments.rounds))
+        report.write()
     finally:
         spark.stop()
         if not arguments.folder:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 KEY_BYTES = 16
 VALUE_BYTES = 100
+PARTITIONS = 8
 RESULTS = Path(__file__).parent / "results.ndjson"
 
 
@@ -85,13 +86,23 @@ class Bench:
             "at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "commit": _commit(),
             "spark": self.spark.version,
-            "java": self.spark.conf.get("spark.bench.java", ""),
             "python": platform.python_version(),
             "cores": os.cpu_count(),
             "master": self.spark.conf.get("spark.master", ""),
         }
         with RESULTS.open("a", encoding="utf-8") as file:
             file.write(json.dumps({**measured, **circumstances}) + "\n")
+
+
+def log_and_copy(bench: Bench, codec: str) -> tuple[DataFrame, DataFrame]:
+    """The data as a topic, and what is read of it in Parquet by the same codec, in the same order; made once a folder."""
+    root, copy = bench.folder / f"log-{codec}-{bench.records}", bench.folder / f"copy-{codec}-{bench.records}"
+    log = bench.spark.read.format("partlog").option("includeHeaders", False).load(str(root))
+    if not copy.exists():
+        options = {"topic": "t", "partitions": PARTITIONS, "compression.type": codec}
+        bench.data().write.format("partlog").options(**options).mode("append").save(str(root))
+        log.write.option("compression", codec).parquet(str(copy))
+    return log, bench.spark.read.parquet(str(copy))
 
 
 def _commit() -> str:

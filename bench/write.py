@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from bench.harness import Bench
-
-PARTITIONS = 8
+from bench.harness import PARTITIONS, Bench
 
 
 def run(bench: Bench) -> None:

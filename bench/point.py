@@ -1,0 +1,28 @@
+"""A few records out of many: by partition and offset, by time, by key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame
+
+import sparklog
+from bench.harness import PARTITIONS, Bench, log_and_copy
+
+
+def run(bench: Bench) -> None:
+    log, copy = log_and_copy(bench, "none")
+    offset = bench.records // PARTITIONS // 2
+    key = copy.where(f"partition = 3 AND `offset` = {offset}").first()["key"]
+    partition = sparklog.partition_for(bytes(key), PARTITIONS)
+
+    def ask(rows: DataFrame, where: str) -> Callable[[], None]:
+        query = rows.where(where).select("offset", "value")
+        return lambda: query.collect() and None
+
+    for label, where in (
+        ("10 records by partition and offset", f"partition = 3 AND `offset` >= {offset} AND `offset` < {offset + 10}"),
+        ("one key, through its partition", f"partition = {partition} AND key = X'{bytes(key).hex()}'"),
+    ):
+        assert len(log.where(where).collect()) == len(copy.where(where).collect()) > 0
+        bench.compare(f"point read, {label}", "partlog", {"partlog": ask(log, where), "parquet": ask(copy, where)})

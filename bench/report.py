@@ -1,0 +1,58 @@
+"""docs/performance.md, made of the newest line of each case in results.ndjson: `python -m bench.report`."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from pathlib import Path
+
+from bench.harness import RESULTS
+
+PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+
+HEAD = """# Performance
+
+Made by `make bench` from `bench/results.ndjson`; do not edit. Each case ran beside a peer in the same process, in
+turns after a warm-up; medians count, and ratios more than seconds, for they hold on other machines. Records have a
+random key of 16 bytes and a random value of 100, seed fixed, in 8 partitions; files are synced to disk within the time
+of a write. A ratio of 2 means that partlog is twice as fast.
+
+| case | records | side | seconds: median (least to most) | M records/s | ratio |
+| --- | ---: | --- | ---: | ---: | ---: |
+"""
+
+
+def write() -> None:
+    """Writes the page."""
+    lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
+    newest = {line["case"]: line for line in lines}
+    PAGE.write_text(HEAD + "".join(map(_rows, newest.values())) + _circumstances(list(newest.values())), encoding="utf-8")
+
+
+def _rows(line: dict) -> str:  # type: ignore[type-arg]
+    if "seconds" not in line:
+        return ""
+    rows = ""
+    for side, times in line["seconds"].items():
+        median = statistics.median(times)
+        ratio = f"{line['ratios'][side]:.2f}" if side in line["ratios"] else ""
+        spread = f"{median:.2f} ({min(times):.2f} to {max(times):.2f})"
+        rows += f"| {line['case']} | {line['records']:,} | {side} | {spread} | {line['records'] / median / 1e6:.2f} | {ratio} |\n"
+    return rows
+
+
+def _circumstances(lines: list[dict]) -> str:  # type: ignore[type-arg]
+    notes = ""
+    for line in lines:
+        if "seconds" not in line:
+            figures = {
+                name: value for name, value in line.items() if name not in ("case", "at", "commit", "spark", "python", "cores", "master")
+            }
+            notes += f"* {line['case']}: " + ", ".join(f"{name} {value:,}" for name, value in figures.items()) + "\n"
+    latest = max(lines, key=lambda line: line["at"])
+    made = f"Spark {latest['spark']}, Python {latest['python']}, {latest['cores']} cores, {latest['master']}"
+    return f"\n{notes}\n{made}; newest line of {latest['at'][:10]}, commit {latest['commit']}.\n"
+
+
+if __name__ == "__main__":
+    write()
