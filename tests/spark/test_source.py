@@ -177,3 +177,88 @@ def test_tables_and_views(spark: SparkSession, root: Path) -> None:
     finally:
         spark.sql("DROP VIEW events_view")
         spark.sql("DROP TABLE events_table")
+
+
+# What the source takes over of a query
+
+
+def pushed(rows: DataFrame) -> str:
+    """What the scan of a query says of itself."""
+    found = re.search(
+        r"partlog\[[^]]*\] (\S+?)((?:, (?:filters|limit|aggregates): .*?)?)(?: RuntimeFilters|\n|$)", rows._jdf.queryExecution().toString()
+    )
+    assert found, rows._jdf.queryExecution().toString()
+    return found[2].removeprefix(", ")
+
+
+def bytes_of(spark: SparkSession, rows: DataFrame) -> int:
+    return stage_metrics(spark, lambda: rows.collect())[0]
+
+
+def test_explain_shows_what_was_pushed(events: DataFrame) -> None:
+    text = plan(events.where("partition = 3 AND `offset` >= 5 AND length(value) > 2").limit(7))
+    assert "filters: partition = 3 AND offset >= 5" in text, text
+    assert "limit" not in text.split("filters:")[1].split("\n")[0], "Spark must see all rows to find 7 of them"
+    assert "limit: 7" in plan(events.where("`offset` >= 5").limit(7))
+
+
+def test_counts_run_no_task_and_open_no_segment(spark: SparkSession, root: Path, events: DataFrame, tmp_path: Path) -> None:
+    query = events.selectExpr("count(*)", "count(1)", "count(topic)", "min(`offset`)", "max(`offset`)", "min(partition)", "max(partition)")
+    assert "BatchScan" not in plan(query)
+    assert tuple(query.first()) == (RECORDS, RECORDS, RECORDS, 0, RECORDS // 4 - 1, 0, 3)
+    grouped = events.where("`offset` BETWEEN 10 AND 19 AND partition <> 2").groupBy("partition").agg(F.count("*"), F.max("offset"))
+    assert "BatchScan" not in plan(grouped)
+    assert sorted(map(tuple, grouped.collect())) == [(p, 10, 19) for p in (0, 1, 3)]
+    assert events.where("`offset` < 0").count() == 0
+    assert events.where("`offset` < 0").agg(F.max("offset")).first()[0] is None
+    everything = load(spark, root).groupBy("topic").count()
+    assert sorted(map(tuple, everything.collect())) == [("events", RECORDS), ("other", 1)]
+    save(spark.range(5000).selectExpr("CAST(id AS STRING) AS value"), tmp_path, "t")
+    for file in tmp_path.glob("_partlog/t/data/*/*.log"):
+        file.unlink()
+    assert load(spark, tmp_path).count() == 5000
+    # Whatever needs the records is read.
+    assert "BatchScan" in plan(events.selectExpr("count(value)"))
+    assert events.selectExpr("count(value)").first()[0] == RECORDS - 2 * len(range(0, RECORDS // 2, 7))
+
+
+def test_less_is_read(spark: SparkSession, root: Path, events: DataFrame) -> None:
+    whole = log_bytes(root, "events")
+    assert bytes_of(spark, events.where("partition = 3").select("value")) < whole * 0.3
+    assert bytes_of(spark, events.where("topic = 'none'").select("value")) == 0
+    assert bytes_of(spark, load(spark, root).where("topic = 'other'").select("value")) < 1000
+
+
+def test_of_a_large_segment_little_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.range(0, 300_000, 1, 1).selectExpr(
+        "CAST(repeat('x', 100) AS BINARY) AS value", "timestamp_millis(1700000000000 + id) AS timestamp"
+    )
+    save(rows, tmp_path, "t", **{"partitions": 1, "batch.size": 16384})
+    log = load(spark, tmp_path).select("offset", "value")
+    whole = log_bytes(tmp_path, "t")
+    assert whole > 30_000_000
+    # A task that does not know where to end reads 256 KiB.
+    assert bytes_of(spark, log.where("`offset` >= 290000").limit(10)) < whole * 0.01
+    assert bytes_of(spark, log.where("`offset` IN (5, 150000, 299999)")) < whole * 0.01
+    assert bytes_of(spark, log.where("`offset` BETWEEN 150000 AND 150010")) < whole * 0.01
+    assert bytes_of(spark, log.where("timestamp >= timestamp_millis(1700000000000 + 298000)")) < whole * 0.01
+    starting = {"startingTimestamp": 1700000000000 + 150_000, "endingTimestamp": 1700000000000 + 150_010}
+    assert bytes_of(spark, load(spark, tmp_path, **starting)) < whole * 0.01
+
+
+def test_groups_and_windows_by_partition_need_no_shuffle(spark: SparkSession, root: Path, events: DataFrame) -> None:
+    split = load(spark, root, subscribe="events", minPartitions=24)
+    for rows in (events, split):
+        counts = rows.groupBy("partition").agg(F.sum(F.length("value")).alias("bytes"), F.count("*").alias("records"))
+        assert "Exchange" not in plan(counts)
+        assert sorted(row["records"] for row in counts.collect()) == [RECORDS // 4] * 4
+        numbered = rows.selectExpr("partition", "`offset`", "row_number() OVER (PARTITION BY partition ORDER BY `offset`) AS n")
+        assert "Exchange" not in plan(numbered)
+        assert numbered.where("n <> `offset` + 1").count() == 0
+    # Grouping by less than what a split is of, or by something else, is shuffled; so are joins of what is grouped otherwise.
+    both = load(spark, root).groupBy("partition").agg(F.count("*").alias("records"), F.count("value"))
+    assert "Exchange" in plan(both)
+    assert sum(row["records"] for row in both.collect()) == RECORDS + 1
+    joined = events.groupBy("partition").agg(F.max("timestamp").alias("latest")).join(split.where("`offset` = 5"), "partition")
+    assert joined.count() == 4
+    assert events.select("value").groupBy(F.lit(1)).count().first()[1] == RECORDS

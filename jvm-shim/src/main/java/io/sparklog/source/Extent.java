@@ -12,6 +12,7 @@ import java.io.Serializable;
  * @param to position after the last batch to read; −1 where only {@code endOffset} says where to stop
  * @param startOffset the first offset to hand out
  * @param endOffset the offset after the last one to hand out
+ * @param tested whether of the records between only those are handed out that meet the split's condition
  */
 record Extent(
     String file,
@@ -27,11 +28,12 @@ record Extent(
     long fromOffset,
     long to,
     long startOffset,
-    long endOffset)
+    long endOffset,
+    boolean tested)
     implements Serializable {
 
   /** The offsets [{@code startOffset}, {@code endOffset}) of a segment, read from {@code first} on. */
-  static Extent of(Segment segment, BatchFinder.Place first, long startOffset, long endOffset) {
+  static Extent of(Segment segment, BatchFinder.Place first, long startOffset, long endOffset, boolean tested) {
     return new Extent(
         segment.file(),
         segment.position(),
@@ -46,23 +48,27 @@ record Extent(
         first.offset(),
         endOffset == segment.end() ? segment.endPosition() : -1,
         startOffset,
-        endOffset);
+        endOffset,
+        tested);
   }
 
   /** What comes before the batch that begins at {@code cut}. */
   Extent before(BatchFinder.Place cut) {
-    return new Extent(file, position, bytes, base, end, records, batches, dense, headerCrc, from, fromOffset, cut.position(), startOffset, cut.offset());
+    return with(from, fromOffset, cut.position(), startOffset, cut.offset());
   }
 
   /** What comes before {@code offset}, which may lie within a batch. */
   Extent before(long offset) {
-    return new Extent(file, position, bytes, base, end, records, batches, dense, headerCrc, from, fromOffset, -1, startOffset, offset);
+    return with(from, fromOffset, -1, startOffset, offset);
   }
 
   /** The offsets from {@code offset} on; {@code first} is the batch that holds it. */
   Extent after(BatchFinder.Place first, long offset) {
-    return new Extent(
-        file, position, bytes, base, end, records, batches, dense, headerCrc, first.position(), first.offset(), to, offset, endOffset);
+    return with(first.position(), first.offset(), to, offset, endOffset);
+  }
+
+  private Extent with(long from, long fromOffset, long to, long startOffset, long endOffset) {
+    return new Extent(file, position, bytes, base, end, records, batches, dense, headerCrc, from, fromOffset, to, startOffset, endOffset, tested);
   }
 
   /** The segment as far as readers need it: its times and routing did not travel. */

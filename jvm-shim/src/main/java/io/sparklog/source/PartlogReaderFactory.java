@@ -13,14 +13,17 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  * What all tasks of a read have in common.
  *
  * @param schema the columns to give
+ * @param rowsMax more records than that are not asked of any task
  */
-record PartlogReaderFactory(String root, StructType schema, boolean failOnDataLoss) implements PartitionReaderFactory {
+record PartlogReaderFactory(String root, StructType schema, boolean failOnDataLoss, long rowsMax) implements PartitionReaderFactory {
 
   @Override
   public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
     Split split = (Split) partition;
     return SparkErrors.run(
-        () -> new PartlogReader(new SplitReader(Stores.open(root), split, failOnDataLoss), new RecordVectors(schema, split.topic(), split.partition())));
+        () ->
+            new PartlogReader(
+                new SplitReader(Stores.open(root), split, failOnDataLoss, rowsMax), new RecordVectors(schema, split.topic(), split.partition())));
   }
 
   @Override

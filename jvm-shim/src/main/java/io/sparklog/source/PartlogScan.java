@@ -1,79 +1,68 @@
 package io.sparklog.source;
 
 import io.sparklog.format.Codec;
-import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.SparkErrors;
-import io.sparklog.spec.Options;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.SortDirection;
+import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportOrdering;
+import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
+import org.apache.spark.sql.connector.read.partitioning.Partitioning;
+import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** A batch read. The topics are looked up once, when something about the read is first asked for; so all of it is of one snapshot. */
-final class PartlogScan implements Batch, SupportsReportStatistics {
+/**
+ * A batch read.
+ *
+ * <p>What it reports of partitions and order spares Spark shuffles and sorts: a task reads one partition, in the order of offsets.
+ */
+final class PartlogScan implements Batch, SupportsReportStatistics, SupportsReportPartitioning, SupportsReportOrdering {
   /** Compressed bytes are taken to become so many times as much: a small guess would have Spark broadcast a topic. */
   private static final int COMPRESSION_GUESS = 4;
 
   private static final List<String> PAYLOADS = List.of(Columns.KEY, Columns.VALUE, Columns.HEADERS);
 
-  private final Root root;
-  private final Options options;
+  private final Snapshot snapshot;
   private final StructType schema;
+  private final Pushed pushed;
   private final SplitSize splitSize;
-  private final Subscription subscription;
-  private Plan plan;
+  private List<Split> splits;
 
-  /** The offsets to read, and the splits that read them. */
-  private record Plan(List<OffsetBounds.Range> ranges, List<Split> splits) {
-    /** About how many bytes the batches take when they are not compressed. */
-    private long memoryBytes() {
-      Map<String, Codec> codecs = new HashMap<>();
-      ranges.forEach(range -> codecs.put(range.state().topic(), range.state().config().codec()));
-      return splits.stream().mapToLong(split -> split.bytesToRead() * (codecs.get(split.topic()) == Codec.NONE ? 1 : COMPRESSION_GUESS)).sum();
-    }
-
-    private long skippedBytes() {
-      long liveBytes = 0;
-      for (State state : ranges.stream().map(OffsetBounds.Range::state).distinct().toList()) {
-        for (int partition = 0; partition < state.partitions(); partition++) {
-          liveBytes += state.segments(partition).stream().mapToLong(Segment::bytes).sum();
-        }
-      }
-      return Math.max(0, liveBytes - splits.stream().mapToLong(Split::bytesToRead).sum());
-    }
-  }
-
-  PartlogScan(Root root, Options options, StructType schema) {
-    this.root = root;
-    this.options = options;
+  /** @param schema the columns to give */
+  PartlogScan(Snapshot snapshot, StructType schema, Pushed pushed) {
+    this.snapshot = snapshot;
     this.schema = schema;
-    // Spark may plan on a thread that does not know the session.
-    this.splitSize = SplitSize.of(options);
-    this.subscription = new Subscription(root, options);
+    this.pushed = pushed;
+    // Here, for Spark may plan on a thread that does not know the session.
+    this.splitSize = SplitSize.of(snapshot.options());
   }
 
-  private synchronized Plan plan() {
-    if (plan == null) {
-      plan =
+  private synchronized List<Split> splits() {
+    if (splits == null) {
+      splits =
           SparkErrors.run(
-              () -> {
-                List<OffsetBounds.Range> ranges = new OffsetBounds(root.store(), options).resolve(subscription.resolve());
-                return new Plan(ranges, new SplitPlanner(root.store(), splitSize).plan(ranges));
-              });
+              () -> new SplitPlanner(snapshot.root().store(), splitSize).plan(Selection.of(snapshot.ranges(), pushed.condition()), snapshot.isOfOneTopic()));
     }
-    return plan;
+    return splits;
   }
 
   @Override
@@ -93,27 +82,56 @@ final class PartlogScan implements Batch, SupportsReportStatistics {
 
   @Override
   public InputPartition[] planInputPartitions() {
-    return plan().splits.toArray(InputPartition[]::new);
+    return splits().toArray(InputPartition[]::new);
   }
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return new PartlogReaderFactory(root.store().root(), schema, options.truth("failOnDataLoss"));
+    return new PartlogReaderFactory(snapshot.root().store().root(), schema, snapshot.options().truth("failOnDataLoss"), pushed.limit());
+  }
+
+  /** The records of a split are of one partition, in any query; a partition may have several splits. */
+  @Override
+  public Partitioning outputPartitioning() {
+    int partitions = (int) splits().stream().map(split -> Map.entry(split.topic(), split.partition())).distinct().count();
+    return partitions == 0 ? new UnknownPartitioning(0) : new KeyGroupedPartitioning(columns(false), partitions);
+  }
+
+  @Override
+  public SortOrder[] outputOrdering() {
+    return Arrays.stream(columns(true)).map(column -> Expressions.sort(column, SortDirection.ASCENDING)).toArray(SortOrder[]::new);
+  }
+
+  private Expression[] columns(boolean offset) {
+    Expression partition = offset ? Expressions.column(Columns.PARTITION) : Expressions.identity(Columns.PARTITION);
+    Expression topic = offset ? Expressions.column(Columns.TOPIC) : Expressions.identity(Columns.TOPIC);
+    List<Expression> columns = new ArrayList<>(snapshot.isOfOneTopic() ? List.of(partition) : List.of(topic, partition));
+    if (offset) {
+      columns.add(Expressions.column(Columns.OFFSET));
+    }
+    return columns.toArray(Expression[]::new);
   }
 
   @Override
   public Statistics estimateStatistics() {
-    long records = plan().splits.stream().mapToLong(Split::offsets).sum();
+    long records = splits().stream().mapToLong(Split::offsets).sum();
     long rowBytes = 8;
     long payloadBytes = 0;
     for (StructField column : schema.fields()) {
       if (PAYLOADS.contains(column.name())) {
-        payloadBytes = plan().memoryBytes();
+        payloadBytes = memoryBytes();
       } else {
         rowBytes += column.dataType().defaultSize();
       }
     }
     return new Estimate(records, Math.max(1, payloadBytes + records * rowBytes));
+  }
+
+  /** About how many bytes the batches take when they are not compressed. */
+  private long memoryBytes() {
+    Map<String, Codec> codecs = new HashMap<>();
+    snapshot.ranges().forEach(range -> codecs.put(range.state().topic(), range.state().config().codec()));
+    return splits().stream().mapToLong(split -> split.bytesToRead() * (codecs.get(split.topic()) == Codec.NONE ? 1 : COMPRESSION_GUESS)).sum();
   }
 
   @Override
@@ -123,13 +141,23 @@ final class PartlogScan implements Batch, SupportsReportStatistics {
 
   @Override
   public CustomTaskMetric[] reportDriverMetrics() {
-    return new CustomTaskMetric[] {new ReadMetrics.Value(ReadMetrics.SKIPPED, plan().skippedBytes())};
+    return new CustomTaskMetric[] {new ReadMetrics.Value(ReadMetrics.SKIPPED, skippedBytes())};
   }
 
-  /** {@code partlog[subscribe=orders] /data/log} */
+  private long skippedBytes() {
+    long liveBytes = 0;
+    for (State state : snapshot.ranges().stream().map(OffsetBounds.Range::state).distinct().toList()) {
+      for (int partition = 0; partition < state.partitions(); partition++) {
+        liveBytes += state.segments(partition).stream().mapToLong(Segment::bytes).sum();
+      }
+    }
+    return Math.max(0, liveBytes - splits().stream().mapToLong(Split::bytesToRead).sum());
+  }
+
+  /** {@code partlog[subscribe=orders] /data/log, filters: offset > 5, limit: 10} */
   @Override
   public String description() {
-    return "partlog[" + subscription + "] " + root.store().root();
+    return snapshot + pushed.toString();
   }
 
   @Override

@@ -2,26 +2,79 @@ package io.sparklog.source;
 
 import io.sparklog.log.Root;
 import io.sparklog.spark.Columns;
+import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
+import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** Takes in what Spark says of a query, and makes the read of it. */
-public final class PartlogScanBuilder implements SupportsPushDownRequiredColumns {
-  private final Root root;
-  private final Options options;
+public final class PartlogScanBuilder
+    implements SupportsPushDownRequiredColumns, SupportsPushDownV2Filters, SupportsPushDownAggregates, SupportsPushDownLimit {
+  private final Snapshot snapshot;
   private StructType schema;
+  private Pushed pushed = Pushed.NOTHING;
+  private Scan counted;
 
   /** @param options of a read */
   public PartlogScanBuilder(Root root, Options options) {
-    this.root = root;
-    this.options = options;
+    this.snapshot = new Snapshot(root, options);
     this.schema = Columns.read(options.truth("includeHeaders"));
+  }
+
+  /** Takes what the reader tests itself; of the rest it uses what it can to read less, and leaves the test to Spark. */
+  @Override
+  public Predicate[] pushPredicates(Predicate[] predicates) {
+    List<Condition> conditions = new ArrayList<>();
+    List<Predicate> taken = new ArrayList<>();
+    List<Predicate> left = new ArrayList<>();
+    for (Predicate predicate : predicates) {
+      Predicates.Translated translated = Predicates.translate(predicate);
+      conditions.add(translated.condition());
+      (translated.exact() ? taken : left).add(predicate);
+    }
+    pushed = pushed.with(Condition.all(conditions), taken.toArray(Predicate[]::new));
+    return left.toArray(Predicate[]::new);
+  }
+
+  @Override
+  public Predicate[] pushedPredicates() {
+    return pushed.predicates();
+  }
+
+  /** Each task stops there; Spark takes what it needs of what they give. */
+  @Override
+  public boolean pushLimit(int limit) {
+    pushed = pushed.upTo(limit);
+    return true;
+  }
+
+  @Override
+  public boolean isPartiallyPushed() {
+    return true;
+  }
+
+  @Override
+  public boolean supportCompletePushDown(Aggregation aggregation) {
+    return pushAggregation(aggregation);
+  }
+
+  /** Counts and bounds that the state knows are given without a task. */
+  @Override
+  public boolean pushAggregation(Aggregation aggregation) {
+    counted = Counted.of(aggregation, schema, snapshot, pushed).orElse(null);
+    return counted != null;
   }
 
   /** Drops whole columns only: of {@code headers} there is no part to leave out. */
@@ -33,6 +86,6 @@ public final class PartlogScanBuilder implements SupportsPushDownRequiredColumns
 
   @Override
   public Scan build() {
-    return new PartlogScan(root, options, schema);
+    return counted != null ? counted : SparkErrors.run(() -> new PartlogScan(snapshot, schema, pushed));
   }
 }

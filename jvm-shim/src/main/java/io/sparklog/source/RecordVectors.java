@@ -56,6 +56,11 @@ final class RecordVectors {
     return batch;
   }
 
+  /** A time as Spark has it. Kafka's format holds times that Spark's cannot: they become the last, or first, that it can. */
+  static long micros(long ms) {
+    return Math.max(Long.MIN_VALUE / MICROS_PER_MS, Math.min(Long.MAX_VALUE / MICROS_PER_MS, ms)) * MICROS_PER_MS;
+  }
+
   /** A column without nulls that has no values of any type; the columns below give it some. */
   private abstract static class RecordVector extends ColumnVector {
     /** The record of row 0. */
@@ -269,9 +274,7 @@ final class RecordVectors {
 
     @Override
     public long getLong(int row) {
-      long ms = timestamps[first + row];
-      // Kafka's format holds times that Spark's cannot: they become the last, or first, that it can.
-      return Math.max(Long.MIN_VALUE / MICROS_PER_MS, Math.min(Long.MAX_VALUE / MICROS_PER_MS, ms)) * MICROS_PER_MS;
+      return micros(timestamps[first + row]);
     }
   }
 

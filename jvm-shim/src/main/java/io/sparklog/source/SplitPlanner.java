@@ -1,6 +1,5 @@
 package io.sparklog.source;
 
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
@@ -13,9 +12,6 @@ import java.util.List;
  * are cut or entered in the middle.
  */
 final class SplitPlanner {
-  /** Segments up to this size are read from their start rather than looked into. */
-  private static final long LOCATE_BYTES = 256 << 10;
-
   private final LogStore store;
   private final SplitSize size;
 
@@ -24,71 +20,40 @@ final class SplitPlanner {
     this.size = size;
   }
 
-  /** The splits for {@code ranges}, by topic, partition and offset; none for what is empty. */
-  List<Split> plan(List<OffsetBounds.Range> ranges) throws IOException {
+  /** The splits for {@code selections}, by topic, partition and offset. */
+  List<Split> plan(List<Selection> selections, boolean ofOneTopic) throws IOException {
+    ExtentFinder finder = new ExtentFinder(store);
     List<List<Extent>> extents = new ArrayList<>();
     long totalBytes = 0;
-    for (OffsetBounds.Range range : ranges) {
-      List<Extent> ofRange = extents(store, range.state(), range.partition(), range.start(), range.end());
-      extents.add(ofRange);
-      totalBytes += bytes(ofRange);
+    for (Selection selection : selections) {
+      List<Extent> found = finder.find(selection);
+      extents.add(found);
+      totalBytes += bytes(found);
     }
     List<Split> splits = new ArrayList<>();
-    for (int i = 0; i < ranges.size(); i++) {
-      Packing packing = new Packing(ranges.get(i), size.bytes(totalBytes), splits);
-      packing.pack(extents.get(i));
+    for (int i = 0; i < selections.size(); i++) {
+      new Packing(selections.get(i), size.bytes(totalBytes), ofOneTopic, splits).pack(extents.get(i));
     }
     return splits;
-  }
-
-  /** What of each live segment is to be read for the offsets [{@code start}, {@code end}) of a partition. */
-  static List<Extent> extents(LogStore store, State state, int partition, long start, long end) throws IOException {
-    List<Extent> extents = new ArrayList<>();
-    for (Segment segment : state.segments(partition, start, end)) {
-      long first = Math.max(start, segment.base());
-      extents.add(Extent.of(segment, place(store, state.topic(), segment, first), first, Math.min(end, segment.end())));
-    }
-    return extents;
-  }
-
-  private static BatchFinder.Place place(LogStore store, String topic, Segment segment, long offset) throws IOException {
-    BatchFinder.Place start = BatchFinder.Place.startOf(segment);
-    if (offset == segment.base()) {
-      return start;
-    }
-    try (BatchFinder finder = new BatchFinder(store, topic, segment)) {
-      return place(finder, segment.bytes(), start, offset);
-    }
-  }
-
-  /** Where to begin to read for {@code offset}: at {@code before}, or later if looking for it is worth while. */
-  private static BatchFinder.Place place(BatchFinder finder, long segmentBytes, BatchFinder.Place before, long offset) throws IOException {
-    if (segmentBytes <= LOCATE_BYTES) {
-      return before;
-    }
-    try {
-      return finder.atOffset(offset);
-    } catch (NoSuchFileException gone) {
-      // The task that comes to it will look for the offsets elsewhere.
-      return before;
-    }
   }
 
   private static long bytes(List<Extent> extents) {
     return extents.stream().mapToLong(Extent::bytesToRead).sum();
   }
 
-  /** Fills splits with the extents of one range. */
+  /** Fills splits with the extents of one partition. */
   private final class Packing {
-    private final OffsetBounds.Range range;
+    private final Selection selection;
     private final long splitBytes;
+    private final boolean ofOneTopic;
     private final List<Split> splits;
     private List<Extent> current = new ArrayList<>();
     private long left;
     private long splitsLeft;
 
-    private Packing(OffsetBounds.Range range, long splitBytes, List<Split> splits) {
-      this.range = range;
+    private Packing(Selection selection, long splitBytes, boolean ofOneTopic, List<Split> splits) {
+      this.ofOneTopic = ofOneTopic;
+      this.selection = selection;
       this.splitBytes = splitBytes;
       this.splits = splits;
     }
@@ -146,7 +111,7 @@ final class SplitPlanner {
     }
 
     private BatchFinder finder(Extent extent) {
-      return new BatchFinder(store, range.state().topic(), extent.segment(range.partition()));
+      return new BatchFinder(store, selection.state().topic(), extent.segment(selection.partition()));
     }
 
     private void close() throws IOException {
@@ -170,7 +135,7 @@ final class SplitPlanner {
           while (rest.offsets() > room) {
             long offset = rest.startOffset() + room;
             next.add(rest.before(offset));
-            rest = rest.after(place(finder, rest.bytes(), new BatchFinder.Place(rest.from(), rest.fromOffset()), offset), offset);
+            rest = rest.after(ExtentFinder.place(finder, rest.bytes(), new BatchFinder.Place(rest.from(), rest.fromOffset()), offset), offset);
             add(next);
             next = new ArrayList<>();
             room = share;
@@ -190,10 +155,17 @@ final class SplitPlanner {
     }
 
     private void add(List<Extent> extents) {
-      State state = range.state();
+      State state = selection.state();
       splits.add(
           new Split(
-              state.topic(), state.topicId(), state.version(), range.partition(), state.config().decompressedBytesMax(), new ArrayList<>(extents)));
+              state.topic(),
+              state.topicId(),
+              state.version(),
+              selection.partition(),
+              state.config().decompressedBytesMax(),
+              selection.condition(),
+              new ArrayList<>(extents),
+              ofOneTopic));
     }
   }
 }

@@ -40,9 +40,13 @@ final class SplitReader implements Closeable {
 
   private static final int READ_BYTES_MAX = 1 << 20;
 
+  /** Where an extent ends at an offset of unknown place, so many bytes more than it should take are read at once, and then batch by batch. */
+  private static final int AHEAD_BYTES = 16 << 10;
+
   private final LogStore store;
   private final Split split;
   private final boolean failOnDataLoss;
+  private long rowsLeft;
   private final BatchDecoder decoder;
   private final CRC32C headerCrc = new CRC32C();
   private final Deque<Extent> left;
@@ -52,6 +56,7 @@ final class SplitReader implements Closeable {
   private DataReader file;
   private long fileBytes;
   private long stopPosition;
+  private long aheadPosition;
   private long position;
   private long nextOffset;
   private boolean relocated;
@@ -68,7 +73,9 @@ final class SplitReader implements Closeable {
   private long batchesRead;
   private long bytesRead;
 
-  SplitReader(LogStore store, Split split, boolean failOnDataLoss) {
+  /** @param rowsMax no more records are handed out */
+  SplitReader(LogStore store, Split split, boolean failOnDataLoss, long rowsMax) {
+    this.rowsLeft = rowsMax;
     this.store = store;
     this.split = split;
     this.failOnDataLoss = failOnDataLoss;
@@ -83,18 +90,20 @@ final class SplitReader implements Closeable {
    * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING, OFFSETS_EXPIRED, TOPIC_REPLACED
    */
   boolean next() throws IOException {
-    while (true) {
+    while (rowsLeft > 0) {
       if (extent == null && !begin()) {
         return false;
       }
       while (position < stopPosition && nextOffset < extent.endOffset()) {
         batch();
         if (rows > 0) {
+          rowsLeft -= rows;
           return true;
         }
       }
       end();
     }
+    return false;
   }
 
   /** The current batch; records {@link #first} to {@link #first} + {@link #rows} of it are to be handed out. */
@@ -138,6 +147,7 @@ final class SplitReader implements Closeable {
         continue;
       }
       stopPosition = extent.to() >= 0 ? extent.to() : segment.endPosition();
+      aheadPosition = extent.from() + extent.bytesToRead() + AHEAD_BYTES;
       position = extent.from();
       nextOffset = extent.fromOffset();
       relocated = false;
@@ -200,7 +210,34 @@ final class SplitReader implements Closeable {
     int count = decoder.isControl() ? 0 : decoder.count();
     first = base >= extent.startOffset() ? 0 : firstFrom(extent.startOffset() - base, count);
     int end = nextOffset <= extent.endOffset() ? count : firstFrom(extent.endOffset() - base, count);
-    rows = Math.max(0, end - first);
+    if (extent.tested()) {
+      end = test(first, end);
+    }
+    rows = (int) Math.min(rowsLeft, Math.max(0, end - first));
+  }
+
+  /** Moves the records that meet the condition together, over those that do not, and returns where they end. The decoder's arrays are ours until it decodes again. */
+  private int test(int from, int end) {
+    Condition condition = split.condition();
+    int[] offsetDeltas = decoder.offsetDeltas();
+    long[] timestamps = decoder.timestamps();
+    int to = from;
+    for (int i = from; i < end; i++) {
+      if (condition.isMet(base + offsetDeltas[i], RecordVectors.micros(timestamps[i]))) {
+        if (to < i) {
+          offsetDeltas[to] = offsetDeltas[i];
+          timestamps[to] = timestamps[i];
+          decoder.keyAt()[to] = decoder.keyAt()[i];
+          decoder.keyLengths()[to] = decoder.keyLengths()[i];
+          decoder.valueAt()[to] = decoder.valueAt()[i];
+          decoder.valueLengths()[to] = decoder.valueLengths()[i];
+          decoder.headersAt()[to] = decoder.headersAt()[i];
+          decoder.headersEnd()[to] = decoder.headersEnd()[i];
+        }
+        to++;
+      }
+    }
+    return to;
   }
 
   private int firstFrom(long delta, int count) {
@@ -236,8 +273,8 @@ final class SplitReader implements Closeable {
       throw corrupt("the file is cut: it ends at byte " + fileBytes);
     }
     int kept = within >= 0 && within < bufferBytes ? bufferBytes - (int) within : 0;
-    long ahead = Math.min(Math.min(stopPosition, fileBytes) - position, Math.max(bytes, readBytes));
-    int want = (int) Math.max(bytes, ahead);
+    long ahead = Math.min(Math.min(stopPosition, fileBytes), aheadPosition) - position;
+    int want = (int) Math.max(bytes, Math.min(ahead, readBytes));
     byte[] to = want <= buffer.length ? buffer : new byte[want];
     System.arraycopy(buffer, kept == 0 ? 0 : (int) within, to, 0, kept);
     buffer = to;
@@ -290,7 +327,7 @@ final class SplitReader implements Closeable {
     }
     List<Extent> fresh = new ArrayList<>();
     for (Extent old : left) {
-      fresh.addAll(SplitPlanner.extents(store, state, split.partition(), Math.max(start, old.startOffset()), old.endOffset()));
+      fresh.addAll(new ExtentFinder(store).find(state, split.partition(), Math.max(start, old.startOffset()), old.endOffset(), split.condition()));
     }
     if (fresh.stream().anyMatch(extent -> extent.file().equals(next.file()))) {
       throw missing(next, gone);

@@ -1,5 +1,7 @@
 package io.sparklog.source;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
 import io.sparklog.log.Root;
 import io.sparklog.spec.Options;
 import io.sparklog.storage.Stores;
@@ -88,6 +90,15 @@ final class Reads {
       }
     }
     return rows;
+  }
+
+  /** As assertEquals, with the first difference alone as the message. */
+  static void assertRows(List<WrittenTopic.Row> expected, List<WrittenTopic.Row> found, String of) {
+    int at = 0;
+    while (at < expected.size() && at < found.size() && expected.get(at).equals(found.get(at))) {
+      at++;
+    }
+    assertEquals(at < expected.size() ? expected.get(at) : null, at < found.size() ? found.get(at) : null, "row " + at + " of " + of);
   }
 
   private static WrittenTopic.Row row(ColumnarBatch batch, int row, StructType schema) {

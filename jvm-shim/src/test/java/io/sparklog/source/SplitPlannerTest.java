@@ -29,12 +29,13 @@ final class SplitPlannerTest {
 
   private List<Split> plan(WrittenTopic topic, SplitSize size, int partition, long start, long end) throws IOException {
     State state = topic.root.state(topic.topic);
-    return new SplitPlanner(topic.store, size).plan(List.of(new OffsetBounds.Range(state, partition, start, end)));
+    List<Selection> selections = Selection.of(List.of(new OffsetBounds.Range(state, partition, start, end)), Condition.TRUE);
+    return new SplitPlanner(topic.store, size).plan(selections, true);
   }
 
   private List<WrittenTopic.Row> rows(List<Split> splits) throws IOException {
     StructType schema = Reads.of(root).scan().readSchema();
-    PartitionReaderFactory factory = new PartlogReaderFactory(root.toString(), schema, true);
+    PartitionReaderFactory factory = new PartlogReaderFactory(root.toString(), schema, true, Long.MAX_VALUE);
     List<WrittenTopic.Row> rows = new ArrayList<>();
     for (Split split : splits) {
       rows.addAll(Reads.rows(factory, split, schema));
@@ -108,7 +109,7 @@ final class SplitPlannerTest {
               1 + (random.nextBoolean() ? 0 : random.nextInt(40)),
               random.nextBoolean() ? Long.MAX_VALUE : 1 + random.nextInt(1 << (3 + random.nextInt(12))));
       List<Split> splits = plan(topic, size, 1, from, to);
-      assertEquals(topic.rows(1, from, to), rows(splits), () -> "seed " + seed + " " + from + " to " + to + " " + size);
+      Reads.assertRows(topic.rows(1, from, to), rows(splits), "seed " + seed + " " + from + " to " + to + " " + size);
       long next = from;
       for (Split split : splits) {
         assertTrue(split.offsets() <= size.recordsMax());

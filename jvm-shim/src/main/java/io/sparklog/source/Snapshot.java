@@ -1,0 +1,47 @@
+package io.sparklog.source;
+
+import io.sparklog.log.Root;
+import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.Options;
+import java.util.List;
+
+/** What a read is of: the offsets that its options ask for, in topics as they are when something about them is first asked for. */
+final class Snapshot {
+  private final Root root;
+  private final Options options;
+  private final Subscription subscription;
+  private List<OffsetBounds.Range> ranges;
+
+  Snapshot(Root root, Options options) {
+    this.root = root;
+    this.options = options;
+    this.subscription = new Subscription(root, options);
+  }
+
+  Root root() {
+    return root;
+  }
+
+  Options options() {
+    return options;
+  }
+
+  /** The offsets of each partition; the same whenever it is asked. */
+  synchronized List<OffsetBounds.Range> ranges() {
+    if (ranges == null) {
+      ranges = SparkErrors.run(() -> new OffsetBounds(root.store(), options).resolve(subscription.resolve()));
+    }
+    return ranges;
+  }
+
+  /** Whether there is one topic at most, so that a partition's number says which it is. */
+  boolean isOfOneTopic() {
+    return ranges().stream().map(range -> range.state().topic()).distinct().count() <= 1;
+  }
+
+  /** {@code partlog[subscribe=orders] /data/log} */
+  @Override
+  public String toString() {
+    return "partlog[" + subscription + "] " + root.store().root();
+  }
+}

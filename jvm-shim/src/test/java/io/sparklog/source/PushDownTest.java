@@ -1,0 +1,294 @@
+package io.sparklog.source;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.LiteralValue;
+import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.aggregate.Count;
+import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
+import org.apache.spark.sql.connector.expressions.aggregate.Max;
+import org.apache.spark.sql.connector.expressions.aggregate.Min;
+import org.apache.spark.sql.connector.expressions.aggregate.Sum;
+import org.apache.spark.sql.connector.expressions.filter.AlwaysFalse;
+import org.apache.spark.sql.connector.expressions.filter.And;
+import org.apache.spark.sql.connector.expressions.filter.Not;
+import org.apache.spark.sql.connector.expressions.filter.Or;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.HasPartitionKey;
+import org.apache.spark.sql.connector.read.LocalScan;
+import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.types.UTF8String;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What the source takes over of a query: it reads less, and gives the same. */
+final class PushDownTest {
+  @TempDir Path root;
+  private WrittenTopic one;
+  private WrittenTopic two;
+
+  /** Two topics whose segments are large enough to be looked into. */
+  @BeforeEach
+  void write() throws IOException {
+    one = new WrittenTopic(root, "one").segment(0, WrittenTopic.times(60, 70)).segment(1, 30, 1, 40).commit().segment(0, WrittenTopic.times(50, 80)).commit();
+    two = new WrittenTopic(root, "two").with("message.timestamp.type", "LogAppendTime").segment(0, WrittenTopic.times(60, 60)).segment(2, 3).commit();
+  }
+
+  /** All records as a read gives them: the times of topic two are those of its batches. */
+  private List<WrittenTopic.Row> rows() throws IOException {
+    return Reads.of(root).rows();
+  }
+
+  private static Expression column(String name) {
+    return Expressions.column(name);
+  }
+
+  private static LiteralValue<?> literal(String column, long value) {
+    return switch (column) {
+      case "topic" -> new LiteralValue<>(UTF8String.fromString(value % 3 == 0 ? "one" : value % 3 == 1 ? "two" : "three"), DataTypes.StringType);
+      case "partition" -> new LiteralValue<>((int) value, DataTypes.IntegerType);
+      case "offset" -> new LiteralValue<>(value, DataTypes.LongType);
+      default -> new LiteralValue<>(value, DataTypes.TimestampType);
+    };
+  }
+
+  private record Said(Predicate predicate, java.util.function.Predicate<WrittenTopic.Row> meets) {}
+
+  private static Said comparison(String column, String name, long value, boolean turned) {
+    LiteralValue<?> literal = literal(column, value);
+    Expression[] operands = turned ? new Expression[] {literal, column(column)} : new Expression[] {column(column), literal};
+    java.util.function.Predicate<WrittenTopic.Row> meets =
+        row -> {
+          int sign = compare(row, column, literal);
+          return switch (name) {
+            case "=", "<=>" -> sign == 0;
+            case "<>" -> sign != 0;
+            case "<" -> turned ? sign > 0 : sign < 0;
+            case "<=" -> turned ? sign >= 0 : sign <= 0;
+            case ">" -> turned ? sign < 0 : sign > 0;
+            default -> turned ? sign <= 0 : sign >= 0;
+          };
+        };
+    return new Said(new Predicate(name, operands), meets);
+  }
+
+  private static int compare(WrittenTopic.Row row, String column, LiteralValue<?> literal) {
+    return switch (column) {
+      case "topic" -> row.topic().compareTo(literal.value().toString());
+      case "partition" -> Long.compare(row.partition(), ((Number) literal.value()).longValue());
+      case "offset" -> Long.compare(row.offset(), ((Number) literal.value()).longValue());
+      default -> Long.compare(row.timestampMs() * 1000, ((Number) literal.value()).longValue());
+    };
+  }
+
+  private static long value(String column, Random random) {
+    return switch (column) {
+      case "partition", "topic" -> random.nextInt(4);
+      case "offset" -> random.nextInt(12) == 0 ? Long.MIN_VALUE + random.nextInt(2) : random.nextInt(8300);
+      // Also between two milliseconds.
+      default -> 1000 * WrittenTopic.time(random.nextInt(8300)) + random.nextInt(3) - 1;
+    };
+  }
+
+  private static Said any(Random random, int depth) {
+    int kind = depth == 0 ? random.nextInt(3) : random.nextInt(7);
+    String[] columns = {"topic", "partition", "offset", "timestamp", "offset", "timestamp"};
+    String column = columns[random.nextInt(columns.length)];
+    if (kind < 2) {
+      String[] names = column.equals("topic") ? new String[] {"=", "<=>", "<>"} : new String[] {"=", "<=>", "<>", "<", "<=", ">", ">="};
+      return comparison(column, names[random.nextInt(names.length)], value(column, random), random.nextBoolean());
+    }
+    if (kind == 2) {
+      List<Said> members = new ArrayList<>();
+      int count = 1 + random.nextInt(random.nextInt(5) == 0 ? 60 : 4);
+      for (int i = 0; i < count; i++) {
+        members.add(comparison(column, "=", value(column, random), false));
+      }
+      List<Expression> operands = new ArrayList<>(List.of(column(column)));
+      members.forEach(member -> operands.add(member.predicate.children()[1]));
+      return new Said(new Predicate("IN", operands.toArray(Expression[]::new)), row -> members.stream().anyMatch(member -> member.meets.test(row)));
+    }
+    Said left = any(random, depth - 1);
+    if (kind == 3) {
+      return new Said(new Not(left.predicate), left.meets.negate());
+    }
+    Said right = any(random, depth - 1);
+    return kind % 2 == 0
+        ? new Said(new And(left.predicate, right.predicate), left.meets.and(right.meets))
+        : new Said(new Or(left.predicate, right.predicate), left.meets.or(right.meets));
+  }
+
+  @Test
+  void predicatesGiveWhatTheySay() throws IOException {
+    long seed = System.nanoTime();
+    System.out.println("seed " + seed);
+    Random random = new Random(seed);
+    List<WrittenTopic.Row> rows = rows();
+    for (int i = 0; i < 60; i++) {
+      Said said = any(random, 3);
+      Reads reads = random.nextInt(3) == 0 ? Reads.of(root, "minPartitions", "11") : Reads.of(root);
+      PartlogScanBuilder builder = reads.builder();
+      assertEquals(0, builder.pushPredicates(new Predicate[] {said.predicate}).length, () -> "not taken: " + said.predicate);
+      assertArrayEquals(new Predicate[] {said.predicate}, builder.pushedPredicates());
+      List<WrittenTopic.Row> expected = rows.stream().filter(said.meets).toList();
+      PartlogScan scan = (PartlogScan) builder.build();
+      Reads.assertRows(expected, Reads.rows(scan), "seed " + seed + ": " + said.predicate);
+      assertTrue(scan.estimateStatistics().numRows().orElseThrow() >= expected.size());
+      if (builder.pushAggregation(aggregation(new Expression[0], new CountStar()))) {
+        assertEquals(expected.size(), ((LocalScan) builder.build()).rows()[0].getLong(0), () -> "seed " + seed + ": " + said.predicate);
+      }
+      if (i % 4 > 0) {
+        continue;
+      }
+      Predicate unknown = new Predicate("STARTS_WITH", new Expression[] {column("topic"), literal("topic", 0)});
+      // What is not understood is left to Spark, and must not cost a record that Spark would keep.
+      for (Predicate predicate : List.of(new And(unknown, said.predicate), new Or(said.predicate, unknown))) {
+        PartlogScanBuilder partly = reads.builder();
+        assertArrayEquals(new Predicate[] {predicate}, partly.pushPredicates(new Predicate[] {predicate}));
+        Reads.assertRows(predicate instanceof And ? expected : rows, Reads.rows((PartlogScan) partly.build()), "seed " + seed + ": " + predicate);
+      }
+    }
+  }
+
+  @Test
+  void whatIsNotUnderstoodIsLeftToSpark() {
+    LiteralValue<?> five = literal("offset", 5);
+    List<Predicate> others =
+        List.of(
+            new Predicate("=", new Expression[] {column("key"), new LiteralValue<>(new byte[] {1}, DataTypes.BinaryType)}),
+            new Predicate("=", new Expression[] {column("offset"), new LiteralValue<Long>(null, DataTypes.LongType)}),
+            new Predicate("IN", new Expression[] {column("offset"), five, new LiteralValue<Long>(null, DataTypes.LongType)}),
+            new Predicate("=", new Expression[] {column("partition"), five}),
+            new Predicate("=", new Expression[] {column("offset"), column("offset")}),
+            new Predicate("<", new Expression[] {column("topic"), literal("topic", 1)}),
+            new Predicate("IS_NOT_NULL", new Expression[] {column("value")}));
+    PartlogScanBuilder builder = Reads.of(root).builder();
+    Predicate mine = new Predicate(">", new Expression[] {column("offset"), five});
+    List<Predicate> all = new ArrayList<>(others);
+    all.add(mine);
+    assertArrayEquals(others.toArray(), builder.pushPredicates(all.toArray(Predicate[]::new)));
+    assertArrayEquals(new Predicate[] {mine}, builder.pushedPredicates());
+    assertFalse(builder.pushAggregation(aggregation(new Expression[0], new Sum(column("offset"), false))));
+    assertTrue(builder.build().description().endsWith(", filters: offset > 5"), builder.build().description());
+  }
+
+  private long bytesToRead(Said... said) {
+    PartlogScanBuilder builder = Reads.of(root).builder();
+    builder.pushPredicates(Arrays.stream(said).map(Said::predicate).toArray(Predicate[]::new));
+    return Reads.splits((PartlogScan) builder.build()).stream().mapToLong(Split::bytesToRead).sum();
+  }
+
+  @Test
+  void lessIsRead() {
+    long whole = bytesToRead();
+    assertEquals(0, bytesToRead(comparison("topic", "=", 2, false)));
+    assertEquals(0, bytesToRead(new Said(new AlwaysFalse(), row -> false)));
+    assertTrue(bytesToRead(comparison("partition", "=", 1, false)) < whole / 50);
+    assertTrue(bytesToRead(comparison("topic", "=", 0, false), comparison("offset", ">=", 8000, false)) < whole / 20);
+    assertTrue(bytesToRead(comparison("topic", "=", 0, false), comparison("offset", "=", 100, false)) < whole / 50);
+    // Times rise with offsets: of the segments by their bounds, and of batches by the greatest time in their headers.
+    assertTrue(bytesToRead(comparison("topic", "=", 0, false), comparison("timestamp", ">=", 1000 * WrittenTopic.time(8000), false)) < whole / 20);
+    assertTrue(bytesToRead(comparison("topic", "=", 1, false), comparison("timestamp", "<", 1000 * WrittenTopic.time(100), false)) < whole / 20);
+  }
+
+  @Test
+  void tasksStopAtTheLimit() throws IOException {
+    PartlogScanBuilder builder = Reads.of(root, "subscribe", "one").builder();
+    builder.pushPredicates(new Predicate[] {comparison("timestamp", "<>", 1000 * WrittenTopic.time(3), false).predicate});
+    assertTrue(builder.pushLimit(75) && builder.isPartiallyPushed());
+    PartlogScan scan = (PartlogScan) builder.build();
+    List<WrittenTopic.Row> expected = new ArrayList<>(one.rows(0, 0, 76));
+    expected.addAll(one.rows(1, 0, 71));
+    expected.removeIf(row -> row.offset() == 3);
+    Reads.assertRows(expected, Reads.rows(scan), "the first 75 of each partition");
+    assertTrue(scan.description().endsWith(", limit: 75"), scan.description());
+  }
+
+  private static Aggregation aggregation(Expression[] groups, AggregateFunc... functions) {
+    return new Aggregation(functions, groups);
+  }
+
+  private InternalRow[] counted(PartlogScanBuilder builder, Expression[] groups, AggregateFunc... functions) {
+    assertTrue(builder.supportCompletePushDown(aggregation(groups, functions)));
+    assertTrue(builder.pushAggregation(aggregation(groups, functions)));
+    return assertInstanceOf(LocalScan.class, builder.build()).rows();
+  }
+
+  @Test
+  void countsAndBoundsComeFromTheState() throws IOException {
+    for (WrittenTopic topic : List.of(one, two)) {
+      Files.delete(topic.dataFile(0, 0));
+    }
+    AggregateFunc[] functions = {
+      new CountStar(), new Min(column("offset")), new Max(column("offset")), new Max(column("partition")), new Min(column("topic")), new Count(column("topic"), false)
+    };
+    InternalRow all = counted(Reads.of(root).builder(), new Expression[0], functions)[0];
+    assertEquals(11_874, all.getLong(0));
+    assertEquals(0, all.getLong(1));
+    assertEquals(8199, all.getLong(2));
+    assertEquals(2, all.getInt(3));
+    assertEquals("one", all.getUTF8String(4).toString());
+    assertEquals(11_874, all.getLong(5));
+
+    PartlogScanBuilder some = Reads.of(root, "subscribe", "one").builder();
+    some.pushPredicates(new Predicate[] {new Not(comparison("offset", "<", 7, false).predicate), comparison("offset", "<>", 10, false).predicate});
+    InternalRow[] groups = counted(some, new Expression[] {column("partition")}, functions);
+    assertEquals(2, groups.length);
+    assertEquals(List.of(0, 1), Arrays.stream(groups).map(row -> row.getInt(0)).toList());
+    assertEquals(List.of(8200L - 8, 71L - 8), Arrays.stream(groups).map(row -> row.getLong(1)).toList());
+    assertEquals(List.of(7L, 7L), Arrays.stream(groups).map(row -> row.getLong(2)).toList());
+    assertEquals(List.of(8199L, 70L), Arrays.stream(groups).map(row -> row.getLong(3)).toList());
+
+    PartlogScanBuilder none = Reads.of(root).builder();
+    none.pushPredicates(new Predicate[] {comparison("offset", ">", 9000, false).predicate});
+    InternalRow empty = counted(none, new Expression[0], functions)[0];
+    assertEquals(0, empty.getLong(0));
+    assertTrue(empty.isNullAt(1) && empty.isNullAt(4));
+    assertEquals(0, counted(none, new Expression[] {column("topic")}, functions).length);
+  }
+
+  @Test
+  void otherAggregatesAreLeftToSpark() {
+    PartlogScanBuilder builder = Reads.of(root).builder();
+    assertFalse(builder.pushAggregation(aggregation(new Expression[0], new Count(column("value"), false))));
+    assertFalse(builder.pushAggregation(aggregation(new Expression[0], new Count(column("partition"), true))));
+    assertFalse(builder.pushAggregation(aggregation(new Expression[0], new Max(column("timestamp")))));
+    assertFalse(builder.pushAggregation(aggregation(new Expression[] {column("offset")}, new CountStar())));
+    builder.pushPredicates(new Predicate[] {comparison("timestamp", ">", 5, false).predicate});
+    assertFalse(builder.pushAggregation(aggregation(new Expression[0], new CountStar())));
+    assertInstanceOf(PartlogScan.class, builder.build());
+  }
+
+  @Test
+  void partitionsAndOrderAreReported() {
+    PartlogScan single = Reads.of(root, "subscribe", "one", "minPartitions", "5").scan();
+    KeyGroupedPartitioning keys = assertInstanceOf(KeyGroupedPartitioning.class, single.outputPartitioning());
+    assertEquals("[identity(partition)]", Arrays.toString(keys.keys()));
+    assertEquals(2, keys.numPartitions());
+    assertEquals("[partition ASC NULLS FIRST, offset ASC NULLS FIRST]", Arrays.toString(single.outputOrdering()));
+    assertTrue(Reads.splits(single).stream().allMatch(split -> ((HasPartitionKey) split).partitionKey().getInt(0) == split.partition()));
+
+    PartlogScan several = Reads.of(root).scan();
+    keys = assertInstanceOf(KeyGroupedPartitioning.class, several.outputPartitioning());
+    assertEquals("[identity(topic), identity(partition)]", Arrays.toString(keys.keys()));
+    assertEquals(4, keys.numPartitions());
+    assertTrue(Reads.splits(several).stream().allMatch(split -> ((HasPartitionKey) split).partitionKey().getUTF8String(0).toString().equals(split.topic())));
+  }
+}
