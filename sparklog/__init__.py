@@ -1,14 +1,21 @@
 """A partitioned log for Spark that needs no server."""
 
+from typing import TYPE_CHECKING, Any
+
 from sparklog.errors import CallError, DataError, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
 from sparklog.partitioning import murmur2_partition, murmur3_partition, partition_for
 from sparklog.session import configure, session
 
+if TYPE_CHECKING:
+    from sparklog.log import Log, Topic
+
 __all__ = [
     "CallError",
     "DataError",
+    "Log",
     "RetryError",
     "SparklogError",
+    "Topic",
     "UnknownOutcomeError",
     "UpgradeError",
     "configure",
@@ -17,3 +24,12 @@ __all__ = [
     "partition_for",
     "session",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # What reads without Spark needs Arrow, and what only configures Spark should not wait for that.
+    if name in ("Log", "Topic"):
+        from sparklog import log
+
+        return getattr(log, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

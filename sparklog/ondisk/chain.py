@@ -1,0 +1,126 @@
+"""Where records begin. FORMAT.md section 3.
+
+Each record begins with its length, so the place of the next is known only when this one's length is: the only thing about records that
+cannot be found of all at once. Three ways to be quick about it: to step through many batches abreast, to step over records that are all of
+one size, and otherwise to do little in a step. Only lengths are looked at here, and their signs are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from sparklog.ondisk.layout import VARINT_BYTES_MAX, Damaged
+
+Longs = npt.NDArray[np.int64]
+Octets = npt.NDArray[np.uint8]
+
+PADDING = bytes(16)
+"""Must follow the data, so that looking at the first bytes of a number never needs to ask how many there are."""
+
+_ABREAST_MIN = 64
+_STEPS_MIN = 64
+_STEPS_MAX = 1 << 14
+_EQUAL_MAX = 1 << 12
+
+# A length of two bytes, a and b: the next record begins at _LOW[a] + _HIGH[b] after it. The lowest bit of a is the sign.
+_LOW = tuple((octet & 0x7F) >> 1 for octet in range(256))
+_HIGH = tuple(2 + (octet << 6) for octet in range(128))
+
+_words = np.arange(1 << 16)
+# The same for two bytes read as one little-endian number, of which the second counts only if the first says so.
+_STEP = np.where(_words & 0x80, 2 + ((_words & 0x7F) >> 1) + (_words >> 8 << 6), 1 + ((_words & 0xFF) >> 1))
+# A length of more bytes: a step to where no data is.
+_BEYOND = 1 << 40
+_STEP[_words & 0x8080 == 0x8080] = _BEYOND
+
+
+def starts(data: bytes, at: int, count: int) -> Longs:
+    """Where so many records begin, the first of them at `at`, and where the last of them ends."""
+    octets = np.frombuffer(data, dtype=np.uint8)
+    runs = []
+    patience = _STEPS_MIN
+    while count:
+        try:
+            steps = np.fromiter(_steps(data, at, min(patience, count)), dtype=np.int64)
+        except (IndexError, OverflowError):
+            raise Damaged("a record reaches beyond it") from None
+        runs.append(steps[:-1])
+        count -= steps.size - 1
+        at = int(steps[-1])
+        size = at - int(steps[-2])
+        equal = _equal(octets, at, size, min(count, _EQUAL_MAX))
+        runs.append(np.arange(at, at + equal * size, size))
+        count -= equal
+        at += equal * size
+        patience = _STEPS_MIN if equal > _STEPS_MIN else min(2 * patience, _STEPS_MAX)
+    runs.append(np.array([at]))
+    return np.concatenate(runs)
+
+
+def _steps(data: bytes, at: int, count: int) -> Iterator[int]:
+    low, high = _LOW, _HIGH
+    for _ in range(count):
+        yield at
+        first = data[at]
+        if first < 0x80:
+            at += 1 + (first >> 1)
+        elif (second := data[at + 1]) < 0x80:
+            at += low[first] + high[second]
+        else:
+            length, at = varint(data, at)
+            at += length >> 1
+    yield at
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number that begins at `at`, still in zigzag, and the position after it."""
+    value = 0
+    for shift in range(0, 7 * VARINT_BYTES_MAX, 7):
+        octet = data[at]
+        at += 1
+        value |= (octet & 0x7F) << shift
+        if octet < 0x80:
+            return value, at
+    raise Damaged("a number has too many bytes")
+
+
+def _equal(octets: Octets, at: int, size: int, count: int) -> int:
+    """How many of the next records begin with the same length as the one of this size before them."""
+    count = min(count, (octets.size - at) // size)
+    if count <= 0:
+        return 0
+    rows = octets[at - size : at + count * size].reshape(-1, size)
+    width = 1 + int((rows[0] < 0x80).argmax())
+    if (rows[1, :width] != rows[0, :width]).any():
+        return 0
+    same = (rows[1:, :width] == rows[0, :width]).all(axis=1)
+    return count if same.all() else int(same.argmin())
+
+
+def starts_abreast(data: bytes, bounds: Longs, counts: Longs) -> Longs | None:
+    """As `starts`, of batches between these bounds with so many records each. That a batch ends at its bound is left to be seen. None
+    where the batches are too few or too uneven, or their records too large, for this to be of use.
+    """
+    total, most = int(counts.sum()), int(counts.max(initial=0))
+    if not total or total < _ABREAST_MIN * most:
+        return None
+    order = np.argsort(-counts, kind="stable")
+    at = bounds[:-1][order]
+    to = (np.cumsum(counts) - counts)[order]
+    found = np.empty(total + 1, dtype=np.int64)
+    found[-1] = bounds[-1]
+    words: npt.NDArray[np.uint16] = np.ndarray(shape=len(data) - 1, dtype="<u2", buffer=data, strides=1)
+    # In the order of `order`, the batches that have a record number 0, 1, 2, … are so many of the first.
+    having = counts.size - np.searchsorted(np.sort(counts), np.arange(most), side="right")
+    for batches in having.tolist():
+        at, to = at[:batches], to[:batches]
+        found[to] = at
+        to = to + 1
+        try:
+            at = at + _STEP.take(words[at])
+        except IndexError:
+            return None
+    return found

@@ -1,0 +1,140 @@
+"""Checkpoints: the state at a version, read only as far as is asked for. FORMAT.md section 6."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import google_crc32c
+
+from sparklog.ondisk.documents import Fields, integer, parse
+from sparklog.ondisk.files import Absent, File
+from sparklog.ondisk.layout import Damaged
+from sparklog.ondisk.names import INT64_MAX
+from sparklog.ondisk.version import PARTITIONS_MAX, Segment, extents, require_own, require_whole, segment_of
+
+HEAD_BYTES_MAX = 64 * 1024 * 1024
+LINE_BYTES_MAX = 4096
+_BLOCK_BYTES = 1024 * 1024
+_TAIL = re.compile(rb"\t([0-9a-f]{8})")
+_TAIL_BYTES = 9
+
+
+class Head(NamedTuple):
+    """Line 1, but for the segments."""
+
+    topic_id: str
+    version: int
+    hash: str
+    time: int
+    horizon: int
+    boundary: int
+    config: dict[str, str]
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+
+
+class Unreadable(Exception):
+    """A checkpoint that is damaged, gone or not to be opened: the same state must be found in another way."""
+
+
+class Checkpoint:
+    """A checkpoint file. Its methods find it Unreadable at any time; TooNew only when it is opened."""
+
+    def __init__(self, path: Path, topic: str, version: int) -> None:
+        self.path = path
+        self._at = 0
+        self._sum = 0
+        self._rest = b""
+        self._lines: list[bytes] = []
+        with _reading():
+            self._read_on(HEAD_BYTES_MAX)
+            self.head, counts = _head(self._lines.pop(0), topic, version)
+        self._firsts = [0]
+        for count in counts:
+            self._firsts.append(self._firsts[-1] + count)
+
+    def segments(self, partition: int) -> Sequence[bytes]:
+        """The lines of the live segments of a partition, for `segment`."""
+        if partition >= len(self._firsts) - 1:
+            return ()
+        first, end = self._firsts[partition : partition + 2]
+        with _reading():
+            while len(self._lines) < end:
+                self._read_on(LINE_BYTES_MAX)
+            if len(self._lines) > self._firsts[-1]:
+                raise Damaged("it has more lines than segments")
+        return self._lines[first:end]
+
+    def segment(self, line: bytes, partition: int) -> Segment:
+        with _reading():
+            segment = segment_of(parse(line), len(self.head.ends))
+            if segment.partition != partition:
+                raise Damaged(f"a segment of partition {segment.partition} stands among those of {partition}")
+        return segment
+
+    def _read_on(self, first_line_bytes_max: int) -> None:
+        """Adds the JSON of at least one more line, checked."""
+        text = self._rest
+        with File(self.path) as file:
+            while (end := text.rfind(b"\n")) < 0:
+                if len(text) > first_line_bytes_max:
+                    raise Damaged(f"it has a line of more than {first_line_bytes_max} bytes")
+                block = file.read(self._at, _BLOCK_BYTES)
+                if not block:
+                    raise Damaged("it is cut off")
+                self._at += len(block)
+                text += block
+        self._rest = text[end + 1 :]
+        lines = text[:end].split(b"\n")
+        if max(map(len, lines[1:]), default=0) > LINE_BYTES_MAX or len(lines[0]) > first_line_bytes_max:
+            raise Damaged("it has a line that is too long")
+        tail = _TAIL.fullmatch(lines[-1][-_TAIL_BYTES:])
+        lines = [line[:-_TAIL_BYTES] for line in lines]
+        # The checksum of the last line is over all lines before it too.
+        self._sum = google_crc32c.extend(self._sum, b"".join(lines))
+        if not tail or int(tail[1], 16) != self._sum:
+            raise Damaged("a checksum in it is wrong")
+        self._lines += lines
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    try:
+        yield
+    except Absent:
+        raise Unreadable("it is gone") from None
+    except (Damaged, OSError) as error:
+        raise Unreadable(str(error)) from None
+
+
+def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]:
+    """The head, and how many segments each partition has."""
+    fields = Fields(parse(line))
+    fields.require_known_format()
+    require_own(fields, topic, version)
+    starts, ends = extents(fields)
+    config = fields.strings("config")
+    require_whole(config, len(ends))
+    for query in fields.array("queries", most=INT64_MAX):
+        if type(query) is not list or len(query) != 2 or type(query[0]) is not str:
+            raise Damaged("`queries` holds something else than queries")
+        integer(query[1], "queries", 0, INT64_MAX)
+    counts = fields.integers("segments", PARTITIONS_MAX)
+    if len(counts) != len(ends):
+        raise Damaged(f"`segments` is of {len(counts)} partitions, `ends` of {len(ends)}")
+    head = Head(
+        topic_id=fields.string("topicId"),
+        version=version,
+        hash=fields.string("hash"),
+        time=fields.integer("time"),
+        horizon=fields.integer("horizon"),
+        boundary=fields.integer("boundary"),
+        config=config,
+        starts=starts,
+        ends=ends,
+    )
+    return head, counts

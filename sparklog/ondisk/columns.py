@@ -1,0 +1,79 @@
+"""Records as Arrow record batches with the columns of Spark's Kafka source."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from sparklog.ondisk.chain import Longs
+from sparklog.ondisk.layout import Damaged
+from sparklog.ondisk.records import Headers, Records
+
+SCHEMA = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", "UTC")),
+        ("timestampType", pa.int32()),
+        ("headers", pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))),
+    ]
+)
+_TIMESTAMP = SCHEMA.field("timestamp").type
+_HEADERS = SCHEMA.field("headers").type
+_MICROS = 1000
+_MILLIS_MAX = (2**63 - 1) // _MICROS
+
+
+def record_batch(topic: str, partition: int, records: Records, first: int, end: int) -> pa.RecordBatch:
+    """The records from number `first` to before number `end`."""
+    part = slice(first, end)
+    rows = end - first
+    millis = records.timestamps[part]
+    if rows and (millis.max() > _MILLIS_MAX or millis.min() < -_MILLIS_MAX):
+        raise Damaged("a record has a time that microseconds since 1970 do not reach")
+    return pa.RecordBatch.from_arrays(
+        [
+            _slices(pa.binary(), records.data, records.key_at[part], records.key_bytes[part]),
+            _slices(pa.binary(), records.data, records.value_at[part], records.value_bytes[part]),
+            pa.repeat(pa.scalar(topic), rows),
+            pa.array(np.full(rows, partition, dtype=np.int32)),
+            pa.array(records.offsets[part]),
+            pa.array(millis * _MICROS).view(_TIMESTAMP),
+            pa.array(records.log_append_time[part].astype(np.int32)),
+            _headers(records.data, records.headers, first, end) if records.headers else pa.nulls(rows, _HEADERS),
+        ],
+        schema=SCHEMA,
+    )
+
+
+def _slices(kind: pa.DataType, data: bytes, at: Longs, sizes: Longs) -> pa.Array:
+    """An array of what lies at these rising positions; null where a size is −1."""
+    # One array over all of the data, in which every second element is wanted and the others lie between. Taking copies in C++.
+    count = at.size
+    bounds = np.zeros(2 * count + 1, dtype=np.int32)
+    bounds[0:-1:2] = at
+    bounds[1::2] = at + np.maximum(sizes, 0)
+    bounds[-1] = bounds[-2] if count else 0
+    everything = pa.Array.from_buffers(kind, 2 * count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
+    nulls = sizes < 0
+    return everything.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32), mask=nulls if nulls.any() else None))
+
+
+def _headers(data: bytes, headers: Headers, first: int, end: int) -> pa.Array:
+    before = int(headers.per_record[:first].sum())
+    counts = headers.per_record[first:end]
+    bounds = np.zeros(counts.size + 1, dtype=np.int32)
+    np.cumsum(counts, out=bounds[1:])
+    part = slice(before, before + int(bounds[-1]))
+    keys = _slices(pa.string(), data, headers.key_at[part], headers.key_bytes[part])
+    try:
+        keys.validate(full=True)
+    except pa.ArrowInvalid:
+        keys = _slices(pa.binary(), data, headers.key_at[part], headers.key_bytes[part])
+        keys = pa.array([key.decode(errors="replace") for key in keys.to_pylist()], pa.string())
+    values = _slices(pa.binary(), data, headers.value_at[part], headers.value_bytes[part])
+    elements = pa.StructArray.from_arrays([keys, values], fields=list(_HEADERS.value_type))
+    return pa.ListArray.from_arrays(pa.array(bounds), elements, mask=pa.array(counts == 0))

@@ -1,0 +1,26 @@
+"""The offset index of a segment in the Kafka view: a hint where to look, and nothing to rely on. FORMAT.md sections 8 and 9."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from sparklog.ondisk.files import Absent, read_whole
+from sparklog.ondisk.layout import Damaged
+
+_ENTRY = np.dtype([("offset", ">i4"), ("position", ">i4")])
+_BYTES_MAX = 64 * 1024 * 1024
+
+
+def look_up(path: Path, offset: int) -> tuple[int, int] | None:
+    """The last entry with at most this offset, as offset and position; both are relative to the segment. None if there is none."""
+    try:
+        data = read_whole(path, _BYTES_MAX)
+    except (Absent, Damaged, OSError):
+        return None
+    entries = np.frombuffer(data, dtype=_ENTRY, count=len(data) // _ENTRY.itemsize)
+    number = int(np.searchsorted(entries["offset"], offset, side="right")) - 1
+    if number < 0:
+        return None
+    return int(entries["offset"][number]), int(entries["position"][number])

@@ -1,0 +1,119 @@
+"""The header of a record batch: where its fields stand, and what 61 bytes can show to be wrong. FORMAT.md section 3."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+# Field, struct code. Everything below follows from this list.
+_FIELDS = (
+    ("base_offset", "q"),
+    ("length", "i"),
+    ("leader_epoch", "i"),
+    ("magic", "b"),
+    ("crc", "I"),
+    ("attributes", "h"),
+    ("last_offset_delta", "i"),
+    ("base_timestamp", "q"),
+    ("max_timestamp", "q"),
+    ("producer_id", "q"),
+    ("producer_epoch", "h"),
+    ("base_sequence", "i"),
+    ("records", "i"),
+)
+
+
+def _end_of(field: str) -> int:
+    names = [name for name, _ in _FIELDS]
+    return struct.calcsize(">" + "".join(code for _, code in _FIELDS[: names.index(field) + 1]))
+
+
+HEADER_BYTES = _end_of("records")
+LENGTH_FROM = _end_of("base_offset")
+"""Where the header of a dense batch begins to be fixed: the offset before it may be stamped at any time."""
+COUNTED_FROM = _end_of("length")
+"""The length field counts the bytes from here on."""
+SUMMED_FROM = _end_of("crc")
+"""The CRC of a batch covers the bytes from here on."""
+LENGTH_MIN = HEADER_BYTES - COUNTED_FROM
+MAGIC = 2
+
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_CODEC_BITS = 0b111
+_LOG_APPEND_TIME = 1 << 3
+_TRANSACTIONAL = 1 << 4
+_CONTROL = 1 << 5
+_DELETE_HORIZON = 1 << 6
+
+RECORD_BYTES_MIN = 7
+"""The length and six fields of one byte each."""
+VARINT_BYTES_MAX = 5
+VARLONG_BYTES_MAX = 10
+
+_HEADER = struct.Struct(">" + "".join(code for _, code in _FIELDS))
+
+
+class Damaged(Exception):
+    """Bytes that are not what the format says, as a reason in words. Who knows the file makes a SparklogError of it."""
+
+
+class Header(NamedTuple):
+    """The header of a batch, as stored."""
+
+    base_offset: int
+    length: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    last_offset_delta: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    records: int
+
+    @property
+    def total_bytes(self) -> int:
+        return COUNTED_FROM + self.length
+
+    @property
+    def codec(self) -> int:
+        return self.attributes & _CODEC_BITS
+
+    @property
+    def log_append_time(self) -> bool:
+        return bool(self.attributes & _LOG_APPEND_TIME)
+
+    @property
+    def transactional(self) -> bool:
+        return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def control(self) -> bool:
+        return bool(self.attributes & _CONTROL)
+
+    @property
+    def delete_horizon(self) -> bool:
+        return bool(self.attributes & _DELETE_HORIZON)
+
+    @classmethod
+    def read(cls, data: bytes, at: int, bytes_left: int) -> Header:
+        """The header at `at`, of a batch for which there is so much room. Damaged if it cannot be one."""
+        if bytes_left < HEADER_BYTES:
+            raise Damaged(f"{bytes_left} bytes are left, less than a header")
+        header = cls(*_HEADER.unpack_from(data, at))
+        if header.magic != MAGIC:
+            raise Damaged(f"its magic is {header.magic}, not {MAGIC}")
+        if not LENGTH_MIN <= header.length <= bytes_left - COUNTED_FROM:
+            raise Damaged(f"its length is {header.length} where {bytes_left - COUNTED_FROM} bytes follow")
+        if header.codec >= len(CODECS):
+            raise Damaged(f"its codec is {header.codec}, which none has")
+        if header.records < 0:
+            raise Damaged(f"it counts {header.records} records")
+        if header.last_offset_delta < 0:
+            raise Damaged(f"its last offset delta is {header.last_offset_delta}")
+        if header.records > header.last_offset_delta + 1:
+            raise Damaged(f"it counts {header.records} records in {header.last_offset_delta + 1} offsets")
+        return header

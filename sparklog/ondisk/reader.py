@@ -1,0 +1,147 @@
+"""What a topic holds, as Arrow record batches, and where. FORMAT.md section 9."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from sparklog.errors import SparklogError
+from sparklog.ondisk.batch import section
+from sparklog.ondisk.columns import record_batch
+from sparklog.ondisk.commitlog import CommitLog, State
+from sparklog.ondisk.layout import Damaged
+from sparklog.ondisk.records import RECORDS_AT_ONCE, Records, Section, locate
+from sparklog.ondisk.segment import Batch, SegmentReader, opened
+from sparklog.ondisk.version import Segment
+
+_CHUNK_BYTES = 1 << 22
+_CHUNK_RECORDS = RECORDS_AT_ONCE // 2
+_DECOMPRESSED_MIN = 64 * 1024 * 1024
+
+
+class PartitionReader:
+    """Reads a partition of a snapshot. Where files have gone since then, it goes on with a later snapshot that has the same records."""
+
+    def __init__(self, log: CommitLog, state: State, partition: int) -> None:
+        self._log = log
+        self._state = state
+        self._partition = partition
+        limit = state.config.get("max.message.bytes", "")
+        self._decompressed_max = max(_DECOMPRESSED_MIN, int(limit) if limit.isascii() and limit.isdecimal() and len(limit) < 19 else 0)
+
+    def records(self, start: int, end: int, limit: int | None = None) -> Iterator[pa.RecordBatch]:
+        """The records with these offsets, which must all be there; at most so many."""
+        for segment, reader in self._segments(start, end):
+            for records in self._decoded(reader, start, min(end, segment.end), segment.end, limit):
+                first, after = np.searchsorted(records.offsets, (start, end)).tolist()
+                if limit is not None:
+                    after = min(after, first + limit)
+                    limit -= after - first
+                if first < after:
+                    try:
+                        yield record_batch(self._state.topic, self._partition, records, first, after)
+                    except Damaged as damage:
+                        raise reader.corrupt(damage) from None
+                if limit == 0:
+                    return
+
+    def headers(self) -> Iterator[tuple[str, list[Batch]]]:
+        """The batches of each segment without their data, and the file where they are."""
+        for _, reader in self._segments(self._state.starts[self._partition], self._state.ends[self._partition]):
+            yield str(reader.path), reader.headers()
+
+    def offset_at(self, millis: int) -> int:
+        """The offset of the first record with this time or a later one; the end offset if there is none."""
+        start, end = self._state.starts[self._partition], self._state.ends[self._partition]
+        for _, reader in self._segments(start, end, lambda segment: segment.max_timestamp >= millis):
+            for batch in reader.headers():
+                if batch.header.max_timestamp >= millis and batch.last_offset >= start and not batch.header.control:
+                    for records in self._located(reader, [(batch.position, self._section(reader, reader.read(batch)))]):
+                        found = np.flatnonzero((records.timestamps >= millis) & (records.offsets >= start))
+                        if found.size:
+                            return int(records.offsets[found[0]])
+        return end
+
+    def _segments(
+        self, start: int, end: int, wanted: Callable[[Segment], bool] = lambda _: True
+    ) -> Iterator[tuple[Segment, SegmentReader]]:
+        while start < end:
+            for segment in self._state.segments(self._partition, start, end):
+                if wanted(segment):
+                    reader = opened(self._log.root, self._state.topic, segment)
+                    if not reader:
+                        self._refresh(segment, start)
+                        break
+                    with reader:
+                        yield segment, reader
+                start = segment.end
+
+    def _refresh(self, gone: Segment, start: int) -> None:
+        state = self._log.newest()
+        if state.version == self._state.version or state.topic_id != self._state.topic_id:
+            path = self._log.folder / gone.file
+            raise SparklogError("SEGMENT_MISSING", topic=state.topic, partition=self._partition, file=path, base=gone.base, end=gone.end)
+        if start < state.starts[self._partition]:
+            raise SparklogError(
+                "OFFSETS_EXPIRED",
+                topic=state.topic,
+                partition=self._partition,
+                root=self._log.root,
+                offset=start,
+                start=state.starts[self._partition],
+            )
+        self._state = state
+
+    def _decoded(self, reader: SegmentReader, start: int, end: int, segment_end: int, limit: int | None) -> Iterator[Records]:
+        """The records of the batches that hold these offsets, in chunks of so many as are quick to decode together."""
+        chunk: list[tuple[int, Section]] = []
+        octets = count = 0
+        for batch in reader.batches(start):
+            if batch.base_offset >= end and end < segment_end:
+                break
+            found = self._section(reader, batch)
+            if batch.header.control or octets + found.bytes > 2 * _CHUNK_BYTES:
+                yield from self._located(reader, chunk)
+                chunk, octets, count = [], 0, 0
+            if batch.header.control:
+                for _ in self._located(reader, [(batch.position, found)]):
+                    pass
+                continue
+            chunk.append((batch.position, found))
+            octets += found.bytes
+            count += batch.header.records
+            enough = limit is not None and batch.last_offset >= start + limit and count >= limit
+            if octets >= _CHUNK_BYTES or count >= _CHUNK_RECORDS or enough:
+                yield from self._located(reader, chunk)
+                chunk, octets, count = [], 0, 0
+        yield from self._located(reader, chunk)
+
+    def _section(self, reader: SegmentReader, batch: Batch) -> Section:
+        try:
+            return section(batch.header, batch.data, batch.base_offset, self._decompressed_max)
+        except Damaged as damage:
+            raise reader.batch_corrupt(batch.position, damage) from None
+
+    def _located(self, reader: SegmentReader, chunk: list[tuple[int, Section]]) -> Iterator[Records]:
+        """The records of some batches at positions, of which none is handed on before all were checked."""
+        sections = [found for _, found in chunk]
+        try:
+            if sum(found.header.records for found in sections) <= RECORDS_AT_ONCE:
+                yield from list(locate(sections))
+            else:
+                for _ in locate(sections):
+                    pass
+                yield from locate(sections)
+        except Damaged as damage:
+            raise self._culprit(reader, chunk, damage) from None
+
+    def _culprit(self, reader: SegmentReader, chunk: list[tuple[int, Section]], damage: Damaged) -> SparklogError:
+        for position, found in chunk:
+            try:
+                for _ in locate([found]):
+                    pass
+            except Damaged as its_own:
+                return reader.batch_corrupt(position, its_own)
+        return reader.corrupt(damage)

@@ -1,0 +1,237 @@
+"""Where the records of decompressed batches lie, found for thousands of records at once. FORMAT.md section 3.
+
+Once it is known where records begin, each field is read of all of them together. The positions point into the decompressed bytes, and
+Arrow copies what lies between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sparklog.ondisk.chain import PADDING, Longs, Octets, starts, starts_abreast, varint
+from sparklog.ondisk.layout import RECORD_BYTES_MIN, VARINT_BYTES_MAX, VARLONG_BYTES_MAX, Damaged, Header
+
+RECORDS_AT_ONCE = 1 << 18
+"""What is known of a record takes more room than a small record."""
+_HEADERS_AT_ONCE = 64
+
+
+class Section(NamedTuple):
+    """The records of one batch, decompressed."""
+
+    header: Header
+    base_offset: int
+    pieces: Sequence[bytes | memoryview]
+    bytes: int
+
+
+class Headers(NamedTuple):
+    """Of all headers, in order; a value length of −1 is null."""
+
+    per_record: Longs
+    key_at: Longs
+    key_bytes: Longs
+    value_at: Longs
+    value_bytes: Longs
+
+
+class Records(NamedTuple):
+    """Records of one or more batches. A length of −1 is null."""
+
+    data: bytes
+    offsets: Longs
+    timestamps: Longs
+    log_append_time: npt.NDArray[np.bool_]
+    key_at: Longs
+    key_bytes: Longs
+    value_at: Longs
+    value_bytes: Longs
+    headers: Headers | None
+
+
+def locate(sections: Sequence[Section]) -> Iterator[Records]:
+    """The records of some batches, in order. Damaged if anything is wrong with a batch, which may show at the end only. It does not tell
+    in which batch; ask for one alone to know.
+    """
+    for section in sections:
+        if section.header.records > section.bytes // RECORD_BYTES_MIN or (not section.header.records and section.bytes):
+            raise Damaged(f"it counts {section.header.records} records in {section.bytes} bytes")
+    sections = [section for section in sections if section.header.records]
+    data = b"".join([piece for section in sections for piece in section.pieces] + [PADDING])
+    bounds = np.cumsum([0, *(section.bytes for section in sections)], dtype=np.int64)
+    counts = np.array([section.header.records for section in sections], dtype=np.int64)
+    firsts = np.cumsum([0, *counts], dtype=np.int64)
+    total = int(firsts[-1])
+    at = 0
+    last_delta = np.int64(-1)
+    for first in range(0, total, RECORDS_AT_ONCE):
+        end = min(first + RECORDS_AT_ONCE, total)
+        begins = starts_abreast(data, bounds, counts) if end - first == total else None
+        if begins is None:
+            begins = starts(data, at, end - first)
+        at = int(begins[-1])
+        held = np.flatnonzero((firsts[1:] > first) & (firsts[:-1] < end))
+        part = _Part(
+            data,
+            begins,
+            [sections[batch] for batch in held],
+            np.clip(firsts[held] - first, 0, None),
+            np.clip(firsts[held + 1] - first, None, end - first),
+            np.where(firsts[held] < first, last_delta, -1),
+        )
+        whole = firsts[held] >= first
+        if not np.array_equal(begins[part.firsts[whole]], bounds[held[whole]]):
+            raise Damaged("its records do not end where it ends")
+        records, last_delta = part.records()
+        yield records
+    if at != bounds[-1]:
+        raise Damaged("its records do not end where it ends")
+
+
+class _Part(NamedTuple):
+    """A run of records: where they begin and the last one ends; the batches that hold them; the records of each batch, from its first to
+    before its end; and the offset delta that each batch's first must exceed.
+    """
+
+    data: bytes
+    starts: Longs
+    batches: Sequence[Section]
+    firsts: Longs
+    ends: Longs
+    floors: Longs
+
+    def records(self) -> tuple[Records, np.int64]:
+        """The records and the last one's offset delta."""
+        octets = np.frombuffer(self.data, dtype=np.uint8)
+        ends = self.starts[1:]
+        # Numbers in the data can be any, but a length below −1 is refused at once. So positions only grow, and that the last one is right
+        # shows that those before it lie inside the record. Until then, reading beyond the data reads its last byte.
+        length, at = _varints(octets, self.starts[:-1], VARINT_BYTES_MAX)
+        if not np.array_equal(at + length, ends):
+            raise Damaged("a record has a negative length")
+        at += 1
+        times, at = _varints(octets, at, VARLONG_BYTES_MAX)
+        deltas, at = _varints(octets, at, VARINT_BYTES_MAX)
+        key_bytes, key_at = _varints(octets, at, VARINT_BYTES_MAX)
+        value_bytes, value_at = _varints(octets, _after(key_at, key_bytes), VARINT_BYTES_MAX)
+        header_counts, at = _varints(octets, _after(value_at, value_bytes), VARINT_BYTES_MAX)
+        headers = None
+        if header_counts.any():
+            if (header_counts < 0).any() or (header_counts > (ends - at) // 2).any():
+                raise Damaged("a record counts more headers than it has room for")
+            headers, at = _headers(self.data, octets, at, header_counts)
+        if not np.array_equal(at, ends):
+            raise Damaged("a record does not end where its length says")
+        self._check(deltas)
+
+        log_append_time = self._each(lambda batch: batch.header.log_append_time).astype(np.bool_)
+        times += self._each(lambda batch: batch.header.base_timestamp)
+        if log_append_time.any():
+            times = np.where(log_append_time, self._each(lambda batch: batch.header.max_timestamp), times)
+        offsets = deltas + self._each(lambda batch: batch.base_offset)
+        records = Records(self.data, offsets, times, log_append_time, key_at, key_bytes, value_at, value_bytes, headers)
+        return records, deltas[-1]
+
+    def _check(self, deltas: Longs) -> None:
+        rising = np.empty(deltas.size, dtype=np.bool_)
+        np.greater(deltas[1:], deltas[:-1], out=rising[1:])
+        rising[self.firsts] = deltas[self.firsts] > self.floors
+        inside = deltas[self.ends - 1] <= np.array([batch.header.last_offset_delta for batch in self.batches])
+        if not rising.all() or not inside.all():
+            raise Damaged("the offsets of its records do not rise inside it")
+
+    def _each(self, number: Callable[[Section], int]) -> Longs:
+        """A number of the batch for each of its records."""
+        return np.repeat(np.array([number(batch) for batch in self.batches], dtype=np.int64), self.ends - self.firsts)
+
+
+def _varints(octets: Octets, at: Longs, bytes_max: int) -> tuple[Longs, Longs]:
+    """The numbers that begin at these positions, and the positions after them."""
+    # Most numbers have one byte or two. Short types are what makes this fast.
+    first = octets.take(at, mode="clip")
+    at = at + 1
+    if first.max(initial=0) < 0x80:
+        return _unzigzag(first).view(np.int8).astype(np.int64), at
+    more = first >= 0x80
+    second = octets.take(at, mode="clip") * more
+    at += more
+    both = (first & 0x7F) | (second & 0x7F).astype(np.uint16) << 7
+    values = _unzigzag(both).view(np.int16).astype(np.int64)
+    longer = np.flatnonzero(second >= 0x80)
+    if longer.size:
+        values[longer], at[longer] = _long_varints(octets, at[longer], both[longer].astype(np.uint64), bytes_max)
+    return values, at
+
+
+def _long_varints(octets: Octets, at: Longs, low: npt.NDArray[np.uint64], bytes_max: int) -> tuple[Longs, Longs]:
+    """What `_varints` says, of numbers whose first two bytes, `low`, are followed by more."""
+    bits = 32 if bytes_max == VARINT_BYTES_MAX else 64
+    open_ones = np.arange(at.size)
+    for shift in range(14, 7 * bytes_max, 7):
+        octet = octets.take(at[open_ones], mode="clip").astype(np.uint64)
+        if shift + 7 > bits and (octet >> np.uint64(bits - shift)).any():
+            raise Damaged("a number has too many bits")
+        at[open_ones] += 1
+        low[open_ones] |= (octet & 0x7F) << np.uint64(shift)
+        open_ones = open_ones[octet >= 0x80]
+        if not open_ones.size:
+            break
+    return _unzigzag(low).view(np.int64), at
+
+
+def _unzigzag(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """From unsigned numbers to unsigned ones that have the bits of the signed ones."""
+    return (numbers >> 1) ^ -(numbers & 1)
+
+
+def _after(at: Longs, sizes: Longs) -> Longs:
+    least = sizes.min(initial=0)
+    if least < -1:
+        raise Damaged("a key or a value has a negative length")
+    return at + (sizes if least == 0 else np.maximum(sizes, 0))
+
+
+def _headers(data: bytes, octets: Octets, at: Longs, counts: Longs) -> tuple[Headers, Longs]:
+    """All headers, and where those of each record end. Their number is known to fit into the data."""
+    firsts = np.cumsum(counts) - counts
+    total = int(counts.sum())
+    found = Headers(counts, *(np.empty(total, dtype=np.int64) for _ in range(4)))
+    at = at.copy()
+    for nth in range(min(int(counts.max()), _HEADERS_AT_ONCE)):
+        having = np.flatnonzero(counts > nth)
+        at[having] = _header(octets, at[having], found, firsts[having] + nth)
+    # Going on like this would cost a pass for each header of the one record that has a thousand. Such a record is gone through alone.
+    for record in np.flatnonzero(counts > _HEADERS_AT_ONCE).tolist():
+        rest = range(int(firsts[record]) + _HEADERS_AT_ONCE, int(firsts[record] + counts[record]))
+        at[record] = _header_by_header(data, int(at[record]), found, rest)
+    return found, at
+
+
+def _header(octets: Octets, at: Longs, found: Headers, to: Longs) -> Longs:
+    key_bytes, key_at = _varints(octets, at, VARINT_BYTES_MAX)
+    if (key_bytes < 0).any():
+        raise Damaged("a header has no key")
+    value_bytes, value_at = _varints(octets, key_at + key_bytes, VARINT_BYTES_MAX)
+    for column, values in zip(found[1:], (key_at, key_bytes, value_at, value_bytes), strict=True):
+        column[to] = values
+    return _after(value_at, value_bytes)
+
+
+def _header_by_header(data: bytes, at: int, found: Headers, to: range) -> int:
+    for header in to:
+        try:
+            key_bytes, key_at = varint(data, at)
+            value_bytes, value_at = varint(data, key_at + (key_bytes >> 1))
+        except IndexError:
+            raise Damaged("a header reaches beyond its record") from None
+        if key_bytes & 1 or (value_bytes & 1 and value_bytes != 1):
+            raise Damaged("a header has a negative length")
+        at = value_at + (value_bytes >> 1)
+        numbers = (key_at, key_bytes >> 1, value_at, -1 if value_bytes & 1 else value_bytes >> 1)
+        for column, number in zip(found[1:], numbers, strict=True):
+            column[header] = number
+    return at

@@ -1,0 +1,199 @@
+"""The batches of one segment, where they belong or not at all. FORMAT.md sections 4 and 9."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import google_crc32c
+
+from sparklog.errors import SparklogError
+from sparklog.ondisk import index
+from sparklog.ondisk.files import Absent, File
+from sparklog.ondisk.layout import HEADER_BYTES, LENGTH_FROM, Damaged, Header
+from sparklog.ondisk.names import COMMITS, index_file, view_folder
+from sparklog.ondisk.version import Segment
+
+_BLOCK_BYTES_MIN = 1 << 16
+_BLOCK_BYTES_MAX = 1 << 22
+_INDEX_WORTHWHILE_BYTES = 1 << 20
+
+
+class Batch(NamedTuple):
+    """A batch at a byte of its data file, with its offset in the partition. `data` is empty where only headers were asked for."""
+
+    position: int
+    base_offset: int
+    header: Header
+    data: memoryview
+
+    @property
+    def last_offset(self) -> int:
+        return self.base_offset + self.header.last_offset_delta
+
+
+class SegmentReader:
+    """Reads a segment from its data file. Absent where that file is gone; otherwise SparklogErrors are all that goes wrong here."""
+
+    def __init__(self, root: str, topic: str, segment: Segment) -> None:
+        self._root = root
+        self._topic = topic
+        self._segment = segment
+        self._end = segment.position + segment.bytes
+        self.path = Path(root, COMMITS, topic, segment.file)
+        try:
+            if self.path.parent.is_symlink():
+                raise Damaged("a symbolic link is in place of its folder")
+            self._file = File(self.path, follow_link=False)
+        except Damaged as damage:
+            raise self.corrupt(damage) from None
+        except OSError as error:
+            raise SparklogError("IO", file=self.path, cause=error) from None
+        if self._file.bytes < self._end:
+            self.close()
+            raise self.corrupt(f"the file has {self._file.bytes} bytes where it ends at {self._end}")
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> SegmentReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def corrupt(self, reason: object) -> SparklogError:
+        segment = self._segment
+        return SparklogError(
+            "SEGMENT_CORRUPT",
+            topic=self._topic,
+            partition=segment.partition,
+            base=segment.base,
+            end=segment.end,
+            file=self.path,
+            reason=reason,
+        )
+
+    def batch_corrupt(self, position: int, reason: object) -> SparklogError:
+        return SparklogError(
+            "BATCH_CORRUPT", topic=self._topic, partition=self._segment.partition, byte=position, file=self.path, reason=reason
+        )
+
+    def headers(self) -> list[Batch]:
+        """All batches without their data. That their headers are those that were committed is known before one is returned."""
+        return list(self._walk(self._segment.position, self._segment.base, None))
+
+    def batches(self, start: int) -> Iterator[Batch]:
+        """The batches with offsets from `start` on. That nothing is wrong with the segment as a whole shows when they are exhausted, and
+        what their data hold is not looked at here.
+        """
+        segment = self._segment
+        if segment.dense:
+            position, offset = self._hint(start)
+            yield from self._walk(position, offset, start)
+            return
+        if start > segment.base:
+            # Batches that are skipped must not hide others by a wrong offset, for which no checksum but that over all headers stands.
+            self.headers()
+        yield from self._walk(segment.position, segment.base, start)
+
+    def read(self, batch: Batch) -> Batch:
+        """A batch of `headers`, with its data."""
+        return batch._replace(data=memoryview(self._read(batch.position, batch.header.total_bytes)))
+
+    def _walk(self, position: int, offset: int, start: int | None) -> Iterator[Batch]:
+        """The batches from a position on, of which the first has this offset, or where offsets have gaps this or a later one. Without
+        `start` only headers are read; with it, batches that end before it are passed over.
+        """
+        segment = self._segment
+        whole = position == segment.position
+        count = header_crc = 0
+        block, block_at = b"", position
+        block_bytes = _BLOCK_BYTES_MIN
+        while position < self._end:
+            at = position - block_at
+            if at + HEADER_BYTES > len(block):
+                block = self._read(position, min(block_bytes if start is not None else HEADER_BYTES, self._end - position))
+                block_at, at = position, 0
+            try:
+                header = Header.read(block, at, self._end - position)
+                base = self._base_offset(header, offset)
+            except Damaged as damage:
+                raise self.batch_corrupt(position, damage) from None
+            count += 1
+            if count > segment.batches:
+                raise self.corrupt(f"it has more than {segment.batches} batches")
+            if whole:
+                header_crc = google_crc32c.extend(header_crc, block[at + LENGTH_FROM * segment.dense : at + HEADER_BYTES])
+            offset = base + header.last_offset_delta + 1
+            size = header.total_bytes
+            if start is None:
+                yield Batch(position, base, header, memoryview(b""))
+            elif offset > start:
+                if at + size > len(block):
+                    block_bytes = min(4 * block_bytes, _BLOCK_BYTES_MAX)
+                    block = self._read(position, min(max(block_bytes, size), self._end - position))
+                    block_at, at = position, 0
+                yield Batch(position, base, header, memoryview(block)[at : at + size])
+            position += size
+        if segment.dense and offset != segment.end:
+            raise self.corrupt(f"its batches end at offset {offset}")
+        if whole and count != segment.batches:
+            raise self.corrupt(f"it has {count} batches, not {segment.batches}")
+        if whole and header_crc != segment.header_crc:
+            raise self.corrupt(f"the checksum of its headers is {header_crc:08x}, committed was {segment.header_crc:08x}")
+
+    def _base_offset(self, header: Header, expected: int) -> int:
+        segment = self._segment
+        if segment.dense:
+            base = expected
+            if header.base_offset not in (expected, expected - segment.base):
+                raise Damaged(f"its offset is {header.base_offset}, not {expected} nor {expected - segment.base}")
+            if header.records != header.last_offset_delta + 1:
+                raise Damaged(f"it counts {header.records} records in {header.last_offset_delta + 1} offsets")
+        else:
+            base = header.base_offset
+            if base < expected:
+                raise Damaged(f"its offset is {base} where {expected} or a later one is due")
+        if base + header.last_offset_delta >= segment.end:
+            raise Damaged(f"its last offset is {base + header.last_offset_delta}, beyond its segment")
+        return base
+
+    def _hint(self, start: int) -> tuple[int, int]:
+        """A position at or before the batch that holds an offset, and the offset there."""
+        segment = self._segment
+        here = segment.position, segment.base
+        if start <= segment.base or segment.bytes < _INDEX_WORTHWHILE_BYTES:
+            return here
+        path = Path(self._root, view_folder(self._topic, segment.partition), index_file(segment.base))
+        entry = index.look_up(path, start - segment.base)
+        if not entry:
+            return here
+        last, position = entry[0], segment.position + entry[1]
+        if not segment.position <= position <= self._end - HEADER_BYTES:
+            return here
+        try:
+            header = Header.read(self._read(position, HEADER_BYTES), 0, self._end - position)
+            base = segment.base + last - header.last_offset_delta
+            self._base_offset(header, base)
+        except Damaged:
+            return here
+        return (position, base) if segment.base <= base <= start else here
+
+    def _read(self, position: int, size: int) -> bytes:
+        try:
+            data = self._file.read(position, size)
+        except OSError as error:
+            raise SparklogError("IO", file=self.path, cause=error) from None
+        if len(data) < size:
+            raise self.corrupt(f"the file ends at byte {position + len(data)}")
+        return data
+
+
+def opened(root: str, topic: str, segment: Segment) -> SegmentReader | None:
+    """None where the data file is gone."""
+    try:
+        return SegmentReader(root, topic, segment)
+    except Absent:
+        return None

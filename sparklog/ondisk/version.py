@@ -1,0 +1,224 @@
+"""Version files: what was committed. FORMAT.md section 5."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import google_crc32c
+
+from sparklog.ondisk.documents import Fields, integer, parse
+from sparklog.ondisk.layout import HEADER_BYTES, Damaged
+from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity
+
+FILE_BYTES_MAX = 64 * 1024 * 1024
+ENTRIES_MAX = 1_000_000
+PARTITIONS_MAX = 10_000
+SEGMENT_BYTES_MAX = SEGMENT_OFFSETS_MAX = 2**31 - 1
+CONFIG_KEYS = (
+    "partitions",
+    "partitioner",
+    "compression.type",
+    "segment.bytes",
+    "max.message.bytes",
+    "message.timestamp.type",
+    "index.interval.bytes",
+)
+
+_TRAILER = re.compile(rb"crc32c:([0-9a-f]{8})\n")
+_TRAILER_BYTES = 16
+_HASH = re.compile("[0-9a-f]{64}")
+_OPERATION = re.compile("[a-z-]{1,32}")
+
+
+class Segment(NamedTuple):
+    """A run of whole batches of one partition, with the offsets from `base` to before `end`."""
+
+    partition: int
+    file: str
+    position: int
+    bytes: int
+    base: int
+    end: int
+    records: int
+    batches: int
+    min_timestamp: int
+    max_timestamp: int
+    dense: bool
+    routed: bool
+    header_crc: int
+
+    def checked(self) -> Segment:
+        """This, if its numbers can be true together."""
+        if not is_data_file(self.file):
+            raise Damaged(f"{self.file!r} is no name of a data file")
+        if self.end <= self.base or self.end - self.base > SEGMENT_OFFSETS_MAX:
+            raise Damaged(f"a segment has the offsets {self.base} to {self.end}")
+        if self.records > self.end - self.base or (self.dense and self.records < self.end - self.base):
+            raise Damaged(f"a segment has {self.records} records in {self.end - self.base} offsets")
+        if self.bytes < self.batches * HEADER_BYTES:
+            raise Damaged(f"a segment has {self.batches} batches in {self.bytes} bytes")
+        if self.min_timestamp > self.max_timestamp:
+            raise Damaged(f"a segment has the times {self.min_timestamp} to {self.max_timestamp}")
+        return self
+
+
+class Removed(NamedTuple):
+    """A segment that a version takes out."""
+
+    partition: int
+    file: str
+    position: int
+
+
+class Version(NamedTuple):
+    """A version file. `hash` is the SHA-256 of its bytes."""
+
+    hash: str
+    topic_id: str
+    version: int
+    txn: str
+    previous: str | None
+    time: int
+    operation: str
+    writer: str
+    query: tuple[str, int] | None
+    horizon: int
+    boundary: int
+    config: dict[str, str]
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    removed: Sequence[Removed]
+    added: Sequence[Segment]
+
+    @property
+    def partitions(self) -> int:
+        return len(self.ends)
+
+    @classmethod
+    def read(cls, data: bytes, topic: str, version: int) -> Version:
+        """The version file of these bytes. Damaged or TooNew if it is not good."""
+        fields = Fields(parse(_summed_line(data)))
+        fields.require_known_format()
+        require_own(fields, topic, version)
+        previous = fields.value("previous")
+        if version == 0 and previous is not None:
+            raise Damaged("`previous` is not null in version 0")
+        if version > 0 and not (type(previous) is str and _HASH.fullmatch(previous)):
+            raise Damaged("`previous` is no SHA-256")
+        txn = fields.string("txn")
+        if not is_identity(txn):
+            raise Damaged("`txn` is no identity")
+        operation = fields.string("operation")
+        if not _OPERATION.fullmatch(operation):
+            raise Damaged("`operation` is none")
+        config = fields.strings("config")
+        starts, ends = extents(fields)
+        if version == 0:
+            require_whole(config, len(ends))
+        return cls(
+            hash=hashlib.sha256(data).hexdigest(),
+            topic_id=fields.string("topicId"),
+            version=version,
+            txn=txn,
+            previous=previous,
+            time=fields.integer("time"),
+            operation=operation,
+            writer=fields.string("writer"),
+            query=_query(fields.value("query")),
+            horizon=fields.integer("horizon"),
+            boundary=fields.integer("boundary"),
+            config=config,
+            starts=starts,
+            ends=ends,
+            removed=[_removed(Fields(entry), len(ends)) for entry in fields.array("removed", ENTRIES_MAX)],
+            added=[_added(Fields(entry), len(ends)) for entry in fields.array("added", ENTRIES_MAX)],
+        )
+
+
+def require_own(fields: Fields, topic: str, version: int) -> None:
+    """That a file is about the topic and the version that its name says."""
+    if fields.string("topic") != topic:
+        raise Damaged(f"it is of the topic {fields.string('topic')}")
+    if fields.integer("version") != version:
+        raise Damaged(f"it is version {fields.integer('version')}")
+    if not is_identity(fields.string("topicId")):
+        raise Damaged("`topicId` is no identity")
+
+
+def require_whole(config: Mapping[str, str], partitions: int) -> None:
+    """That a configuration has all keys that are known, and fits."""
+    if missing := [key for key in CONFIG_KEYS if key not in config]:
+        raise Damaged(f"`config` has no `{missing[0]}`")
+    if config["partitions"] != str(partitions):
+        raise Damaged(f"`config` has {config['partitions']} partitions, but there are {partitions}")
+
+
+def extents(fields: Fields) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    starts, ends = fields.integers("starts", PARTITIONS_MAX), fields.integers("ends", PARTITIONS_MAX)
+    if not ends or len(starts) != len(ends):
+        raise Damaged(f"`starts` is of {len(starts)} partitions, `ends` of {len(ends)}")
+    if any(start > end for start, end in zip(starts, ends, strict=True)):
+        raise Damaged("a partition starts after its end")
+    return starts, ends
+
+
+def _summed_line(data: bytes) -> bytes:
+    line, trailer = data[: -_TRAILER_BYTES - 1], data[-_TRAILER_BYTES:]
+    match = _TRAILER.fullmatch(trailer)
+    if not match or data[len(line) : len(line) + 1] != b"\n" or b"\n" in line:
+        raise Damaged("it is not one line and its checksum")
+    if int(match[1], 16) != (found := google_crc32c.value(line)):
+        raise Damaged(f"its checksum is {match[1].decode()} where its bytes have {found:08x}")
+    return line
+
+
+def _query(value: object) -> tuple[str, int] | None:
+    if value is None:
+        return None
+    fields = Fields(value)
+    return fields.string("id"), fields.integer("epoch")
+
+
+def _removed(fields: Fields, partitions: int) -> Removed:
+    removed = Removed(fields.integer("partition", most=partitions - 1), fields.string("file"), fields.integer("position"))
+    if not is_data_file(removed.file):
+        raise Damaged(f"{removed.file!r} is no name of a data file")
+    return removed
+
+
+def _added(fields: Fields, partitions: int) -> Segment:
+    offsets = fields.string("offsets")
+    if offsets not in ("dense", "stored"):
+        raise Damaged("`offsets` is neither dense nor stored")
+    return Segment(
+        partition=fields.integer("partition", most=partitions - 1),
+        file=fields.string("file"),
+        position=fields.integer("position"),
+        bytes=fields.integer("bytes", most=SEGMENT_BYTES_MAX),
+        base=fields.integer("base"),
+        end=fields.integer("end"),
+        records=fields.integer("records"),
+        batches=fields.integer("batches"),
+        min_timestamp=fields.integer("minTimestamp", least=-1),
+        max_timestamp=fields.integer("maxTimestamp", least=-1),
+        dense=offsets == "dense",
+        routed=fields.boolean("routed"),
+        header_crc=fields.integer("headerCrc", most=2**32 - 1),
+    ).checked()
+
+
+def segment_of(line: Any, partitions: int) -> Segment:
+    """The segment of a line of a checkpoint."""
+    if type(line) is not list or len(line) != len(Segment._fields):
+        raise Damaged("a line is no segment")
+    segment = Segment(*line)
+    if type(segment.file) is not str or type(segment.dense) is not bool or type(segment.routed) is not bool:
+        raise Damaged("a line is no segment")
+    limits = {"partition": (0, partitions - 1), "bytes": (0, SEGMENT_BYTES_MAX), "header_crc": (0, 2**32 - 1)}
+    for name, value in zip(Segment._fields, segment, strict=True):
+        if name not in ("file", "dense", "routed"):
+            integer(value, name, *limits.get(name, (-1 if name.endswith("timestamp") else 0, INT64_MAX)))
+    return segment.checked()

@@ -1,0 +1,258 @@
+"""Batches and roots made by hand from FORMAT.md, right ones and wrong ones, to read them with the reader in Python."""
+
+import hashlib
+import json
+import random
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import google_crc32c
+
+CONFIG = {
+    "partitioner": "murmur3",
+    "compression.type": "none",
+    "segment.bytes": "1073741824",
+    "max.message.bytes": "1048588",
+    "message.timestamp.type": "CreateTime",
+    "index.interval.bytes": "4096",
+}
+HEADER = struct.Struct(">qiibIhiqqqhii")
+TIME = 1_700_000_000_000
+
+
+def varint(number: int) -> bytes:
+    number = number * 2 if number >= 0 else -number * 2 - 1
+    octets = bytearray()
+    while number > 0x7F:
+        octets.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*octets, number])
+
+
+class Record(NamedTuple):
+    value: bytes | None = b"value"
+    key: bytes | None = None
+    timestamp: int = TIME
+    headers: tuple[tuple[bytes, bytes | None], ...] = ()
+
+    def encoded(self, delta: int, base_timestamp: int) -> bytes:
+        body = b"\0" + varint(self.timestamp - base_timestamp) + varint(delta) + _sized(self.key) + _sized(self.value)
+        body += varint(len(self.headers)) + b"".join(_sized(key) + _sized(value) for key, value in self.headers)
+        return varint(len(body)) + body
+
+
+def _sized(octets: bytes | None) -> bytes:
+    return varint(-1) if octets is None else varint(len(octets)) + octets
+
+
+def records(count: int, tag: str = "r", timestamp: int = TIME) -> list[Record]:
+    return [Record(f"{tag}-{number}".encode(), f"k{number % 7}".encode(), timestamp + number) for number in range(count)]
+
+
+def batch(
+    content: list[Record],
+    base_offset: int = 0,
+    *,
+    deltas: list[int] | None = None,
+    payload: bytes | None = None,
+    **fields: int,
+) -> bytes:
+    """A batch; header fields can be given as they shall be, right or wrong. The checksum is right, unless it is given."""
+    deltas = list(range(len(content))) if deltas is None else deltas
+    base_timestamp = fields.get("base_timestamp", content[0].timestamp if content else -1)
+    if payload is None:
+        payload = b"".join(record.encoded(delta, base_timestamp) for record, delta in zip(content, deltas, strict=True))
+    after_sum = struct.pack(
+        ">hiqqqhii",
+        fields.get("attributes", 0),
+        fields.get("last_offset_delta", deltas[-1] if deltas else 0),
+        base_timestamp,
+        fields.get("max_timestamp", max((record.timestamp for record in content), default=-1)),
+        fields.get("producer_id", -1),
+        fields.get("producer_epoch", -1),
+        fields.get("base_sequence", -1),
+        fields.get("records", len(content)),
+    )
+    rest = after_sum + payload
+    length = fields.get("length", len(rest) + 9)
+    return struct.pack(">qiibI", base_offset, length, 0, fields.get("magic", 2), fields.get("crc", google_crc32c.value(rest))) + rest
+
+
+def identity(seed: object) -> str:
+    import base64
+
+    octets = hashlib.sha256(repr(seed).encode()).digest()[:16]
+    return "A" + base64.urlsafe_b64encode(octets).decode().rstrip("=")[1:]
+
+
+def summed(line: bytes) -> bytes:
+    return line + b"\n" + f"crc32c:{google_crc32c.value(line):08x}\n".encode()
+
+
+def split(data: bytes) -> list[bytes]:
+    """The batches that lie one after another."""
+    batches = []
+    while data:
+        size = 12 + int.from_bytes(data[8:12], "big")
+        batches.append(data[:size])
+        data = data[size:]
+    return batches
+
+
+@dataclass
+class Topic:
+    """Writes the commit log of a topic, version by version."""
+
+    root: Path
+    name: str = "t"
+    partitions: int = 1
+    config: dict[str, str] = field(default_factory=dict)
+    versions: list[dict[str, Any]] = field(default_factory=list)
+    live: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    hash: str | None = None
+
+    @property
+    def folder(self) -> Path:
+        return self.root / "_partlog" / self.name
+
+    def version_file(self, version: int) -> Path:
+        return self.folder / f"{version:020d}.json"
+
+    def data(self, batches: bytes, partition: int = 0, *, name: str = "pool.log", dense: bool = True, **fields: Any) -> dict[str, Any]:
+        """Writes a data file, and gives the segment as `commit` wants it. Its base and end follow from what is committed."""
+        version = len(self.versions)
+        file = f"data/{version:020d}-{identity((self.name, version))}/{name}"
+        path = self.folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        position = path.stat().st_size if path.exists() else 0
+        with path.open("ab") as out:
+            out.write(batches)
+        headers = [HEADER.unpack_from(one) for one in split(batches)]
+        base = self.versions[-1]["ends"][partition] if self.versions else 0
+        count = sum(header[12] for header in headers)
+        end = base + count if dense else headers[-1][0] + headers[-1][6] + 1
+        crc = 0
+        for one in split(batches):
+            crc = google_crc32c.extend(crc, one[8 if dense else 0 : 61])
+        times = [header[8] for header in headers]
+        return {
+            "partition": partition,
+            "file": file,
+            "position": position,
+            "bytes": len(batches),
+            "base": base,
+            "end": end,
+            "records": count,
+            "batches": len(headers),
+            "minTimestamp": min((header[7] for header in headers), default=-1),
+            "maxTimestamp": max(times, default=-1),
+            "offsets": "dense" if dense else "stored",
+            "routed": True,
+            "headerCrc": crc,
+        } | fields
+
+    def commit(self, *added: dict[str, Any], removed: list[dict[str, Any]] | None = None, **fields: Any) -> dict[str, Any]:
+        """Writes the next version file."""
+        version = len(self.versions)
+        before = self.versions[-1] if self.versions else {"starts": [0] * self.partitions, "ends": [0] * self.partitions}
+        ends = list(before["ends"])
+        for segment in added:
+            ends[segment["partition"]] = max(ends[segment["partition"]], segment["end"])
+        content = {
+            "format": 1,
+            "features": [],
+            "topic": self.name,
+            "topicId": identity(self.name),
+            "version": version,
+            "txn": identity((self.name, version)),
+            "previous": self.hash,
+            "time": TIME + version * 1000,
+            "operation": "write" if version else "create",
+            "writer": "by hand",
+            "query": None,
+            "horizon": 0,
+            "boundary": 0,
+            "config": {"partitions": str(self.partitions)} | CONFIG | self.config if version == 0 else {},
+            "starts": before["starts"],
+            "ends": ends,
+            "removed": [{key: segment[key] for key in ("partition", "file", "position")} for segment in removed or []],
+            "added": list(added),
+        } | fields
+        self.put(content)
+        return content
+
+    def put(self, content: dict[str, Any]) -> None:
+        """Writes a version file as it is given."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        octets = summed(json.dumps(content, separators=(",", ":")).encode())
+        self.version_file(content["version"]).write_bytes(octets)
+        self.hash = hashlib.sha256(octets).hexdigest()
+        self.versions.append(content)
+        for gone in content["removed"]:
+            self.live[gone["partition"]] = [
+                segment
+                for segment in self.live[gone["partition"]]
+                if (segment["file"], segment["position"]) != (gone["file"], gone["position"])
+            ]
+        for segment in content["added"]:
+            self.live.setdefault(segment["partition"], []).append(segment)
+            self.live[segment["partition"]].sort(key=lambda segment: segment["base"])
+
+    def append(self, content: list[Record], partition: int = 0, **fields: Any) -> dict[str, Any]:
+        """Commits one batch as one segment."""
+        segment = self.data(batch(content), partition, **fields)
+        self.commit(segment)
+        return segment
+
+    def checkpoint(self, **fields: Any) -> Path:
+        """Writes a checkpoint of the newest version."""
+        newest = self.versions[-1]
+        head = {
+            "format": 1,
+            "features": [],
+            "topic": self.name,
+            "topicId": newest["topicId"],
+            "version": newest["version"],
+            "hash": self.hash,
+            "time": newest["time"],
+            "horizon": newest["horizon"],
+            "boundary": newest["boundary"],
+            "config": {"partitions": str(len(newest["ends"]))} | CONFIG | self.config,
+            "starts": newest["starts"],
+            "ends": newest["ends"],
+            "queries": [],
+            "segments": [len(self.live.get(partition, [])) for partition in range(len(newest["ends"]))],
+        } | fields
+        lines: list[Any] = [head]
+        for _, segments in sorted(self.live.items()):
+            for segment in segments:
+                numbers = list(segment.values())
+                lines.append([*numbers[:10], segment["offsets"] == "dense", segment["routed"], segment["headerCrc"]])
+        return self.put_checkpoint(newest["version"], lines)
+
+    def put_checkpoint(self, version: int, lines: list[Any]) -> Path:
+        texts = [json.dumps(line, separators=(",", ":")).encode() for line in lines]
+        crc, content = 0, b""
+        pieces = []
+        for text in texts:
+            crc = google_crc32c.extend(crc, text)
+            pieces.append(text + f"\t{crc:08x}\n".encode())
+        content = b"".join(pieces)
+        path = self.folder / f"{version:020d}.checkpoint-{hashlib.sha256(b''.join(texts)).hexdigest()[:16]}.jsonl"
+        path.write_bytes(content)
+        return path
+
+
+def flipped(data: bytes, bit: int) -> bytes:
+    damaged = bytearray(data)
+    damaged[bit // 8] ^= 1 << bit % 8
+    return bytes(damaged)
+
+
+def seeded() -> random.Random:
+    """Random numbers whose seed is printed, so that a test that fails can be run again."""
+    seed = random.SystemRandom().randrange(2**32)
+    print(f"seed {seed}")
+    return random.Random(seed)

@@ -1,0 +1,394 @@
+"""Record batches as the reader in Python sees them: what others wrote, what is at the edge, and what is wrong."""
+
+import contextlib
+import gzip
+import json
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from handmade import HEADER, TIME, Record, batch, flipped, records, seeded, varint
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sparklog.ondisk import chain, layout
+from sparklog.ondisk import records as ondisk_records
+from sparklog.ondisk.batch import section
+from sparklog.ondisk.columns import SCHEMA, record_batch
+from sparklog.ondisk.layout import CODECS, HEADER_BYTES, Damaged, Header
+from sparklog.ondisk.records import locate
+
+LIMIT = 64 * 1024 * 1024
+VECTORS = sorted((Path(__file__).parents[1] / "vectors").glob("batches*.json"))
+
+
+def sections(*batches: bytes, limit: int = LIMIT):
+    headers = [Header.read(each, 0, len(each)) for each in batches]
+    return [section(header, memoryview(each), header.base_offset, limit) for header, each in zip(headers, batches, strict=True)]
+
+
+def read(*batches: bytes, limit: int = LIMIT) -> pa.Table:
+    """What batches hold, decoded together."""
+    parts = [record_batch("t", 0, found, 0, len(found.offsets)) for found in locate(sections(*batches, limit=limit))]
+    return pa.Table.from_batches(parts, schema=SCHEMA)
+
+
+def rows(table: pa.Table) -> list[tuple]:
+    millis = table["timestamp"].cast(pa.int64())
+    return [
+        (row["offset"], stamp.as_py() // 1000, row["key"], row["value"], [(h["key"], h["value"]) for h in row["headers"] or []])
+        for row, stamp in zip(table.drop_columns("timestamp").to_pylist(), millis, strict=True)
+    ]
+
+
+def expected(content: list[Record], base_offset: int = 0) -> list[tuple]:
+    return [
+        (base_offset + delta, each.timestamp, each.key, each.value, [(key.decode(), value) for key, value in each.headers])
+        for delta, each in enumerate(content)
+    ]
+
+
+OTHERS = {vector["name"]: vector for file in VECTORS for vector in json.loads(file.read_text())}
+
+
+def test_there_are_vectors_of_every_codec():
+    assert {vector["codec"] for vector in OTHERS.values()} == set(CODECS)
+
+
+@pytest.mark.parametrize("vector", OTHERS.values(), ids=OTHERS)
+def test_what_others_wrote(vector):
+    octets = bytes.fromhex(vector["hex"])
+    header = Header.read(octets, 0, len(octets))
+    assert header.total_bytes == len(octets)
+    assert (header.base_offset, header.leader_epoch, header.crc) == (vector["baseOffset"], vector["leaderEpoch"], vector["crc"])
+    assert CODECS[header.codec] == vector["codec"]
+    assert header.log_append_time == vector["logAppendTime"]
+    assert (header.transactional, header.control) == (vector["transactional"], vector["control"])
+    assert header.delete_horizon == vector["deleteHorizon"]
+    assert header.last_offset_delta == vector["lastOffsetDelta"]
+    assert (header.base_timestamp, header.max_timestamp) == (vector["baseTimestamp"], vector["maxTimestamp"])
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == tuple(
+        vector[name] for name in ("producerId", "producerEpoch", "baseSequence")
+    )
+
+    def octets_of(text):
+        return None if text is None else bytes.fromhex(text)
+
+    wanted = [
+        (
+            record["offset"],
+            record["timestamp"],
+            octets_of(record["key"]),
+            octets_of(record["value"]),
+            [(header["key"], octets_of(header["value"])) for header in record["headers"]],
+        )
+        for record in vector["records"]
+    ]
+    table = read(octets)
+    assert rows(table) == wanted
+    assert set(table["timestampType"].to_pylist()) <= {int(vector["logAppendTime"])}
+
+
+def test_varints_that_others_wrote():
+    vectors = json.loads((VECTORS[0].parent / "varints.json").read_text())
+    for kind, bytes_max in (("varint", layout.VARINT_BYTES_MAX), ("varlong", layout.VARLONG_BYTES_MAX)):
+        octets = [bytes.fromhex(vector["hex"]) for vector in vectors[kind]]
+        starts = np.cumsum([0, *map(len, octets)])
+        data = np.frombuffer(b"".join(octets) + chain.PADDING, dtype=np.uint8)
+        values, ends = ondisk_records._varints(data, starts[:-1], bytes_max)
+        assert values.tolist() == [vector["value"] for vector in vectors[kind]]
+        assert ends.tolist() == starts[1:].tolist()
+
+
+def test_the_header_has_kafkas_layout():
+    assert layout._HEADER.format == HEADER.format
+    assert (HEADER_BYTES, layout.LENGTH_FROM, layout.COUNTED_FROM, layout.SUMMED_FROM, layout.LENGTH_MIN) == (61, 8, 12, 21, 49)
+
+
+headers = st.lists(st.tuples(st.text(max_size=5).map(str.encode), st.none() | st.binary(max_size=20)), max_size=3).map(tuple)
+any_records = st.lists(
+    st.builds(
+        Record,
+        value=st.none() | st.binary(max_size=300),
+        key=st.none() | st.binary(max_size=10),
+        timestamp=st.integers(0, 2**53),
+        headers=headers,
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(st.lists(any_records, min_size=1, max_size=5))
+@settings(deadline=None)
+def test_any_records_come_back(contents):
+    bases = [1000 * number for number in range(len(contents))]
+    octets = [batch(content, base) for content, base in zip(contents, bases, strict=True)]
+    assert rows(read(*octets)) == [row for content, base in zip(contents, bases, strict=True) for row in expected(content, base)]
+
+
+@pytest.mark.parametrize("sizes", [(1, 300), (100, 100), (0, 0), (60, 70), (8180, 8200), (20_000, 20_000)])
+def test_records_of_every_size_are_found_in_each_way(sizes, monkeypatch):
+    random = seeded()
+    contents = [
+        [Record(random.randbytes(random.randint(*sizes)), b"k", TIME + random.choice((number, 10**9))) for number in range(300)]
+        for _ in range(3)
+    ]
+    data = b"".join(bytes(piece) for each in sections(*map(batch, contents)) for piece in each.pieces) + chain.PADDING
+    step, wanted = 0, [0]
+    while step < len(data) - len(chain.PADDING):
+        length, step = chain.varint(data, step)
+        step += length // 2
+        wanted.append(step)
+    bounds = np.array([wanted[300 * number] for number in range(4)])
+    assert chain.starts(data, 0, 900).tolist() == wanted
+    assert chain.starts(data, wanted[100], 200).tolist() == wanted[100:301]
+    monkeypatch.setattr(chain, "_ABREAST_MIN", 1)
+    abreast = chain.starts_abreast(data, bounds, np.array([300, 300, 300]))
+    assert abreast.tolist() == wanted if max(sizes) < 8000 else abreast is None
+
+
+def test_batches_of_different_counts_abreast(monkeypatch):
+    monkeypatch.setattr(chain, "_ABREAST_MIN", 1)
+    contents = [records(count, f"b{count}") for count in (5, 1, 9, 9, 2)]
+    octets = [batch(content, 100 * number) for number, content in enumerate(contents)]
+    empty = batch([], 1000, last_offset_delta=3)
+    wanted = [row for number, content in enumerate(contents) for row in expected(content, 100 * number)]
+    assert rows(read(*octets[:3], empty, *octets[3:], empty)) == wanted
+
+
+def test_more_records_than_are_looked_at_at_once(monkeypatch):
+    monkeypatch.setattr(ondisk_records, "RECORDS_AT_ONCE", 7)
+    contents = [records(count, f"b{count}") for count in (20, 3, 1, 14, 2)]
+    octets = [batch(content, 100 * number) for number, content in enumerate(contents)]
+    wanted = [row for number, content in enumerate(contents) for row in expected(content, 100 * number)]
+    assert rows(read(*octets)) == wanted
+    # The delta that falls is the first of a part.
+    with pytest.raises(Damaged, match="do not rise"):
+        read(batch(records(9), deltas=[0, 1, 2, 3, 4, 5, 6, 6, 8]))
+    assert [row[0] for row in rows(read(batch(records(9), deltas=[1, 3, 4, 5, 6, 7, 8, 20, 30])))] == [1, 3, 4, 5, 6, 7, 8, 20, 30]
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 200])
+def test_many_headers(count):
+    many = tuple((f"h{number}".encode(), None if number % 3 else bytes(number)) for number in range(count))
+    content = [Record(b"a"), Record(b"b", headers=many), Record(b"c", headers=((b"x", b"y"),)), Record(b"d")]
+    table = read(batch(content))
+    assert rows(table) == expected(content)
+    assert table["headers"].is_null().to_pylist() == [True, False, False, True]
+
+
+def test_a_header_key_that_is_not_utf8_can_still_be_shown():
+    assert rows(read(batch([Record(headers=((b"a\xff", b"v"),))])))[0][4] == [("a�", b"v")]
+
+
+def test_a_time_beyond_microseconds_is_refused():
+    with pytest.raises(Damaged, match="microseconds"):
+        read(batch([Record(timestamp=2**62)]))
+
+
+def test_a_record_without_a_time():
+    assert rows(read(batch([Record(timestamp=-1), Record(timestamp=5)])))[0][1] == -1
+
+
+# --- what is wrong
+
+
+def whole(record: bytes) -> bytes:
+    return varint(len(record)) + record
+
+
+WRONG = {
+    "too few records": {"payload": Record().encoded(0, TIME) * 2},
+    "no record": {"payload": b""},
+    "a byte too many": {"payload": Record().encoded(0, TIME) + b"\0"},
+    "a record cut off": {"payload": Record().encoded(0, TIME)[:-1]},
+    "a record length beyond": {"payload": varint(100) + bytes(60)},
+    "a record length far beyond": {"payload": b"\xfe\xff\xff\xff\x0f" + bytes(60)},
+    "a record length of six bytes": {"payload": b"\x80\x80\x80\x80\x80\x00" + bytes(60)},
+    "a negative record length": {"payload": varint(-7) + bytes(6)},
+    "a record length of no byte": {"payload": varint(0) + bytes(6)},
+    "a key length beyond": {"payload": whole(b"\0" + varint(0) * 2 + varint(90) + b"k" * 10 + varint(-1) + varint(0))},
+    "a key length of -2": {"payload": whole(b"\0" + varint(0) * 2 + varint(-2) + varint(-1) + varint(0))},
+    "a value length of -2": {"payload": whole(b"\0" + varint(0) * 2 + varint(-1) + varint(-2) + varint(0))},
+    "a value length beyond": {"payload": whole(b"\0" + varint(0) * 2 + varint(-1) + varint(2**31 - 1) + varint(0))},
+    "a key length of six bytes": {"payload": whole(b"\0" + varint(0) * 2 + b"\x80\x80\x80\x80\x80\x00" + varint(-1) + varint(0))},
+    "a key length of 33 bits": {"payload": whole(b"\0" + varint(0) * 2 + b"\x82\x80\x80\x80\x10" + b"k" + varint(-1) + varint(0))},
+    "a time of 65 bits": {"payload": whole(b"\0" + b"\x80" * 9 + b"\x02" + varint(0) + varint(-1) * 2 + varint(0))},
+    "a time of eleven bytes": {"payload": whole(b"\0" + b"\x80" * 10 + b"\0" + varint(0) + varint(-1) * 2 + varint(0))},
+    "a negative header count": {"payload": whole(b"\0" + varint(0) * 2 + varint(-1) * 2 + varint(-1))},
+    "a header count beyond": {"payload": whole(b"\0" + varint(0) * 2 + varint(-1) * 2 + varint(2) + bytes(2))},
+    "a huge header count": {"payload": whole(b"\0" + varint(0) * 2 + varint(-1) * 2 + varint(2**31 - 1) + bytes(2))},
+    "a header without a key": {"payload": whole(b"\0" + varint(0) * 2 + varint(-1) * 2 + varint(1) + varint(-1) + varint(-1))},
+    "a header value of -2": {"payload": whole(b"\0" + varint(0) * 2 + varint(-1) * 2 + varint(1) + varint(0) + varint(-2))},
+    "a header value beyond": {"payload": whole(b"\0" + varint(0) * 2 + varint(-1) * 2 + varint(1) + varint(0) + varint(50))},
+    "the 100th header beyond": {
+        "payload": whole(b"\0" + varint(0) * 2 + varint(-1) * 2 + varint(100) + bytes(198) + varint(0) + varint(50))
+    },
+    "the 100th header without a key": {"payload": whole(b"\0" + varint(0) * 2 + varint(-1) * 2 + varint(100) + bytes(198) + b"\1\0")},
+    "a delta beyond the last": {"deltas": [7], "last_offset_delta": 6},
+    "a negative delta": {"deltas": [-1], "last_offset_delta": 6},
+    "a negative count": {"records": -1},
+    "a count beyond the offsets": {"records": 2},
+    "a count beyond the bytes": {"records": 2**31 - 1, "last_offset_delta": 2**31 - 1},
+    "a negative last offset delta": {"last_offset_delta": -1},
+    "codec 5": {"attributes": 5},
+    "codec 7": {"attributes": 7},
+    "magic 1": {"magic": 1},
+    "magic 3": {"magic": 3},
+    "a length below 49": {"length": 48},
+    "a length beyond": {"length": 1000},
+    "a negative length": {"length": -1},
+    "a wrong checksum": {"crc": 1},
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_refused(wrong):
+    with pytest.raises(Damaged):
+        read(batch([Record()], **wrong))
+    # And so it is among many that are right.
+    right = [batch(records(5), 100 * number) for number in range(100)]
+    with pytest.raises(Damaged):
+        read(*right[:50], batch([Record()], 5000, **wrong), *right[50:])
+
+
+@pytest.mark.parametrize("deltas", [[0, 0], [1, 0], [0, 5], [-1, 0]])
+def test_offsets_must_rise_inside_the_batch(deltas):
+    with pytest.raises(Damaged, match="do not rise"):
+        read(batch(records(2), deltas=deltas, last_offset_delta=4))
+
+
+def test_two_batches_do_not_make_up_for_each_other():
+    """The first ends a record late and the second begins a record late: together they have the right bytes."""
+    payload = [record.encoded(delta, TIME) for delta, record in enumerate(records(4))]
+    with pytest.raises(Damaged):
+        read(batch(records(1), payload=payload[0] + payload[1]), batch(records(3), 10, payload=payload[2] + payload[3]))
+
+
+def test_a_flipped_bit_is_noticed_wherever_the_checksum_covers():
+    random = seeded()
+    octets = batch(records(20))
+    for bit in random.sample(range(17 * 8, len(octets) * 8), 200):
+        with pytest.raises(Damaged):
+            read(flipped(octets, bit))
+
+
+def test_any_bytes_are_read_or_refused():
+    """Random payloads with right checksums: nothing but Damaged may come."""
+    random = seeded()
+    template = b"".join(record.encoded(delta, TIME) for delta, record in enumerate(records(30)))
+    refused = 0
+    for _ in range(1000):
+        payload = bytearray(template)
+        for _ in range(random.randint(1, 4)):
+            payload[random.randrange(len(payload))] = random.choice((0, 1, 2, 0x7F, 0x80, 0xFE, 0xFF, random.randrange(256)))
+        octets = batch([], payload=bytes(payload), records=30, last_offset_delta=random.choice((29, 29, 2**31 - 1)), base_timestamp=TIME)
+        try:
+            read(octets)
+        except Damaged:
+            refused += 1
+    assert 100 < refused < 1000
+
+
+# --- codecs
+
+
+def compressed(codec: str, payload: bytes, count: int, attributes: int | None = None) -> bytes:
+    attributes = CODECS.index(codec) if attributes is None else attributes
+    return batch([], payload=payload, records=count, last_offset_delta=max(0, count - 1), attributes=attributes, base_timestamp=TIME)
+
+
+def xerial(*blocks: bytes) -> bytes:
+    framed = b"".join(len(block).to_bytes(4, "big") + block for block in blocks)
+    return b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1) + framed
+
+
+def lz4(octets: bytes) -> bytes:
+    """One frame of stored blocks, of 64 KiB each, that do not depend on each other."""
+    blocks = [octets[at : at + 65536] for at in range(0, len(octets), 65536)]
+    return bytes.fromhex("04224d18604082") + b"".join(struct.pack("<I", len(block) | 1 << 31) + block for block in blocks) + bytes(4)
+
+
+CONTENT = records(50)
+PLAIN = b"".join(record.encoded(delta, TIME) for delta, record in enumerate(CONTENT))
+HALF = len(PLAIN) // 2
+
+
+def snappy(octets: bytes) -> bytes:
+    return pa.compress(octets, "snappy", asbytes=True)
+
+
+RIGHT = {
+    "gzip": ("gzip", gzip.compress(PLAIN)),
+    "gzip in members": ("gzip", gzip.compress(PLAIN[:HALF]) + gzip.compress(b"") + gzip.compress(PLAIN[HALF:])),
+    "snappy": ("snappy", xerial(snappy(PLAIN))),
+    "snappy in blocks": ("snappy", xerial(snappy(PLAIN[:HALF]), snappy(b""), snappy(PLAIN[HALF:]))),
+    "snappy without a frame": ("snappy", snappy(PLAIN)),
+    "lz4": ("lz4", lz4(PLAIN)),
+    "zstd": ("zstd", pa.compress(PLAIN, "zstd", asbytes=True)),
+    "zstd in frames": ("zstd", pa.compress(PLAIN[:HALF], "zstd", asbytes=True) + pa.compress(PLAIN[HALF:], "zstd", asbytes=True)),
+}
+
+
+@pytest.mark.parametrize(("codec", "payload"), RIGHT.values(), ids=RIGHT)
+def test_every_form_of_a_codec(codec, payload):
+    assert rows(read(compressed(codec, payload, 50))) == expected(CONTENT)
+
+
+@pytest.mark.parametrize(("codec", "payload"), RIGHT.values(), ids=RIGHT)
+def test_a_stream_that_is_cut_off_or_followed_by_something(codec, payload):
+    for cut in (0, 1, 7, len(payload) // 2, len(payload) - 1):
+        with pytest.raises(Damaged):
+            read(compressed(codec, payload[:cut], 50))
+    for more in (b"\0", b"more of it"):
+        with pytest.raises(Damaged):
+            read(compressed(codec, payload + more, 50))
+
+
+@pytest.mark.parametrize(("codec", "payload"), RIGHT.values(), ids=RIGHT)
+def test_any_bytes_are_decompressed_or_refused(codec, payload):
+    random = seeded()
+    for _ in range(300):
+        with contextlib.suppress(Damaged):
+            read(compressed(codec, flipped(payload, random.randrange(len(payload) * 8)), 50))
+
+
+FRAME = bytearray(lz4(PLAIN))
+WRONG_FRAMES = {
+    "another codec's": ("gzip", RIGHT["zstd"][1]),
+    "raw deflate": ("gzip", zlib.compress(PLAIN, wbits=-15)),
+    "zlib": ("gzip", zlib.compress(PLAIN)),
+    "snappy of version 2": ("snappy", xerial(snappy(PLAIN)).replace(b"\0\0\0\1", b"\0\0\0\2", 1)),
+    "a negative snappy block": ("snappy", xerial() + b"\xff\xff\xff\xff" + snappy(PLAIN)),
+    "lz4 blocks that depend": ("lz4", bytes(FRAME[:4]) + b"\x40\x40\xc0" + bytes(FRAME[7:])),
+    "a wrong lz4 header checksum": ("lz4", bytes(FRAME[:6]) + b"\x83" + bytes(FRAME[7:])),
+    "two lz4 frames": ("lz4", lz4(PLAIN[:HALF]) + lz4(PLAIN[HALF:])),
+}
+
+
+@pytest.mark.parametrize(("codec", "payload"), WRONG_FRAMES.values(), ids=WRONG_FRAMES)
+def test_what_is_not_the_codecs_form(codec, payload):
+    with pytest.raises(Damaged):
+        read(compressed(codec, payload, 50))
+
+
+ZEROS = bytes(1 << 20)
+BOMBS = {
+    "gzip": gzip.compress(ZEROS * 100),
+    "snappy": xerial(*[snappy(ZEROS)] * 100),
+    "snappy that lies": xerial(b"\xff\xff\xff\xff\x0f" + bytes(100)),
+    "lz4": lz4(ZEROS * 2),
+    "zstd": pa.compress(ZEROS * 100, "zstd", asbytes=True),
+    "many small members": gzip.compress(b"") * 20_000 + gzip.compress(ZEROS * 2),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_nothing_is_decompressed_beyond_the_limit(name):
+    codec = "gzip" if name.startswith("many") else name.split()[0]
+    with pytest.raises(Damaged, match="more than 1048576 bytes"):
+        read(compressed(codec, BOMBS[name], 1), limit=1 << 20)
