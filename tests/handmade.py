@@ -120,7 +120,7 @@ class Topic:
     def version_file(self, version: int) -> Path:
         return self.folder / f"{version:020d}.json"
 
-    def data(self, batches: bytes, partition: int = 0, *, name: str = "pool.log", dense: bool = True, **fields: Any) -> dict[str, Any]:
+    def data(self, octets: bytes, partition: int = 0, /, *, name: str = "pool.log", dense: bool = True, **fields: Any) -> dict[str, Any]:
         """Writes a data file, and gives the segment as `commit` wants it. Its base and end follow from what is committed."""
         version = len(self.versions)
         file = f"data/{version:020d}-{identity((self.name, version))}/{name}"
@@ -128,20 +128,20 @@ class Topic:
         path.parent.mkdir(parents=True, exist_ok=True)
         position = path.stat().st_size if path.exists() else 0
         with path.open("ab") as out:
-            out.write(batches)
-        headers = [HEADER.unpack_from(one) for one in split(batches)]
+            out.write(octets)
+        headers = [HEADER.unpack_from(one) for one in split(octets)]
         base = self.versions[-1]["ends"][partition] if self.versions else 0
         count = sum(header[12] for header in headers)
         end = base + count if dense else headers[-1][0] + headers[-1][6] + 1
         crc = 0
-        for one in split(batches):
+        for one in split(octets):
             crc = google_crc32c.extend(crc, one[8 if dense else 0 : 61])
         times = [header[8] for header in headers]
         return {
             "partition": partition,
             "file": file,
             "position": position,
-            "bytes": len(batches),
+            "bytes": len(octets),
             "base": base,
             "end": end,
             "records": count,
@@ -156,8 +156,8 @@ class Topic:
     def commit(self, *added: dict[str, Any], removed: list[dict[str, Any]] | None = None, **fields: Any) -> dict[str, Any]:
         """Writes the next version file."""
         version = len(self.versions)
-        before = self.versions[-1] if self.versions else {"starts": [0] * self.partitions, "ends": [0] * self.partitions}
-        ends = list(before["ends"])
+        before = self.versions[-1] if self.versions else {"horizon": 0, "boundary": 0, "starts": [0] * self.partitions}
+        ends = list(before.get("ends", before["starts"]))
         for segment in added:
             ends[segment["partition"]] = max(ends[segment["partition"]], segment["end"])
         content = {
@@ -172,8 +172,8 @@ class Topic:
             "operation": "write" if version else "create",
             "writer": "by hand",
             "query": None,
-            "horizon": 0,
-            "boundary": 0,
+            "horizon": before["horizon"],
+            "boundary": before["boundary"],
             "config": {"partitions": str(self.partitions)} | CONFIG | self.config if version == 0 else {},
             "starts": before["starts"],
             "ends": ends,
@@ -198,7 +198,9 @@ class Topic:
             ]
         for segment in content["added"]:
             self.live.setdefault(segment["partition"], []).append(segment)
-            self.live[segment["partition"]].sort(key=lambda segment: segment["base"])
+        if content["removed"]:
+            for segments in self.live.values():
+                segments.sort(key=lambda segment: segment["base"])
 
     def append(self, content: list[Record], partition: int = 0, **fields: Any) -> dict[str, Any]:
         """Commits one batch as one segment."""

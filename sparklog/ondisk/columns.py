@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.ondisk.chain import Longs
@@ -23,6 +26,7 @@ SCHEMA = pa.schema(
 )
 _TIMESTAMP = SCHEMA.field("timestamp").type
 _HEADERS = SCHEMA.field("headers").type
+_FEW = 256
 _MICROS = 1000
 _MILLIS_MAX = (2**63 - 1) // _MICROS
 
@@ -38,28 +42,52 @@ def record_batch(topic: str, partition: int, records: Records, first: int, end: 
         [
             _slices(pa.binary(), records.data, records.key_at[part], records.key_bytes[part]),
             _slices(pa.binary(), records.data, records.value_at[part], records.value_bytes[part]),
-            pa.repeat(pa.scalar(topic), rows),
-            pa.array(np.full(rows, partition, dtype=np.int32)),
-            pa.array(records.offsets[part]),
-            pa.array(millis * _MICROS).view(_TIMESTAMP),
-            pa.array(records.log_append_time[part].astype(np.int32)),
+            _repeated(topic.encode(), rows),
+            _numbers(pa.int32(), np.full(rows, partition, dtype=np.int32)),
+            _numbers(pa.int64(), records.offsets[part]),
+            _numbers(_TIMESTAMP, millis * _MICROS),
+            _numbers(pa.int32(), records.log_append_time[part].astype(np.int32)),
             _headers(records.data, records.headers, first, end) if records.headers else pa.nulls(rows, _HEADERS),
         ],
         schema=SCHEMA,
     )
 
 
+# Arrays are made of buffers here, for `pa.array` and `pa.scalar` import pandas, which takes longer than all else.
+
+
+def _numbers(kind: pa.DataType, numbers: npt.NDArray[Any]) -> pa.Array:
+    return pa.Array.from_buffers(kind, numbers.size, [None, pa.py_buffer(numbers)])
+
+
+def _repeated(text: bytes, rows: int) -> pa.Array:
+    bounds = np.arange(0, (rows + 1) * len(text), len(text), dtype=np.int32)
+    return pa.Array.from_buffers(pa.string(), rows, [None, pa.py_buffer(bounds), pa.py_buffer(text * rows)])
+
+
+def _validity(valid: npt.NDArray[np.bool_]) -> pa.Buffer | None:
+    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
 def _slices(kind: pa.DataType, data: bytes, at: Longs, sizes: Longs) -> pa.Array:
     """An array of what lies at these rising positions; null where a size is −1."""
-    # One array over all of the data, in which every second element is wanted and the others lie between. Taking copies in C++.
     count = at.size
-    bounds = np.zeros(2 * count + 1, dtype=np.int32)
-    bounds[0:-1:2] = at
-    bounds[1::2] = at + np.maximum(sizes, 0)
-    bounds[-1] = bounds[-2] if count else 0
-    everything = pa.Array.from_buffers(kind, 2 * count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
-    nulls = sizes < 0
-    return everything.take(pa.array(np.arange(0, 2 * count, 2, dtype=np.int32), mask=nulls if nulls.any() else None))
+    ends = at + np.maximum(sizes, 0)
+    if count < _FEW:
+        # And taking imports the functions of Arrow, which a few records need not wait for.
+        bounds = np.zeros(count + 1, dtype=np.int32)
+        np.cumsum(ends - at, out=bounds[1:])
+        pieces = [data[first:end] for first, end in zip(at.tolist(), ends.tolist(), strict=True)]
+        buffers = [None, pa.py_buffer(bounds), pa.py_buffer(b"".join(pieces))]
+    else:
+        # One array over all of the data, in which every second element is wanted, and the others lie between.
+        bounds = np.empty(2 * count + 1, dtype=np.int32)
+        bounds[0:-1:2] = at
+        bounds[1::2] = ends
+        bounds[-1] = bounds[-2]
+        everything = pa.Array.from_buffers(kind, 2 * count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
+        buffers = everything.take(_numbers(pa.int32(), np.arange(0, 2 * count, 2, dtype=np.int32))).buffers()
+    return pa.Array.from_buffers(kind, count, [_validity(sizes >= 0), *buffers[1:]])
 
 
 def _headers(data: bytes, headers: Headers, first: int, end: int) -> pa.Array:
@@ -76,4 +104,4 @@ def _headers(data: bytes, headers: Headers, first: int, end: int) -> pa.Array:
         keys = pa.array([key.decode(errors="replace") for key in keys.to_pylist()], pa.string())
     values = _slices(pa.binary(), data, headers.value_at[part], headers.value_bytes[part])
     elements = pa.StructArray.from_arrays([keys, values], fields=list(_HEADERS.value_type))
-    return pa.ListArray.from_arrays(pa.array(bounds), elements, mask=pa.array(counts == 0))
+    return pa.Array.from_buffers(_HEADERS, counts.size, [_validity(counts > 0), pa.py_buffer(bounds)], children=[elements])

@@ -33,9 +33,9 @@ class PartitionReader:
 
     def records(self, start: int, end: int, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """The records with these offsets, which must all be there; at most so many."""
-        for segment, reader in self._segments(start, end):
-            for records in self._decoded(reader, start, min(end, segment.end), segment.end, limit):
-                first, after = np.searchsorted(records.offsets, (start, end)).tolist()
+        for segment, reader, begin in self._segments(start, end):
+            for records in self._decoded(reader, begin, min(end, segment.end), segment.end, limit):
+                first, after = np.searchsorted(records.offsets, (begin, end)).tolist()
                 if limit is not None:
                     after = min(after, first + limit)
                     limit -= after - first
@@ -49,24 +49,25 @@ class PartitionReader:
 
     def headers(self) -> Iterator[tuple[str, list[Batch]]]:
         """The batches of each segment without their data, and the file where they are."""
-        for _, reader in self._segments(self._state.starts[self._partition], self._state.ends[self._partition]):
-            yield str(reader.path), reader.headers()
+        for _, reader, begin in self._segments(self._state.starts[self._partition], self._state.ends[self._partition]):
+            yield str(reader.path), [batch for batch in reader.headers() if batch.last_offset >= begin]
 
     def offset_at(self, millis: int) -> int:
         """The offset of the first record with this time or a later one; the end offset if there is none."""
         start, end = self._state.starts[self._partition], self._state.ends[self._partition]
-        for _, reader in self._segments(start, end, lambda segment: segment.max_timestamp >= millis):
+        for _, reader, begin in self._segments(start, end, lambda segment: segment.max_timestamp >= millis):
             for batch in reader.headers():
-                if batch.header.max_timestamp >= millis and batch.last_offset >= start and not batch.header.control:
+                if batch.header.max_timestamp >= millis and batch.last_offset >= begin and not batch.header.control:
                     for records in self._located(reader, [(batch.position, self._section(reader, reader.read(batch)))]):
-                        found = np.flatnonzero((records.timestamps >= millis) & (records.offsets >= start))
+                        found = np.flatnonzero((records.timestamps >= millis) & (records.offsets >= begin))
                         if found.size:
                             return int(records.offsets[found[0]])
         return end
 
     def _segments(
         self, start: int, end: int, wanted: Callable[[Segment], bool] = lambda _: True
-    ) -> Iterator[tuple[Segment, SegmentReader]]:
+    ) -> Iterator[tuple[Segment, SegmentReader, int]]:
+        """The segments that hold these offsets, and from which offset on each is wanted."""
         while start < end:
             for segment in self._state.segments(self._partition, start, end):
                 if wanted(segment):
@@ -75,7 +76,7 @@ class PartitionReader:
                         self._refresh(segment, start)
                         break
                     with reader:
-                        yield segment, reader
+                        yield segment, reader, start
                 start = segment.end
 
     def _refresh(self, gone: Segment, start: int) -> None:

@@ -1,0 +1,589 @@
+"""What is committed, as the reader in Python works it out: every rule that a version file or a checkpoint can break."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from handmade import TIME, Topic, batch, flipped, identity, records, seeded, summed
+
+from sparklog import DataError, Log, SparklogError, UpgradeError
+from sparklog.ondisk.commitlog import CommitLog
+
+
+@pytest.fixture
+def topic(tmp_path: Path) -> Topic:
+    return Topic(tmp_path, partitions=2)
+
+
+def newest(topic: Topic):
+    return CommitLog(str(topic.root), topic.name).newest()
+
+
+def values(topic: Topic) -> list[bytes]:
+    return Log(topic.root).topic(topic.name).read()["value"].to_pylist()
+
+
+def failure(topic: Topic) -> SparklogError:
+    with pytest.raises(SparklogError) as raised:
+        newest(topic)
+    return raised.value
+
+
+def test_versions_add_up(topic):
+    first = topic.append(records(3, "a"))
+    topic.commit(config={"unknown.key": "kept"}, query={"id": "q", "epoch": 7}, horizon=1)
+    second = topic.append(records(2, "b"), partition=1)
+    third = topic.append(records(4, "c"))
+    state = newest(topic)
+    assert (state.version, state.topic_id, state.time) == (3, identity("t"), TIME + 3000)
+    assert (state.starts, state.ends) == ((0, 0), (7, 2))
+    assert (state.horizon, state.boundary) == (1, 0)
+    assert state.config["unknown.key"] == "kept" and state.config["partitions"] == "2"
+    files = {partition: [segment.file for segment in state.segments_of(partition)] for partition in (0, 1)}
+    assert files == {0: [first["file"], third["file"]], 1: [second["file"]]}
+    assert values(topic) == [b"a-0", b"a-1", b"a-2", b"c-0", b"c-1", b"c-2", b"c-3", b"b-0", b"b-1"]
+
+
+def test_a_state_is_kept_and_followed(topic):
+    topic.append(records(1))
+    log = CommitLog(str(topic.root), topic.name)
+    first = log.newest()
+    assert log.newest() is first
+    topic.append(records(1))
+    topic.append(records(1))
+    assert log.newest().ends == (3, 0)
+    assert first.ends == (1, 0)
+    assert [segment.base for segment in first.segments_of(0)] == [0]
+
+
+def test_a_topic_that_is_made_anew_is_another_one(topic, tmp_path):
+    topic.append(records(3, "old"))
+    log = Log(tmp_path).topic("t")
+    assert log.end_offsets() == {0: 3, 1: 0}
+    for file in topic.folder.glob("*.json"):
+        file.unlink()
+    with pytest.raises(SparklogError) as raised:
+        log.end_offsets()
+    assert raised.value.id == "TOPIC_NOT_FOUND"
+    again = Topic(tmp_path, partitions=2)
+    again.append(records(1, "new"))
+    assert log.read()["value"].to_pylist() == [b"new-0"]
+
+
+# --- one rule of section 5 after the other
+
+
+def without(name: str):
+    def change(content: dict[str, Any]) -> None:
+        del content[name]
+
+    return change
+
+
+def given(name: str, value: Any):
+    def change(content: dict[str, Any]) -> None:
+        content[name] = value
+
+    return change
+
+
+def of_segment(name: str, value: Any):
+    def change(content: dict[str, Any]) -> None:
+        content["added"][0][name] = value
+
+    return change
+
+
+def segment_without(name: str):
+    def change(content: dict[str, Any]) -> None:
+        del content["added"][0][name]
+
+    return change
+
+
+def times(factor: int):
+    def change(content: dict[str, Any]) -> None:
+        content["added"] = content["added"] * factor
+
+    return change
+
+
+FIELDS = [
+    *("format", "features", "topic", "topicId", "version", "txn", "previous", "time", "operation", "writer", "query", "horizon"),
+    *("boundary", "config", "starts", "ends", "removed", "added"),
+]
+SEGMENT_FIELDS = [
+    *("partition", "file", "position", "bytes", "base", "end", "records", "batches", "minTimestamp", "maxTimestamp"),
+    *("offsets", "routed", "headerCrc"),
+]
+BIG = 2**63
+NESTED: Any = 0
+for _ in range(9):
+    NESTED = [NESTED]
+CORRUPT = {
+    **{f"no {name}": without(name) for name in FIELDS},
+    **{f"a segment without {name}": segment_without(name) for name in SEGMENT_FIELDS},
+    **{f"{name} is null": given(name, None) for name in FIELDS if name not in ("query", "previous")},
+    **{f"{name} is a fraction": given(name, 1.5) for name in FIELDS},
+    **{f"{name} is true": given(name, True) for name in FIELDS},
+    **{f"{name} of a segment is null": of_segment(name, None) for name in SEGMENT_FIELDS},
+    **{f"{name} of a segment is a fraction": of_segment(name, 1.0) for name in SEGMENT_FIELDS},
+    **{f"{name} is negative": given(name, -1) for name in ("format", "version", "time", "horizon", "boundary")},
+    **{f"{name} is too large": given(name, BIG) for name in ("version", "time", "horizon", "boundary")},
+    "format 0": given("format", 0),
+    "features are no strings": given("features", [1]),
+    "another topic": given("topic", "other"),
+    "another topic id": given("topicId", identity("other")),
+    "a topic id of 21 characters": given("topicId", "A" * 21),
+    "a reserved topic id": given("topicId", "A" * 22),
+    "another version": given("version", 3),
+    "a txn that begins with a dash": given("txn", "-" + "B" * 21),
+    "a txn that is no 16 bytes": given("txn", "B" * 22),
+    "a reserved txn": given("txn", "A" * 21 + "Q"),
+    "no previous version": given("previous", None),
+    "another previous version": given("previous", "0" * 64),
+    "a previous version in capitals": lambda content: given("previous", content["previous"].upper())(content),
+    "an operation in capitals": given("operation", "Write"),
+    "no operation": given("operation", ""),
+    "a long operation": given("operation", "w" * 33),
+    "a query without an epoch": given("query", {"id": "q"}),
+    "a query with a negative epoch": given("query", {"id": "q", "epoch": -1}),
+    "a query that is a string": given("query", "q"),
+    "a horizon that falls": given("horizon", 4),
+    "a boundary that falls": given("boundary", 4),
+    "a configuration of numbers": given("config", {"retention.ms": 1}),
+    "partitions that do not fit": given("config", {"partitions": "3"}),
+    "starts of one partition": given("starts", [0]),
+    "ends of one partition": given("ends", [7]),
+    "no partitions": lambda content: content.update(starts=[], ends=[], added=[]),
+    "fewer partitions": lambda content: content.update(starts=[0], ends=[7], config={"partitions": "1"}),
+    "starts that fall": given("starts", [0, 0]),
+    "a start beyond its end": given("starts", [8, 0]),
+    "a negative start": given("starts", [1, -1]),
+    "ends that fall": given("ends", [4, 0]),
+    "ends beyond what is added": given("ends", [8, 0]),
+    "ends before what is added": given("ends", [6, 0]),
+    "another partition's end": given("ends", [7, 1]),
+    "a segment twice": times(2),
+    "no segment": times(0),
+    "a segment of no partition": of_segment("partition", 2),
+    "a segment of a negative partition": of_segment("partition", -1),
+    "a segment of another partition": of_segment("partition", 1),
+    "a segment that begins too early": of_segment("base", 4),
+    "a segment that begins too late": of_segment("base", 6),
+    "a segment that ends before it begins": of_segment("end", 3),
+    "an empty segment": of_segment("end", 5),
+    "a segment with too many offsets": lambda content: (of_segment("end", 2**31 + 5)(content), given("ends", [2**31 + 5, 0])(content)),
+    "a dense segment with too few records": of_segment("records", 1),
+    "a dense segment with too many records": of_segment("records", 3),
+    "a negative position": of_segment("position", -1),
+    "a huge segment": of_segment("bytes", 2**31),
+    "more batches than bytes hold": of_segment("batches", 100),
+    "a time below -1": of_segment("minTimestamp", -2),
+    "times the wrong way round": of_segment("minTimestamp", TIME + 10**9),
+    "offsets of another kind": of_segment("offsets", "sparse"),
+    "routed as a number": of_segment("routed", 1),
+    "a negative header checksum": of_segment("headerCrc", -1),
+    "a header checksum of 33 bits": of_segment("headerCrc", 2**32),
+    "a removed segment that is not live": given("removed", [{"partition": 0, "file": "PLACEHOLDER", "position": 99}]),
+    "a removed segment of no partition": given("removed", [{"partition": 2, "file": "PLACEHOLDER", "position": 0}]),
+    "a removed segment without a file": given("removed", [{"partition": 0, "position": 0}]),
+    "a removed segment that leaves a gap": given("removed", [{"partition": 0, "file": "PLACEHOLDER", "position": 0}]),
+    "a removed segment twice": given("removed", [{"partition": 0, "file": "PLACEHOLDER", "position": 0}] * 2),
+    "JSON that nests too deep": given("more", NESTED),
+    "a string that is too long": given("more", "m" * (32 * 1024 + 1)),
+    "a long string in two bytes a character": given("more", "ä" * (17 * 1024)),
+    "half a surrogate pair": given("writer", "\ud800"),
+    **{
+        f"the file {file}": of_segment("file", file)
+        for file in (
+            "/etc/passwd",
+            "../../../etc/passwd",
+            "data/../../../x.log",
+            "",
+            "data/pool.log",
+            f"data/{0:020d}-{identity(0)}/../pool.log",
+            f"data/{0:020d}-{identity(0)}/pool.log\n",
+            f"data/{0:020d}-{identity(0)}/pool.log/",
+            f"data/{0:020d}-{identity(0)}/p01-t0-0-0.log",
+            f"data/{0:020d}-{identity(0)}/p0-t0-0.log",
+            f"data/{0:020d}-{identity(0)}/t0.log",
+            f"data/{0:020d}-{identity(0)}/t٣-0.log",
+            f"data/{0:020d}-{'-' + identity(0)[1:]}/pool.log",
+            f"data/{0:020d}-{'A' * 22}/pool.log",
+            f"data/{0:019d}-{identity(0)}/pool.log",
+            f"data/{BIG:020d}-{identity(0)}/pool.log",
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("change", CORRUPT.values(), ids=CORRUPT)
+def test_a_broken_rule_is_found(topic, change):
+    topic.append(records(5))
+    topic.commit(horizon=5, boundary=5, starts=[1, 0])
+    first = topic.versions[0]["added"][0]
+    segment = topic.data(batch(records(2)))
+    right = {
+        **topic.versions[-1],
+        "version": 2,
+        "txn": identity("x"),
+        "previous": topic.hash,
+        "config": {},
+        "ends": [7, 0],
+        "added": [segment],
+    }
+    wrong = json.loads(json.dumps(right))
+    change(wrong)
+    file = topic.version_file(2)
+    file.write_bytes(summed(json.dumps(wrong).replace("PLACEHOLDER", first["file"]).encode()))
+    error = failure(topic)
+    assert (error.id, error.parameters["file"]) == ("VERSION_CORRUPT", str(file)), error
+    assert isinstance(error, DataError)
+    file.write_bytes(summed(json.dumps(right).encode()))
+    assert newest(topic).ends == (7, 0)
+
+
+@pytest.mark.parametrize("key", ["partitions", "partitioner", "compression.type", "max.message.bytes"])
+def test_version_0_holds_all_of_the_configuration(topic, key):
+    topic.append(records(1))
+    content = topic.versions[0]
+    del content["config"][key]
+    topic.version_file(0).write_bytes(summed(json.dumps(content).encode()))
+    assert failure(topic).id == "VERSION_CORRUPT"
+
+
+def test_version_0_follows_none(topic):
+    topic.commit(previous="0" * 64)
+    assert "`previous`" in str(failure(topic))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"\n",
+        b"{}",
+        b"{}\n",
+        b"{}\ncrc32c:00000000\n",
+        summed(b"{}"),
+        summed(b"[]"),
+        summed(b"null"),
+        summed(b"{"),
+        summed(b"[" * 100_000),
+        summed(b"\xff"),
+        summed(b'{"format": NaN}'),
+        summed(b'{"format": 1, "format": 1}'),
+        summed(b'{"format": ' + b"1" * 10_000 + b"}"),
+        summed(b'{"format": 1e999}'),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_what_is_no_version_file(topic, text):
+    topic.append(records(1))
+    topic.version_file(0).write_bytes(text)
+    assert failure(topic).id == "VERSION_CORRUPT"
+
+
+def test_around_the_checksum_nothing_may_stand(topic):
+    topic.append(records(1))
+    right = topic.version_file(0).read_bytes()
+    for wrong in (right + b"\n", right[:-1], b"\n" + right, right.replace(b"crc32c:", b"CRC32C:"), right.replace(b"\ncrc", b"\r\ncrc")):
+        topic.version_file(0).write_bytes(wrong)
+        assert failure(topic).id == "VERSION_CORRUPT"
+
+
+def test_every_flipped_bit_of_a_version_file_is_found(topic):
+    topic.append(records(1))
+    topic.append(records(1))
+    random = seeded()
+    for version in (0, 1):
+        whole = topic.version_file(version).read_bytes()
+        for bit in random.sample(range(len(whole) * 8), 150):
+            topic.version_file(version).write_bytes(flipped(whole, bit))
+            assert failure(topic).id == "VERSION_CORRUPT", bit
+        for size in random.sample(range(len(whole)), 20):
+            topic.version_file(version).write_bytes(whole[:size])
+            assert failure(topic).id == "VERSION_CORRUPT", size
+        topic.version_file(version).write_bytes(whole)
+
+
+def test_a_version_that_was_changed_with_its_checksum_is_found_by_the_next(topic):
+    topic.append(records(1))
+    topic.append(records(1))
+    content = topic.versions[0] | {"writer": "somebody else"}
+    topic.version_file(0).write_bytes(summed(json.dumps(content).encode()))
+    assert failure(topic).parameters["file"] == str(topic.version_file(1))
+
+
+@pytest.mark.parametrize("changes", [{"format": 2}, {"features": ["tiered"]}, {"format": 2, "txn": None}])
+def test_what_a_later_version_wrote_is_not_read(topic, changes):
+    topic.append(records(1))
+    topic.commit(**changes)
+    error = failure(topic)
+    assert error.id == "FORMAT_TOO_NEW"
+    assert isinstance(error, UpgradeError)
+
+
+@pytest.mark.parametrize("gone", [0, 1])
+def test_a_missing_version_is_found(topic, gone):
+    for _ in range(3):
+        topic.append(records(1))
+    topic.version_file(gone).unlink()
+    error = failure(topic)
+    assert (error.id, error.parameters["version"], error.parameters["newest"]) == ("VERSION_MISSING", str(gone), "2")
+
+
+def test_a_pipe_or_a_folder_is_no_version_file(topic):
+    topic.append(records(1))
+    topic.append(records(1))
+    file = topic.version_file(1)
+    file.unlink()
+    os.mkfifo(file)
+    assert failure(topic).id == "VERSION_CORRUPT"
+    file.unlink()
+    file.mkdir()
+    assert failure(topic).id in ("VERSION_CORRUPT", "IO")
+
+
+def test_a_huge_version_file_is_not_read(topic):
+    topic.append(records(1))
+    with topic.version_file(0).open("ab") as file:
+        file.truncate(64 * 1024 * 1024 + 1)
+    assert "more than 67108864" in str(failure(topic))
+
+
+# --- what takes segments out
+
+
+def test_a_merge_replaces_segments_by_one_with_the_same_offsets(topic):
+    parts = [topic.append(records(2, tag)) for tag in "abc"]
+    merged = topic.data(batch(records(2, "a")) + batch(records(2, "b"), 2), base=0, end=4, name="p0-t0-0-0.log")
+    topic.commit(merged, removed=parts[:2])
+    state = newest(topic)
+    assert [(segment.base, segment.end, segment.file) for segment in state.segments_of(0)] == [
+        (0, 4, merged["file"]),
+        (4, 6, parts[2]["file"]),
+    ]
+    assert values(topic) == [b"a-0", b"a-1", b"b-0", b"b-1", b"c-0", b"c-1"]
+
+
+def test_a_merge_and_an_append_in_one_version(topic):
+    parts = [topic.append(records(2, tag)) for tag in "ab"]
+    merged = topic.data(batch(records(2, "a")) + batch(records(2, "b"), 2), base=0, end=4, name="p0-t0-0-0.log")
+    topic.commit(merged, topic.data(batch(records(1, "c"))), removed=parts)
+    assert values(topic) == [b"a-0", b"a-1", b"b-0", b"b-1", b"c-0"]
+
+
+def test_what_has_expired_may_go(topic):
+    parts = [topic.append(records(2, tag)) for tag in "abc"]
+    topic.commit(removed=parts[:1], starts=[3, 0])
+    assert newest(topic).starts == (3, 0)
+    assert values(topic) == [b"b-1", b"c-0", b"c-1"]
+    topic.commit(removed=parts[1:], starts=[6, 0])
+    assert values(topic) == []
+    topic.append(records(1, "d"))
+    assert values(topic) == [b"d-0"]
+
+
+def test_partitions_can_be_added(topic):
+    topic.append(records(2, "a"))
+    topic.partitions = 3
+    topic.versions[-1] |= {"starts": [0, 0, 0], "ends": [2, 0, 0]}
+    topic.commit(config={"partitions": "3"})
+    topic.append(records(1, "b"), partition=2)
+    assert newest(topic).ends == (2, 0, 1)
+    assert values(topic) == [b"a-0", b"a-1", b"b-0"]
+
+
+# --- checkpoints
+
+
+@pytest.fixture
+def checked(topic):
+    """Ten versions, a checkpoint, and one more version."""
+    for number in range(10):
+        topic.append(records(3, f"v{number}"), partition=number % 2)
+    checkpoint = topic.checkpoint()
+    topic.append(records(1, "last"))
+    return checkpoint
+
+
+@pytest.fixture
+def wanted(topic, checked):
+    found = {partition: [segment.base for segment in newest(topic).segments_of(partition)] for partition in (0, 1)}
+    assert found == {0: [0, 3, 6, 9, 12, 15], 1: [0, 3, 6, 9, 12]}
+    return values(topic)
+
+
+def test_what_a_checkpoint_holds_needs_no_older_version(topic, checked, wanted):
+    for version in range(10):
+        topic.version_file(version).unlink()
+    assert newest(topic).ends == (16, 15)
+    assert values(topic) == wanted
+
+
+def test_a_checkpoint_alone_is_a_topic(topic, checked):
+    for version in range(11):
+        topic.version_file(version).unlink()
+    assert Log(topic.root).topics() == ["t"]
+    assert newest(topic).ends == (15, 15)
+
+
+def test_a_damaged_checkpoint_is_passed_over(topic, checked, wanted):
+    random = seeded()
+    whole = checked.read_bytes()
+    for bit in random.sample(range(len(whole) * 8), 150):
+        checked.write_bytes(flipped(whole, bit))
+        assert values(topic) == wanted, bit
+    for size in random.sample(range(len(whole)), 20):
+        checked.write_bytes(whole[:size])
+        assert values(topic) == wanted, size
+
+
+def test_a_checkpoint_of_another_state_is_not_believed(topic, checked):
+    """Its head is good, but version 10 says that it follows another version 9."""
+    checked.unlink()
+    topic.hash, after = "0" * 64, topic.versions.pop()
+    topic.checkpoint()
+    topic.versions.append(after)
+    assert failure(topic).parameters["file"] == str(topic.version_file(10))
+
+
+LINES = {
+    "no array": lambda line: {"partition": 0},
+    "too few numbers": lambda line: line[:-1],
+    "a fraction": lambda line: [*line[:3], 1.0, *line[4:]],
+    "a number for a truth": lambda line: [*line[:10], 1, *line[11:]],
+    "another partition": lambda line: [1 - line[0], *line[1:]],
+    "a name that leaves the root": lambda line: [line[0], "../x.log", *line[2:]],
+    "another base": lambda line: [*line[:4], line[4] + 1, *line[5:]],
+    "another end": lambda line: [*line[:5], line[5] + 1, *line[6:]],
+    "a long line": lambda line: [*line[:-1], "x" * 5000],
+}
+
+
+@pytest.mark.parametrize("change", LINES.values(), ids=LINES)
+@pytest.mark.parametrize("number", [1, 3, 5, 6, 10])
+def test_a_checkpoint_with_a_wrong_line_and_right_checksums_is_passed_over(topic, checked, wanted, number, change):
+    lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
+    checked.unlink()
+    lines[number] = change(lines[number])
+    topic.put_checkpoint(9, lines)
+    log = Log(topic.root).topic("t")
+    assert log.read()["value"].to_pylist() == wanted
+    assert log.tail(2)["value"].to_pylist()[-1] in (wanted[-1], wanted[15])
+    assert sum(partition["segments"] for partition in log.describe()["partitions"]) == 11
+
+
+HEADS = {
+    **{
+        f"no {name}": without(name)
+        for name in (*FIELDS[:5], "hash", "time", "horizon", "boundary", "config", "starts", "ends", "queries", "segments")
+        if name != "txn"
+    },
+    "too few segments": given("segments", [5, 4]),
+    "too many segments": given("segments", [5, 6]),
+    "segments of one partition": given("segments", [10]),
+    "segments of the wrong partitions": given("segments", [4, 6]),
+    "another topic": given("topic", "other"),
+    "another version": given("version", 8),
+    "queries of numbers": given("queries", [1]),
+}
+
+
+@pytest.mark.parametrize("change", HEADS.values(), ids=HEADS)
+def test_a_checkpoint_with_a_wrong_head_is_passed_over(topic, checked, wanted, change):
+    lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
+    checked.unlink()
+    change(lines[0])
+    topic.put_checkpoint(9, lines)
+    assert values(topic) == wanted
+
+
+def test_a_checkpoint_of_a_later_format_stops(topic, checked):
+    lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
+    topic.put_checkpoint(9, [lines[0] | {"features": ["tiered"]}, *lines[1:]])
+    checked.unlink()
+    assert failure(topic).id == "FORMAT_TOO_NEW"
+
+
+def test_an_older_checkpoint_takes_the_place_of_a_damaged_one(topic, checked, wanted):
+    second = topic.checkpoint()
+    topic.append(records(1, "after"))
+    for version in range(9):
+        topic.version_file(version).unlink()
+    lines = [json.loads(line.split(b"\t")[0]) for line in second.read_bytes().splitlines()]
+    second.unlink()
+    # It shows only when the segments of partition 1 are asked for.
+    lines[8] = LINES["another base"](lines[8])
+    topic.put_checkpoint(10, lines)
+    log = Log(topic.root).topic("t")
+    assert log.end_offsets() == {0: 17, 1: 15}
+    assert sorted(log.read()["value"].to_pylist()) == sorted([*wanted, b"after-0"])
+
+
+def test_without_the_versions_that_a_damaged_checkpoint_stood_for_there_is_an_error(topic, checked):
+    for version in range(5):
+        topic.version_file(version).unlink()
+    whole = checked.read_bytes()
+    checked.write_bytes(flipped(whole, len(whole) * 4))
+    with pytest.raises(SparklogError) as raised:
+        values(topic)
+    assert raised.value.id == "VERSION_MISSING"
+
+
+def test_a_checkpoint_beyond_the_versions_shows_that_some_are_missing(topic, checked):
+    for version in (9, 10):
+        topic.version_file(version).unlink()
+    checked.write_bytes(b"damaged")
+    error = failure(topic)
+    assert (error.id, error.parameters["version"]) == ("VERSION_MISSING", "9")
+
+
+def test_a_merge_after_a_checkpoint(topic, checked):
+    live = topic.live[1]
+    merged = topic.data(
+        b"".join(batch(records(3, f"v{number}"), 3 * part) for part, number in enumerate((1, 3, 5))), 1, base=0, end=9, name="t0-1.log"
+    )
+    topic.commit(merged, removed=live[:3])
+    found = [(segment.base, segment.end) for segment in newest(topic).segments_of(1)]
+    assert found == [(0, 9), (9, 12), (12, 15)]
+    lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
+    checked.unlink()
+    lines[8] = LINES["no array"](lines[8])
+    topic.put_checkpoint(9, lines)
+    assert [(segment.base, segment.end) for segment in newest(topic).segments_of(1)] == found
+
+
+def test_files_that_are_none_of_ours_are_passed_over(topic):
+    topic.append(records(1, "a"))
+    for name in ("1.json", f"{2:020d}.json.tmp", f"{10**20 - 1:020d}.json", f"{5:020d}.checkpoint-xyz.jsonl", ".x", "README"):
+        (topic.folder / name).write_text("something")
+    assert values(topic) == [b"a-0"]
+
+
+def test_history(topic):
+    topic.append(records(1))
+    topic.commit(query={"id": "q", "epoch": 3})
+    topic.append(records(2), partition=1)
+    log = CommitLog(str(topic.root), "t")
+    assert [version.version for version in log.history()] == [0, 1, 2]
+    assert [version.query for version in log.history()] == [None, ("q", 3), None]
+    assert [version.version for version in log.history(2)] == [1, 2]
+    assert log.history(0) == []
+    topic.version_file(0).unlink()
+    assert [version.version for version in log.history()] == [1, 2]
+    content = topic.version_file(1).read_bytes()
+    topic.version_file(1).write_bytes(summed(content.splitlines()[0].replace(b"by hand", b"by foot")))
+    with pytest.raises(SparklogError) as raised:
+        log.history()
+    assert raised.value.id == "VERSION_CORRUPT"
+    topic.version_file(1).write_bytes(content)
+    topic.append(records(2))
+    topic.version_file(2).unlink()
+    with pytest.raises(SparklogError) as raised:
+        log.history()
+    assert raised.value.id == "VERSION_MISSING"
