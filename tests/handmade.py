@@ -247,6 +247,26 @@ class Topic:
         return path
 
 
+def batches(*contents: list[Record]) -> bytes:
+    """Batches that follow one another, with relative offsets."""
+    octets, offset = b"", 0
+    for content in contents:
+        octets += batch(content, offset)
+        offset += len(content)
+    return octets
+
+
+def sample(root: Path) -> Topic:
+    """A topic `t` of two partitions, with segments of several batches: offsets 0 to 24 and 0 to 9. VALUES are those of partition 0."""
+    topic = Topic(root, partitions=2)
+    topic.commit(topic.data(batches(records(5, "a"), records(4, "b"), records(6, "c"))))
+    topic.commit(topic.data(batches(records(7, "d", TIME + 1000), records(3, "e", TIME + 2000))), topic.data(batches(records(10, "p")), 1))
+    return topic
+
+
+VALUES = [f"{tag}-{number}".encode() for tag, count in (("a", 5), ("b", 4), ("c", 6), ("d", 7), ("e", 3)) for number in range(count)]
+
+
 def flipped(data: bytes, bit: int) -> bytes:
     damaged = bytearray(data)
     damaged[bit // 8] ^= 1 << bit % 8
