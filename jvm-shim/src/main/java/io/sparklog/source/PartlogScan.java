@@ -10,6 +10,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.OptionalLong;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
@@ -163,6 +164,21 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
   @Override
   public String toString() {
     return description();
+  }
+
+  /** Spark reads once what a query reads twice, if it can tell that it is the same. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof PartlogScan scan
+        && schema.equals(scan.schema)
+        && pushed.isSame(scan.pushed)
+        && splitSize.equals(scan.splitSize)
+        && snapshot.isSame(scan.snapshot);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(snapshot.root().store().root(), schema);
   }
 
   private record Estimate(long records, long bytes) implements Statistics {

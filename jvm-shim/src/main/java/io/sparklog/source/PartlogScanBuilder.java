@@ -4,9 +4,7 @@ import io.sparklog.log.Root;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
@@ -33,24 +31,15 @@ public final class PartlogScanBuilder
     this.schema = Columns.read(options.truth("includeHeaders"));
   }
 
-  /** Takes what the reader tests itself; of the rest it uses what it can to read less, and leaves the test to Spark. */
   @Override
   public Predicate[] pushPredicates(Predicate[] predicates) {
-    List<Condition> conditions = new ArrayList<>();
-    List<Predicate> taken = new ArrayList<>();
-    List<Predicate> left = new ArrayList<>();
-    for (Predicate predicate : predicates) {
-      Predicates.Translated translated = Predicates.translate(predicate);
-      conditions.add(translated.condition());
-      (translated.exact() ? taken : left).add(predicate);
-    }
-    pushed = pushed.with(Condition.all(conditions), taken.toArray(Predicate[]::new));
-    return left.toArray(Predicate[]::new);
+    pushed = Pushed.of(predicates);
+    return Arrays.stream(predicates).filter(predicate -> !pushed.predicates().contains(predicate)).toArray(Predicate[]::new);
   }
 
   @Override
   public Predicate[] pushedPredicates() {
-    return pushed.predicates();
+    return pushed.predicates().toArray(Predicate[]::new);
   }
 
   /** Each task stops there; Spark takes what it needs of what they give. */

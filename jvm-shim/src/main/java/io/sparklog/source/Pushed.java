@@ -1,6 +1,7 @@
 package io.sparklog.source;
 
-import java.util.Arrays;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 
@@ -8,24 +9,40 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
  * What of a query the source takes over.
  *
  * @param condition met by all records that are asked for, and where Spark does not test any more by no others
+ * @param offered the predicates that the condition was made of
  * @param predicates those that Spark does not test any more
  * @param limit no task has to give more records
  */
-record Pushed(Condition condition, Predicate[] predicates, long limit) {
-  static final Pushed NOTHING = new Pushed(Condition.TRUE, new Predicate[0], Long.MAX_VALUE);
+record Pushed(Condition condition, List<Predicate> offered, List<Predicate> predicates, long limit) {
+  static final Pushed NOTHING = new Pushed(Condition.TRUE, List.of(), List.of(), Long.MAX_VALUE);
 
-  Pushed with(Condition more, Predicate[] taken) {
-    return new Pushed(more, taken, limit);
+  /** Takes over what the reader tests itself; of the rest it uses what it can to read less, and leaves the test to Spark. */
+  static Pushed of(Predicate[] offered) {
+    List<Condition> conditions = new ArrayList<>();
+    List<Predicate> taken = new ArrayList<>();
+    for (Predicate predicate : offered) {
+      Predicates.Translated translated = Predicates.translate(predicate);
+      conditions.add(translated.condition());
+      if (translated.exact()) {
+        taken.add(predicate);
+      }
+    }
+    return new Pushed(Condition.all(conditions), List.of(offered), taken, Long.MAX_VALUE);
   }
 
   Pushed upTo(long rows) {
-    return new Pushed(condition, predicates, rows);
+    return new Pushed(condition, offered, predicates, rows);
+  }
+
+  /** Whether it gives the same records of the same log. */
+  boolean isSame(Pushed other) {
+    return offered.equals(other.offered) && limit == other.limit;
   }
 
   /** Begins with a comma, or is empty. */
   @Override
   public String toString() {
-    String filters = Arrays.stream(predicates).map(Predicate::toString).collect(Collectors.joining(" AND "));
+    String filters = predicates.stream().map(Predicate::toString).collect(Collectors.joining(" AND "));
     return (filters.isEmpty() ? "" : ", filters: " + filters) + (limit == Long.MAX_VALUE ? "" : ", limit: " + limit);
   }
 }

@@ -39,6 +39,17 @@ final class Snapshot {
     return ranges().stream().map(range -> range.state().topic()).distinct().count() <= 1;
   }
 
+  /** Whether it is of the same offsets of the same topics, at the same versions of them. */
+  boolean isSame(Snapshot other) {
+    return this == other || root.store().root().equals(other.root.store().root()) && offsets().equals(other.offsets());
+  }
+
+  private List<List<Object>> offsets() {
+    return ranges().stream()
+        .map(range -> List.<Object>of(range.state().topicId(), range.state().version(), range.partition(), range.start(), range.end()))
+        .toList();
+  }
+
   /** {@code partlog[subscribe=orders] /data/log} */
   @Override
   public String toString() {

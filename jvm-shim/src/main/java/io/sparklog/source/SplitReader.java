@@ -175,15 +175,19 @@ final class SplitReader implements Closeable {
 
   /** Reads and checks the batch at {@link #position}. */
   private void batch() throws IOException {
+    boolean hinted = position == extent.from() && position != segment.position() && !relocated;
+    if (hinted && (position < segment.position() || position > segment.endPosition() - Layout.HEADER_BYTES)) {
+      relocate();
+      return;
+    }
     int at = fill(Layout.HEADER_BYTES);
     int bytes;
     try {
       bytes = BatchHeader.check(buffer, at, stopPosition - position);
       base = BatchWalk.base(split.topic(), segment, position, buffer, at, nextOffset);
     } catch (BadBatch | PartlogException e) {
-      if (position == extent.from() && position != segment.position() && !relocated) {
+      if (hinted) {
         relocate();
-        rows = 0;
         return;
       }
       throw e instanceof PartlogException there ? there : BatchWalk.corrupt(split.topic(), segment, position, (BadBatch) e);
@@ -254,6 +258,7 @@ final class SplitReader implements Closeable {
   /** Where the plan saw a batch there is none that fits: it took an index at its word, or the file has changed. Only walking from the segment's start can tell. */
   private void relocate() throws IOException {
     relocated = true;
+    rows = 0;
     BatchWalk walk = new BatchWalk(split.topic(), segment, file);
     while (walk.next() && walk.last() < extent.startOffset()) {
       // On to the batch that holds the first offset.

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.format.BatchHeader;
+import io.sparklog.format.Layout;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -40,7 +41,12 @@ final class DamageTest {
     PartlogScan scan = Reads.of(root).scan();
     InputPartition[] planned = scan.planInputPartitions();
     int harmless = 0;
+    int second = BatchHeader.totalBytes(right, 0);
     for (int bit = 0; bit < 8 * right.length; bit++) {
+      int inBatch = bit / 8 < second ? bit / 8 : bit / 8 - second;
+      if (inBatch >= Layout.HEADER_BYTES && bit % 8 != bit / 8 % 8) {
+        continue; // One bit of each byte of the records will do: all are under one checksum.
+      }
       byte[] wrong = right.clone();
       wrong[bit / 8] ^= (byte) (1 << bit % 8);
       Files.write(file, wrong);

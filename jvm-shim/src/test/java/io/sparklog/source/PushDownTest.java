@@ -33,6 +33,7 @@ import org.apache.spark.sql.connector.read.HasPartitionKey;
 import org.apache.spark.sql.connector.read.LocalScan;
 import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -290,5 +291,31 @@ final class PushDownTest {
     assertEquals("[identity(topic), identity(partition)]", Arrays.toString(keys.keys()));
     assertEquals(4, keys.numPartitions());
     assertTrue(Reads.splits(several).stream().allMatch(split -> ((HasPartitionKey) split).partitionKey().getUTF8String(0).toString().equals(split.topic())));
+  }
+
+  @Test
+  void equalReadsAreKnownToBeEqual() throws IOException {
+    Predicate five = comparison("offset", ">", 5, false).predicate;
+    List<PartlogScan> scans = new ArrayList<>();
+    for (int i = 0; i < 2; i++) {
+      scans.add(Reads.of(root, "topic", "one").scan());
+      scans.add(Reads.of(root, "subscribe", "one", "startingOffsets", one.json(1, 0, 0)).scan());
+      PartlogScanBuilder filtered = Reads.of(root, "subscribe", "one").builder();
+      filtered.pushPredicates(new Predicate[] {five});
+      scans.add((PartlogScan) filtered.build());
+      PartlogScanBuilder limited = Reads.of(root, "subscribe", "one").builder();
+      limited.pushLimit(3);
+      scans.add((PartlogScan) limited.build());
+      PartlogScanBuilder pruned = Reads.of(root, "subscribe", "one").builder();
+      pruned.pruneColumns(new StructType().add("offset", DataTypes.LongType));
+      scans.add((PartlogScan) pruned.build());
+    }
+    for (int i = 0; i < 10; i++) {
+      for (int j = 0; j < 10; j++) {
+        assertEquals(i % 5 == j % 5, scans.get(i).equals(scans.get(j)), i + " and " + j);
+      }
+    }
+    one.segment(0, 1).commit();
+    assertFalse(scans.get(0).equals(Reads.of(root, "topic", "one").scan()), "another snapshot");
   }
 }

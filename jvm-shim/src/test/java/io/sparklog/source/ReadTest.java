@@ -1,6 +1,7 @@
 package io.sparklog.source;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -12,6 +13,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.SparkThrowable;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
 import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
@@ -225,6 +230,38 @@ final class ReadTest {
     topic.segment(0, 5).commit();
     assertEquals(before, Reads.rows(scan));
     assertTrue(scan.estimateStatistics().sizeInBytes().orElseThrow() > before.size() * 40L);
+  }
+
+  /** Compaction leaves gaps within and between batches, and transactions leave markers: their offsets stay used. */
+  @Test
+  void givesWhatIsThereWhereOffsetsHaveGaps() throws IOException {
+    WrittenTopic topic = topic();
+    topic.gappy(
+        0,
+        100,
+        topic.gappyBatch(0, 22, 3, 2, false),
+        topic.gappyBatch(0, 30, 2, 9, false),
+        topic.gappyBatch(0, 41, 1, 0, true),
+        topic.gappyBatch(0, 60, 4, 19, false));
+    List<WrittenTopic.Row> rows = topic.rows.get(0);
+    assertEquals(29, rows.size());
+    for (String splits : List.of("1", "4")) {
+      for (int start = 0; start <= 100; start += 3) {
+        for (int end = start; end <= 100; end += 2) {
+          int from = start;
+          int to = end;
+          Reads reads =
+              Reads.of(root, "assign", "{\"t\":[0]}", "startingOffsets", "{\"t\":{\"0\":" + start + "}}", "endingOffsets", "{\"t\":{\"0\":" + end + "}}");
+          List<WrittenTopic.Row> expected = rows.stream().filter(row -> row.offset() >= from && row.offset() < to).toList();
+          Reads.assertRows(expected, reads.with("minPartitions", splits).rows(), start + " to " + end);
+        }
+      }
+    }
+    Reads.assertRows(rows, Reads.of(root, "assign", "{\"t\":[0]}", "maxRecordsPerPartition", "7").rows(), "splits of 7");
+    PartlogScanBuilder counting = Reads.of(root).builder();
+    assertFalse(counting.pushAggregation(new Aggregation(new AggregateFunc[] {new CountStar()}, new Expression[0])), "what offsets say is no count");
+    Reads timed = Reads.of(root, "assign", "{\"t\":[0]}", "startingTimestamp", Long.toString(WrittenTopic.time(41)));
+    Reads.assertRows(rows.subList(25, 29), timed.rows(), "a marker has no time that counts");
   }
 
   @Test

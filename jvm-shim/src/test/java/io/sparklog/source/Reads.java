@@ -14,6 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -83,8 +84,12 @@ final class Reads {
     try (PartitionReader<ColumnarBatch> reader = factory.createColumnarReader(split)) {
       while (reader.next()) {
         ColumnarBatch batch = reader.get();
+        Map<String, ColumnVector> columns = new HashMap<>();
+        for (int i = 0; i < schema.length(); i++) {
+          columns.put(schema.fieldNames()[i], batch.column(i));
+        }
         for (int row = 0; row < batch.numRows(); row++) {
-          rows.add(row(batch, row, schema));
+          rows.add(row(columns, row));
         }
         batch.closeIfFreeable();
       }
@@ -101,11 +106,7 @@ final class Reads {
     assertEquals(at < expected.size() ? expected.get(at) : null, at < found.size() ? found.get(at) : null, "row " + at + " of " + of);
   }
 
-  private static WrittenTopic.Row row(ColumnarBatch batch, int row, StructType schema) {
-    Map<String, ColumnVector> columns = new TreeMap<>();
-    for (int i = 0; i < schema.length(); i++) {
-      columns.put(schema.fieldNames()[i], batch.column(i));
-    }
+  private static WrittenTopic.Row row(Map<String, ColumnVector> columns, int row) {
     return new WrittenTopic.Row(
         columns.containsKey("topic") ? columns.get("topic").getUTF8String(row).toString() : null,
         columns.containsKey("partition") ? columns.get("partition").getInt(row) : -1,

@@ -171,6 +171,21 @@ final class SplitPlannerTest {
     }
   }
 
+  /** A plan may have taken a wrong index at its word, or one of garbage that looked right. */
+  @Test
+  void aPositionWithoutTheRightBatchIsMended() throws IOException {
+    WrittenTopic topic = new WrittenTopic(root, "t").segment(0, 5).commit().segment(0, WrittenTopic.times(40, 100)).commit();
+    Split right = plan(topic, size(1 << 30), 0, 1000, 2000).get(0);
+    Extent extent = right.extents().get(0);
+    for (long position : new long[] {extent.from() + 1, extent.from() - 1, 1, extent.from() + 5000, extent.bytes() - 61, extent.bytes() - 1}) {
+      for (long offset : new long[] {extent.fromOffset(), 1000, 999, 905}) {
+        Extent wrong = extent.after(new BatchFinder.Place(position, offset), 1000);
+        Split split = new Split("t", right.topicId(), right.version(), 0, right.decompressedBytesMax(), Condition.TRUE, List.of(wrong), true);
+        Reads.assertRows(topic.rows(0, 1000, 2000), rows(List.of(split)), "position " + position + ", offset " + offset);
+      }
+    }
+  }
+
   @Test
   void onlySegmentsThatAreEnteredAreOpened() throws IOException {
     WrittenTopic topic = new WrittenTopic(root, "t").segment(0, WrittenTopic.times(30, 100)).commit().segment(0, WrittenTopic.times(30, 100)).commit();

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.HeadersEncoder;
+import io.sparklog.format.Layout;
 import io.sparklog.log.Committer;
 import io.sparklog.log.Piece;
 import io.sparklog.log.Root;
@@ -19,6 +20,7 @@ import io.sparklog.storage.Names;
 import io.sparklog.storage.Stores;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -235,8 +237,8 @@ final class WrittenTopic {
   private static void add(ObjectNode version, Segment segment, String file, long base) {
     ObjectNode added = ((ArrayNode) version.get("added")).addObject();
     added.put("partition", segment.partition()).put("file", file).put("position", segment.position()).put("bytes", segment.bytes());
-    added.put("base", base).put("end", base + segment.records()).put("records", segment.records()).put("batches", segment.batches());
-    added.put("minTimestamp", segment.minTimestamp()).put("maxTimestamp", segment.maxTimestamp()).put("offsets", "dense").put("routed", segment.routed());
+    added.put("base", base).put("end", base + segment.end() - segment.base()).put("records", segment.records()).put("batches", segment.batches());
+    added.put("minTimestamp", segment.minTimestamp()).put("maxTimestamp", segment.maxTimestamp()).put("offsets", segment.dense() ? "dense" : "stored").put("routed", segment.routed());
     added.put("headerCrc", Integer.toUnsignedLong(segment.headerCrc()));
   }
 
@@ -249,6 +251,59 @@ final class WrittenTopic {
           ((ArrayNode) version.get("starts")).set(partition, version.numberNode(segment.end()));
         });
     Files.delete(directory.resolve(Names.topicFile(topic, segment.file())));
+  }
+
+  /**
+   * A version as a later release will write it: a segment whose offsets have gaps, as compaction leaves them.
+   *
+   * @param end of the segment, beyond its last record
+   * @param batches as {@link #gappyBatch} makes them
+   */
+  void gappy(int partition, long end, byte[]... batches) throws IOException {
+    State state = root.state(topic);
+    String file = Names.dataFolder(state.version() + 1, Names.identity(random)) + "/" + Names.ownFile(partition, 0, 0, 0);
+    Path target = directory.resolve(Names.topicFile(topic, file));
+    Files.createDirectories(target.getParent());
+    CRC32C headerCrc = new CRC32C();
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    long records = 0;
+    long greatest = -1;
+    for (byte[] batch : batches) {
+      BatchHeader.addTo(headerCrc, batch, 0, false);
+      bytes.writeBytes(batch);
+      records += BatchHeader.count(batch, 0);
+      greatest = Math.max(greatest, BatchHeader.maxTimestamp(batch, 0));
+    }
+    Files.write(target, bytes.toByteArray());
+    Segment segment =
+        new Segment(
+            partition, file, 0, bytes.size(), state.end(partition), end, records, batches.length, 0, greatest, false, false, (int) headerCrc.getValue());
+    appendVersion(
+        version -> {
+          add(version, segment, file, segment.base());
+          ((ArrayNode) version.get("ends")).set(partition, version.numberNode(end));
+        });
+  }
+
+  /** A batch of offsets from {@code base} on, of which the last ones up to {@code base + lastDelta} are missing; of a transaction's marker if {@code control}. */
+  byte[] gappyBatch(int partition, long base, int count, int lastDelta, boolean control) {
+    begin();
+    BatchEncoder encoder = new BatchEncoder(plan.config().codec(), false);
+    for (int i = 0; i < count; i++) {
+      Row row = row(partition, base + i);
+      add(encoder, row);
+      if (!control) {
+        rows.get(partition).add(row);
+      }
+    }
+    byte[] batch = encoder.close(base);
+    ByteBuffer fields = ByteBuffer.wrap(batch);
+    fields.putInt(Layout.LAST_OFFSET_DELTA_AT, lastDelta);
+    fields.putShort(Layout.ATTRIBUTES_AT, (short) (fields.getShort(Layout.ATTRIBUTES_AT) | (control ? Layout.CONTROL_MASK : 0)));
+    CRC32C crc = new CRC32C();
+    crc.update(batch, Layout.ATTRIBUTES_AT, batch.length - Layout.ATTRIBUTES_AT);
+    fields.putInt(Layout.CRC_AT, (int) crc.getValue());
+    return batch;
   }
 
   private static void remove(ObjectNode version, Segment segment) {
