@@ -35,10 +35,10 @@ import org.slf4j.LoggerFactory;
 final class SplitReader implements Closeable {
   private static final Logger LOG = LoggerFactory.getLogger(SplitReader.class);
 
-  /** Reads begin small, for those who want few records, and grow to a size that still fits a processor's cache. */
+  /** Reads begin small, for those who want few records, and grow to a size that stays in a processor's cache and is an ordinary object to the garbage collector. */
   private static final int FIRST_READ_BYTES = 256 << 10;
 
-  private static final int READ_BYTES_MAX = 1 << 20;
+  private static final int READ_BYTES_MAX = 500 << 10;
 
   /** Where an extent ends at an offset of unknown place, so many bytes more than it should take are read at once, and then batch by batch. */
   private static final int AHEAD_BYTES = 16 << 10;
