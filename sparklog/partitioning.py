@@ -78,14 +78,14 @@ def _has_catalog(spark: SparkSession) -> bool:
 
 def _arrow_udf(partitions: int, partitioner: str) -> Callable[[Column], Column]:
     import pyarrow as pa
-    from pyspark.sql.pandas.functions import ArrowUDFType, arrow_udf
+    from pyspark.sql.pandas.functions import arrow_udf
 
     def place(keys: pa.Array) -> pa.Array:
         return pa.array((partition_for(key, partitions, partitioner) for key in keys.to_pylist()), pa.int32())
 
     # Told by hand: PySpark would look for the types among names that only type checkers see.
     place.__annotations__ = {"keys": pa.Array, "return": pa.Array}
-    udf: Callable[[Column], Column] = arrow_udf(place, "int", ArrowUDFType.SCALAR)
+    udf: Callable[[Column], Column] = arrow_udf(place, "int")  # type: ignore[call-overload] # its kind is told by the hints
     return udf
 
 
