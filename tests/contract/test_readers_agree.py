@@ -1,0 +1,208 @@
+"""The reader in Java and the one in Python, which know nothing of each other, over roots of Java: whole, unfinished and damaged."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from handmade import flipped, seeded
+from logtool import HALTED, TIMEOUT_S, LogTool
+
+from sparklog import DataError, Log, SparklogError, partition_for
+from sparklog.ondisk import segment as ondisk_segment
+
+Answer = dict[int, list[str]] | None
+"""The values of each partition that has any; None: an error."""
+
+LARGE = {"records": 300, "big": 10_000}
+ROOTS: dict[str, dict[str, object]] = {
+    "small": {},
+    "one partition": {"partitions": 1, "commits": 3},
+    "many partitions": {"partitions": 57, "records": 200, "tasks": 3},
+    "murmur2": {"partitioner": "murmur2", "records": 100},
+    "of LogAppendTime": {"message.timestamp.type": "LogAppendTime", "records": 100},
+    "data files of tasks, and a pool": {**LARGE, "tasks": 3, "commits": 2},
+    "many batches": {**LARGE, "batch": 200},
+    "many segments": {**LARGE, "segment.bytes": 20_000},
+    "little memory": {**LARGE, "buffer": 100_000},
+    **{codec: {**LARGE, "compression.type": codec, "records": 2000} for codec in ("gzip", "snappy", "lz4", "zstd")},
+    "checkpoints": {"commits": 230, "records": 3},
+}
+
+
+def python(root: Path) -> Answer:
+    try:
+        table = Log(root).topic("t").read()
+    except DataError:
+        return None
+    answer: dict[int, list[str]] = {}
+    for partition, value in zip(table["partition"].to_pylist(), table["value"].to_pylist(), strict=True):
+        answer.setdefault(partition, []).append(value.decode().rstrip("v"))
+    for partition, values in answer.items():
+        start = Log(root).topic("t").start_offsets()[partition]
+        mine = table.filter(table["partition"].to_numpy() == partition)
+        assert mine["offset"].to_pylist() == list(range(start, start + len(values)))
+    return answer
+
+
+def java(tool: LogTool) -> Answer:
+    process = tool.start("read", topic="t")
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    if process.returncode:
+        assert 'Exception in thread "main"' in err, err
+        return None
+    answer: dict[int, list[str]] = {}
+    for line in out.splitlines():
+        word, *rest = line.split(" ")
+        if word != "version":
+            answer.setdefault(int(word), []).append(rest[1])
+    return answer
+
+
+def options(given: dict[str, object]) -> dict[str, object]:
+    return {key.replace(".", "_"): value for key, value in given.items()}
+
+
+@pytest.fixture(params=ROOTS.values(), ids=ROOTS)
+def written(request: pytest.FixtureRequest, tool: LogTool) -> dict[str, object]:
+    tool.run("append", tag="A", seed=1, **options(request.param))
+    return request.param
+
+
+def test_whole_roots(tool: LogTool, written: dict[str, object]) -> None:
+    """All that Log answers fits what Java reads, and what the writer was told."""
+    answer = java(tool)
+    assert answer
+    assert python(tool.root) == answer
+
+    topic = Log(tool.root).topic("t")
+    everything = topic.read()
+    ends = topic.end_offsets()
+    assert {partition: len(values) for partition, values in answer.items()} == {each: end for each, end in ends.items() if end}
+    for key, value in written.items():
+        if "." in key or key.startswith("partition"):
+            assert topic.config[key] == str(value)
+    routed = [partition_for(key, topic.partitions, topic.config["partitioner"]) for key in everything["key"].to_pylist()]
+    assert routed == everything["partition"].to_pylist()
+    late = topic.config["message.timestamp.type"] == "LogAppendTime"
+    assert set(everything["timestampType"].to_pylist()) == {int(late)}
+
+    about = topic.describe()
+    commits = topic.commits()
+    assert about["records"] == everything.num_rows == sum(commit.records for commit in commits)
+    assert [commit.version for commit in commits] == list(range(int(str(written.get("commits", 1)))))
+    times = everything["timestamp"].cast("int64").to_numpy() // 1000
+    for partition in range(topic.partitions):
+        batches = list(topic.batches(partition))
+        assert {batch.codec for batch in batches} <= {topic.config["compression.type"]}
+        assert sum(batch.records for batch in batches) == ends[partition]
+        assert sum(batch.bytes for batch in batches) == about["partitions"][partition]["bytes"]
+        mine = times[everything["partition"].to_numpy() == partition]
+        for time in (0, *np.unique(mine)[:: max(1, len(mine) // 5)].tolist(), 2**60):
+            later = np.flatnonzero(mine >= time)
+            assert topic.offsets_for_time(time)[partition] == (later[0] if later.size else ends[partition])
+
+
+def test_parts_of_a_root(tool: LogTool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any range gives what is there of the whole, with the indexes that Java wrote and without."""
+    tool.run("append", tag="A", records=2000, big=300, batch=2000, commits=2)
+    topic = Log(tool.root).topic("t")
+    whole = {partition: topic.read(partition) for partition in range(topic.partitions)}
+    numbers = seeded()
+    for worthwhile in (0, 1 << 40):
+        monkeypatch.setattr(ondisk_segment, "_INDEX_WORTHWHILE_BYTES", worthwhile)
+        for _ in range(150):
+            partition = numbers.choice([each for each, table in whole.items() if table.num_rows])
+            start = numbers.randint(0, whole[partition].num_rows)
+            end = numbers.randint(start, whole[partition].num_rows)
+            limit = numbers.choice([None, 0, 1, 10, 1000])
+            found = topic.read(partition, start, end, limit)
+            assert found == whole[partition].slice(start, end - start if limit is None else min(limit, end - start))
+
+
+@pytest.mark.parametrize(
+    "stop", ["task.write", "commit.link", "commit.linked", "publish.stamp:halt:1", "publish.stamp:halt:7", "publish.log", "publish.done"]
+)
+def test_unfinished_roots(tool: LogTool, stop: str) -> None:
+    """What a writer left that was halted at a step: the offsets of batches are stamped in part, or the Kafka view is not there."""
+    tool.run("append", tag="A", **LARGE)
+    tool.run("append", tag="B", stop=stop if ":" in stop else f"{stop}:halt", status=HALTED, **LARGE)
+    answer = java(tool)
+    assert answer and python(tool.root) == answer
+    for folder in tool.root.glob("t-*"):
+        shutil.rmtree(folder)
+    assert python(tool.root) == answer
+
+
+def damaged(files: list[Path], numbers: random.Random) -> str:
+    """Damages one of the files, and says how."""
+    file = numbers.choice(files)
+    whole = file.read_bytes()
+    kind = numbers.choice(["flip", "flip", "flip", "cut", "zero", "gone"])
+    if kind == "flip":
+        bit = numbers.randrange(len(whole) * 8)
+        file.write_bytes(flipped(whole, bit))
+        return f"{file.name}: bit {bit} flipped"
+    if kind == "cut":
+        size = numbers.randrange(len(whole))
+        file.write_bytes(whole[:size])
+        return f"{file.name}: cut to {size} bytes"
+    if kind == "zero":
+        at = numbers.randrange(len(whole))
+        file.write_bytes(whole[:at] + bytes(len(whole[at : at + 64])) + whole[at + 64 :])
+        return f"{file.name}: zeros at {at}"
+    file.unlink()
+    return f"{file.name}: gone"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("what", "commits", "damages"),
+    [("data/*/*.log", 5, 16), ("*.json", 5, 16), ("*.checkpoint-*.jsonl", 104, 6), ("*-*/*", 5, 6)],
+    ids=["data files", "version files", "checkpoint", "Kafka view"],
+)
+def test_damaged_roots(tool: LogTool, tmp_path: Path, what: str, commits: int, damages: int) -> None:
+    """Either both read all that was committed, or both find the damage. What only saves time may be damaged freely."""
+    numbers = seeded()
+    tool.run("append", tag="A", commits=commits, records=5)
+    tool.run("append", tag="B", **LARGE)
+    right = java(tool)
+    assert right and python(tool.root) == right
+    copy = LogTool(tool.classpath, tmp_path / "copy")
+    found = 0
+    for _ in range(damages):
+        shutil.rmtree(copy.root, ignore_errors=True)
+        shutil.copytree(tool.root, copy.root)
+        folder = copy.root if what.startswith("*-") else copy.root / "_partlog" / "t"
+        how = damaged(sorted(file for file in folder.glob(what) if file.is_file() and file.stat().st_size), numbers)
+        print(how)
+        answer = python(copy.root)
+        assert answer in (right, None), how
+        assert java(copy) == answer, how
+        found += answer is None
+    if "checkpoint" in what or what.startswith("*-"):
+        assert not found
+    elif what.startswith("data"):
+        assert found
+
+
+def test_a_version_file_is_of_its_topic(tool: LogTool) -> None:
+    """A topic that was renamed in the file system is no topic, for both."""
+    tool.run("append", tag="A")
+    (tool.root / "_partlog" / "t").rename(tool.root / "_partlog" / "u")
+    with pytest.raises(SparklogError, match="VERSION_CORRUPT"):
+        Log(tool.root).topic("u")
+    process = tool.start("read", topic="u")
+    _, err = process.communicate(timeout=TIMEOUT_S)
+    assert "PARTLOG_VERSION_CORRUPT" in err
+
+
+def test_json_of_java_is_told_from_its_bytes(tool: LogTool) -> None:
+    """The bytes of a version file are what the format says, not only what a JSON parser makes of them."""
+    tool.run("append", tag="A", query="Zürich", epoch=0)
+    line, trailer = (tool.root / "_partlog" / "t" / f"{0:020d}.json").read_bytes().splitlines()
+    assert trailer.startswith(b"crc32c:")
+    assert json.loads(line)["query"]["id"] == "Zürich"
+    assert Log(tool.root).topic("t").commits()[0].query == "Zürich"
