@@ -4,6 +4,7 @@ import hashlib
 import json
 import random
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -265,6 +266,24 @@ def sample(root: Path) -> Topic:
 
 
 VALUES = [f"{tag}-{number}".encode() for tag, count in (("a", 5), ("b", 4), ("c", 6), ("d", 7), ("e", 3)) for number in range(count)]
+
+
+def without(name: str) -> Callable[[dict[str, Any]], None]:
+    """What takes a field out of a JSON object."""
+
+    def change(content: dict[str, Any]) -> None:
+        del content[name]
+
+    return change
+
+
+def given(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    """What puts a value into a JSON object."""
+
+    def change(content: dict[str, Any]) -> None:
+        content[name] = value
+
+    return change
 
 
 def flipped(data: bytes, bit: int) -> bytes:

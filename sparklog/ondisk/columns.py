@@ -9,7 +9,6 @@ import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.ondisk.chain import Longs
-from sparklog.ondisk.layout import Damaged
 from sparklog.ondisk.records import Headers, Records
 
 SCHEMA = pa.schema(
@@ -35,9 +34,8 @@ def record_batch(topic: str, partition: int, records: Records, first: int, end: 
     """The records from number `first` to before number `end`."""
     part = slice(first, end)
     rows = end - first
-    millis = records.timestamps[part]
-    if rows and (millis.max() > _MILLIS_MAX or millis.min() < -_MILLIS_MAX):
-        raise Damaged("a record has a time that microseconds since 1970 do not reach")
+    # A time that microseconds do not reach, some 290,000 years from now, becomes the last that they do.
+    micros = records.timestamps[part].clip(-_MILLIS_MAX, _MILLIS_MAX) * _MICROS
     return pa.RecordBatch.from_arrays(
         [
             _slices(pa.binary(), records.data, records.key_at[part], records.key_bytes[part]),
@@ -45,7 +43,7 @@ def record_batch(topic: str, partition: int, records: Records, first: int, end: 
             _repeated(topic.encode(), rows),
             _numbers(pa.int32(), np.full(rows, partition, dtype=np.int32)),
             _numbers(pa.int64(), records.offsets[part]),
-            _numbers(_TIMESTAMP, millis * _MICROS),
+            _numbers(_TIMESTAMP, micros),
             _numbers(pa.int32(), records.log_append_time[part].astype(np.int32)),
             _headers(records.data, records.headers, first, end) if records.headers else pa.nulls(rows, _HEADERS),
         ],

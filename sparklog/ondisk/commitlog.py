@@ -16,6 +16,7 @@ from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version, require_wh
 
 _ATTEMPTS = 3
 """A listing can grow old before its files are read: old ones are deleted in time."""
+_LISTED = 20
 
 
 def topics(root: str) -> list[str]:
@@ -28,6 +29,11 @@ def topics(root: str) -> list[str]:
         return []
     except OSError as error:
         raise SparklogError("IO", file=folder, cause=error) from None
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more or "none"
 
 
 def _holds_topic(folder: str) -> bool:
@@ -257,8 +263,7 @@ class CommitLog:
         for _ in range(_ATTEMPTS):
             versions, checkpoints = self._list()
             if not versions and not checkpoints:
-                there = ", ".join(topics(self.root)) or "none"
-                raise SparklogError("TOPIC_NOT_FOUND", topic=self.topic, root=self.root, topics=there)
+                raise SparklogError("TOPIC_NOT_FOUND", topic=self.topic, root=self.root, topics=_listed(topics(self.root)))
             state = self._go_on(self._start(checkpoints, until, avoiding), until)
             newest = max([*versions, *(version for version, _ in checkpoints)]) if until is None else until
             if state.version >= newest:

@@ -9,10 +9,11 @@ INT64_MAX = 2**63 - 1
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _DIGITS = "[0-9]{20}"
 _NUMBER = "(?:0|[1-9][0-9]{0,18})"
+_PARTITION = "(?:0|[1-9][0-9]{0,3})"
 # The last of 22 characters holds the last two of 128 bits.
 _IDENTITY = "[A-Za-z0-9_][A-Za-z0-9_-]{20}[AQgw]"
 _RESERVED = ("A" * 22, "A" * 21 + "Q")
-_DATA_FILE = re.compile(f"data/({_DIGITS})-({_IDENTITY})/(?:p{_NUMBER}-t{_NUMBER}-{_NUMBER}-{_NUMBER}|t{_NUMBER}-{_NUMBER}|pool)\\.log")
+_DATA_FILE = re.compile(f"data/({_DIGITS})-({_IDENTITY})/(?:p{_PARTITION}-t{_NUMBER}-{_NUMBER}-{_NUMBER}|t{_NUMBER}-{_NUMBER}|pool)\\.log")
 _VERSION = re.compile(f"({_DIGITS})\\.json")
 _CHECKPOINT = re.compile(f"({_DIGITS})\\.checkpoint-([0-9a-f]{{16}})\\.jsonl")
 

@@ -28,8 +28,7 @@ class PartitionReader:
         self._log = log
         self._state = state
         self._partition = partition
-        limit = state.config.get("max.message.bytes", "")
-        self._decompressed_max = max(_DECOMPRESSED_MIN, int(limit) if limit.isascii() and limit.isdecimal() and len(limit) < 19 else 0)
+        self._decompressed_max = max(_DECOMPRESSED_MIN, int(state.config["max.message.bytes"]))
 
     def records(self, start: int, end: int, limit: int | None = None) -> Iterator[pa.RecordBatch]:
         """The records with these offsets, which must all be there; at most so many."""
@@ -40,10 +39,7 @@ class PartitionReader:
                     after = min(after, first + limit)
                     limit -= after - first
                 if first < after:
-                    try:
-                        yield record_batch(self._state.topic, self._partition, records, first, after)
-                    except Damaged as damage:
-                        raise reader.corrupt(damage) from None
+                    yield record_batch(self._state.topic, self._partition, records, first, after)
                 if limit == 0:
                     return
 

@@ -10,23 +10,25 @@ from typing import Any, NamedTuple
 import google_crc32c
 
 from sparklog.ondisk.documents import Fields, integer, parse
-from sparklog.ondisk.layout import HEADER_BYTES, Damaged
+from sparklog.ondisk.layout import CODECS, HEADER_BYTES, Damaged
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
 ENTRIES_MAX = 1_000_000
 PARTITIONS_MAX = 10_000
 SEGMENT_BYTES_MAX = SEGMENT_OFFSETS_MAX = 2**31 - 1
-CONFIG_KEYS = (
-    "partitions",
-    "partitioner",
-    "compression.type",
-    "segment.bytes",
-    "max.message.bytes",
-    "message.timestamp.type",
-    "index.interval.bytes",
-)
 
+# The values that each key of a configuration can have: one of some words, or a number in a range.
+_CONFIG: dict[str, tuple[str, ...] | range] = {
+    "partitions": range(1, PARTITIONS_MAX + 1),
+    "partitioner": ("murmur3", "murmur2"),
+    "compression.type": CODECS,
+    "segment.bytes": range(1024, 2**31),
+    "max.message.bytes": range(128, 2**30 + 1),
+    "message.timestamp.type": ("CreateTime", "LogAppendTime"),
+    "index.interval.bytes": range(2**31),
+}
+_DECIMAL = re.compile("0|[1-9][0-9]{0,18}")
 _TRAILER = re.compile(rb"crc32c:([0-9a-f]{8})\n")
 _TRAILER_BYTES = 16
 _HASH = re.compile("[0-9a-f]{64}")
@@ -149,10 +151,14 @@ def require_own(fields: Fields, topic: str, version: int) -> None:
 
 
 def require_whole(config: Mapping[str, str], partitions: int) -> None:
-    """That a configuration has all keys that are known, and fits."""
-    if missing := [key for key in CONFIG_KEYS if key not in config]:
-        raise Damaged(f"`config` has no `{missing[0]}`")
-    if config["partitions"] != str(partitions):
+    """That a configuration has all keys that are known, each with a value that it can have."""
+    for key, values in _CONFIG.items():
+        if key not in config:
+            raise Damaged(f"`config` has no `{key}`")
+        value = config[key]
+        if not (value in values if isinstance(values, tuple) else _DECIMAL.fullmatch(value) and int(value) in values):
+            raise Damaged(f"`{key}` is {value!r}")
+    if int(config["partitions"]) != partitions:
         raise Damaged(f"`config` has {config['partitions']} partitions, but there are {partitions}")
 
 

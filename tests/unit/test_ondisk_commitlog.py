@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from handmade import TIME, Topic, batch, flipped, identity, records, seeded, summed
+from handmade import TIME, Topic, batch, flipped, given, identity, records, seeded, summed, without
 
 from sparklog import DataError, Log, SparklogError, UpgradeError
 from sparklog.ondisk.commitlog import CommitLog
@@ -73,20 +73,6 @@ def test_a_topic_that_is_made_anew_is_another_one(topic, tmp_path):
 
 
 # --- one rule of section 5 after the other
-
-
-def without(name: str):
-    def change(content: dict[str, Any]) -> None:
-        del content[name]
-
-    return change
-
-
-def given(name: str, value: Any):
-    def change(content: dict[str, Any]) -> None:
-        content[name] = value
-
-    return change
 
 
 def of_segment(name: str, value: Any):
@@ -246,6 +232,28 @@ def test_a_broken_rule_is_found(topic, change):
     assert newest(topic).ends == (7, 0)
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("partitions", "1x"),
+        ("partitioner", "crc32"),
+        ("compression.type", "lzma"),
+        ("segment.bytes", "1023"),
+        ("max.message.bytes", str(2**30 + 1)),
+        ("max.message.bytes", "0128"),
+        ("message.timestamp.type", "Never"),
+        ("index.interval.bytes", "-1"),
+    ],
+)
+def test_a_configuration_with_a_value_that_is_none(topic, key, value):
+    topic.append(records(1))
+    assert newest(topic).config[key]
+    content = topic.versions[0]
+    content["config"][key] = value
+    topic.version_file(0).write_bytes(summed(json.dumps(content).encode()))
+    assert key in str(failure(topic)) and failure(topic).id == "VERSION_CORRUPT"
+
+
 @pytest.mark.parametrize("key", ["partitions", "partitioner", "compression.type", "max.message.bytes"])
 def test_version_0_holds_all_of_the_configuration(topic, key):
     topic.append(records(1))
@@ -396,166 +404,6 @@ def test_partitions_can_be_added(topic):
     topic.append(records(1, "b"), partition=2)
     assert newest(topic).ends == (2, 0, 1)
     assert values(topic) == [b"a-0", b"a-1", b"b-0"]
-
-
-# --- checkpoints
-
-
-@pytest.fixture
-def checked(topic):
-    """Ten versions, a checkpoint, and one more version."""
-    for number in range(10):
-        topic.append(records(3, f"v{number}"), partition=number % 2)
-    checkpoint = topic.checkpoint()
-    topic.append(records(1, "last"))
-    return checkpoint
-
-
-@pytest.fixture
-def wanted(topic, checked):
-    found = {partition: [segment.base for segment in newest(topic).segments_of(partition)] for partition in (0, 1)}
-    assert found == {0: [0, 3, 6, 9, 12, 15], 1: [0, 3, 6, 9, 12]}
-    return values(topic)
-
-
-def test_what_a_checkpoint_holds_needs_no_older_version(topic, checked, wanted):
-    for version in range(10):
-        topic.version_file(version).unlink()
-    assert newest(topic).ends == (16, 15)
-    assert values(topic) == wanted
-
-
-def test_a_checkpoint_alone_is_a_topic(topic, checked):
-    for version in range(11):
-        topic.version_file(version).unlink()
-    assert Log(topic.root).topics() == ["t"]
-    assert newest(topic).ends == (15, 15)
-
-
-def test_a_damaged_checkpoint_is_passed_over(topic, checked, wanted):
-    random = seeded()
-    whole = checked.read_bytes()
-    for bit in random.sample(range(len(whole) * 8), 150):
-        checked.write_bytes(flipped(whole, bit))
-        assert values(topic) == wanted, bit
-    for size in random.sample(range(len(whole)), 20):
-        checked.write_bytes(whole[:size])
-        assert values(topic) == wanted, size
-
-
-def test_a_checkpoint_of_another_state_is_not_believed(topic, checked):
-    """Its head is good, but version 10 says that it follows another version 9."""
-    checked.unlink()
-    topic.hash, after = "0" * 64, topic.versions.pop()
-    topic.checkpoint()
-    topic.versions.append(after)
-    assert failure(topic).parameters["file"] == str(topic.version_file(10))
-
-
-LINES = {
-    "no array": lambda line: {"partition": 0},
-    "too few numbers": lambda line: line[:-1],
-    "a fraction": lambda line: [*line[:3], 1.0, *line[4:]],
-    "a number for a truth": lambda line: [*line[:10], 1, *line[11:]],
-    "another partition": lambda line: [1 - line[0], *line[1:]],
-    "a name that leaves the root": lambda line: [line[0], "../x.log", *line[2:]],
-    "another base": lambda line: [*line[:4], line[4] + 1, *line[5:]],
-    "another end": lambda line: [*line[:5], line[5] + 1, *line[6:]],
-    "a long line": lambda line: [*line[:-1], "x" * 5000],
-}
-
-
-@pytest.mark.parametrize("change", LINES.values(), ids=LINES)
-@pytest.mark.parametrize("number", [1, 3, 5, 6, 10])
-def test_a_checkpoint_with_a_wrong_line_and_right_checksums_is_passed_over(topic, checked, wanted, number, change):
-    lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
-    checked.unlink()
-    lines[number] = change(lines[number])
-    topic.put_checkpoint(9, lines)
-    log = Log(topic.root).topic("t")
-    assert log.read()["value"].to_pylist() == wanted
-    assert log.tail(2)["value"].to_pylist()[-1] in (wanted[-1], wanted[15])
-    assert sum(partition["segments"] for partition in log.describe()["partitions"]) == 11
-
-
-HEADS = {
-    **{
-        f"no {name}": without(name)
-        for name in (*FIELDS[:5], "hash", "time", "horizon", "boundary", "config", "starts", "ends", "queries", "segments")
-        if name != "txn"
-    },
-    "too few segments": given("segments", [5, 4]),
-    "too many segments": given("segments", [5, 6]),
-    "segments of one partition": given("segments", [10]),
-    "segments of the wrong partitions": given("segments", [4, 6]),
-    "another topic": given("topic", "other"),
-    "another version": given("version", 8),
-    "queries of numbers": given("queries", [1]),
-}
-
-
-@pytest.mark.parametrize("change", HEADS.values(), ids=HEADS)
-def test_a_checkpoint_with_a_wrong_head_is_passed_over(topic, checked, wanted, change):
-    lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
-    checked.unlink()
-    change(lines[0])
-    topic.put_checkpoint(9, lines)
-    assert values(topic) == wanted
-
-
-def test_a_checkpoint_of_a_later_format_stops(topic, checked):
-    lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
-    topic.put_checkpoint(9, [lines[0] | {"features": ["tiered"]}, *lines[1:]])
-    checked.unlink()
-    assert failure(topic).id == "FORMAT_TOO_NEW"
-
-
-def test_an_older_checkpoint_takes_the_place_of_a_damaged_one(topic, checked, wanted):
-    second = topic.checkpoint()
-    topic.append(records(1, "after"))
-    for version in range(9):
-        topic.version_file(version).unlink()
-    lines = [json.loads(line.split(b"\t")[0]) for line in second.read_bytes().splitlines()]
-    second.unlink()
-    # It shows only when the segments of partition 1 are asked for.
-    lines[8] = LINES["another base"](lines[8])
-    topic.put_checkpoint(10, lines)
-    log = Log(topic.root).topic("t")
-    assert log.end_offsets() == {0: 17, 1: 15}
-    assert sorted(log.read()["value"].to_pylist()) == sorted([*wanted, b"after-0"])
-
-
-def test_without_the_versions_that_a_damaged_checkpoint_stood_for_there_is_an_error(topic, checked):
-    for version in range(5):
-        topic.version_file(version).unlink()
-    whole = checked.read_bytes()
-    checked.write_bytes(flipped(whole, len(whole) * 4))
-    with pytest.raises(SparklogError) as raised:
-        values(topic)
-    assert raised.value.id == "VERSION_MISSING"
-
-
-def test_a_checkpoint_beyond_the_versions_shows_that_some_are_missing(topic, checked):
-    for version in (9, 10):
-        topic.version_file(version).unlink()
-    checked.write_bytes(b"damaged")
-    error = failure(topic)
-    assert (error.id, error.parameters["version"]) == ("VERSION_MISSING", "9")
-
-
-def test_a_merge_after_a_checkpoint(topic, checked):
-    live = topic.live[1]
-    merged = topic.data(
-        b"".join(batch(records(3, f"v{number}"), 3 * part) for part, number in enumerate((1, 3, 5))), 1, base=0, end=9, name="t0-1.log"
-    )
-    topic.commit(merged, removed=live[:3])
-    found = [(segment.base, segment.end) for segment in newest(topic).segments_of(1)]
-    assert found == [(0, 9), (9, 12), (12, 15)]
-    lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
-    checked.unlink()
-    lines[8] = LINES["no array"](lines[8])
-    topic.put_checkpoint(9, lines)
-    assert [(segment.base, segment.end) for segment in newest(topic).segments_of(1)] == found
 
 
 def test_files_that_are_none_of_ours_are_passed_over(topic):

@@ -85,6 +85,9 @@ def test_what_is_not_there(tmp_path, topic):
         assert error.id == condition
         assert isinstance(error, CallError)
     assert "Topics there: t." in str(failure(lambda: log.topic("other")))
+    for number in range(30):
+        Topic(tmp_path, f"n{number:02}").commit()
+    assert "n18, n19 and 11 more." in str(failure(lambda: log.topic("other")))
 
 
 def test_offsets_and_configuration(log):
