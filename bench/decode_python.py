@@ -1,8 +1,8 @@
 """How many records of record batches a second Python decodes: our reader, and kafka-python over the same batches in the same process.
 
-`python bench/decode_python.py` prints a JSON line for each case. kafka-python writes the batches, and makes an object of each record, without
-looking at checksums. Our reader checks all that the format asks for, checksums too, and makes Arrow record batches. Both take turns, the time
-is that of the processor, and the best of several rounds counts.
+`python bench/decode_python.py` prints a JSON line for each case. kafka-python writes the batches, and makes an object of each record,
+without a look at checksums. Our reader checks all that the format asks for, checksums too, and makes Arrow record batches. Both take
+turns, the time is that of the processor, and the best of several rounds counts.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from sparklog.ondisk.layout import Header
 from sparklog.ondisk.records import Section, locate
 
 TIME = 1_700_000_000_000
-CHUNK_BYTES = 1 << 22
+CHUNK_BYTES = 1 << 21
 TOTAL_BYTES = 1 << 24
 CODECS = {"none": 0, "gzip": 1}
 # Name: bytes of a batch, shortest and longest value, headers, codec.

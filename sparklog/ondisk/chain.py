@@ -20,7 +20,7 @@ Octets = npt.NDArray[np.uint8]
 PADDING = bytes(16)
 """Must follow the data, so that looking at the first bytes of a number never needs to ask how many there are."""
 
-_ABREAST_MIN = 64
+_ABREAST_MIN = 48
 _STEPS_MIN = 64
 _STEPS_MAX = 1 << 14
 _EQUAL_MAX = 1 << 12

@@ -16,7 +16,8 @@ from sparklog.ondisk.records import RECORDS_AT_ONCE, Records, Section, locate
 from sparklog.ondisk.segment import Batch, SegmentReader, opened
 from sparklog.ondisk.version import Segment
 
-_CHUNK_BYTES = 1 << 22
+_CHUNK_BYTES = 1 << 21
+"""So little stays in the cache of a processor."""
 _CHUNK_RECORDS = RECORDS_AT_ONCE // 2
 _DECOMPRESSED_MIN = 64 * 1024 * 1024
 
