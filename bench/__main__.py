@@ -18,7 +18,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("cases", nargs="*", default=CASES, metavar="CASE", help=f"of {', '.join(CASES)}; all of them without")
     parser.add_argument("--records", type=int, default=10_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--folder", type=Path, help="where the data lies, and stays; else a temporary folder")
     arguments = parser.parse_args()

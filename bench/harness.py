@@ -47,9 +47,9 @@ class Bench:
         shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def compare(self, case: str, ours: str, sides: dict[str, Callable[[], None]], *, records: int | None = None) -> None:
-        """Runs each side once to warm up, then `rounds` times in turn; prints and keeps medians, and the ratios of `ours` to the others."""
+        """Runs each side twice to warm up, then `rounds` times in turn; prints and keeps medians, and the ratios of `ours` to the others."""
         records = records or self.records
-        for side in sides.values():
+        for side in 2 * list(sides.values()):
             side()
         seconds: dict[str, list[float]] = {name: [] for name in sides}
         for _ in range(self.rounds):

@@ -22,6 +22,7 @@ public final class BatchWalk {
   private int bufferBytes;
   private long position;
   private long next;
+  private long step;
   private long nextOffset;
   private long base;
   private int at;
@@ -36,6 +37,7 @@ public final class BatchWalk {
     this.topic = topic;
     this.segment = segment;
     this.file = file;
+    this.position = position;
     this.next = position;
     this.nextOffset = offset;
   }
@@ -52,6 +54,7 @@ public final class BatchWalk {
       }
       return false;
     }
+    step = next - position;
     position = next;
     fill();
     try {
@@ -73,8 +76,8 @@ public final class BatchWalk {
       at = (int) within;
       return;
     }
-    // Far steps show large batches: read just the header then.
-    int want = position - bufferPosition > 4L * BUFFER_BYTES && bufferBytes > 0 ? Layout.HEADER_BYTES : BUFFER_BYTES;
+    // Large batches: the next header lies beyond any buffer again, so read no more than this one.
+    int want = step > BUFFER_BYTES ? Layout.HEADER_BYTES : BUFFER_BYTES;
     int bytes = (int) Math.min(want, segment.endPosition() - position);
     if (bytes < Layout.HEADER_BYTES) {
       throw corrupt(topic, segment, position, new BadBatch("only " + bytes + " bytes are left of its segment"));

@@ -60,7 +60,7 @@ final class SplitPlanner {
 
     private void pack(List<Extent> extents) throws IOException {
       left = bytes(extents);
-      splitsLeft = (left + splitBytes - 1) / splitBytes;
+      splitsLeft = size.count(left, splitBytes);
       long room = share();
       for (Extent extent : extents) {
         Extent rest = extent;

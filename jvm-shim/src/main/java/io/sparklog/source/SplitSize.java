@@ -40,4 +40,12 @@ record SplitSize(long bytesMax, long openBytes, int parallelism, int splitsMin, 
     long shared = Math.min(bytesMax, Math.max(openBytes, totalBytes / Math.max(1, parallelism)));
     return Math.max(1, Math.min(shared, totalBytes / splitsMin));
   }
+
+  /**
+   * How many splits of about {@code splitBytes} a partition of {@code bytes} is cut into: the nearest number, since one more task costs more than a task that is up to half as large again. Where options ask
+   * for a number of splits, there are rather more.
+   */
+  long count(long bytes, long splitBytes) {
+    return Math.max(1, (bytes + (splitsMin > 1 ? splitBytes - 1 : splitBytes / 2)) / splitBytes);
+  }
 }
