@@ -259,7 +259,13 @@ def test_publish_makes_the_view_anew(spark: SparkSession, tmp_path: Path) -> Non
     save(spark.range(1_000).selectExpr("CAST(id AS STRING) AS value"), root, partitions=2)
     before = {file.relative_to(root): file.read_bytes() for file in root.glob("t-*/*")}
     assert len(before) == 6
-    for file in root.glob("t-*/*"):
+    # Damage that keeps the length is found too: these small segments are copies, so no record is touched by it.
+    for file in root.glob("t-1/*"):
+        if content := bytearray(file.read_bytes()):
+            content[len(content) // 2] ^= 1
+            file.write_bytes(content)
+    assert load(spark, root).count() == load(spark, root).select("value").distinct().count() == 1_000
+    for file in root.glob("t-0/*"):
         file.unlink()
     (root / "t-0" / "00000000000000000777.log").write_bytes(b"left behind")
     assert load(spark, root).count() == 1_000
