@@ -386,7 +386,7 @@ def _count(option: str, given: SupportsIndex) -> int:
 
 def _millis(time: int | datetime.datetime) -> int:
     if not isinstance(time, datetime.datetime):
-        return operator.index(time)
+        return max(operator.index(time), -(2**63))
     if time.tzinfo is None:
         raise SparklogError("OPTION_VALUE", option="time", value=time, reason="it must have a time zone")
     # Records have whole milliseconds: the first that is not before.

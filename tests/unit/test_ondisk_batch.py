@@ -360,7 +360,7 @@ def test_any_bytes_are_decompressed_or_refused(codec, payload):
 FRAME = bytearray(lz4(PLAIN))
 WRONG_FRAMES = {
     "another codec's": ("gzip", RIGHT["zstd"][1]),
-    "raw deflate": ("gzip", zlib.compress(PLAIN, wbits=-15)),
+    "raw deflate": ("gzip", zlib.compress(PLAIN)[2:-4]),
     "zlib": ("gzip", zlib.compress(PLAIN)),
     "snappy of version 2": ("snappy", xerial(snappy(PLAIN)).replace(b"\0\0\0\1", b"\0\0\0\2", 1)),
     "a negative snappy block": ("snappy", xerial() + b"\xff\xff\xff\xff" + snappy(PLAIN)),
