@@ -100,8 +100,8 @@ public final class BatchWalk {
    */
   public static long base(String topic, Segment segment, long position, byte[] header, int at, long expected) {
     long stored = BatchHeader.baseOffset(header, at);
-    if (segment.dense() && BatchHeader.count(header, at) != BatchHeader.lastOffsetDelta(header, at) + 1) {
-      throw corrupt(topic, segment, position, new BadBatch("offsets are missing in it, and its segment has all of them"));
+    if (segment.dense() && (BatchHeader.count(header, at) != BatchHeader.lastOffsetDelta(header, at) + 1 || BatchHeader.isControl(header, at))) {
+      throw corrupt(topic, segment, position, new BadBatch("records are missing in it, and its segment has one at every offset"));
     }
     if (segment.dense() ? stored == expected || stored == expected - segment.base() : stored >= expected && stored < segment.end()) {
       return segment.dense() ? expected : stored;

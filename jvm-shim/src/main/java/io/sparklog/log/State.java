@@ -162,12 +162,7 @@ public final class State {
       this.epochs.putAll(epochs);
       require(config.partitions() == head.ends().length, "config partitions differs from the number of ends");
       for (int p = 0; p < head.ends().length; p++) {
-        long at = -1;
-        for (Segment segment : live.get(p)) {
-          require(segment.base() >= at, "segments of partition " + p + " overlap at offset " + segment.base());
-          at = segment.end();
-        }
-        require(at <= head.ends()[p], "segments of partition " + p + " go beyond its end " + head.ends()[p]);
+        requireWhole(p, live.get(p), head.starts()[p], head.ends()[p]);
         segments.add(live.get(p));
         shared.add(true);
       }
@@ -210,6 +205,11 @@ public final class State {
       version.added().forEach(segment -> add(segment, ends));
       for (int p = 0; p < ends.length; p++) {
         require(ends[p] == version.ends()[p], "its segments lead partition " + p + " to " + ends[p] + ", not to its end " + version.ends()[p]);
+      }
+      if (!version.removed().isEmpty()) {
+        for (int p = 0; p < segments.size(); p++) {
+          requireWhole(p, segments.get(p), version.starts()[p], version.ends()[p]);
+        }
       }
       if (version.query() != null) {
         epochs.merge(version.query().id(), version.query().epoch(), Math::max);
@@ -258,6 +258,22 @@ public final class State {
         shared.set(p, true);
       }
       return new State(newest, hash, checkpointVersion, config, new TreeMap<>(epochs), new ArrayList<>(segments));
+    }
+
+    /** No committed record may be missing: the live segments of a partition hold all its offsets from the log start on. */
+    private static void requireWhole(int partition, List<Segment> live, long start, long end) {
+      long at = start;
+      long last = 0;
+      for (Segment segment : live) {
+        require(segment.base() >= last, "segments of partition " + partition + " overlap at offset " + segment.base());
+        last = segment.end();
+        // Segments below the log start may still be there, or be gone.
+        if (segment.end() > start) {
+          require(segment.base() <= at && (segment.base() == at || at == start), "no segment of partition " + partition + " holds offset " + at);
+          at = segment.end();
+        }
+      }
+      require(at == end, "the segments of partition " + partition + " end at offset " + at + ", not at its end " + end);
     }
 
     private static void require(boolean right, String otherwise) {

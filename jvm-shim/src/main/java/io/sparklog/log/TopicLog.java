@@ -8,6 +8,7 @@ import java.nio.file.NoSuchFileException;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.LongStream;
 
 /** The commit log of one topic, for reading: finds the newest state. FORMAT.md section 9. */
 public final class TopicLog {
@@ -96,10 +97,12 @@ public final class TopicLog {
 
   private State load() throws IOException {
     List<String> names = store.list(Names.topicFolder(topic));
-    long last = names.stream().flatMapToLong(name -> Names.versionOf(name).stream()).max().orElse(-1);
+    // A checkpoint, though it be damaged, tells that its version was committed.
+    long last =
+        names.stream().flatMapToLong(name -> LongStream.concat(Names.versionOf(name).stream(), Names.checkpointVersion(name).stream())).max().orElse(-1);
     List<String> checkpoints =
         names.stream().filter(name -> Names.checkpointVersion(name).isPresent()).sorted(Comparator.reverseOrder()).toList();
-    if (last < 0 && checkpoints.isEmpty()) {
+    if (last < 0) {
       return null;
     }
     State.Builder builder = null;
@@ -112,7 +115,7 @@ public final class TopicLog {
     if (builder == null) {
       builder = new State.Builder();
     }
-    replay(builder, Math.max(last, 0));
+    replay(builder, last);
     return builder.build();
   }
 

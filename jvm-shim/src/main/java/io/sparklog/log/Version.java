@@ -131,6 +131,7 @@ record Version(
     check(version == 0 ? previous == null : previous != null && previous.matches("[0-9a-f]{64}"), "field previous is no SHA-256");
     String operation = Json.text(json, "operation");
     check(operation.matches("[a-z-]{1,32}"), "field operation is " + operation);
+    Json.text(json, "writer");
     long[] starts = Json.numbers(json, "starts", Names.PARTITIONS_MAX);
     long[] ends = Json.numbers(json, "ends", Names.PARTITIONS_MAX);
     check(starts.length == ends.length && ends.length > 0, "starts and ends differ in length");
