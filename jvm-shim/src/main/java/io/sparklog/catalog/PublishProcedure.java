@@ -2,6 +2,7 @@ package io.sparklog.catalog;
 
 import io.sparklog.log.Publisher;
 import io.sparklog.log.Root;
+import io.sparklog.log.State;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.storage.Names;
 import io.sparklog.storage.Stores;
@@ -59,12 +60,12 @@ final class PublishProcedure implements SimpleProcedure {
           Root root = new Root(Stores.open(input.getString(0)));
           root.requireReadable();
           root.requireWritable();
-          List<String> topics = input.isNullAt(1) ? root.topics() : List.of(root.state(input.getString(1)).topic());
+          List<State> topics = input.isNullAt(1) ? root.states() : List.of(root.state(input.getString(1)));
           SecureRandom random = new SecureRandom();
           InternalRow[] rows = new InternalRow[topics.size()];
           for (int i = 0; i < rows.length; i++) {
-            int segments = Publisher.publish(root.topic(topics.get(i)), Names.identity(random));
-            rows[i] = new GenericInternalRow(new Object[] {UTF8String.fromString(topics.get(i)), segments});
+            int segments = Publisher.publish(root.store(), topics.get(i), Names.identity(random));
+            rows[i] = new GenericInternalRow(new Object[] {UTF8String.fromString(topics.get(i).topic()), segments});
           }
           return List.<Scan>of(new Rows(rows)).iterator();
         });

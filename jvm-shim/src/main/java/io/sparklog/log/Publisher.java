@@ -215,17 +215,13 @@ public final class Publisher {
     }
   }
 
-  /** Makes the view of {@code topic} right. @return how many segments were brought in or mended */
-  public static int publish(TopicLog topic, String txn) {
-    State state =
-        topic.newest().orElseThrow(() -> PartlogException.of("TOPIC_NOT_FOUND", "topic", topic.topic(), "root", topic.store().root(), "topics", "others"));
-    Publisher publisher = new Publisher(topic.store(), state, txn);
+  /** Makes the view of the topic in {@code state} right. @return how many segments were brought in or mended */
+  public static int publish(LogStore store, State state, String txn) {
+    Publisher publisher = new Publisher(store, state, txn);
     try {
       publisher.all();
-    } catch (NoSuchFileException gone) {
-      throw PartlogException.caused(gone, "IO", "file", gone.getFile(), "cause", "it is gone");
     } catch (IOException e) {
-      throw PartlogException.caused(e, "IO", "file", Names.topicFolder(topic.topic()), "cause", e.toString());
+      throw PartlogException.caused(e, "IO", "file", Names.topicFolder(state.topic()), "cause", e.toString());
     }
     return publisher.published();
   }

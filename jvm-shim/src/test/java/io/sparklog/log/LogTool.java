@@ -46,7 +46,7 @@ public final class LogTool {
     switch (words[0]) {
       case "append" -> tool.append();
       case "read" -> tool.read();
-      case "publish" -> System.out.println("published " + Publisher.publish(tool.log, Names.identity(new Random())));
+      case "publish" -> System.out.println("published " + Publisher.publish(tool.store, tool.log.newest().orElseThrow(), Names.identity(new Random())));
       default -> throw new IllegalArgumentException(words[0]);
     }
   }
