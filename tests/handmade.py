@@ -151,6 +151,7 @@ class Topic:
             "maxTimestamp": max(times, default=-1),
             "offsets": "dense" if dense else "stored",
             "routed": True,
+            "ordered": False,
             "headerCrc": crc,
         } | fields
 
@@ -232,7 +233,7 @@ class Topic:
         for _, segments in sorted(self.live.items()):
             for segment in segments:
                 numbers = list(segment.values())
-                lines.append([*numbers[:10], segment["offsets"] == "dense", segment["routed"], segment["headerCrc"]])
+                lines.append([*numbers[:10], segment["offsets"] == "dense", segment["routed"], segment["ordered"], segment["headerCrc"]])
         return self.put_checkpoint(newest["version"], lines)
 
     def put_checkpoint(self, version: int, lines: list[Any]) -> Path:

@@ -50,6 +50,7 @@ class Segment(NamedTuple):
     max_timestamp: int
     dense: bool
     routed: bool
+    ordered: bool
     header_crc: int
 
     def checked(self) -> Segment:
@@ -212,6 +213,7 @@ def _added(fields: Fields, partitions: int) -> Segment:
         max_timestamp=fields.integer("maxTimestamp", least=-1),
         dense=offsets == "dense",
         routed=fields.boolean("routed"),
+        ordered=fields.boolean("ordered"),
         header_crc=fields.integer("headerCrc", most=2**32 - 1),
     ).checked()
 
@@ -221,10 +223,10 @@ def segment_of(line: Any, partitions: int) -> Segment:
     if type(line) is not list or len(line) != len(Segment._fields):
         raise Damaged("a line is no segment")
     segment = Segment(*line)
-    if type(segment.file) is not str or type(segment.dense) is not bool or type(segment.routed) is not bool:
+    if type(segment.file) is not str or not all(type(each) is bool for each in (segment.dense, segment.routed, segment.ordered)):
         raise Damaged("a line is no segment")
     limits = {"partition": (0, partitions - 1), "bytes": (0, SEGMENT_BYTES_MAX), "header_crc": (0, 2**32 - 1)}
     for name, value in zip(Segment._fields, segment, strict=True):
-        if name not in ("file", "dense", "routed"):
+        if name not in ("file", "dense", "routed", "ordered"):
             integer(value, name, *limits.get(name, (-1 if name.endswith("timestamp") else 0, INT64_MAX)))
     return segment.checked()

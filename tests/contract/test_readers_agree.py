@@ -12,6 +12,7 @@ from logtool import HALTED, TIMEOUT_S, LogTool
 
 from sparklog import DataError, Log, SparklogError, partition_for
 from sparklog.ondisk import segment as ondisk_segment
+from sparklog.ondisk.commitlog import CommitLog
 
 Answer = dict[int, list[str]] | None
 """The values of each partition that has any; None: an error."""
@@ -25,6 +26,7 @@ ROOTS: dict[str, dict[str, object]] = {
     "of LogAppendTime": {"message.timestamp.type": "LogAppendTime", "records": 100},
     "data files of tasks, and a pool": {**LARGE, "tasks": 3, "commits": 2},
     "many batches": {**LARGE, "batch": 200},
+    "times that fall": {**LARGE, "batch": 2000, "segment.bytes": 20_000, "fall": 90},
     "many segments": {**LARGE, "segment.bytes": 20_000},
     "little memory": {**LARGE, "buffer": 100_000},
     **{codec: {**LARGE, "compression.type": codec, "records": 2000} for codec in ("gzip", "snappy", "lz4", "zstd")},
@@ -100,6 +102,10 @@ def test_whole_roots(tool: LogTool, written: dict[str, object]) -> None:
         assert sum(batch.records for batch in batches) == ends[partition]
         assert sum(batch.bytes for batch in batches) == about["partitions"][partition]["bytes"]
         mine = times[everything["partition"].to_numpy() == partition]
+        for segment in CommitLog(str(tool.root), "t").newest().segments_of(partition):
+            rising = bool(np.all(np.diff(mine[segment.base : segment.end]) >= 0))
+            # With LogAppendTime writers look at the records' own times, which may fall where those of their batches do not.
+            assert segment.ordered == rising or (late and rising)
         for time in (0, *np.unique(mine)[:: max(1, len(mine) // 5)].tolist(), 2**60):
             later = np.flatnonzero(mine >= time)
             assert topic.offsets_for_time(time)[partition] == (later[0] if later.size else ends[partition])

@@ -242,6 +242,9 @@ def test_of_a_large_segment_little_is_read(spark: SparkSession, tmp_path: Path) 
     assert bytes_of(spark, log.where("`offset` IN (5, 150000, 299999)")) < whole * 0.01
     assert bytes_of(spark, log.where("`offset` BETWEEN 150000 AND 150010")) < whole * 0.01
     assert bytes_of(spark, log.where("timestamp >= timestamp_millis(1700000000000 + 298000)")) < whole * 0.01
+    some = log.where("timestamp BETWEEN timestamp_millis(1700000000000 + 150000) AND timestamp_millis(1700000000000 + 150010)")
+    assert bytes_of(spark, some) < whole * 0.01
+    assert [row["offset"] for row in some.collect()] == list(range(150_000, 150_011))
     starting = {"startingTimestamp": 1700000000000 + 150_000, "endingTimestamp": 1700000000000 + 150_010}
     assert bytes_of(spark, load(spark, tmp_path, **starting)) < whole * 0.01
 

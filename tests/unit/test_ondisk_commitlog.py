@@ -102,7 +102,7 @@ FIELDS = [
 ]
 SEGMENT_FIELDS = [
     *("partition", "file", "position", "bytes", "base", "end", "records", "batches", "minTimestamp", "maxTimestamp"),
-    *("offsets", "routed", "headerCrc"),
+    *("offsets", "routed", "ordered", "headerCrc"),
 ]
 BIG = 2**63
 NESTED: Any = 0
@@ -171,6 +171,7 @@ CORRUPT = {
     "times the wrong way round": of_segment("minTimestamp", TIME + 10**9),
     "offsets of another kind": of_segment("offsets", "sparse"),
     "routed as a number": of_segment("routed", 1),
+    "ordered as a number": of_segment("ordered", 1),
     "a negative header checksum": of_segment("headerCrc", -1),
     "a header checksum of 33 bits": of_segment("headerCrc", 2**32),
     "a removed segment that is not live": given("removed", [{"partition": 0, "file": "PLACEHOLDER", "position": 99}]),

@@ -45,8 +45,8 @@ public final class BatchDecoder {
     decompressor = new Decompressor(decompressedBytesMax);
   }
 
-  /** Decodes the batch that takes exactly {@code bytes} bytes from {@code at} on. */
-  public void decode(byte[] buffer, int at, int bytes) throws BadBatch {
+  /** Checks the header and the CRC-32C of the batch that takes exactly {@code bytes} bytes from {@code at} on. Of its records nothing is known then but {@link #count}, which only the header says. */
+  public void check(byte[] buffer, int at, int bytes) throws BadBatch {
     count = 0;
     int total = BatchHeader.check(buffer, at, bytes);
     if (total != bytes) {
@@ -57,9 +57,16 @@ public final class BatchDecoder {
     if (crc.getValue() != BatchHeader.crc(buffer, at)) {
       throw new BadBatch(String.format("its CRC-32C is %08x, expected %08x", crc.getValue(), BatchHeader.crc(buffer, at)));
     }
-    int claimed = BatchHeader.count(buffer, at);
     control = BatchHeader.isControl(buffer, at);
     logAppendTime = BatchHeader.isLogAppendTime(buffer, at);
+    count = BatchHeader.count(buffer, at);
+  }
+
+  /** Decodes the batch that takes exactly {@code bytes} bytes from {@code at} on. */
+  public void decode(byte[] buffer, int at, int bytes) throws BadBatch {
+    check(buffer, at, bytes);
+    int claimed = count;
+    count = 0;
     Codec codec = Codec.of(BatchHeader.codecId(buffer, at));
     int start;
     int end;

@@ -24,6 +24,7 @@ public final class BatchEncoder {
   private long baseTimestamp;
   private long minTimestamp;
   private long maxTimestamp;
+  private boolean ordered;
   private int keyAt;
   private int valueAt;
   private int headersAt;
@@ -77,7 +78,9 @@ public final class BatchEncoder {
       baseTimestamp = timestamp;
       minTimestamp = timestamp;
       maxTimestamp = timestamp;
+      ordered = true;
     } else {
+      ordered &= timestamp >= maxTimestamp;
       minTimestamp = Math.min(minTimestamp, timestamp);
       maxTimestamp = Math.max(maxTimestamp, timestamp);
     }
@@ -118,6 +121,11 @@ public final class BatchEncoder {
 
   public long maxTimestamp() {
     return maxTimestamp;
+  }
+
+  /** Whether no record of the open batch has a lower time than one before it; undefined if it is empty. */
+  public boolean isOrdered() {
+    return ordered;
   }
 
   /** The finished batch, which must hold a record; this encoder is then empty again. */

@@ -15,6 +15,7 @@ final class BatchRun {
   private long minTimestamp = Long.MAX_VALUE;
   private long maxTimestamp = -1;
   private boolean routed = true;
+  private boolean ordered = true;
 
   /** @param file null if the run travels */
   BatchRun(int partition, String file, long position) {
@@ -28,13 +29,15 @@ final class BatchRun {
    *
    * @param minTimestampBound none of its records is earlier
    * @param allRouted whether the partitioner put each of its records here
+   * @param inOrder whether none of its records has a lower time than one before it
    */
-  void add(byte[] buffer, int at, long minTimestampBound, boolean allRouted) {
+  void add(byte[] buffer, int at, long minTimestampBound, boolean allRouted, boolean inOrder) {
     BatchHeader.setBaseOffset(buffer, at, records);
     BatchHeader.addTo(headerCrc, buffer, at, true);
     bytes += BatchHeader.totalBytes(buffer, at);
     records += BatchHeader.count(buffer, at);
     batches++;
+    ordered &= inOrder && BatchHeader.baseTimestamp(buffer, at) >= maxTimestamp;
     minTimestamp = Math.min(minTimestamp, minTimestampBound);
     maxTimestamp = Math.max(maxTimestamp, BatchHeader.maxTimestamp(buffer, at));
     routed &= allRouted;
@@ -48,6 +51,6 @@ final class BatchRun {
   Piece piece(byte[] travelling) {
     // Where a run was split, the bound of the whole may lie above what its parts hold.
     return new Piece(
-        partition, file, position, travelling, bytes, records, batches, Math.min(minTimestamp, maxTimestamp), maxTimestamp, routed, (int) headerCrc.getValue());
+        partition, file, position, travelling, bytes, records, batches, Math.min(minTimestamp, maxTimestamp), maxTimestamp, routed, ordered, (int) headerCrc.getValue());
   }
 }

@@ -86,6 +86,7 @@ final class Checkpoint {
         .add(segment.maxTimestamp())
         .add(segment.dense())
         .add(segment.routed())
+        .add(segment.ordered())
         .add(Integer.toUnsignedLong(segment.headerCrc()));
   }
 
@@ -165,7 +166,7 @@ final class Checkpoint {
   }
 
   private static Segment segment(JsonNode line) {
-    require(line.isArray() && line.size() == 13 && line.get(1).isTextual(), "a segment is damaged");
+    require(line.isArray() && line.size() == 14 && line.get(1).isTextual(), "a segment is damaged");
     return Version.checked(
         new Segment(
             (int) Json.number(line.get(0), "partition", 0, Names.PARTITIONS_MAX),
@@ -180,7 +181,8 @@ final class Checkpoint {
             Json.number(line.get(9), "maxTimestamp", -1, Long.MAX_VALUE),
             Json.truth(line.get(10), "dense"),
             Json.truth(line.get(11), "routed"),
-            (int) Json.number(line.get(12), "headerCrc", 0, 0xffffffffL)));
+            Json.truth(line.get(12), "ordered"),
+            (int) Json.number(line.get(13), "headerCrc", 0, 0xffffffffL)));
   }
 
   private static void require(boolean right, String otherwise) {

@@ -157,7 +157,7 @@ public final class Committer {
       added.add(
           new Segment(
               p, segment.file(), segment.position(), segment.bytes(), ends[p], ends[p] + segment.records(), segment.records(), segment.batches(),
-              segment.minTimestamp(), segment.maxTimestamp(), segment.dense(), segment.routed(), segment.headerCrc()));
+              segment.minTimestamp(), segment.maxTimestamp(), segment.dense(), segment.routed(), segment.ordered(), segment.headerCrc()));
       ends[p] += segment.records();
     }
     return new Version(

@@ -21,11 +21,12 @@ public record Piece(
     long minTimestamp,
     long maxTimestamp,
     boolean routed,
+    boolean ordered,
     int headerCrc)
     implements Serializable {
 
   /** The segment that a piece in a file becomes; its offsets count from 0 as long as nobody has assigned them. */
   Segment segment() {
-    return new Segment(partition, file, position, bytes, 0, records, records, batches, minTimestamp, maxTimestamp, true, routed, headerCrc);
+    return new Segment(partition, file, position, bytes, 0, records, records, batches, minTimestamp, maxTimestamp, true, routed, ordered, headerCrc);
   }
 }

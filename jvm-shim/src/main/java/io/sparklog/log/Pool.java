@@ -64,7 +64,7 @@ final class Pool {
       if (open == null) {
         open = new BatchRun(piece.partition(), file, position);
       }
-      open.add(batches, at, piece.minTimestamp(), piece.routed());
+      open.add(batches, at, piece.minTimestamp(), piece.routed(), piece.ordered());
       position += batchBytes;
     }
   }

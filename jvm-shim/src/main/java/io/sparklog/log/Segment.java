@@ -11,6 +11,7 @@ package io.sparklog.log;
  * @param maxTimestamp the greatest record time in ms, −1 if there is none
  * @param dense whether every offset from base to end is there, so that offsets follow from {@code base}
  * @param routed whether every record lies where the topic's partitioner puts its key
+ * @param ordered whether no record's time is below that of a record before it, and batches begin with their base timestamp
  * @param headerCrc CRC-32C over the headers of all batches
  */
 public record Segment(
@@ -26,6 +27,7 @@ public record Segment(
     long maxTimestamp,
     boolean dense,
     boolean routed,
+    boolean ordered,
     int headerCrc) {
 
   /** The position after the last batch. */

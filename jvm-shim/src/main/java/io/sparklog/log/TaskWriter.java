@@ -309,7 +309,7 @@ public final class TaskWriter implements Closeable {
     }
   }
 
-  private record Batch(byte[] bytes, long minTimestamp, boolean routed) {}
+  private record Batch(byte[] bytes, long minTimestamp, boolean routed, boolean ordered) {}
 
   /** The batches of one partition: an open one, closed ones in memory, and what is written. */
   private final class Partition {
@@ -342,8 +342,9 @@ public final class TaskWriter implements Closeable {
     /** Closes the open batch. @return its bytes, which are to be counted as held */
     private int encode() {
       long minTimestamp = encoder.minTimestamp();
+      boolean ordered = encoder.isOrdered();
       byte[] batch = encoder.close(0);
-      closed.add(new Batch(batch, minTimestamp, routed));
+      closed.add(new Batch(batch, minTimestamp, routed, ordered));
       closedBytes += batch.length;
       writtenBytes += batch.length;
       routed = true;
@@ -397,7 +398,7 @@ public final class TaskWriter implements Closeable {
       if (run == null) {
         run = new BatchRun(number, name, to.position());
       }
-      run.add(batch.bytes, 0, batch.minTimestamp, batch.routed);
+      run.add(batch.bytes, 0, batch.minTimestamp, batch.routed, batch.ordered);
       to.write(batch.bytes, 0, batch.bytes.length);
     }
 
@@ -406,7 +407,7 @@ public final class TaskWriter implements Closeable {
       byte[] bytes = new byte[Math.toIntExact(closedBytes)];
       for (Batch batch : closed) {
         int at = (int) whole.bytes();
-        whole.add(batch.bytes, 0, batch.minTimestamp, batch.routed);
+        whole.add(batch.bytes, 0, batch.minTimestamp, batch.routed, batch.ordered);
         System.arraycopy(batch.bytes, 0, bytes, at, batch.bytes.length);
       }
       drop();

@@ -90,6 +90,7 @@ record Version(
           .put("maxTimestamp", segment.maxTimestamp())
           .put("offsets", segment.dense() ? "dense" : "stored")
           .put("routed", segment.routed())
+          .put("ordered", segment.ordered())
           .put("headerCrc", Integer.toUnsignedLong(segment.headerCrc()));
     }
     try {
@@ -217,6 +218,7 @@ record Version(
             Json.number(json, "maxTimestamp", -1),
             offsets.equals("dense"),
             Json.truth(Json.field(json, "routed"), "routed"),
+            Json.truth(Json.field(json, "ordered"), "ordered"),
             (int) Json.number(Json.field(json, "headerCrc"), "headerCrc", 0, 0xffffffffL)));
   }
 

@@ -71,9 +71,9 @@ record Extent(
     return new Extent(file, position, bytes, base, end, records, batches, dense, headerCrc, from, fromOffset, to, startOffset, endOffset, tested);
   }
 
-  /** The segment as far as readers need it: its times and routing did not travel. */
+  /** The segment as far as readers need it: its times, their order and its routing did not travel. */
   Segment segment(int partition) {
-    return new Segment(partition, file, position, bytes, base, end, records, batches, -1, -1, dense, false, headerCrc);
+    return new Segment(partition, file, position, bytes, base, end, records, batches, -1, -1, dense, false, false, headerCrc);
   }
 
   /** Whether all batches of the segment are read, so that their headers can be checked together. */

@@ -95,8 +95,9 @@ final class ExtentFinder {
         BatchHeader.addTo(headerCrc, walk.buffer(), walk.at(), segment.dense());
         long latest = RecordVectors.micros(BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
         boolean sameTime = BatchHeader.isLogAppendTime(walk.buffer(), walk.at());
+        long from = segment.ordered() ? RecordVectors.micros(BatchHeader.baseTimestamp(walk.buffer(), walk.at())) : earliest;
         boolean wanted =
-            walk.last() >= first && walk.base() < after && condition.canMeet(walk.base(), walk.last(), sameTime ? latest : Math.min(earliest, latest), latest);
+            walk.last() >= first && walk.base() < after && condition.canMeet(walk.base(), walk.last(), sameTime ? latest : Math.min(from, latest), latest);
         BatchFinder.Place place = new BatchFinder.Place(walk.position(), walk.base());
         if (wanted && run == null) {
           run = whole.after(place, Math.max(first, walk.base()));

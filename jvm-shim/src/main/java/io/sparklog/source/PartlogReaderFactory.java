@@ -23,7 +23,7 @@ record PartlogReaderFactory(String root, StructType schema, boolean failOnDataLo
     return SparkErrors.run(
         () ->
             new PartlogReader(
-                new SplitReader(Stores.open(root), split, failOnDataLoss, rowsMax), new RecordVectors(schema, split.topic(), split.partition())));
+                new SplitReader(Stores.open(root), split, failOnDataLoss, RecordVectors.needHeadersOnly(schema), rowsMax), new RecordVectors(schema, split.topic(), split.partition())));
   }
 
   @Override

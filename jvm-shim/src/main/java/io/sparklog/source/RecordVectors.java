@@ -4,6 +4,8 @@ import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.RecordHeaders;
 import io.sparklog.spark.Columns;
 import java.util.Arrays;
+import java.util.List;
+import java.util.Set;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -21,6 +23,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 final class RecordVectors {
   private static final long MICROS_PER_MS = 1000;
+  private static final Set<String> OF_BATCHES = Set.of(Columns.TOPIC, Columns.PARTITION, Columns.OFFSET, Columns.TIMESTAMP_TYPE);
 
   private final RecordVector[] vectors;
   private final ColumnarBatch batch;
@@ -29,6 +32,11 @@ final class RecordVectors {
   RecordVectors(StructType schema, String topic, int partition) {
     vectors = Arrays.stream(schema.fields()).map(field -> vector(field, topic, partition)).toArray(RecordVector[]::new);
     batch = new ColumnarBatch(vectors);
+  }
+
+  /** Whether these columns can be given without a look at the records. */
+  static boolean needHeadersOnly(StructType schema) {
+    return OF_BATCHES.containsAll(List.of(schema.fieldNames()));
   }
 
   private static RecordVector vector(StructField field, String topic, int partition) {
@@ -50,7 +58,7 @@ final class RecordVectors {
     for (RecordVector vector : vectors) {
       vector.first = reader.first();
       vector.rows = reader.rows();
-      vector.show(reader.batchDecoder(), reader.base());
+      vector.show(reader);
     }
     batch.setNumRows(reader.rows());
     return batch;
@@ -72,7 +80,7 @@ final class RecordVectors {
       super(type);
     }
 
-    void show(BatchDecoder decoder, long base) {}
+    void show(SplitReader reader) {}
 
     /** Spark closes a batch when it has read it; the next one uses the same vectors. */
     @Override
@@ -180,7 +188,8 @@ final class RecordVectors {
     }
 
     @Override
-    void show(BatchDecoder decoder, long base) {
+    void show(SplitReader reader) {
+      BatchDecoder decoder = reader.batchDecoder();
       data = decoder.data();
       at = key ? decoder.keyAt() : decoder.valueAt();
       lengths = key ? decoder.keyLengths() : decoder.valueLengths();
@@ -235,13 +244,15 @@ final class RecordVectors {
     }
 
     @Override
-    void show(BatchDecoder decoder, long base) {
-      number = decoder.isLogAppendTime() ? 1 : 0;
+    void show(SplitReader reader) {
+      number = reader.batchDecoder().isLogAppendTime() ? 1 : 0;
     }
   }
 
   private static final class Offset extends RecordVector {
     private long base;
+
+    /** Null where each is one more than the one before it. */
     private int[] deltas;
 
     private Offset() {
@@ -249,14 +260,15 @@ final class RecordVectors {
     }
 
     @Override
-    void show(BatchDecoder decoder, long base) {
-      this.base = base;
-      deltas = decoder.offsetDeltas();
+    void show(SplitReader reader) {
+      base = reader.base();
+      deltas = reader.isHeaderOnly() ? null : reader.batchDecoder().offsetDeltas();
     }
 
     @Override
     public long getLong(int row) {
-      return base + deltas[first + row];
+      int record = first + row;
+      return base + (deltas == null ? record : deltas[record]);
     }
   }
 
@@ -268,8 +280,8 @@ final class RecordVectors {
     }
 
     @Override
-    void show(BatchDecoder decoder, long base) {
-      timestamps = decoder.timestamps();
+    void show(SplitReader reader) {
+      timestamps = reader.batchDecoder().timestamps();
     }
 
     @Override
@@ -293,7 +305,8 @@ final class RecordVectors {
     }
 
     @Override
-    void show(BatchDecoder decoder, long base) {
+    void show(SplitReader reader) {
+      BatchDecoder decoder = reader.batchDecoder();
       data = decoder.data();
       at = decoder.headersAt();
       ends = decoder.headersEnd();

@@ -44,6 +44,7 @@ class BatchEncoderTest {
     assertEquals(4, encoder.records());
     assertEquals(20, encoder.minTimestamp());
     assertEquals(70, encoder.maxTimestamp());
+    assertFalse(encoder.isOrdered());
     assertTrue(encoder.capacityBytes() >= encoder.bytes() && encoder.capacityBytes() < 4096);
     byte[] batch = encoder.close(3);
     assertEquals(50, BatchHeader.baseTimestamp(batch, 0));
@@ -57,6 +58,7 @@ class BatchEncoderTest {
     encoder.begin(10, -1, 3, 1); // The next batch knows nothing of the last.
     assertEquals(10, encoder.minTimestamp());
     assertEquals(10, encoder.maxTimestamp());
+    assertTrue(encoder.isOrdered());
     assertEquals(1, encoder.records());
     encoder.release();
     assertEquals(0, encoder.capacityBytes());

@@ -91,7 +91,8 @@ public final class LogTool {
         byte[] key = ("k" + i % 7).getBytes(StandardCharsets.UTF_8);
         byte[] value = String.format("%s-%d:%d:%06d%s", text("tag", "x"), commit, task, i, "v".repeat(big)).getBytes(StandardCharsets.UTF_8);
         int partition = plan.config().partitioner().partition(key, 0, key.length, plan.config().partitions());
-        BatchEncoder encoder = lane.begin(partition, 1_700_000_000_000L + i, key.length, value.length, 1, true);
+        long back = number("fall", 0) > 0 && i % number("fall", 0) == 0 ? 500 : 0;
+        BatchEncoder encoder = lane.begin(partition, 1_700_000_000_000L + i - back, key.length, value.length, 1, true);
         System.arraycopy(key, 0, encoder.buffer(), encoder.keyAt(), key.length);
         System.arraycopy(value, 0, encoder.buffer(), encoder.valueAt(), value.length);
         lane.end();

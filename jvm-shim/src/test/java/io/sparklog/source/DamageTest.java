@@ -40,6 +40,8 @@ final class DamageTest {
     byte[] right = Files.readAllBytes(file);
     PartlogScan scan = Reads.of(root).scan();
     InputPartition[] planned = scan.planInputPartitions();
+    PartlogScan offsets = Reads.of(root).scanOfOffsets();
+    int offsetsRead = later(offsets, planned).size();
     int harmless = 0;
     int second = BatchHeader.totalBytes(right, 0);
     for (int bit = 0; bit < 8 * right.length; bit++) {
@@ -52,8 +54,10 @@ final class DamageTest {
       Files.write(file, wrong);
       try {
         Reads.assertRows(topic.allRows(), later(scan, planned), "bit " + bit);
+        assertEquals(offsetsRead, later(offsets, planned).size());
         harmless++;
       } catch (PartlogException e) {
+        assertEquals(e.id(), assertThrows(PartlogException.class, () -> later(offsets, planned)).id(), "asked for offsets alone, bit " + bit);
         assertTrue(Set.of("BATCH_CORRUPT", "SEGMENT_CORRUPT").contains(e.id()), e.getMessage());
         assertEquals("t", e.parameters().get("topic"));
         assertEquals("0", e.parameters().get("partition"));

@@ -254,6 +254,7 @@ final class ReadTest {
               Reads.of(root, "assign", "{\"t\":[0]}", "startingOffsets", "{\"t\":{\"0\":" + start + "}}", "endingOffsets", "{\"t\":{\"0\":" + end + "}}");
           List<WrittenTopic.Row> expected = rows.stream().filter(row -> row.offset() >= from && row.offset() < to).toList();
           Reads.assertRows(expected, reads.with("minPartitions", splits).rows(), start + " to " + end);
+          assertEquals(expected.stream().map(WrittenTopic.Row::offset).toList(), reads.offsets(), start + " to " + end);
         }
       }
     }

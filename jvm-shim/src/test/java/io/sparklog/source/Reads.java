@@ -22,6 +22,7 @@ import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarArray;
@@ -67,6 +68,17 @@ final class Reads {
 
   List<WrittenTopic.Row> rows() throws IOException {
     return rows(scan());
+  }
+
+  /** The offsets of all rows, asked for without anything else: most batches are not decoded for that. */
+  List<Long> offsets() throws IOException {
+    return rows(scanOfOffsets()).stream().map(WrittenTopic.Row::offset).toList();
+  }
+
+  PartlogScan scanOfOffsets() {
+    PartlogScanBuilder builder = builder();
+    builder.pruneColumns(new StructType().add("offset", DataTypes.LongType));
+    return (PartlogScan) builder.build();
   }
 
   /** All rows, split after split. */

@@ -96,6 +96,7 @@ final class WrittenTopic {
     int records = 0;
     long least = Long.MAX_VALUE;
     long greatest = -1;
+    boolean ordered = true;
     for (int count : recordsOfBatches) {
       int before = records;
       for (int i = 0; i < count; i++, records++) {
@@ -104,6 +105,7 @@ final class WrittenTopic {
         add(encoder, row);
       }
       least = Math.min(least, encoder.minTimestamp());
+      ordered &= encoder.isOrdered() && encoder.minTimestamp() >= greatest;
       greatest = Math.max(greatest, encoder.maxTimestamp());
       byte[] batch = encoder.close(before);
       BatchHeader.addTo(headerCrc, batch, 0, true);
@@ -117,7 +119,7 @@ final class WrittenTopic {
     pending.add(
         List.of(
             new Piece(
-                partition, file, 0, null, segment.size(), records, recordsOfBatches.length, least, greatest, false, (int) headerCrc.getValue())));
+                partition, file, 0, null, segment.size(), records, recordsOfBatches.length, least, greatest, false, ordered, (int) headerCrc.getValue())));
     tasks++;
     return this;
   }
@@ -238,7 +240,7 @@ final class WrittenTopic {
     ObjectNode added = ((ArrayNode) version.get("added")).addObject();
     added.put("partition", segment.partition()).put("file", file).put("position", segment.position()).put("bytes", segment.bytes());
     added.put("base", base).put("end", base + segment.end() - segment.base()).put("records", segment.records()).put("batches", segment.batches());
-    added.put("minTimestamp", segment.minTimestamp()).put("maxTimestamp", segment.maxTimestamp()).put("offsets", segment.dense() ? "dense" : "stored").put("routed", segment.routed());
+    added.put("minTimestamp", segment.minTimestamp()).put("maxTimestamp", segment.maxTimestamp()).put("offsets", segment.dense() ? "dense" : "stored").put("routed", segment.routed()).put("ordered", segment.ordered());
     added.put("headerCrc", Integer.toUnsignedLong(segment.headerCrc()));
   }
 
@@ -277,7 +279,7 @@ final class WrittenTopic {
     Files.write(target, bytes.toByteArray());
     Segment segment =
         new Segment(
-            partition, file, 0, bytes.size(), state.end(partition), end, records, batches.length, 0, greatest, false, false, (int) headerCrc.getValue());
+            partition, file, 0, bytes.size(), state.end(partition), end, records, batches.length, 0, greatest, false, false, false, (int) headerCrc.getValue());
     appendVersion(
         version -> {
           add(version, segment, file, segment.base());
