@@ -10,6 +10,7 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
 JAR := sparklog/jars/sparklog.jar
 WHEEL := dist/sparklog-$(VERSION)-py3-none-any.whl
 KAFKA := .tools/kafka/.copied
+DELTA := .tools/delta/.copied
 VENV := .venv/.installed
 PY := .venv/bin/python
 MVN ?= mvn -q -B
@@ -74,7 +75,7 @@ docs: $(VENV) ## docs/reference/, made from sparklog/spec/
 	@$(PY) -c "from pathlib import Path; from sparklog.options import write_reference; write_reference(Path('docs/reference'))"
 
 .PHONY: bench
-bench: toolchain $(VENV) $(JAR) ## the benchmarks, with Parquet beside us in the same run
+bench: toolchain $(VENV) $(JAR) $(DELTA) ## the benchmarks, with Parquet and Delta beside us in the same run
 	@$(PY) -m bench
 
 .PHONY: soak
@@ -115,8 +116,10 @@ $(WHEEL): pyproject.toml README.md LICENSE $(JAR) $(shell find sparklog -name '*
 	@$(PY) -m build --wheel --no-isolation --outdir dist . > /dev/null
 	@echo "Built $@"
 
-$(KAFKA): tests/kafka/pom.xml | toolchain
-	@echo "Fetching Kafka's tools"
+$(KAFKA): tests/kafka/pom.xml
+$(DELTA): bench/pom.xml
+$(KAFKA) $(DELTA): | toolchain
+	@echo "Fetching what $< names"
 	@rm -rf $(@D)
-	@$(MVN) -f tests/kafka/pom.xml dependency:copy-dependencies
+	@$(MVN) -f $< dependency:copy-dependencies
 	@touch $@

@@ -11,6 +11,7 @@ from pathlib import Path
 from bench import report
 from bench.harness import Bench
 
+DELTA = Path(__file__).parents[1] / ".tools" / "delta"
 CASES = ("write", "scan", "count", "point")
 
 
@@ -23,6 +24,9 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where the data lies, and stays; else a temporary folder")
     arguments = parser.parse_args()
 
+    if not DELTA.exists():
+        parser.error("Delta's jars are missing: make bench fetches them")
+
     from sparklog.session import session
 
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="sparklog-bench-"))
@@ -30,7 +34,9 @@ def main() -> None:
         app_name="sparklog bench",
         **{
             "spark.master": arguments.master,
-            "spark.driver.memory": "8g",
+            "spark.jars": ",".join(map(str, sorted(DELTA.glob("*.jar")))),
+            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             "spark.ui.enabled": False,
             "spark.ui.showConsoleProgress": False,
             "spark.sql.parquet.compression.codec": "uncompressed",

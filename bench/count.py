@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from bench.harness import Bench, log_and_copy
+from collections.abc import Callable
+
+from pyspark.sql import DataFrame
+
+from bench.harness import Bench, log_and_copies
 
 
 def run(bench: Bench) -> None:
-    log, copy = log_and_copy(bench, "none")
-    assert log.count() == copy.count() == bench.records
-    bench.compare("count(*)", "partlog", {"partlog": lambda: log.count() and None, "parquet": lambda: copy.count() and None})
+    readers = log_and_copies(bench, "none")
+    assert {rows.count() for rows in readers.values()} == {bench.records}
+    bench.compare("count(*)", "partlog", {name: _count(rows) for name, rows in readers.items()})
+
+
+def _count(rows: DataFrame) -> Callable[[], None]:
+    return lambda: rows.count() and None

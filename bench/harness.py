@@ -100,15 +100,20 @@ class Bench:
             file.write(json.dumps({**measured, **circumstances}) + "\n")
 
 
-def log_and_copy(bench: Bench, codec: str) -> tuple[DataFrame, DataFrame]:
-    """The data as a topic, and what is read of it in Parquet by the same codec, in the same order; made once a folder."""
-    root, copy = bench.folder / f"log-{codec}-{bench.records}", bench.folder / f"copy-{codec}-{bench.records}"
+def log_and_copies(bench: Bench, codec: str) -> dict[str, DataFrame]:
+    """The data as a topic, and what is read of it in Parquet and Delta by the same codec, in the same order; made once a folder."""
+    root = bench.folder / f"log-{codec}-{bench.records}"
     log = bench.spark.read.format("partlog").option("includeHeaders", False).load(str(root))
-    if not copy.exists():
+    if not root.exists():
         options = {"topic": "t", "partitions": PARTITIONS, "compression.type": codec}
         bench.data().write.format("partlog").options(**options).mode("append").save(str(root))
-        log.write.option("compression", codec).parquet(str(copy))
-    return log, bench.spark.read.parquet(str(copy))
+    readers = {"partlog": log}
+    for peer in ("parquet", "delta"):
+        copy = bench.folder / f"{peer}-{codec}-{bench.records}"
+        if not copy.exists():
+            log.write.format(peer).option("compression", codec).save(str(copy))
+        readers[peer] = bench.spark.read.format(peer).load(str(copy))
+    return readers
 
 
 def _commit() -> str:

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 
 import sparklog
-from bench.harness import PARTITIONS, Bench, log_and_copy
+from bench.harness import PARTITIONS, Bench, log_and_copies
 
 
 def run(bench: Bench) -> None:
-    log, copy = log_and_copy(bench, "none")
+    readers = log_and_copies(bench, "none")
+    copy = readers["parquet"]
     offset = bench.records // PARTITIONS // 2
     key = copy.where(f"partition = 3 AND `offset` = {offset}").first()["key"]
     partition = sparklog.partition_for(bytes(key), PARTITIONS)
@@ -24,5 +25,5 @@ def run(bench: Bench) -> None:
         ("10 records by partition and offset", f"partition = 3 AND `offset` >= {offset} AND `offset` < {offset + 10}"),
         ("one key, through its partition", f"partition = {partition} AND key = X'{bytes(key).hex()}'"),
     ):
-        assert len(log.where(where).collect()) == len(copy.where(where).collect()) > 0
-        bench.compare(f"point read, {label}", "partlog", {"partlog": ask(log, where), "parquet": ask(copy, where)})
+        assert len({len(rows.where(where).collect()) for rows in readers.values()} - {0}) == 1
+        bench.compare(f"point read, {label}", "partlog", {name: ask(rows, where) for name, rows in readers.items()})

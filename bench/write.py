@@ -20,10 +20,10 @@ def run(bench: Bench) -> None:
 
         return write
 
-    def parquet(codec: str) -> Callable[[], None]:
+    def peer(name: str, codec: str) -> Callable[[], None]:
         def write() -> None:
             bench.remove("write")
-            data.write.option("compression", codec).mode("append").parquet(bench.path("write"))
+            data.write.format(name).option("compression", codec).mode("append").save(bench.path("write"))
             os.sync()
 
         return write
@@ -31,9 +31,14 @@ def run(bench: Bench) -> None:
     bench.compare(
         "write, uncompressed",
         "partlog",
-        {"partlog": partlog("none"), "parquet snappy": parquet("snappy"), "parquet uncompressed": parquet("none")},
+        {
+            "partlog": partlog("none"),
+            "parquet snappy": peer("parquet", "snappy"),
+            "parquet uncompressed": peer("parquet", "none"),
+            "delta snappy": peer("delta", "snappy"),
+        },
     )
-    bench.compare("write, zstd", "partlog zstd", {"partlog zstd": partlog("zstd"), "parquet zstd": parquet("zstd")})
+    bench.compare("write, zstd", "partlog zstd", {"partlog zstd": partlog("zstd"), "parquet zstd": peer("parquet", "zstd")})
     bench.note("write, memory of a task", **_peak(bench, partlog("none")))
     bench.remove("write")
 

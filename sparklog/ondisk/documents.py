@@ -10,7 +10,7 @@ from sparklog.ondisk.names import INT64_MAX
 
 FORMAT = 1
 DEPTH_MAX = 8
-STRING_BYTES_MAX = 32 * 1024
+STRING_MAX = 32 * 1024
 
 
 class TooNew(Exception):
@@ -110,8 +110,8 @@ def _require_bounded(value: object, depth: int) -> None:
         # A lone surrogate can be written in JSON, but neither stored nor shown.
         if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
             raise Damaged("it holds half of a surrogate pair")
-        if len(value) > STRING_BYTES_MAX or len(value.encode()) > STRING_BYTES_MAX:
-            raise Damaged(f"it holds a string of more than {STRING_BYTES_MAX} bytes")
+        if len(value) > STRING_MAX:
+            raise Damaged(f"it holds a string of more than {STRING_MAX} characters")
     elif isinstance(value, dict | list):
         if not depth:
             raise Damaged(f"it nests deeper than {DEPTH_MAX}")

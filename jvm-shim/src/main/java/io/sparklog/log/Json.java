@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 import java.util.zip.CRC32C;
 
@@ -55,6 +56,10 @@ final class Json {
     JsonNode value = field(object, name);
     if (!value.isTextual()) {
       throw new IllegalArgumentException("field " + name + " is " + brief(value) + ", not a string");
+    }
+    // A lone surrogate can be written in JSON, but neither stored nor shown.
+    if (!StandardCharsets.UTF_8.newEncoder().canEncode(value.textValue())) {
+      throw new IllegalArgumentException("field " + name + " holds half of a surrogate pair");
     }
     return value.textValue();
   }

@@ -185,7 +185,11 @@ record Version(
     if (format > FORMAT) {
       throw PartlogException.of("FORMAT_TOO_NEW", "file", file, "reason", "its format is " + format + ", this version knows " + FORMAT);
     }
-    for (JsonNode feature : Json.array(json, "features", 1000)) {
+    JsonNode features = Json.array(json, "features", 1000);
+    for (JsonNode feature : features) {
+      check(feature.isTextual(), "field features holds something else than strings");
+    }
+    for (JsonNode feature : features) {
       throw PartlogException.of("FORMAT_TOO_NEW", "file", file, "reason", "it needs the feature " + feature.asText());
     }
   }

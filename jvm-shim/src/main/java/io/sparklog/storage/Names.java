@@ -1,10 +1,10 @@
 package io.sparklog.storage;
 
-import java.nio.ByteBuffer;
 import java.util.Base64;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -19,10 +19,16 @@ public final class Names {
   private static final Pattern TOPIC = Pattern.compile("[a-zA-Z0-9._-]{1,249}");
   private static final Pattern VERSION_FILE = Pattern.compile("([0-9]{20})\\.json");
   private static final Pattern CHECKPOINT = Pattern.compile("([0-9]{20})\\.checkpoint-([0-9a-f]{16})\\.jsonl");
-  private static final Pattern IDENTITY = Pattern.compile("[A-Za-z0-9_][A-Za-z0-9_-]{21}");
-  private static final String DATA_FOLDER = "data/[0-9]{20}-[A-Za-z0-9_][A-Za-z0-9_-]{21}/";
-  private static final Pattern OWN_FILE = Pattern.compile(DATA_FOLDER + "p[0-9]{1,4}-t[0-9]{1,10}-[0-9]{1,19}-[0-9]{1,10}\\.log");
-  private static final Pattern SHARED_FILE = Pattern.compile(DATA_FOLDER + "(?:t[0-9]{1,10}-[0-9]{1,19}|pool)\\.log");
+  private static final String NUMBER = "(?:0|[1-9][0-9]{0,18})";
+  private static final String PARTITION = "(?:0|[1-9][0-9]{0,3})";
+
+  /** The last of 22 characters holds the last two of 128 bits. */
+  private static final String IDENTITY = "[A-Za-z0-9_][A-Za-z0-9_-]{20}[AQgw]";
+
+  private static final Set<String> RESERVED = Set.of("A".repeat(22), "A".repeat(21) + "Q");
+  private static final String OWN_FILE = "p" + PARTITION + "-t" + NUMBER + "-" + NUMBER + "-" + NUMBER;
+  private static final String SHARED_FILE = "t" + NUMBER + "-" + NUMBER + "|pool";
+  private static final Pattern DATA_FILE = Pattern.compile("data/([0-9]{20})-(" + IDENTITY + ")/(?:(" + OWN_FILE + ")|" + SHARED_FILE + ")\\.log");
   private static final Pattern VIEW_FILE = Pattern.compile("([0-9]{20})\\.(log|index|timeindex)");
 
   private Names() {}
@@ -98,12 +104,14 @@ public final class Names {
 
   /** Whether {@code name} is one that a writer can produce for a data file, relative to the topic's folder. */
   public static boolean isDataFile(String name) {
-    return OWN_FILE.matcher(name).matches() || SHARED_FILE.matcher(name).matches();
+    Matcher matcher = DATA_FILE.matcher(name);
+    return number(matcher).isPresent() && !RESERVED.contains(matcher.group(2));
   }
 
   /** Whether a data file holds one segment alone, so that it may be stamped and linked into the Kafka view. */
   public static boolean isOwnFile(String name) {
-    return OWN_FILE.matcher(name).matches();
+    Matcher matcher = DATA_FILE.matcher(name);
+    return matcher.matches() && matcher.group(3) != null;
   }
 
   /** {@code orders-3}: the folder of a partition in the Kafka view. */
@@ -127,7 +135,7 @@ public final class Names {
       return OptionalInt.empty();
     }
     String digits = folder.substring(topic.length() + 1);
-    return digits.matches("0|[1-9][0-9]{0,3}") ? OptionalInt.of(Integer.parseInt(digits)) : OptionalInt.empty();
+    return digits.matches(PARTITION) ? OptionalInt.of(Integer.parseInt(digits)) : OptionalInt.empty();
   }
 
   /** A new identity in Kafka's form: 16 random bytes, base64url, never beginning with {@code -}. */
@@ -146,15 +154,7 @@ public final class Names {
 
   /** Whether {@code text} is an identity: 16 bytes in base64url, not one of the reserved ones. */
   public static boolean isIdentity(String text) {
-    if (!IDENTITY.matcher(text).matches()) {
-      return false;
-    }
-    try {
-      ByteBuffer bytes = ByteBuffer.wrap(Base64.getUrlDecoder().decode(text));
-      return bytes.getLong(0) != 0 || (bytes.getLong(8) & ~1L) != 0;
-    } catch (IllegalArgumentException notBase64) {
-      return false;
-    }
+    return text.matches(IDENTITY) && !RESERVED.contains(text);
   }
 
   private static String digits(long number) {

@@ -4,6 +4,7 @@ import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.BatchHeader;
+import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.DataReader;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Names;
@@ -46,6 +47,7 @@ public final class LogTool {
     switch (words[0]) {
       case "append" -> tool.append();
       case "read" -> tool.read();
+      case "states" -> tool.states();
       case "publish" -> System.out.println("published " + Publisher.publish(tool.store, tool.log.newest().orElseThrow(), Names.identity(new Random())));
       default -> throw new IllegalArgumentException(words[0]);
     }
@@ -144,6 +146,20 @@ public final class LogTool {
       throw new IllegalStateException(segment.toString(), e);
     }
     require((int) headerCrc.getValue() == segment.headerCrc() && batches == segment.batches(), "headerCrc or batches differ in " + segment);
+  }
+
+  /** For each topic under the root prints its name and {@code ok}, or the error that its state is. */
+  private void states() throws IOException {
+    Root root = new Root(store);
+    for (String topic : root.topics()) {
+      String found;
+      try {
+        found = root.topic(topic).newest().isPresent() ? "ok" : "none";
+      } catch (PartlogException e) {
+        found = e.id();
+      }
+      System.out.println(topic + " " + found);
+    }
   }
 
   private static void require(boolean right, String otherwise) {
