@@ -34,6 +34,8 @@ def main() -> None:
         app_name="sparklog bench",
         **{
             "spark.master": arguments.master,
+            # With Spark's default of 1 GB, Parquet's reads come to run out of direct memory.
+            "spark.driver.memory": "4g",
             "spark.jars": ",".join(map(str, sorted(DELTA.glob("*.jar")))),
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",

@@ -47,19 +47,32 @@ class Bench:
     def remove(self, name: str) -> None:
         shutil.rmtree(self.folder / name, ignore_errors=True)
 
-    def compare(self, case: str, ours: str, sides: dict[str, Callable[[], None]], *, records: int | None = None) -> None:
-        """Warms up, runs the sides `rounds` times in turn, prints and keeps medians, and the ratios of `ours` to the others."""
+    def compare(
+        self,
+        case: str,
+        ours: str,
+        sides: dict[str, Callable[[], None]],
+        *,
+        before: Callable[[], None] = lambda: None,
+        records: int | None = None,
+    ) -> None:
+        """Warms up, runs the sides `rounds` times in turn, prints and keeps medians, and the ratios of `ours` to the others.
+
+        What `before` does comes before each of them, and its time does not count."""
         records = records or self.records
         for _ in range(2):
             for side in sides.values():
                 # A JVM compiles what runs for seconds, not what ran once.
                 ends = time.perf_counter() + WARM_UP_S / 2
-                side()
-                while time.perf_counter() < ends:
+                while True:
+                    before()
                     side()
+                    if time.perf_counter() > ends:
+                        break
         seconds: dict[str, list[float]] = {name: [] for name in sides}
         for _ in range(self.rounds):
             for name, side in sides.items():
+                before()
                 began = time.perf_counter()
                 side()
                 seconds[name].append(time.perf_counter() - began)

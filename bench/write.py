@@ -11,9 +11,12 @@ from bench.harness import PARTITIONS, Bench
 def run(bench: Bench) -> None:
     data = bench.data()
 
+    def clear() -> None:
+        bench.remove("write")
+        os.sync()
+
     def partlog(codec: str) -> Callable[[], None]:
         def write() -> None:
-            bench.remove("write")
             options = {"topic": "t", "partitions": PARTITIONS, "compression.type": codec}
             data.write.format("partlog").options(**options).mode("append").save(bench.path("write"))
             os.sync()
@@ -22,7 +25,6 @@ def run(bench: Bench) -> None:
 
     def peer(name: str, codec: str) -> Callable[[], None]:
         def write() -> None:
-            bench.remove("write")
             data.write.format(name).option("compression", codec).mode("append").save(bench.path("write"))
             os.sync()
 
@@ -37,8 +39,10 @@ def run(bench: Bench) -> None:
             "parquet uncompressed": peer("parquet", "none"),
             "delta snappy": peer("delta", "snappy"),
         },
+        before=clear,
     )
-    bench.compare("write, zstd", "partlog zstd", {"partlog zstd": partlog("zstd"), "parquet zstd": peer("parquet", "zstd")})
+    bench.compare("write, zstd", "partlog zstd", {"partlog zstd": partlog("zstd"), "parquet zstd": peer("parquet", "zstd")}, before=clear)
+    clear()
     bench.note("write, memory of a task", **_peak(bench, partlog("none")))
     bench.remove("write")
 
