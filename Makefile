@@ -116,10 +116,12 @@ $(WHEEL): pyproject.toml README.md LICENSE $(JAR) $(shell find sparklog -name '*
 	@$(PY) -m build --wheel --no-isolation --outdir dist . > /dev/null
 	@echo "Built $@"
 
+$(KAFKA): NAME := Kafka's tools
 $(KAFKA): tests/kafka/pom.xml
+$(DELTA): NAME := Delta
 $(DELTA): bench/pom.xml
 $(KAFKA) $(DELTA): | toolchain
-	@echo "Fetching what $< names"
+	@echo "Fetching $(NAME)"
 	@rm -rf $(@D)
 	@$(MVN) -f $< dependency:copy-dependencies
 	@touch $@

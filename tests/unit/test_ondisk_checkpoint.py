@@ -5,28 +5,14 @@ from pathlib import Path
 
 import pytest
 from handmade import Topic, batch, flipped, given, records, seeded, without
+from readback import failure, newest, values
 
 from sparklog import Log, SparklogError
-from sparklog.ondisk.commitlog import CommitLog
 
 
 @pytest.fixture
 def topic(tmp_path: Path) -> Topic:
     return Topic(tmp_path, partitions=2)
-
-
-def newest(topic: Topic):
-    return CommitLog(str(topic.root), topic.name).newest()
-
-
-def values(topic: Topic) -> list[bytes]:
-    return Log(topic.root).topic(topic.name).read()["value"].to_pylist()
-
-
-def failure(topic: Topic) -> SparklogError:
-    with pytest.raises(SparklogError) as raised:
-        newest(topic)
-    return raised.value
 
 
 @pytest.fixture

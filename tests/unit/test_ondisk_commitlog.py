@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from broken_rules import BROKEN, changed, write_third, write_two_versions
 from handmade import TIME, Topic, batch, flipped, identity, records, seeded, summed
+from readback import failure, newest, values
 
 from sparklog import DataError, Log, SparklogError, UpgradeError
 from sparklog.ondisk.commitlog import CommitLog
@@ -15,20 +16,6 @@ from sparklog.ondisk.commitlog import CommitLog
 @pytest.fixture
 def topic(tmp_path: Path) -> Topic:
     return Topic(tmp_path, partitions=2)
-
-
-def newest(topic: Topic):
-    return CommitLog(str(topic.root), topic.name).newest()
-
-
-def values(topic: Topic) -> list[bytes]:
-    return Log(topic.root).topic(topic.name).read()["value"].to_pylist()
-
-
-def failure(topic: Topic) -> SparklogError:
-    with pytest.raises(SparklogError) as raised:
-        newest(topic)
-    return raised.value
 
 
 def test_versions_add_up(topic):
