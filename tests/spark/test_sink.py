@@ -100,6 +100,19 @@ def test_order_within_a_task_and_of_tasks_is_kept(spark: SparkSession, tmp_path:
     assert [row[0] for row in rows] == list(range(50_000))
 
 
+def test_sorted_rows_are_written_as_they_come(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows that were sorted lie in pages of Spark's memory, and not in arrays of their own; the next may be longer or shorter."""
+    root = tmp_path / "root"
+    events = spark.sql(EVENTS.format(records=5_000, tasks=3)).where("value LIKE 'v%'").drop("n")
+    ordered = events.coalesce(1).sortWithinPartitions(F.reverse("value"), ascending=False)
+    save(ordered, root, partitions=1)
+    columns = ["CAST(key AS STRING) AS key", "CAST(value AS STRING) AS value", "headers", "timestamp"]
+    back = load(spark, root).orderBy("offset").selectExpr(*columns)
+    assert [row.asDict(True) | {"headers": row["headers"] or None} for row in back.collect()] == [
+        row.asDict(True) | {"headers": row["headers"] or None} for row in ordered.selectExpr(*columns).collect()
+    ]
+
+
 def test_the_buffer_is_kept_and_order_with_it(spark: SparkSession, tmp_path: Path) -> None:
     """A task that must spill 20 times, into segments that roll: the same rows in the same order."""
     root = tmp_path / "root"

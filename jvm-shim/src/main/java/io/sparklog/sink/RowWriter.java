@@ -26,8 +26,10 @@ final class RowWriter implements DataWriter<InternalRow> {
   private final RowColumns columns;
   private final TaskWriter writer;
   private final UnsafeProjection toUnsafe;
+  /** What a row is copied to that lies in a page of Spark's memory, as sorted ones do, and not in a byte[]. */
+  private final UnsafeRow fromPage;
+
   private final HeadersEncoder headers = new HeadersEncoder();
-  private byte[] key = new byte[64];
   private UTF8String topic;
   private TaskWriter.Lane lane;
 
@@ -36,6 +38,7 @@ final class RowWriter implements DataWriter<InternalRow> {
     this.columns = plan.columns();
     this.writer = new TaskWriter(Stores.open(plan.root()), plan.txn(), task, tasks, attempt, plan.batchBytes(), plan.bufferBytes());
     this.toUnsafe = UnsafeProjection.create(columns.schema());
+    this.fromPage = UnsafeRow.createFromByteArray(0, columns.schema().size());
     if (plan.topic() != null) {
       lane = writer.lane(plan.topicPlan(plan.topic()));
     }
@@ -58,30 +61,34 @@ final class RowWriter implements DataWriter<InternalRow> {
 
   private void append(InternalRow given) throws IOException {
     UnsafeRow row = given instanceof UnsafeRow unsafe ? unsafe : toUnsafe.apply(given);
+    if (!(row.getBaseObject() instanceof byte[])) {
+      fromPage.copyFrom(row);
+      row = fromPage;
+    }
+    byte[] from = (byte[]) row.getBaseObject();
     TaskWriter.Lane to = plan.topic() != null ? lane : lane(row);
     long timestamp = timestampMs(row, to);
-    int valueLength = length(row, columns.value());
     int keyLength = length(row, columns.key());
+    int keyAt = keyLength > 0 ? at(row, columns.key()) : 0;
+    int valueLength = length(row, columns.value());
     int headersBytes = encodeHeaders(row);
-    if (keyLength >= 0) {
-      copyKey(row, keyLength);
-    }
     boolean explicit = columns.partition() >= 0 && !row.isNullAt(columns.partition());
     int partition;
     if (explicit) {
       partition = row.getInt(columns.partition());
     } else if (keyLength >= 0) {
-      partition = to.plan().config().partitioner().partition(key, 0, keyLength, to.plan().config().partitions());
+      partition = to.plan().config().partitioner().partition(from, keyAt, keyLength, to.plan().config().partitions());
     } else {
       partition = to.nullKeyPartition(timestamp, valueLength, headersBytes);
     }
     BatchEncoder encoder = to.begin(partition, timestamp, keyLength, valueLength, headersBytes, !explicit && keyLength >= 0);
     byte[] batch = encoder.buffer();
+    // Not Unsafe.copyMemory, as Spark would: for what is this short it takes several times as long.
     if (keyLength > 0) {
-      System.arraycopy(key, 0, batch, encoder.keyAt(), keyLength);
+      System.arraycopy(from, keyAt, batch, encoder.keyAt(), keyLength);
     }
     if (valueLength > 0) {
-      copy(row, columns.value(), valueLength, batch, encoder.valueAt());
+      System.arraycopy(from, at(row, columns.value()), batch, encoder.valueAt(), valueLength);
     }
     if (headersBytes > NO_HEADERS_BYTES) {
       System.arraycopy(headers.buffer(), 0, batch, encoder.headersAt(), headersBytes);
@@ -115,16 +122,9 @@ final class RowWriter implements DataWriter<InternalRow> {
     return column < 0 || row.isNullAt(column) ? -1 : (int) row.getLong(column);
   }
 
-  private static void copy(UnsafeRow row, int column, int length, byte[] to, int at) {
-    long offset = row.getLong(column) >>> 32;
-    Platform.copyMemory(row.getBaseObject(), row.getBaseOffset() + offset, to, Platform.BYTE_ARRAY_OFFSET + at, length);
-  }
-
-  private void copyKey(UnsafeRow row, int length) {
-    if (key.length < length) {
-      key = new byte[Math.max(length, 2 * Math.min(key.length, 1 << 29))];
-    }
-    copy(row, columns.key(), length, key, 0);
+  /** Where a STRING or BINARY field begins in the array of its row. */
+  private static int at(UnsafeRow row, int column) {
+    return (int) (row.getBaseOffset() - Platform.BYTE_ARRAY_OFFSET + (row.getLong(column) >>> 32));
   }
 
   /** The bytes of the encoded headers, {@link #NO_HEADERS_BYTES} if there are none. */

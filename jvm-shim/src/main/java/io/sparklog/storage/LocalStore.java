@@ -117,12 +117,12 @@ final class LocalStore implements LogStore {
   public DataWriter create(String name) throws IOException {
     Path path = path(name);
     createFolders(path.getParent());
-    return new Writer(FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE));
+    return new LocalWriter(FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE));
   }
 
   @Override
   public DataWriter stamp(String name) throws IOException {
-    return new Writer(FileChannel.open(path(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));
+    return new LocalWriter(FileChannel.open(path(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));
   }
 
   @Override
@@ -217,51 +217,6 @@ final class LocalStore implements LogStore {
     @Override
     public void read(long position, byte[] to, int at, int length) throws IOException {
       readFully(channel, ByteBuffer.wrap(to, at, length), position, name);
-    }
-
-    @Override
-    public void close() throws IOException {
-      channel.close();
-    }
-  }
-
-  private static final class Writer implements DataWriter {
-    private final FileChannel channel;
-    private long position;
-    private boolean syncFailed;
-
-    private Writer(FileChannel channel) {
-      this.channel = channel;
-    }
-
-    @Override
-    public void write(byte[] from, int at, int length) throws IOException {
-      write(position, from, at, length);
-      position += length;
-    }
-
-    @Override
-    public void write(long target, byte[] from, int at, int length) throws IOException {
-      ByteBuffer bytes = ByteBuffer.wrap(from, at, length);
-      long written = target;
-      while (bytes.hasRemaining()) {
-        written += channel.write(bytes, written);
-      }
-    }
-
-    @Override
-    public long position() {
-      return position;
-    }
-
-    @Override
-    public void sync() throws IOException {
-      if (syncFailed) {
-        throw new IOException("an earlier sync of the file failed; its bytes may be lost");
-      }
-      syncFailed = true;
-      channel.force(false);
-      syncFailed = false;
     }
 
     @Override

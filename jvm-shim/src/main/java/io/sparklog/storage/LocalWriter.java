@@ -1,0 +1,116 @@
+package io.sparklog.storage;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A data file on a local disk.
+ *
+ * <p>What is appended is synced in the background as it comes, a sync of a file at a time: the disk works while the task goes on, and {@link #sync} has little left to wait for.
+ */
+final class LocalWriter implements DataWriter {
+  /** So much is appended before the background is asked to sync again. */
+  static final int BACKGROUND_BYTES = 4 << 20;
+
+  private static final ThreadPoolExecutor BACKGROUND = background();
+
+  private final FileChannel channel;
+  private long position;
+  private long askedPosition;
+  private Future<?> background;
+  private boolean syncFailed;
+
+  LocalWriter(FileChannel channel) {
+    this.channel = channel;
+  }
+
+  @Override
+  public void write(byte[] from, int at, int length) throws IOException {
+    write(position, from, at, length);
+    position += length;
+    if (position - askedPosition >= BACKGROUND_BYTES && (background == null || background.isDone())) {
+      awaitBackground();
+      askedPosition = position;
+      background =
+          BACKGROUND.submit(
+              () -> {
+                channel.force(false);
+                return null;
+              });
+    }
+  }
+
+  @Override
+  public void write(long target, byte[] from, int at, int length) throws IOException {
+    ByteBuffer bytes = ByteBuffer.wrap(from, at, length);
+    long written = target;
+    while (bytes.hasRemaining()) {
+      written += channel.write(bytes, written);
+    }
+  }
+
+  @Override
+  public long position() {
+    return position;
+  }
+
+  @Override
+  public void sync() throws IOException {
+    awaitBackground();
+    syncFailed = true;
+    channel.force(false);
+    syncFailed = false;
+  }
+
+  /** Waits for the sync in the background. A failed one is said once by the kernel: after it no other may count. */
+  private void awaitBackground() throws IOException {
+    if (syncFailed) {
+      throw new IOException("an earlier sync of the file failed; its bytes may be lost");
+    }
+    if (background == null) {
+      return;
+    }
+    syncFailed = true;
+    try {
+      background.get();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new InterruptedIOException("interrupted while a sync was awaited");
+    } catch (ExecutionException e) {
+      throw new IOException("a sync in the background failed: " + e.getCause(), e.getCause());
+    }
+    background = null;
+    syncFailed = false;
+  }
+
+  @Override
+  public void close() throws IOException {
+    channel.close();
+  }
+
+  /** As many threads as cores, which end when there is nothing to do, and keep no JVM from ending. */
+  private static ThreadPoolExecutor background() {
+    int threads = Runtime.getRuntime().availableProcessors();
+    ThreadPoolExecutor pool =
+        new ThreadPoolExecutor(
+            threads,
+            threads,
+            10,
+            TimeUnit.SECONDS,
+            new LinkedBlockingQueue<>(),
+            task -> {
+              Thread thread = new Thread(task, "partlog-sync");
+              thread.setDaemon(true);
+              return thread;
+            });
+    pool.allowCoreThreadTimeOut(true);
+    return pool;
+  }
+}
