@@ -1,5 +1,6 @@
 package io.sparklog.format;
 
+import java.io.IOException;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
@@ -45,15 +46,40 @@ public final class BatchDecoder {
     decompressor = new Decompressor(decompressedBytesMax);
   }
 
-  /** Checks the header and the CRC-32C of the batch that takes exactly {@code bytes} bytes from {@code at} on. Of its records nothing is known then but {@link #count}, which only the header says. */
+  /** The bytes of a batch after its header, wherever they are. */
+  public interface Body {
+    void addTo(CRC32C crc) throws IOException;
+  }
+
+  /**
+   * Checks the header at {@code at} and the CRC-32C of its batch, which takes exactly {@code bytes} bytes. Of its records nothing is known then but {@link #count}, which only the header says.
+   *
+   * @throws IOException that of {@code body}
+   */
+  public void check(byte[] buffer, int at, int bytes, Body body) throws BadBatch, IOException {
+    beginCheck(buffer, at, bytes);
+    body.addTo(crc);
+    endCheck(buffer, at);
+  }
+
+  /** As the other, of a batch that is in the buffer as a whole. */
   public void check(byte[] buffer, int at, int bytes) throws BadBatch {
+    beginCheck(buffer, at, bytes);
+    crc.update(buffer, at + Layout.HEADER_BYTES, bytes - Layout.HEADER_BYTES);
+    endCheck(buffer, at);
+  }
+
+  private void beginCheck(byte[] buffer, int at, int bytes) throws BadBatch {
     count = 0;
     int total = BatchHeader.check(buffer, at, bytes);
     if (total != bytes) {
       throw new BadBatch("its length field gives it " + total + " bytes, expected " + bytes);
     }
     crc.reset();
-    crc.update(buffer, at + Layout.ATTRIBUTES_AT, bytes - Layout.ATTRIBUTES_AT);
+    crc.update(buffer, at + Layout.ATTRIBUTES_AT, Layout.HEADER_BYTES - Layout.ATTRIBUTES_AT);
+  }
+
+  private void endCheck(byte[] buffer, int at) throws BadBatch {
     if (crc.getValue() != BatchHeader.crc(buffer, at)) {
       throw new BadBatch(String.format("its CRC-32C is %08x, expected %08x", crc.getValue(), BatchHeader.crc(buffer, at)));
     }

@@ -16,6 +16,7 @@ import io.sparklog.storage.ReadStatistics;
 import java.io.Closeable;
 import java.io.EOFException;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -37,6 +38,9 @@ final class SplitReader implements Closeable {
 
   /** What is read at once of small batches. Larger ones are read one at a time: then they are still in the processor's nearest cache when they are decoded, and nothing is moved. */
   private static final int READ_BYTES = 128 << 10;
+
+  /** What is read at once of a large batch that is only checked. */
+  private static final int PASSED_BYTES = 256 << 10;
 
   /** Where an extent ends at an offset of unknown place, so many bytes more than it should take are read at once, and then batch by batch. */
   private static final int AHEAD_BYTES = 16 << 10;
@@ -64,6 +68,7 @@ final class SplitReader implements Closeable {
   private byte[] buffer = new byte[0];
   private long bufferPosition;
   private int bufferBytes;
+  private ByteBuffer passed;
 
   private long base;
   private boolean headerOnly;
@@ -200,15 +205,18 @@ final class SplitReader implements Closeable {
       }
       throw e instanceof PartlogException there ? there : BatchWalk.corrupt(split.topic(), segment, position, (BadBatch) e);
     }
-    at = fill(bytes);
+    headerOnly = headersWillDo && !extent.tested() && BatchHeader.count(buffer, at) == BatchHeader.lastOffsetDelta(buffer, at) + 1;
+    boolean passing = headerOnly && isLarge(bytes);
+    at = passing ? at : fill(bytes);
     BatchHeader.addTo(headerCrc, buffer, at, segment.dense());
     long afterLast = base + BatchHeader.lastOffsetDelta(buffer, at) + 1;
     if (afterLast > segment.end()) {
       throw BatchWalk.corrupt(split.topic(), segment, position, new BadBatch("it ends at offset " + afterLast + ", beyond its segment"));
     }
-    headerOnly = headersWillDo && !extent.tested() && BatchHeader.count(buffer, at) == BatchHeader.lastOffsetDelta(buffer, at) + 1;
     try {
-      if (headerOnly) {
+      if (passing) {
+        checkInPassing(at, bytes);
+      } else if (headerOnly) {
         decoder.check(buffer, at, bytes);
       } else {
         decoder.decode(buffer, at, bytes);
@@ -220,6 +228,41 @@ final class SplitReader implements Closeable {
     position += bytes;
     nextOffset = afterLast;
     trim();
+  }
+
+  /** Checks the batch whose header is in the buffer, without bringing the rest of it there: that would be one copy more. Afterwards the next header is in the buffer. */
+  private void checkInPassing(int at, int bytes) throws BadBatch, IOException {
+    int buffered = Math.min(bytes, bufferBytes - at);
+    decoder.check(
+        buffer,
+        at,
+        bytes,
+        crc -> {
+          crc.update(buffer, at + Layout.HEADER_BYTES, buffered - Layout.HEADER_BYTES);
+          pass(position + buffered, position + bytes, crc);
+        });
+    if (buffered < bytes) {
+      bufferPosition = position + bytes;
+      bufferBytes = passed.remaining();
+      passed.get(buffer, 0, bufferBytes);
+    }
+  }
+
+  /** Reads [from, to) for its checksum alone. The header after it, as far as there is one, is what remains in {@link #passed}. */
+  private void pass(long from, long to, CRC32C crc) throws IOException {
+    requireFile(to);
+    if (passed == null) {
+      passed = ByteBuffer.allocateDirect(PASSED_BYTES + Layout.HEADER_BYTES);
+    }
+    int next = (int) Math.min(Layout.HEADER_BYTES, Math.min(stopPosition, fileBytes) - to);
+    for (long at = from; at < to; ) {
+      int length = (int) Math.min(PASSED_BYTES, to - at);
+      int read = at + length == to ? length + next : length;
+      readFile(at, passed.clear().limit(read));
+      crc.update(passed.flip().limit(length));
+      at += length;
+      passed.limit(read);
+    }
   }
 
   /** Finds the records of the current batch that lie in the extent. */
@@ -287,26 +330,39 @@ final class SplitReader implements Closeable {
     if (within >= 0 && within + bytes <= bufferBytes) {
       return (int) within;
     }
-    if (position + bytes > fileBytes) {
-      throw corrupt("the file is cut: it ends at byte " + fileBytes);
-    }
+    requireFile(position + bytes);
     int kept = within >= 0 && within < bufferBytes ? bufferBytes - (int) within : 0;
     long ahead = Math.min(Math.min(stopPosition, fileBytes), aheadPosition) - position;
-    int want = (int) Math.max(bytes, Math.min(ahead, bytes > READ_BYTES / 2 ? bytes + Layout.HEADER_BYTES : READ_BYTES));
+    int want = (int) Math.max(bytes, Math.min(ahead, isLarge(bytes) ? bytes + Layout.HEADER_BYTES : READ_BYTES));
     byte[] to = want <= buffer.length ? buffer : new byte[want];
     System.arraycopy(buffer, kept == 0 ? 0 : (int) within, to, 0, kept);
     buffer = to;
     bufferPosition = position;
     bufferBytes = 0;
+    readFile(position + kept, ByteBuffer.wrap(buffer, kept, want - kept));
+    bufferBytes = want;
+    return 0;
+  }
+
+  private static boolean isLarge(int bytes) {
+    return bytes > READ_BYTES / 2;
+  }
+
+  private void requireFile(long to) {
+    if (to > fileBytes) {
+      throw corrupt("the file is cut: it ends at byte " + fileBytes);
+    }
+  }
+
+  private void readFile(long from, ByteBuffer to) throws IOException {
+    int bytes = to.remaining();
     try {
-      file.read(position + kept, buffer, kept, want - kept);
+      file.read(from, to);
     } catch (EOFException e) {
       throw corrupt("the file is cut: " + e.getMessage());
     }
-    bufferBytes = want;
-    bytesRead += want - kept;
-    ReadStatistics.add(want - kept);
-    return 0;
+    bytesRead += bytes;
+    ReadStatistics.add(bytes);
   }
 
   /** The data file of the next extent is gone: its offsets may have moved to another, or they have expired. */

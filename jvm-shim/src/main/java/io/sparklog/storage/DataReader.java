@@ -2,6 +2,7 @@ package io.sparklog.storage;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 
 /** A data file, open for reading at any position. Not for several threads at once. */
 public interface DataReader extends Closeable {
@@ -13,5 +14,14 @@ public interface DataReader extends Closeable {
    *
    * @throws java.io.EOFException if the file ends before them
    */
-  void read(long position, byte[] to, int at, int length) throws IOException;
+  default void read(long position, byte[] to, int at, int length) throws IOException {
+    read(position, ByteBuffer.wrap(to, at, length));
+  }
+
+  /**
+   * Reads what {@code to} has room for, and exactly that. A direct buffer saves a copy.
+   *
+   * @throws java.io.EOFException if the file ends before
+   */
+  void read(long position, ByteBuffer to) throws IOException;
 }

@@ -215,8 +215,8 @@ final class LocalStore implements LogStore {
     }
 
     @Override
-    public void read(long position, byte[] to, int at, int length) throws IOException {
-      readFully(channel, ByteBuffer.wrap(to, at, length), position, name);
+    public void read(long position, ByteBuffer to) throws IOException {
+      readFully(channel, to, position, name);
     }
 
     @Override

@@ -69,6 +69,42 @@ final class DamageTest {
     assertEquals(2, harmless);
   }
 
+  /** Large batches of which offsets alone are asked for take a way of their own through the reader. */
+  @Test
+  void damageOfLargeBatchesIsNoticedInPassing() throws IOException {
+    WrittenTopic topic = new WrittenTopic(root, "t").segment(0, 9).commit().segment(0, 3, 1000, 8000, 5, 2000, 2000, 900, 20).commit();
+    Path file = topic.dataFile(0, 1);
+    byte[] right = Files.readAllBytes(file);
+    int large = BatchHeader.totalBytes(right, BatchHeader.totalBytes(right, 0));
+    assertTrue(large > 64 << 10, "a batch of 1000 has only " + large + " bytes");
+    InputPartition[] planned = Reads.of(root).scan().planInputPartitions();
+    PartlogScan scan = Reads.of(root).scan();
+    PartlogScan offsets = Reads.of(root).scanOfOffsets();
+    List<Long> expected = topic.allRows().stream().map(WrittenTopic.Row::offset).toList();
+    assertEquals(expected, later(offsets, planned).stream().map(WrittenTopic.Row::offset).toList());
+    long seed = System.nanoTime();
+    System.out.println("seed " + seed);
+    Random random = new Random(seed);
+    for (int i = 0; i < 200; i++) {
+      byte[] wrong = right.clone();
+      int at = random.nextInt(right.length);
+      wrong[at] ^= (byte) (1 << random.nextInt(8));
+      boolean cut = i % 4 == 0;
+      Files.write(file, cut ? Arrays.copyOf(right, at) : wrong);
+      PartlogException error = assertThrows(PartlogException.class, () -> later(offsets, planned), "byte " + at);
+      PartlogException whole = assertThrows(PartlogException.class, () -> later(scan, planned), "byte " + at);
+      assertEquals(whole.id(), error.id(), "byte " + at);
+      assertEquals(whole.parameters().get("byte"), error.parameters().get("byte"));
+    }
+    Files.write(file, right);
+    for (int i = 0; i < 200; i++) {
+      int start = random.nextInt(expected.size());
+      int end = start + random.nextInt(expected.size() - start) + 1;
+      Reads some = Reads.of(root, "assign", "{\"t\":[0]}", "startingOffsets", topic.json(start), "endingOffsets", topic.json(end));
+      assertEquals(expected.subList(start, Math.min(end, expected.size())), some.offsets());
+    }
+  }
+
   @Test
   void everyLengthButTheRightOneIsAnError() throws IOException {
     WrittenTopic topic = new WrittenTopic(root, "t").segment(0, 3, 2).commit();
