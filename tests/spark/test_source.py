@@ -229,24 +229,28 @@ def test_less_is_read(spark: SparkSession, root: Path, events: DataFrame) -> Non
     assert bytes_of(spark, load(spark, root).where("topic = 'other'").select("value")) < 1000
 
 
-def test_of_a_large_segment_little_is_read(spark: SparkSession, tmp_path: Path) -> None:
-    rows = spark.range(0, 300_000, 1, 1).selectExpr(
-        "CAST(repeat('x', 100) AS BINARY) AS value", "timestamp_millis(1700000000000 + id) AS timestamp"
+def test_of_a_gigabyte_little_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    records = 9_200_000
+    first, half, last = 1_700_000_000_000, records // 2, records - 1
+    rows = spark.range(0, records, 1, 1).selectExpr(
+        "CAST(repeat('x', 100) AS BINARY) AS value", f"timestamp_millis({first} + id) AS timestamp"
     )
     save(rows, tmp_path, "t", **{"partitions": 1, "batch.size": 16384})
     log = load(spark, tmp_path).select("offset", "value")
     whole = log_bytes(tmp_path, "t")
-    assert whole > 30_000_000
+    assert whole > 1_000_000_000
+    few = whole * 0.01
     # A task that does not know where to end reads 256 KiB.
-    assert bytes_of(spark, log.where("`offset` >= 290000").limit(10)) < whole * 0.01
-    assert bytes_of(spark, log.where("`offset` IN (5, 150000, 299999)")) < whole * 0.01
-    assert bytes_of(spark, log.where("`offset` BETWEEN 150000 AND 150010")) < whole * 0.01
-    assert bytes_of(spark, log.where("timestamp >= timestamp_millis(1700000000000 + 298000)")) < whole * 0.01
-    some = log.where("timestamp BETWEEN timestamp_millis(1700000000000 + 150000) AND timestamp_millis(1700000000000 + 150010)")
-    assert bytes_of(spark, some) < whole * 0.01
-    assert [row["offset"] for row in some.collect()] == list(range(150_000, 150_011))
-    starting = {"startingTimestamp": 1700000000000 + 150_000, "endingTimestamp": 1700000000000 + 150_010}
-    assert bytes_of(spark, load(spark, tmp_path, **starting)) < whole * 0.01
+    for start in (0, half, records * 29 // 30):
+        assert bytes_of(spark, log.where(f"`offset` >= {start}").limit(10)) < few
+    assert bytes_of(spark, log.where(f"`offset` IN (5, {half}, {last})")) < few
+    assert bytes_of(spark, log.where(f"`offset` BETWEEN {half} AND {half + 10}")) < few
+    assert bytes_of(spark, log.where(f"timestamp >= timestamp_millis({first + last - 2_000})")) < few
+    some = log.where(f"timestamp BETWEEN timestamp_millis({first + half}) AND timestamp_millis({first + half + 10})")
+    assert bytes_of(spark, some) < few
+    assert [row["offset"] for row in some.collect()] == list(range(half, half + 11))
+    starting = {"startingTimestamp": first + half, "endingTimestamp": first + half + 10}
+    assert bytes_of(spark, load(spark, tmp_path, **starting)) < few
 
 
 def test_groups_and_windows_by_partition_need_no_shuffle(spark: SparkSession, root: Path, events: DataFrame) -> None:
