@@ -172,7 +172,7 @@ class Topic:
         """The last n records. Of several partitions, those that come last when they are merged by timestamp, each in its own order."""
         state = self._log.newest()
         n = _count("n", n)
-        tails = [self._tail(state, each, n) for each in _partitions(state, partition)]
+        tails = [self._tail(state, each, n) for each in self._partitions(state, partition)]
         merged = pa.concat_tables(tails) if tails else SCHEMA.empty_table()
         if len(tails) > 1:
             # A record counts as early as any after it in its partition: so each partition keeps its order.
@@ -204,8 +204,8 @@ class Topic:
         """
         state = self._log.newest()
         ranges = [
-            (each, _offset(state, "start", start, each, state.starts), _offset(state, "end", end, each, state.ends))
-            for each in _partitions(state, partition)
+            (each, self._offset(state, "start", start, each, state.starts), self._offset(state, "end", end, each, state.ends))
+            for each in self._partitions(state, partition)
         ]
         return self._scan(state, ranges, None if limit is None else _count("limit", limit))
 
@@ -229,10 +229,46 @@ class Topic:
             # Offsets have gaps here.
             span *= 4
 
+    def _partitions(self, state: State, partition: int | None) -> list[int]:
+        if partition is None:
+            return list(range(state.partitions))
+        number = operator.index(partition)
+        if not 0 <= number < state.partitions:
+            raise SparklogError(
+                "PARTITION_NOT_FOUND",
+                option="partition",
+                partition=number,
+                topic=state.topic,
+                root=self._log.root,
+                last=state.partitions - 1,
+            )
+        return [number]
+
+    def _offset(self, state: State, option: str, given: int | Mapping[int, int] | None, partition: int, otherwise: tuple[int, ...]) -> int:
+        if isinstance(given, Mapping):
+            for named in given:
+                self._partitions(state, named)
+            given = given.get(partition)
+        if given is None:
+            return otherwise[partition]
+        offset = operator.index(given)
+        if not state.starts[partition] <= offset <= state.ends[partition]:
+            raise SparklogError(
+                "OFFSETS_OUT_OF_RANGE",
+                option=option,
+                offset=offset,
+                topic=state.topic,
+                partition=partition,
+                root=self._log.root,
+                start=state.starts[partition],
+                end=state.ends[partition],
+            )
+        return offset
+
     def batches(self, partition: int) -> Iterator[Batch]:
         """The record batches of a partition, as their headers tell. Those of a segment come when all of its headers were checked."""
         state = self._log.newest()
-        (partition,) = _partitions(state, partition)
+        (partition,) = self._partitions(state, partition)
         return self._batches(state, partition)
 
     def _batches(self, state: State, partition: int) -> Iterator[Batch]:
@@ -347,34 +383,6 @@ def _local(root: str) -> str:
 
 def _table(batches: Iterator[pa.RecordBatch]) -> pa.Table:
     return pa.Table.from_batches(batches, schema=SCHEMA)
-
-
-def _partitions(state: State, partition: int | None) -> list[int]:
-    if partition is None:
-        return list(range(state.partitions))
-    number = operator.index(partition)
-    if not 0 <= number < state.partitions:
-        raise SparklogError("PARTITION_NOT_FOUND", option="partition", partition=number, topic=state.topic, last=state.partitions - 1)
-    return [number]
-
-
-def _offset(state: State, option: str, given: int | Mapping[int, int] | None, partition: int, otherwise: tuple[int, ...]) -> int:
-    if isinstance(given, Mapping):
-        given = given.get(partition)
-    if given is None:
-        return otherwise[partition]
-    offset = operator.index(given)
-    if not state.starts[partition] <= offset <= state.ends[partition]:
-        raise SparklogError(
-            "OFFSETS_OUT_OF_RANGE",
-            option=option,
-            offset=offset,
-            topic=state.topic,
-            partition=partition,
-            start=state.starts[partition],
-            end=state.ends[partition],
-        )
-    return offset
 
 
 def _count(option: str, given: SupportsIndex) -> int:

@@ -158,7 +158,7 @@ def test_errors_of_planning_and_of_tasks(
     content[-3] ^= 1
     file.write_bytes(content)
     text = fails("BATCH_CORRUPT", lambda: load(spark, tmp_path).agg(F.sum(F.length("value"))).collect())
-    assert re.search(r"Topic t, partition 0: the record batch at byte \d+ of data/\S+\.log is damaged", text)
+    assert re.search(rf"Topic t, partition 0: the record batch at byte \d+ of {re.escape(str(file))} is damaged", text)
     file.unlink()
     fails("SEGMENT_MISSING", lambda: load(spark, tmp_path).agg(F.sum(F.length("value"))).collect())
 

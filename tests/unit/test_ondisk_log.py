@@ -73,6 +73,7 @@ def test_what_is_not_there(tmp_path, topic):
         (lambda: log.topic("t").read(2), "PARTITION_NOT_FOUND"),
         (lambda: log.topic("t").batches(-1), "PARTITION_NOT_FOUND"),
         (lambda: log.topic("t").read(0, start=26), "OFFSETS_OUT_OF_RANGE"),
+        (lambda: log.topic("t").read(start={2: 0}), "PARTITION_NOT_FOUND"),
         (lambda: log.topic("t").read(0, start=-1), "OFFSETS_OUT_OF_RANGE"),
         (lambda: log.topic("t").read(0, end=26), "OFFSETS_OUT_OF_RANGE"),
         (lambda: log.topic("t").read(end=20), "OFFSETS_OUT_OF_RANGE"),

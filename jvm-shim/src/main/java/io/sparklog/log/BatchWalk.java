@@ -50,7 +50,7 @@ public final class BatchWalk {
   public boolean next() throws IOException {
     if (next >= segment.endPosition()) {
       if (nextOffset != segment.end() && segment.dense()) {
-        throw corrupt(topic, segment, "its batches end at offset " + nextOffset);
+        throw corrupt(topic, segment, file, "its batches end at offset " + nextOffset);
       }
       return false;
     }
@@ -60,12 +60,12 @@ public final class BatchWalk {
     try {
       next = position + BatchHeader.check(buffer, at, segment.endPosition() - position);
     } catch (BadBatch e) {
-      throw corrupt(topic, segment, position, e);
+      throw corrupt(topic, segment, file, position, e);
     }
-    base = base(topic, segment, position, buffer, at, nextOffset);
+    base = base(topic, segment, file, position, buffer, at, nextOffset);
     nextOffset = base + BatchHeader.lastOffsetDelta(buffer, at) + 1;
     if (nextOffset > segment.end()) {
-      throw corrupt(topic, segment, position, new BadBatch("it ends at offset " + nextOffset + ", beyond its segment"));
+      throw corrupt(topic, segment, file, position, new BadBatch("it ends at offset " + nextOffset + ", beyond its segment"));
     }
     return true;
   }
@@ -80,12 +80,12 @@ public final class BatchWalk {
     int want = step > BUFFER_BYTES ? Layout.HEADER_BYTES : BUFFER_BYTES;
     int bytes = (int) Math.min(want, segment.endPosition() - position);
     if (bytes < Layout.HEADER_BYTES) {
-      throw corrupt(topic, segment, position, new BadBatch("only " + bytes + " bytes are left of its segment"));
+      throw corrupt(topic, segment, file, position, new BadBatch("only " + bytes + " bytes are left of its segment"));
     }
     try {
       file.read(position, buffer, 0, bytes);
     } catch (EOFException e) {
-      throw corrupt(topic, segment, "the file is cut: " + e.getMessage());
+      throw corrupt(topic, segment, file, "the file is cut: " + e.getMessage());
     }
     bufferPosition = position;
     bufferBytes = bytes;
@@ -98,15 +98,15 @@ public final class BatchWalk {
    * @param expected what the offsets before it lead to
    * @throws PartlogException BATCH_CORRUPT
    */
-  public static long base(String topic, Segment segment, long position, byte[] header, int at, long expected) {
+  public static long base(String topic, Segment segment, DataReader file, long position, byte[] header, int at, long expected) {
     long stored = BatchHeader.baseOffset(header, at);
     if (segment.dense() && (BatchHeader.count(header, at) != BatchHeader.lastOffsetDelta(header, at) + 1 || BatchHeader.isControl(header, at))) {
-      throw corrupt(topic, segment, position, new BadBatch("records are missing in it, and its segment has one at every offset"));
+      throw corrupt(topic, segment, file, position, new BadBatch("records are missing in it, and its segment has one at every offset"));
     }
     if (segment.dense() ? stored == expected || stored == expected - segment.base() : stored >= expected && stored < segment.end()) {
       return segment.dense() ? expected : stored;
     }
-    throw corrupt(topic, segment, position, new BadBatch("its base offset is " + stored + ", where offset " + expected + " should be"));
+    throw corrupt(topic, segment, file, position, new BadBatch("its base offset is " + stored + ", where offset " + expected + " should be"));
   }
 
   /** The header of the batch is in {@link #buffer} at this place. */
@@ -138,14 +138,14 @@ public final class BatchWalk {
   }
 
   /** BATCH_CORRUPT for the batch at {@code position}. */
-  public static PartlogException corrupt(String topic, Segment segment, long position, BadBatch why) {
+  public static PartlogException corrupt(String topic, Segment segment, DataReader file, long position, BadBatch why) {
     return PartlogException.caused(
-        why, "BATCH_CORRUPT", "topic", topic, "partition", segment.partition(), "byte", position, "file", segment.file(), "reason", why.getMessage());
+        why, "BATCH_CORRUPT", "topic", topic, "partition", segment.partition(), "byte", position, "file", file.location(), "reason", why.getMessage());
   }
 
   /** SEGMENT_CORRUPT for a segment as a whole. */
-  public static PartlogException corrupt(String topic, Segment segment, String why) {
+  public static PartlogException corrupt(String topic, Segment segment, DataReader file, String why) {
     return PartlogException.of(
-        "SEGMENT_CORRUPT", "topic", topic, "partition", segment.partition(), "base", segment.base(), "end", segment.end(), "file", segment.file(), "reason", why);
+        "SEGMENT_CORRUPT", "topic", topic, "partition", segment.partition(), "base", segment.base(), "end", segment.end(), "file", file.location(), "reason", why);
   }
 }

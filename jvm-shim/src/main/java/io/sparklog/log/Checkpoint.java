@@ -113,7 +113,7 @@ final class Checkpoint {
       at = end + 1;
       if (head == null) {
         head = line;
-        Version.requireKnown(head, Names.topicFile(topic, name));
+        Version.requireKnown(head, store.location(Names.topicFile(topic, name)));
         counts = Json.numbers(head, "segments", Names.PARTITIONS_MAX);
         for (int p = 0; p < counts.length; p++) {
           live.add(new ArrayList<>());

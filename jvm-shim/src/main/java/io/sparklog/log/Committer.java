@@ -126,7 +126,7 @@ public final class Committer {
           "ROUTING_CHANGED", "topic", plan.topic(), "root", store.root(), "found", state.config().routing(), "expected", plan.config().routing());
     }
     if (plan.plannedVersion() < state.horizon()) {
-      throw PartlogException.of("WRITE_EXPIRED", "topic", plan.topic(), "planned", plan.plannedVersion(), "horizon", state.horizon());
+      throw PartlogException.of("WRITE_EXPIRED", "topic", plan.topic(), "root", store.root(), "planned", plan.plannedVersion(), "horizon", state.horizon());
     }
   }
 
@@ -213,7 +213,7 @@ public final class Committer {
       try {
         byte[] bytes = log.read(version.version());
         store.sync(Names.topicFolder(plan.topic()));
-        return Optional.of(Version.parse(bytes, plan.topic(), version.version()).txn());
+        return Optional.of(log.parse(bytes, version.version()).txn());
       } catch (NoSuchFileException absent) {
         return Optional.empty();
       } catch (IOException | RuntimeException e) {

@@ -221,7 +221,7 @@ public final class Publisher {
     try {
       publisher.all();
     } catch (IOException e) {
-      throw PartlogException.caused(e, "IO", "file", Names.topicFolder(state.topic()), "cause", e.toString());
+      throw PartlogException.caused(e, "IO", "file", store.location(Names.topicFolder(state.topic())), "cause", e.toString());
     }
     return publisher.published();
   }

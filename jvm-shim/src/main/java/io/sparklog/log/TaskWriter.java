@@ -179,10 +179,10 @@ public final class TaskWriter implements Closeable {
      */
     public BatchEncoder begin(int partition, long timestamp, int keyLength, int valueLength, int headersBytes, boolean routed) throws IOException {
       if (partition < 0 || partition >= partitions.length) {
-        throw PartlogException.of("PARTITION_OUT_OF_RANGE", "partition", partition, "topic", plan.topic(), "last", partitions.length - 1);
+        throw PartlogException.of("PARTITION_OUT_OF_RANGE", "partition", partition, "topic", plan.topic(), "root", store.root(), "last", partitions.length - 1);
       }
       if (timestamp < 0) {
-        throw PartlogException.of("TIMESTAMP_NEGATIVE", "topic", plan.topic(), "timestamp", timestamp);
+        throw PartlogException.of("TIMESTAMP_NEGATIVE", "topic", plan.topic(), "root", store.root(), "timestamp", timestamp);
       }
       Partition to = partitions[partition];
       if (to == null) {
@@ -229,6 +229,8 @@ public final class TaskWriter implements Closeable {
           plan.topic(),
           "partition",
           partition,
+          "root",
+          store.root(),
           "record",
           "record " + (records + 1),
           "found",

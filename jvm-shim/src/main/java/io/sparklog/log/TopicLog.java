@@ -46,7 +46,7 @@ public final class TopicLog {
       known = load();
       return Optional.ofNullable(known);
     } catch (IOException e) {
-      throw PartlogException.caused(e, "IO", "file", Names.topicFolder(topic), "cause", e.toString());
+      throw PartlogException.caused(e, "IO", "file", store.location(Names.topicFolder(topic)), "cause", e.toString());
     }
   }
 
@@ -58,6 +58,15 @@ public final class TopicLog {
   /** The bytes of a version file. @throws NoSuchFileException if nobody has written it */
   byte[] read(long version) throws IOException {
     return store.read(Names.topicFile(topic, Names.versionFile(version)), Version.BYTES_MAX);
+  }
+
+  /** What {@link #read} gave. @throws PartlogException VERSION_CORRUPT or FORMAT_TOO_NEW */
+  Version parse(byte[] bytes, long version) {
+    return Version.parse(bytes, location(version), topic, version);
+  }
+
+  private String location(long version) {
+    return store.location(Names.topicFile(topic, Names.versionFile(version)));
   }
 
   /** Whether the newest version that is known is still what it was: a topic that was deleted and made anew has other versions under the same numbers. */
@@ -82,7 +91,7 @@ public final class TopicLog {
         }
         return true;
       }
-      Version version = Version.parse(bytes, topic, next);
+      Version version = parse(bytes, next);
       if (last < 0 && !builder.precedes(version)) {
         return false;
       }
@@ -90,7 +99,7 @@ public final class TopicLog {
         builder.apply(version, bytes);
       } catch (IllegalArgumentException e) {
         throw PartlogException.caused(
-            e, "VERSION_CORRUPT", "file", Names.topicFile(topic, Names.versionFile(next)), "reason", e.getMessage());
+            e, "VERSION_CORRUPT", "file", location(next), "reason", e.getMessage());
       }
     }
   }

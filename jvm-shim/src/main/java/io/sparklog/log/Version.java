@@ -107,24 +107,24 @@ record Version(
   }
 
   /**
-   * Reads a version file back; {@code name} and what it must say are those of the place it was found at.
+   * Reads a version file back, which must say what it is.
    *
+   * @param location for messages
    * @throws PartlogException VERSION_CORRUPT or FORMAT_TOO_NEW
    */
-  static Version parse(byte[] bytes, String topic, long version) {
-    String file = Names.topicFile(topic, Names.versionFile(version));
+  static Version parse(byte[] bytes, String location, String topic, long version) {
     try {
-      return read(bytes, file, topic, version);
+      return read(bytes, location, topic, version);
     } catch (PartlogException e) {
       throw e;
     } catch (IllegalArgumentException e) {
-      throw PartlogException.caused(e, "VERSION_CORRUPT", "file", file, "reason", e.getMessage());
+      throw PartlogException.caused(e, "VERSION_CORRUPT", "file", location, "reason", e.getMessage());
     }
   }
 
-  private static Version read(byte[] bytes, String file, String topic, long version) {
+  private static Version read(byte[] bytes, String location, String topic, long version) {
     JsonNode json = Json.parse(bytes, 0, checkedLine(bytes));
-    requireKnown(json, file);
+    requireKnown(json, location);
     check(Json.text(json, "topic").equals(topic), "it is of topic " + Json.text(json, "topic"));
     check(Json.number(json, "version", 0) == version, "it says it is version " + json.get("version"));
     String txn = identity(json, "txn");
@@ -180,17 +180,17 @@ record Version(
   }
 
   /** Stops at what a later version of the format may have put there. */
-  static void requireKnown(JsonNode json, String file) {
+  static void requireKnown(JsonNode json, String location) {
     long format = Json.number(json, "format", 1);
     if (format > FORMAT) {
-      throw PartlogException.of("FORMAT_TOO_NEW", "file", file, "reason", "its format is " + format + ", this version knows " + FORMAT);
+      throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", "its format is " + format + ", this version knows " + FORMAT);
     }
     JsonNode features = Json.array(json, "features", 1000);
     for (JsonNode feature : features) {
       check(feature.isTextual(), "field features holds something else than strings");
     }
     for (JsonNode feature : features) {
-      throw PartlogException.of("FORMAT_TOO_NEW", "file", file, "reason", "it needs the feature " + feature.asText());
+      throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", "it needs the feature " + feature.asText());
     }
   }
 

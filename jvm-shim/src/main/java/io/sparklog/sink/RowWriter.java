@@ -137,7 +137,7 @@ final class RowWriter implements DataWriter<InternalRow> {
     for (int i = 0; i < array.numElements(); i++) {
       InternalRow header = array.isNullAt(i) ? null : array.getStruct(i, 2);
       if (header == null || header.isNullAt(0)) {
-        throw PartlogException.of("HEADER_KEY_NULL", "topic", plan.topic() == null ? String.valueOf(topic) : plan.topic());
+        throw PartlogException.of("HEADER_KEY_NULL", "topic", plan.topic() == null ? String.valueOf(topic) : plan.topic(), "root", plan.root());
       }
       headers.add(header.getUTF8String(0).getBytes(), header.isNullAt(1) ? null : header.getBinary(1));
     }

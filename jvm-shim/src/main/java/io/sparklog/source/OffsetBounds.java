@@ -59,7 +59,7 @@ final class OffsetBounds {
   private void complain(String option, long offset, State state, int partition, long start, long end) {
     PartlogException outside =
         PartlogException.of(
-            "OFFSETS_OUT_OF_RANGE", "option", option, "offset", offset, "topic", state.topic(), "partition", partition, "start", start, "end", end);
+            "OFFSETS_OUT_OF_RANGE", "option", option, "offset", offset, "topic", state.topic(), "partition", partition, "root", store.root(), "start", start, "end", end);
     if (failOnDataLoss) {
       throw outside;
     }
@@ -100,7 +100,7 @@ final class OffsetBounds {
           }
         }
         if (!numbers.isEmpty()) {
-          Subscription.requirePartition(option, topic.state(), numbers.lastKey());
+          Subscription.requirePartition(option, store, topic.state(), numbers.lastKey());
           throw Options.bad(option, text, "it names partition " + numbers.firstKey() + " of topic " + name + ", which is not read");
         }
         left.remove(name);
@@ -124,7 +124,7 @@ final class OffsetBounds {
       }
       OptionalLong found = TimeSearch.firstOffset(store, state, partition, timestamp);
       if (found.isEmpty() && starts && options.text("startingOffsetsByTimestampStrategy").equals("error")) {
-        throw PartlogException.of("TIMESTAMP_NOT_FOUND", "topic", state.topic(), "partition", partition, "timestamp", timestamp);
+        throw PartlogException.of("TIMESTAMP_NOT_FOUND", "topic", state.topic(), "partition", partition, "root", store.root(), "timestamp", timestamp);
       }
       return found.orElse(state.end(partition));
     }

@@ -197,13 +197,13 @@ final class SplitReader implements Closeable {
     int bytes;
     try {
       bytes = BatchHeader.check(buffer, at, stopPosition - position);
-      base = BatchWalk.base(split.topic(), segment, position, buffer, at, nextOffset);
+      base = BatchWalk.base(split.topic(), segment, file, position, buffer, at, nextOffset);
     } catch (BadBatch | PartlogException e) {
       if (hinted) {
         relocate();
         return;
       }
-      throw e instanceof PartlogException there ? there : BatchWalk.corrupt(split.topic(), segment, position, (BadBatch) e);
+      throw e instanceof PartlogException there ? there : BatchWalk.corrupt(split.topic(), segment, file, position, (BadBatch) e);
     }
     headerOnly = headersWillDo && !extent.tested() && BatchHeader.count(buffer, at) == BatchHeader.lastOffsetDelta(buffer, at) + 1;
     boolean passing = headerOnly && isLarge(bytes);
@@ -211,7 +211,7 @@ final class SplitReader implements Closeable {
     BatchHeader.addTo(headerCrc, buffer, at, segment.dense());
     long afterLast = base + BatchHeader.lastOffsetDelta(buffer, at) + 1;
     if (afterLast > segment.end()) {
-      throw BatchWalk.corrupt(split.topic(), segment, position, new BadBatch("it ends at offset " + afterLast + ", beyond its segment"));
+      throw BatchWalk.corrupt(split.topic(), segment, file, position, new BadBatch("it ends at offset " + afterLast + ", beyond its segment"));
     }
     try {
       if (passing) {
@@ -222,7 +222,7 @@ final class SplitReader implements Closeable {
         decoder.decode(buffer, at, bytes);
       }
     } catch (BadBatch e) {
-      throw BatchWalk.corrupt(split.topic(), segment, position, e);
+      throw BatchWalk.corrupt(split.topic(), segment, file, position, e);
     }
     batchesRead++;
     position += bytes;
@@ -411,11 +411,11 @@ final class SplitReader implements Closeable {
 
   private PartlogException missing(Extent of, NoSuchFileException gone) {
     return PartlogException.caused(
-        gone, "SEGMENT_MISSING", "topic", split.topic(), "partition", split.partition(), "file", of.file(), "base", of.base(), "end", of.end());
+        gone, "SEGMENT_MISSING", "topic", split.topic(), "partition", split.partition(), "file", store.location(Names.topicFile(split.topic(), of.file())), "base", of.base(), "end", of.end());
   }
 
   private PartlogException corrupt(String why) {
-    return BatchWalk.corrupt(split.topic(), segment, why);
+    return BatchWalk.corrupt(split.topic(), segment, file, why);
   }
 
   @Override

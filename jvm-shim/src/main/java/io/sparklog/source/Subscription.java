@@ -4,6 +4,7 @@ import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Names;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -58,17 +59,17 @@ final class Subscription {
     TreeMap<String, TreeSet<Integer>> assigned = PartitionJson.partitions("assign", options.text("assign"));
     for (Map.Entry<String, TreeSet<Integer>> topic : assigned.entrySet()) {
       State state = root.state(topic.getKey());
-      requirePartition("assign", state, topic.getValue().last());
+      requirePartition("assign", root.store(), state, topic.getValue().last());
       topics.add(new Subscribed(state, topic.getValue().stream().mapToInt(Integer::intValue).toArray()));
     }
     return topics;
   }
 
   /** @throws PartlogException PARTITION_NOT_FOUND */
-  static void requirePartition(String option, State state, int partition) {
+  static void requirePartition(String option, LogStore store, State state, int partition) {
     if (partition >= state.partitions()) {
       throw PartlogException.of(
-          "PARTITION_NOT_FOUND", "option", option, "partition", partition, "topic", state.topic(), "last", state.partitions() - 1);
+          "PARTITION_NOT_FOUND", "option", option, "partition", partition, "topic", state.topic(), "root", store.root(), "last", state.partitions() - 1);
     }
   }
 

@@ -64,7 +64,7 @@ final class TimeSearch {
           "partition",
           segment.partition(),
           "file",
-          segment.file(),
+          store.location(Names.topicFile(state.topic(), segment.file())),
           "base",
           segment.base(),
           "end",
@@ -85,7 +85,7 @@ final class TimeSearch {
       }
     }
     if ((int) headerCrc.getValue() != segment.headerCrc()) {
-      throw BatchWalk.corrupt(topic, segment, "the headers of its batches do not have the checksum that the version file gives");
+      throw BatchWalk.corrupt(topic, segment, file, "the headers of its batches do not have the checksum that the version file gives");
     }
     return candidates;
   }
@@ -97,9 +97,9 @@ final class TimeSearch {
       file.read(batch.position, bytes, 0, bytes.length);
       decoder.decode(bytes, 0, bytes.length);
     } catch (EOFException e) {
-      throw BatchWalk.corrupt(state.topic(), segment, "the file is cut: " + e.getMessage());
+      throw BatchWalk.corrupt(state.topic(), segment, file, "the file is cut: " + e.getMessage());
     } catch (BadBatch e) {
-      throw BatchWalk.corrupt(state.topic(), segment, batch.position, e);
+      throw BatchWalk.corrupt(state.topic(), segment, file, batch.position, e);
     }
     for (int i = 0; i < decoder.count() && !decoder.isControl(); i++) {
       long offset = batch.base + decoder.offsetDeltas()[i];

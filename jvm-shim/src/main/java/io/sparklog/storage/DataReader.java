@@ -6,6 +6,9 @@ import java.nio.ByteBuffer;
 
 /** A data file, open for reading at any position. Not for several threads at once. */
 public interface DataReader extends Closeable {
+  /** Where the file is, in full: what messages show. */
+  String location();
+
   /** The length of the file when it was opened. */
   long bytes() throws IOException;
 

@@ -64,10 +64,10 @@ final class LocalStore implements LogStore {
     try (FileChannel channel = FileChannel.open(path(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS)) {
       long bytes = channel.size();
       if (bytes > bytesMax) {
-        throw new IOException(name + " has " + bytes + " bytes, more than the " + bytesMax + " that FORMAT.md allows");
+        throw new IOException(location(name) + " has " + bytes + " bytes, more than the " + bytesMax + " that FORMAT.md allows");
       }
       ByteBuffer content = ByteBuffer.allocate((int) bytes);
-      readFully(channel, content, 0, name);
+      readFully(channel, content, 0, location(name));
       return content.array();
     }
   }
@@ -110,7 +110,7 @@ final class LocalStore implements LogStore {
 
   @Override
   public DataReader open(String name) throws IOException {
-    return new Reader(name, FileChannel.open(path(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
+    return new Reader(location(name), FileChannel.open(path(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
   }
 
   @Override
@@ -208,7 +208,7 @@ final class LocalStore implements LogStore {
     }
   }
 
-  private record Reader(String name, FileChannel channel) implements DataReader {
+  private record Reader(String location, FileChannel channel) implements DataReader {
     @Override
     public long bytes() throws IOException {
       return channel.size();
@@ -216,7 +216,7 @@ final class LocalStore implements LogStore {
 
     @Override
     public void read(long position, ByteBuffer to) throws IOException {
-      readFully(channel, to, position, name);
+      readFully(channel, to, position, location);
     }
 
     @Override

@@ -12,6 +12,11 @@ public interface LogStore {
   /** Where the root is, in full: what {@link Stores#open} takes anywhere, and what messages show. */
   String root();
 
+  /** Where {@code name} is, in full: what messages show. */
+  default String location(String name) {
+    return root() + "/" + name;
+  }
+
   /** Whether the root itself is there; false also where it is no directory. */
   boolean rootExists();
 

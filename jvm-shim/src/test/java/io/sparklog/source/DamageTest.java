@@ -61,7 +61,7 @@ final class DamageTest {
         assertTrue(Set.of("BATCH_CORRUPT", "SEGMENT_CORRUPT").contains(e.id()), e.getMessage());
         assertEquals("t", e.parameters().get("topic"));
         assertEquals("0", e.parameters().get("partition"));
-        assertTrue(file.endsWith(e.parameters().get("file")), e.getMessage());
+        assertEquals(file.toString(), e.parameters().get("file"));
         assertNotNull(e.id().equals("BATCH_CORRUPT") ? e.parameters().get("byte") : e.parameters().get("base"));
       }
     }
@@ -187,11 +187,10 @@ final class DamageTest {
   @Test
   void aFileThatIsGoneIsAnError() throws IOException {
     WrittenTopic topic = new WrittenTopic(root, "t").segment(0, 5).segment(0, 6).commit();
-    String file = topic.root.state("t").segments(0).get(1).file();
     Files.delete(topic.dataFile(0, 1));
     PartlogException error = fails(Reads.of(root));
     assertEquals("SEGMENT_MISSING", error.id());
-    assertEquals(List.of("t", "0", file, "5", "11"), List.copyOf(error.parameters().values()));
+    assertEquals(List.of("t", "0", topic.dataFile(0, 1).toString(), "5", "11"), List.copyOf(error.parameters().values()));
     topic.segment(1, 1).commit();
     assertEquals("SEGMENT_MISSING", fails(Reads.of(root)).id(), "also when the topic has gone on");
   }
