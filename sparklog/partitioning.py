@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, overload
@@ -28,12 +29,19 @@ def partition_for(key: bytes | bytearray | memoryview | str | None, partitions: 
     """The partition of a topic with so many partitions where a record with this key lies.
 
     A string counts as its UTF-8 bytes. None for the key None: records without a key lie where there was least, so no
-    partition is theirs. An explicit partition given on writing is not seen here.
+    partition is theirs. An explicit partition given on writing is not seen here. Any other type of key is a TypeError; a number of
+    partitions that no topic has, or an unknown partitioner, a CallError (PARTLOG_OPTION_VALUE).
     """
+    partitions = operator.index(partitions)
     hash_of = _hash_of(partitions, partitioner)
     if key is None:
         return None
-    return (hash_of(key.encode() if isinstance(key, str) else bytes(key)) & _POSITIVE) % partitions
+    if isinstance(key, str):
+        key = key.encode()
+    elif not isinstance(key, bytes | bytearray | memoryview):
+        # bytes(5) would be five zeros, and their partition a wrong answer.
+        raise TypeError(f"a key is str, bytes or None, not {type(key).__name__}; a log holds what the key was cast to")
+    return (hash_of(bytes(key)) & _POSITIVE) % partitions
 
 
 def murmur3_partition(column: Column | str, partitions: int) -> Column:
@@ -55,6 +63,7 @@ def _column_of(partitioner: str, column: Column | str, partitions: int) -> Colum
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 
+    partitions = operator.index(partitions)
     _hash_of(partitions, partitioner)  # refuses a number of partitions that no topic has
     key = F.col(column) if isinstance(column, str) else column
     if _has_catalog(SparkSession.active()):

@@ -48,6 +48,23 @@ def test_murmur2_routes_as_kafka_does(key, signed):
     assert partition_for(key, MANY, "murmur2") == (signed & 0x7FFFFFFF) % MANY
 
 
+@pytest.mark.parametrize("key", [5, 1.5, True, [107], ("k",)])
+def test_a_key_of_another_type_has_no_partition(key):
+    with pytest.raises(TypeError, match=f"not {type(key).__name__}"):
+        partition_for(key, 8)
+
+
+@pytest.mark.parametrize("key", [b"k", bytearray(b"k"), memoryview(b"xk")[1:], "k"])
+def test_all_kinds_of_bytes_lie_where_the_string_does(key):
+    assert partition_for(key, 8) == partition_for("k", 8)
+
+
+@pytest.mark.parametrize("partitions", ["8", 8.0, None])
+def test_a_number_of_partitions_is_a_whole_one(partitions):
+    with pytest.raises(TypeError):
+        partition_for("k", partitions)
+
+
 @given(st.binary(max_size=70), st.integers(1, MANY))
 def test_murmur2_agrees_with_an_outside_client(key, partitions):
     assert partition_for(key, partitions, "murmur2") == (murmur2(key) & 0x7FFFFFFF) % partitions

@@ -34,6 +34,9 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
 
   PartlogTable(CaseInsensitiveStringMap properties, StructType schema) {
     String path = properties.getOrDefault("path", properties.get("location"));
+    if (path == null && properties.containsKey("paths")) {
+      throw Options.bad("paths", properties.get("paths"), "a read is of one root; load each by itself and unite them with union()");
+    }
     if (path == null) {
       throw PartlogException.of("ROOT_REQUIRED");
     }
