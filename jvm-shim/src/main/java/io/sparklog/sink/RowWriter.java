@@ -26,6 +26,7 @@ final class RowWriter implements DataWriter<InternalRow> {
   private final RowColumns columns;
   private final TaskWriter writer;
   private final UnsafeProjection toUnsafe;
+
   /** What a row is copied to that lies in a page of Spark's memory, as sorted ones do, and not in a byte[]. */
   private final UnsafeRow fromPage;
 

@@ -19,7 +19,7 @@ final class LocalWriter implements DataWriter {
   /** So much is appended before the background is asked to sync again. */
   static final int BACKGROUND_BYTES = 4 << 20;
 
-  private static final ThreadPoolExecutor BACKGROUND = background();
+  private static final ThreadPoolExecutor BACKGROUND = threads();
 
   private final FileChannel channel;
   private long position;
@@ -96,7 +96,7 @@ final class LocalWriter implements DataWriter {
   }
 
   /** As many threads as cores, which end when there is nothing to do, and keep no JVM from ending. */
-  private static ThreadPoolExecutor background() {
+  private static ThreadPoolExecutor threads() {
     int threads = Runtime.getRuntime().availableProcessors();
     ThreadPoolExecutor pool =
         new ThreadPoolExecutor(
