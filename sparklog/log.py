@@ -203,11 +203,10 @@ class Topic:
         partition; left out, they are the first that is there and the end. At most `limit` records in all.
         """
         state = self._log.newest()
-        ranges = [
-            (each, self._offset(state, "start", start, each, state.starts), self._offset(state, "end", end, each, state.ends))
-            for each in self._partitions(state, partition)
-        ]
-        return self._scan(state, ranges, None if limit is None else _count("limit", limit))
+        partitions = self._partitions(state, partition)
+        firsts = self._offsets(state, "start", start, partitions, state.starts)
+        ends = self._offsets(state, "end", end, partitions, state.ends)
+        return self._scan(state, list(zip(partitions, firsts, ends, strict=True)), None if limit is None else _count("limit", limit))
 
     def _scan(self, state: State, ranges: list[tuple[int, int, int]], limit: int | None) -> Iterator[pa.RecordBatch]:
         for partition, start, end in ranges:
@@ -244,26 +243,28 @@ class Topic:
             )
         return [number]
 
-    def _offset(self, state: State, option: str, given: int | Mapping[int, int] | None, partition: int, otherwise: tuple[int, ...]) -> int:
-        if isinstance(given, Mapping):
-            for named in given:
-                self._partitions(state, named)
-            given = given.get(partition)
-        if given is None:
-            return otherwise[partition]
-        offset = operator.index(given)
-        if not state.starts[partition] <= offset <= state.ends[partition]:
-            raise SparklogError(
-                "OFFSETS_OUT_OF_RANGE",
-                option=option,
-                offset=offset,
-                topic=state.topic,
-                partition=partition,
-                root=self._log.root,
-                start=state.starts[partition],
-                end=state.ends[partition],
-            )
-        return offset
+    def _offsets(
+        self, state: State, option: str, given: int | Mapping[int, int] | None, partitions: list[int], otherwise: tuple[int, ...]
+    ) -> list[int]:
+        """The offset of each of the partitions: the one given for it, or for all of them, or else `otherwise`."""
+        if not isinstance(given, Mapping):
+            given = {} if given is None else dict.fromkeys(partitions, given)
+        for named in given:
+            self._partitions(state, named)
+        offsets = {each: operator.index(given.get(each, otherwise[each])) for each in partitions}
+        for partition, offset in offsets.items():
+            if not state.starts[partition] <= offset <= state.ends[partition]:
+                raise SparklogError(
+                    "OFFSETS_OUT_OF_RANGE",
+                    option=option,
+                    offset=offset,
+                    topic=state.topic,
+                    partition=partition,
+                    root=self._log.root,
+                    start=state.starts[partition],
+                    end=state.ends[partition],
+                )
+        return list(offsets.values())
 
     def batches(self, partition: int) -> Iterator[Batch]:
         """The record batches of a partition, as their headers tell. Those of a segment come when all of its headers were checked."""

@@ -106,11 +106,11 @@ def test_sorted_rows_are_written_as_they_come(spark: SparkSession, tmp_path: Pat
     events = spark.sql(EVENTS.format(records=5_000, tasks=3)).where("value LIKE 'v%'").drop("n")
     ordered = events.coalesce(1).sortWithinPartitions(F.reverse("value"), ascending=False)
     save(ordered, root, partitions=1)
-    columns = ["CAST(key AS STRING) AS key", "CAST(value AS STRING) AS value", "headers", "timestamp"]
+    # None and no headers are the same to Kafka.
+    headers = "CASE WHEN size(headers) > 0 THEN headers END"
+    columns = ["CAST(key AS STRING)", "CAST(value AS STRING)", headers, "timestamp"]
     back = load(spark, root).orderBy("offset").selectExpr(*columns)
-    assert [row.asDict(True) | {"headers": row["headers"] or None} for row in back.collect()] == [
-        row.asDict(True) | {"headers": row["headers"] or None} for row in ordered.selectExpr(*columns).collect()
-    ]
+    assert back.collect() == ordered.selectExpr(*columns).collect()
 
 
 def test_the_buffer_is_kept_and_order_with_it(spark: SparkSession, tmp_path: Path) -> None:

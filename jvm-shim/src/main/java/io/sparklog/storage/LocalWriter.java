@@ -15,7 +15,7 @@ import java.util.concurrent.TimeUnit;
  *
  * <p>What is appended is synced in the background as it comes, a sync of a file at a time: the disk works while the task goes on, and {@link #sync} has little left to wait for.
  */
-final class LocalWriter implements DataWriter {
+class LocalWriter implements DataWriter {
   /** So much is appended before the background is asked to sync again. */
   static final int BACKGROUND_BYTES = 4 << 20;
 
@@ -41,7 +41,7 @@ final class LocalWriter implements DataWriter {
       background =
           BACKGROUND.submit(
               () -> {
-                channel.force(false);
+                force();
                 return null;
               });
     }
@@ -65,8 +65,13 @@ final class LocalWriter implements DataWriter {
   public void sync() throws IOException {
     awaitBackground();
     syncFailed = true;
-    channel.force(false);
+    force();
     syncFailed = false;
+  }
+
+  /** The one place where the disk is asked, so that a test can let it fail. */
+  void force() throws IOException {
+    channel.force(false);
   }
 
   /** Waits for the sync in the background. A failed one is said once by the kernel: after it no other may count. */

@@ -7,12 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel;
-import java.nio.channels.FileLock;
-import java.nio.channels.ReadableByteChannel;
-import java.nio.channels.WritableByteChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -29,113 +24,31 @@ final class LocalWriterTest {
   @TempDir private Path folder;
 
   /** A file whose n-th sync fails, once, as a disk's does: the kernel says it one time, and later ones succeed. */
-  private static final class FailingDisk extends FileChannel {
-    private final FileChannel file;
+  private static final class FailingDisk extends LocalWriter {
     private final int failing;
-    private final CountDownLatch synced;
+    private final CountDownLatch synced = new CountDownLatch(1);
     private int syncs;
 
-    private FailingDisk(Path path, int failing, int expected) throws IOException {
-      this.file = FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+    private FailingDisk(Path path, int failing) throws IOException {
+      super(FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE));
       this.failing = failing;
-      this.synced = new CountDownLatch(expected);
     }
 
     @Override
-    public synchronized void force(boolean metaData) throws IOException {
+    synchronized void force() throws IOException {
       synced.countDown();
       if (++syncs == failing) {
         throw new IOException("Input/output error");
       }
-      file.force(metaData);
+      super.force();
     }
 
     private synchronized int syncs() {
       return syncs;
     }
 
-    private void awaitSyncs() throws InterruptedException {
+    private void awaitSync() throws InterruptedException {
       assertTrue(synced.await(30, TimeUnit.SECONDS), "no sync came");
-    }
-
-    @Override
-    public int write(ByteBuffer from, long position) throws IOException {
-      return file.write(from, position);
-    }
-
-    @Override
-    protected void implCloseChannel() throws IOException {
-      file.close();
-    }
-
-    @Override
-    public int read(ByteBuffer to) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public long read(ByteBuffer[] to, int offset, int length) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public int read(ByteBuffer to, long position) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public int write(ByteBuffer from) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public long write(ByteBuffer[] from, int offset, int length) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public long position() {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public FileChannel position(long position) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public long size() {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public FileChannel truncate(long size) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public long transferTo(long position, long count, WritableByteChannel target) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public long transferFrom(ReadableByteChannel from, long position, long count) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public MappedByteBuffer map(MapMode mode, long position, long size) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public FileLock lock(long position, long size, boolean shared) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public FileLock tryLock(long position, long size, boolean shared) {
-      throw new UnsupportedOperationException();
     }
   }
 
@@ -158,74 +71,69 @@ final class LocalWriterTest {
 
   @Test
   void syncsInTheBackgroundAsBytesCome() throws IOException, InterruptedException {
-    FailingDisk disk = new FailingDisk(folder.resolve("background"), 0, 1);
-    try (DataWriter writer = new LocalWriter(disk)) {
-      writer.write(new byte[CHUNK - 1], 0, CHUNK - 1);
+    try (FailingDisk disk = new FailingDisk(folder.resolve("background"), 0)) {
+      disk.write(new byte[CHUNK - 1], 0, CHUNK - 1);
       assertEquals(0, disk.syncs());
-      writer.write(new byte[1], 0, 1);
-      disk.awaitSyncs();
-      writer.sync();
+      disk.write(new byte[1], 0, 1);
+      disk.awaitSync();
+      disk.sync();
       assertEquals(2, disk.syncs());
     }
   }
 
   @Test
   void aSyncThatFailedInTheBackgroundFailsTheFile() throws IOException, InterruptedException {
-    FailingDisk disk = new FailingDisk(folder.resolve("failing"), 1, 1);
-    try (DataWriter writer = new LocalWriter(disk)) {
-      writer.write(new byte[CHUNK], 0, CHUNK);
-      disk.awaitSyncs();
-      IOException failed = assertThrows(IOException.class, writer::sync);
+    try (FailingDisk disk = new FailingDisk(folder.resolve("failing"), 1)) {
+      disk.write(new byte[CHUNK], 0, CHUNK);
+      disk.awaitSync();
+      IOException failed = assertThrows(IOException.class, disk::sync);
       assertTrue(failed.getMessage().contains("Input/output error"), failed.getMessage());
       // A second sync would succeed without the bytes.
-      assertThrows(IOException.class, writer::sync);
+      assertThrows(IOException.class, disk::sync);
       assertEquals(1, disk.syncs());
     }
   }
 
   @Test
   void itFailsTheNextWriteToo() throws IOException, InterruptedException {
-    FailingDisk disk = new FailingDisk(folder.resolve("failing"), 1, 1);
-    try (DataWriter writer = new LocalWriter(disk)) {
-      writer.write(new byte[CHUNK], 0, CHUNK);
-      disk.awaitSyncs();
+    try (FailingDisk disk = new FailingDisk(folder.resolve("failing"), 1)) {
+      disk.write(new byte[CHUNK], 0, CHUNK);
+      disk.awaitSync();
       // The file notices when it would ask for its next sync, which may still be under way at the first of these.
       assertThrows(
           IOException.class,
           () -> {
             for (int i = 0; i < 1000; i++) {
-              writer.write(new byte[CHUNK], 0, 1);
-              writer.write(new byte[CHUNK], 0, CHUNK - 1);
+              disk.write(new byte[CHUNK], 0, 1);
+              disk.write(new byte[CHUNK], 0, CHUNK - 1);
               Thread.sleep(1);
             }
           });
-      assertThrows(IOException.class, writer::sync);
+      assertThrows(IOException.class, disk::sync);
       assertEquals(1, disk.syncs());
     }
   }
 
   @Test
   void aSyncThatFailedIsNotTriedAgain() throws IOException {
-    FailingDisk disk = new FailingDisk(folder.resolve("failing"), 1, 1);
-    try (DataWriter writer = new LocalWriter(disk)) {
-      writer.write(new byte[1], 0, 1);
-      assertThrows(IOException.class, writer::sync);
-      assertThrows(IOException.class, writer::sync);
+    try (FailingDisk disk = new FailingDisk(folder.resolve("failing"), 1)) {
+      disk.write(new byte[1], 0, 1);
+      assertThrows(IOException.class, disk::sync);
+      assertThrows(IOException.class, disk::sync);
       assertEquals(1, disk.syncs());
     }
   }
 
   @Test
   void anInterruptEndsTheWaiting() throws IOException {
-    FailingDisk disk = new FailingDisk(folder.resolve("interrupted"), 0, 1);
-    try (DataWriter writer = new LocalWriter(disk)) {
+    try (FailingDisk disk = new FailingDisk(folder.resolve("interrupted"), 0)) {
       synchronized (disk) {
-        writer.write(new byte[CHUNK], 0, CHUNK);
+        disk.write(new byte[CHUNK], 0, CHUNK);
         Thread.currentThread().interrupt();
-        assertThrows(IOException.class, writer::sync);
+        assertThrows(IOException.class, disk::sync);
       }
       assertTrue(Thread.interrupted());
-      assertThrows(IOException.class, writer::sync);
+      assertThrows(IOException.class, disk::sync);
       assertFalse(Thread.interrupted());
     }
   }
