@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -27,15 +28,21 @@ def main() -> None:
     if not DELTA.exists():
         parser.error("Delta's jars are missing: make bench fetches them")
 
+    import pyspark
+
     from sparklog.session import session
 
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="sparklog-bench-"))
+    jars = Path(pyspark.__file__).parent / "jars"
+    classes = folder / "classes"
+    subprocess.run(["javac", "-d", classes, "-cp", f"{jars}/*", Path(__file__).with_name("FreeSource.java")], check=True)
     spark = session(
         app_name="sparklog bench",
         **{
             "spark.master": arguments.master,
             # With Spark's default of 1 GB, Parquet's reads come to run out of direct memory.
             "spark.driver.memory": "4g",
+            "spark.driver.extraClassPath": str(classes),
             "spark.jars": ",".join(map(str, sorted(DELTA.glob("*.jar")))),
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",

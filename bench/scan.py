@@ -11,16 +11,17 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from bench.harness import Bench, log_and_copies
+from bench.harness import KEY_BYTES, PARTITIONS, VALUE_BYTES, Bench, log_and_copies
 
 TIMES = 8
 BARE = "bytes and CRC-32C alone, in Java"
+FREE = "a source that costs nothing"
 
 
 def run(bench: Bench) -> None:
     for codec in ("none", "zstd"):
-        readers = log_and_copies(bench, codec)
-        expected = (bench.records, bench.records * 100)
+        readers = log_and_copies(bench, codec) | {FREE: _free(bench)}
+        expected = (bench.records, bench.records * VALUE_BYTES)
         for side in readers.values():
             found = side.agg(F.count("key"), F.sum(F.length("value"))).first()
             assert tuple(found) == expected, f"{found} is not {expected}"
@@ -33,6 +34,12 @@ def run(bench: Bench) -> None:
             # What Spark takes for any query counts less where there is more to read.
             often = {"partlog": _offsets(_over(readers["partlog"])), BARE: lambda: [bare() for _ in range(TIMES)] and None}
             bench.compare(f"scan, {label}, sum(offset), {TIMES} times over", "partlog", often, records=TIMES * bench.records)
+
+
+def _free(bench: Bench) -> DataFrame:
+    """As many records as the others have: what is measured of them is Spark."""
+    options = {"records": bench.records, "partitions": PARTITIONS, "keyBytes": KEY_BYTES, "valueBytes": VALUE_BYTES}
+    return bench.spark.read.format("FreeSource").options(**options).load()
 
 
 def _values(rows: DataFrame) -> Callable[[], None]:
