@@ -12,11 +12,9 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.DataReader;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Names;
-import io.sparklog.storage.ReadStatistics;
 import java.io.Closeable;
 import java.io.EOFException;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -36,12 +34,6 @@ import org.slf4j.LoggerFactory;
 final class SplitReader implements Closeable {
   private static final Logger LOG = LoggerFactory.getLogger(SplitReader.class);
 
-  /** What is read at once of small batches. Larger ones are read one at a time: then they are still in the processor's nearest cache when they are decoded, and nothing is moved. */
-  private static final int READ_BYTES = 128 << 10;
-
-  /** What is read at once of a large batch that is only checked. */
-  private static final int PASSED_BYTES = 256 << 10;
-
   /** Where an extent ends at an offset of unknown place, so many bytes more than it should take are read at once, and then batch by batch. */
   private static final int AHEAD_BYTES = 16 << 10;
 
@@ -51,31 +43,24 @@ final class SplitReader implements Closeable {
   private final boolean headersWillDo;
   private long rowsLeft;
   private final BatchDecoder decoder;
+  private final ReadAhead ahead = new ReadAhead();
   private final CRC32C headerCrc = new CRC32C();
   private final Deque<Extent> left;
 
   private Extent extent;
   private Segment segment;
   private DataReader file;
-  private long fileBytes;
   private long stopPosition;
-  private long aheadPosition;
   private long position;
   private long nextOffset;
   private boolean relocated;
   private long knownVersion;
-
-  private byte[] buffer = new byte[0];
-  private long bufferPosition;
-  private int bufferBytes;
-  private ByteBuffer passed;
 
   private long base;
   private boolean headerOnly;
   private int first;
   private int rows;
   private long batchesRead;
-  private long bytesRead;
 
   /**
    * @param headersWillDo whether nothing of the records is asked for but their offsets
@@ -103,7 +88,11 @@ final class SplitReader implements Closeable {
         return false;
       }
       while (position < stopPosition && nextOffset < extent.endOffset()) {
-        batch();
+        try {
+          batch();
+        } catch (EOFException e) {
+          throw corrupt("the file is cut: " + e.getMessage());
+        }
         if (rows > 0) {
           rowsLeft -= rows;
           return true;
@@ -144,27 +133,25 @@ final class SplitReader implements Closeable {
 
   /** Bytes read so far. */
   long bytesRead() {
-    return bytesRead;
+    return ahead.bytesRead();
   }
 
   private boolean begin() throws IOException {
     while (!left.isEmpty()) {
       extent = left.poll();
       segment = extent.segment(split.partition());
+      stopPosition = extent.to() >= 0 ? extent.to() : segment.endPosition();
       try {
         file = store.open(Names.topicFile(split.topic(), extent.file()));
-        fileBytes = file.bytes();
+        ahead.begin(file, stopPosition, extent.from() + extent.bytesToRead() + AHEAD_BYTES);
       } catch (NoSuchFileException gone) {
         left.push(extent);
         planAnew(gone);
         continue;
       }
-      stopPosition = extent.to() >= 0 ? extent.to() : segment.endPosition();
-      aheadPosition = extent.from() + extent.bytesToRead() + AHEAD_BYTES;
       position = extent.from();
       nextOffset = extent.fromOffset();
       relocated = false;
-      bufferBytes = 0;
       headerCrc.reset();
       return true;
     }
@@ -193,11 +180,11 @@ final class SplitReader implements Closeable {
       relocate();
       return;
     }
-    int at = fill(Layout.HEADER_BYTES);
+    int at = ahead.find(position, Layout.HEADER_BYTES);
     int bytes;
     try {
-      bytes = BatchHeader.check(buffer, at, stopPosition - position);
-      base = BatchWalk.base(split.topic(), segment, file, position, buffer, at, nextOffset);
+      bytes = BatchHeader.check(ahead.buffer(), at, stopPosition - position);
+      base = BatchWalk.base(split.topic(), segment, file, position, ahead.buffer(), at, nextOffset);
     } catch (BadBatch | PartlogException e) {
       if (hinted) {
         relocate();
@@ -205,9 +192,10 @@ final class SplitReader implements Closeable {
       }
       throw e instanceof PartlogException there ? there : BatchWalk.corrupt(split.topic(), segment, file, position, (BadBatch) e);
     }
-    headerOnly = headersWillDo && !extent.tested() && BatchHeader.count(buffer, at) == BatchHeader.lastOffsetDelta(buffer, at) + 1;
-    boolean passing = headerOnly && isLarge(bytes);
-    at = passing ? at : fill(bytes);
+    headerOnly = headersWillDo && !extent.tested() && BatchHeader.count(ahead.buffer(), at) == BatchHeader.lastOffsetDelta(ahead.buffer(), at) + 1;
+    boolean passing = headerOnly && ReadAhead.isLarge(bytes);
+    at = passing ? at : ahead.find(position, bytes);
+    byte[] buffer = ahead.buffer();
     BatchHeader.addTo(headerCrc, buffer, at, segment.dense());
     long afterLast = base + BatchHeader.lastOffsetDelta(buffer, at) + 1;
     if (afterLast > segment.end()) {
@@ -215,7 +203,7 @@ final class SplitReader implements Closeable {
     }
     try {
       if (passing) {
-        checkInPassing(at, bytes);
+        decoder.check(buffer, at, bytes, crc -> ahead.pass(position + Layout.HEADER_BYTES, bytes - Layout.HEADER_BYTES, crc));
       } else if (headerOnly) {
         decoder.check(buffer, at, bytes);
       } else {
@@ -228,41 +216,6 @@ final class SplitReader implements Closeable {
     position += bytes;
     nextOffset = afterLast;
     trim();
-  }
-
-  /** Checks the batch whose header is in the buffer, without bringing the rest of it there: that would be one copy more. Afterwards the next header is in the buffer. */
-  private void checkInPassing(int at, int bytes) throws BadBatch, IOException {
-    int buffered = Math.min(bytes, bufferBytes - at);
-    decoder.check(
-        buffer,
-        at,
-        bytes,
-        crc -> {
-          crc.update(buffer, at + Layout.HEADER_BYTES, buffered - Layout.HEADER_BYTES);
-          pass(position + buffered, position + bytes, crc);
-        });
-    if (buffered < bytes) {
-      bufferPosition = position + bytes;
-      bufferBytes = passed.remaining();
-      passed.get(buffer, 0, bufferBytes);
-    }
-  }
-
-  /** Reads [from, to) for its checksum alone. The header after it, as far as there is one, is what remains in {@link #passed}. */
-  private void pass(long from, long to, CRC32C crc) throws IOException {
-    requireFile(to);
-    if (passed == null) {
-      passed = ByteBuffer.allocateDirect(PASSED_BYTES + Layout.HEADER_BYTES);
-    }
-    int next = (int) Math.min(Layout.HEADER_BYTES, Math.min(stopPosition, fileBytes) - to);
-    for (long at = from; at < to; ) {
-      int length = (int) Math.min(PASSED_BYTES, to - at);
-      int read = at + length == to ? length + next : length;
-      readFile(at, passed.clear().limit(read));
-      crc.update(passed.flip().limit(length));
-      at += length;
-      passed.limit(read);
-    }
   }
 
   /** Finds the records of the current batch that lie in the extent. */
@@ -321,48 +274,6 @@ final class SplitReader implements Closeable {
     }
     position = walk.position();
     nextOffset = walk.base();
-    bufferBytes = 0;
-  }
-
-  /** Sees that {@code bytes} bytes from {@link #position} on are in the buffer, and returns where. */
-  private int fill(int bytes) throws IOException {
-    long within = position - bufferPosition;
-    if (within >= 0 && within + bytes <= bufferBytes) {
-      return (int) within;
-    }
-    requireFile(position + bytes);
-    int kept = within >= 0 && within < bufferBytes ? bufferBytes - (int) within : 0;
-    long ahead = Math.min(Math.min(stopPosition, fileBytes), aheadPosition) - position;
-    int want = (int) Math.max(bytes, Math.min(ahead, isLarge(bytes) ? bytes + Layout.HEADER_BYTES : READ_BYTES));
-    byte[] to = want <= buffer.length ? buffer : new byte[want];
-    System.arraycopy(buffer, kept == 0 ? 0 : (int) within, to, 0, kept);
-    buffer = to;
-    bufferPosition = position;
-    bufferBytes = 0;
-    readFile(position + kept, ByteBuffer.wrap(buffer, kept, want - kept));
-    bufferBytes = want;
-    return 0;
-  }
-
-  private static boolean isLarge(int bytes) {
-    return bytes > READ_BYTES / 2;
-  }
-
-  private void requireFile(long to) {
-    if (to > fileBytes) {
-      throw corrupt("the file is cut: it ends at byte " + fileBytes);
-    }
-  }
-
-  private void readFile(long from, ByteBuffer to) throws IOException {
-    int bytes = to.remaining();
-    try {
-      file.read(from, to);
-    } catch (EOFException e) {
-      throw corrupt("the file is cut: " + e.getMessage());
-    }
-    bytesRead += bytes;
-    ReadStatistics.add(bytes);
   }
 
   /** The data file of the next extent is gone: its offsets may have moved to another, or they have expired. */
@@ -420,9 +331,6 @@ final class SplitReader implements Closeable {
 
   @Override
   public void close() throws IOException {
-    if (file != null) {
-      file.close();
-      file = null;
-    }
+    ahead.close();
   }
 }
