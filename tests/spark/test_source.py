@@ -149,6 +149,7 @@ def test_a_pattern_of_no_topic_reads_nothing(spark: SparkSession, root: Path) ->
 def test_errors_of_planning_and_of_tasks(
     spark: SparkSession, root: Path, fails: Callable[[str, Callable[[], object]], str], tmp_path: Path
 ) -> None:
+    assert "`includeHeaders` has the value yes" in fails("OPTION_VALUE", lambda: load(spark, root, includeHeaders="yes"))
     assert "Topics there: events, other" in fails("TOPIC_NOT_FOUND", lambda: load(spark, root, subscribe="event").collect())
     assert "one root" in fails("OPTION_VALUE", lambda: spark.read.format("partlog").load([str(root), str(tmp_path)]))
     fails("OFFSETS_OUT_OF_RANGE", lambda: load(spark, root, subscribe="other", startingOffsets=_all_at(9)).collect())

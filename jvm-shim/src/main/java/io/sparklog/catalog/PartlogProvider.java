@@ -2,6 +2,7 @@ package io.sparklog.catalog;
 
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.Options;
 import java.util.Map;
 import org.apache.spark.sql.connector.catalog.SessionConfigSupport;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -27,9 +28,12 @@ public final class PartlogProvider implements TableProvider, SessionConfigSuppor
     return "partlog";
   }
 
+  /** Looks at one option only: whether the others are right depends on whether it is a read or a write, which is not known yet. */
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
-    return SparkErrors.run(() -> Columns.read(options.getBoolean("includeHeaders", true)));
+    String key = "includeHeaders";
+    Map<String, String> given = options.containsKey(key) ? Map.of(key, options.get(key)) : Map.of();
+    return SparkErrors.run(() -> Columns.read(Options.of(given, Options.Side.READ, nothing -> {}).truth(key)));
   }
 
   @Override
