@@ -9,6 +9,8 @@ from sparklog.session import configure, session
 if TYPE_CHECKING:
     from sparklog.log import Log, Topic
 
+__version__ = "0.1.0"
+
 __all__ = [
     "CallError",
     "DataError",

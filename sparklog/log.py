@@ -84,8 +84,9 @@ class Log:
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = _local(os.fspath(root))
-        if not Path(self.root).is_dir():
-            raise SparklogError("ROOT_NOT_A_DIRECTORY" if Path(self.root).exists() else "ROOT_NOT_FOUND", root=self.root)
+        if not self.root or not Path(self.root).is_dir():
+            there = self.root and Path(self.root).exists()
+            raise SparklogError("ROOT_NOT_A_DIRECTORY" if there else "ROOT_NOT_FOUND", root=self.root or "''")
 
     def topics(self) -> list[str]:
         """The names of the topics, sorted."""
@@ -166,7 +167,7 @@ class Topic:
 
     def head(self, n: int = 10, partition: int | None = None) -> pa.Table:
         """The first n records, partition after partition, in order of offsets."""
-        return _table(self.scan(partition, limit=n))
+        return _table(self.scan(partition, limit=_count("n", n)))
 
     def tail(self, n: int = 10, partition: int | None = None) -> pa.Table:
         """The last n records. Of several partitions, those that come last when they are merged by timestamp, each in its own order."""
@@ -228,14 +229,14 @@ class Topic:
             # Offsets have gaps here.
             span *= 4
 
-    def _partitions(self, state: State, partition: int | None) -> list[int]:
+    def _partitions(self, state: State, partition: int | None, option: str = "partition") -> list[int]:
         if partition is None:
             return list(range(state.partitions))
         number = operator.index(partition)
         if not 0 <= number < state.partitions:
             raise SparklogError(
                 "PARTITION_NOT_FOUND",
-                option="partition",
+                option=option,
                 partition=number,
                 topic=state.topic,
                 root=self._log.root,
@@ -250,7 +251,7 @@ class Topic:
         if not isinstance(given, Mapping):
             given = {} if given is None else dict.fromkeys(partitions, given)
         for named in given:
-            self._partitions(state, named)
+            self._partitions(state, named, option)
         offsets = {each: operator.index(given.get(each, otherwise[each])) for each in partitions}
         for partition, offset in offsets.items():
             if not state.starts[partition] <= offset <= state.ends[partition]:

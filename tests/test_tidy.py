@@ -157,6 +157,7 @@ def test_versions_agree():
     version = project.findtext("m:version", namespaces=maven)
     spark = project.findtext("m:properties/m:spark.version", namespaces=maven)
     assert f'\nversion = "{version}"\n' in pyproject
+    assert version == sparklog.__version__
     minor = sys.modules["sparklog.session"]._BUILT_FOR
     assert spark is not None
     assert spark.startswith(f"{minor}.")

@@ -63,6 +63,7 @@ def test_what_is_not_there(tmp_path, topic):
     log = Log(tmp_path)
     for ask, condition in (
         (lambda: Log(tmp_path / "nowhere"), "ROOT_NOT_FOUND"),
+        (lambda: Log(""), "ROOT_NOT_FOUND"),
         (lambda: Log(tmp_path / "file"), "ROOT_NOT_A_DIRECTORY"),
         (lambda: Log("s3a://bucket/root"), "STORE_UNSUPPORTED"),
         (lambda: Log("file://host/root"), "STORE_UNSUPPORTED"),
@@ -85,6 +86,8 @@ def test_what_is_not_there(tmp_path, topic):
         error = failure(ask)
         assert error.id == condition
         assert isinstance(error, CallError)
+    assert "`start` names partition 2" in str(failure(lambda: log.topic("t").read(start={2: 0})))
+    assert "`n` has the value -1" in str(failure(lambda: log.topic("t").head(-1)))
     assert "Topics there: t." in str(failure(lambda: log.topic("other")))
     for number in range(30):
         Topic(tmp_path, f"n{number:02}").commit()
