@@ -1,9 +1,11 @@
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.stream.IntStream;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -58,8 +60,8 @@ public final class FreeSource implements TableProvider {
     }
 
     @Override
-    public StructType schema() {
-      return COLUMNS;
+    public Column[] columns() {
+      return Arrays.stream(COLUMNS.fields()).map(field -> Column.create(field.name(), field.dataType(), field.nullable())).toArray(Column[]::new);
     }
 
     @Override
