@@ -204,7 +204,13 @@ final class RecordVectors {
     public byte[] getBinary(int row) {
       int record = first + row;
       int length = lengths[record];
-      return length < 0 ? null : Arrays.copyOfRange(data, at[record], at[record] + length);
+      if (length < 0) {
+        return null;
+      }
+      // Unlike Arrays.copyOfRange this is not zeroed before it is filled.
+      byte[] bytes = new byte[length];
+      System.arraycopy(data, at[record], bytes, 0, length);
+      return bytes;
     }
   }
 
