@@ -8,12 +8,14 @@ from pathlib import Path
 
 from bench.harness import RESULTS
 
+RUNS_SHOWN = 5
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 
 HEAD = """# Performance
 
 Made by `make bench` from `bench/results.ndjson`; do not edit. Each case ran beside a peer in the same process, in
-turns after a warm-up; medians count, and ratios more than seconds, for they hold on other machines. Records have a
+turns after a warm-up; medians count, and ratios more than seconds, for they hold on other machines: the newest is given,
+and the least and the most of the last five runs, for they move by a tenth with the machine's mood. Records have a
 random key of 16 bytes and a random value of 100, seed fixed, in 8 partitions; files are synced to disk within the time
 of a write. A ratio of 2 means that partlog is twice as fast. All runs have 4 GB of heap.
 
@@ -21,27 +23,34 @@ of a write. A ratio of 2 means that partlog is twice as fast. All runs have 4 GB
 were as many records. What it takes, Spark takes whatever it reads from, so that no source can be much faster. "Bytes
 and CRC-32C alone" is what a checked read takes without Spark, of which any query takes some 50 ms and any task some.
 
-| case | records | side | seconds: median (least to most) | M records/s | ratio |
-| --- | ---: | --- | ---: | ---: | ---: |
+| case | records | side | seconds: median (least to most) | M records/s | ratio | of five runs |
+| --- | ---: | --- | ---: | ---: | ---: | ---: |
 """
 
 
 def write() -> None:
     """Writes the page."""
     lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
-    newest = {line["case"]: line for line in lines}
-    PAGE.write_text(HEAD + "".join(map(_rows, newest.values())) + _circumstances(list(newest.values())), encoding="utf-8")
+    runs: dict[str, list[dict]] = {}  # type: ignore[type-arg]
+    for line in lines:
+        runs.setdefault(line["case"], []).append(line)
+    rows = "".join(_rows(of_case[-RUNS_SHOWN:]) for of_case in runs.values())
+    PAGE.write_text(HEAD + rows + _circumstances([of_case[-1] for of_case in runs.values()]), encoding="utf-8")
 
 
-def _rows(line: dict) -> str:  # type: ignore[type-arg]
+def _rows(runs: list[dict]) -> str:  # type: ignore[type-arg]
+    """The newest of the runs of a case, a row for each side."""
+    line = runs[-1]
     if "seconds" not in line:
         return ""
     rows = ""
     for side, times in line["seconds"].items():
         median = statistics.median(times)
         ratio = f"{line['ratios'][side]:.2f}" if side in line["ratios"] else ""
+        ratios = [run["ratios"][side] for run in runs if side in run["ratios"]]
+        moved = f"{min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else ""
         spread = f"{median:.2f} ({min(times):.2f} to {max(times):.2f})"
-        rows += f"| {line['case']} | {line['records']:,} | {side} | {spread} | {line['records'] / median / 1e6:.2f} | {ratio} |\n"
+        rows += f"| {line['case']} | {line['records']:,} | {side} | {spread} | {line['records'] / median / 1e6:.2f} | {ratio} | {moved} |\n"
     return rows
 
 
