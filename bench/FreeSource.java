@@ -19,13 +19,12 @@ import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.execution.vectorized.OnHeapColumnVector;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * What Spark takes for a query, whatever it is over: a source that reads and decodes nothing. Each task fills one batch in Spark's own vectors, with the columns that partlog has, and gives it again and again.
+ * What Spark takes for a query, whatever it is over: a source that reads and decodes nothing. Each task fills one batch in Spark's own vectors, with columns of the names and types that partlog has, and gives it again and again.
  *
  * <p>Options: {@code records} in all, {@code partitions}, {@code keyBytes} and {@code valueBytes} of a record.
  */
@@ -33,27 +32,23 @@ public final class FreeSource implements TableProvider {
   /** About as many as there are in a record batch of the benchmarks. */
   private static final int BATCH_ROWS = 2048;
 
-  private static final StructType COLUMNS =
-      new StructType()
-          .add("key", DataTypes.BinaryType)
-          .add("value", DataTypes.BinaryType)
-          .add("topic", DataTypes.StringType, false)
-          .add("partition", DataTypes.IntegerType, false)
-          .add("offset", DataTypes.LongType, false)
-          .add("timestamp", DataTypes.TimestampType, false)
-          .add("timestampType", DataTypes.IntegerType, false);
+  /** Spark passes the schema of the reader on, and asks for none. */
+  @Override
+  public boolean supportsExternalMetadata() {
+    return true;
+  }
 
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
-    return COLUMNS;
+    throw new IllegalArgumentException("give the schema of the read that this one stands beside");
   }
 
   @Override
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
-    return new Free();
+    return new Free(schema);
   }
 
-  private static final class Free implements SupportsRead {
+  private record Free(StructType read) implements SupportsRead {
     @Override
     public String name() {
       return "free";
@@ -61,7 +56,7 @@ public final class FreeSource implements TableProvider {
 
     @Override
     public Column[] columns() {
-      return Arrays.stream(COLUMNS.fields()).map(field -> Column.create(field.name(), field.dataType(), field.nullable())).toArray(Column[]::new);
+      return Arrays.stream(read.fields()).map(field -> Column.create(field.name(), field.dataType(), field.nullable())).toArray(Column[]::new);
     }
 
     @Override
@@ -71,15 +66,16 @@ public final class FreeSource implements TableProvider {
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-      return new Builder(options);
+      return new Builder(read, options);
     }
   }
 
   private static final class Builder implements SupportsPushDownRequiredColumns {
     private final CaseInsensitiveStringMap options;
-    private StructType schema = COLUMNS;
+    private StructType schema;
 
-    private Builder(CaseInsensitiveStringMap options) {
+    private Builder(StructType schema, CaseInsensitiveStringMap options) {
+      this.schema = schema;
       this.options = options;
     }
 

@@ -21,7 +21,8 @@ of a write. A ratio of 2 means that partlog is twice as fast. All runs have 4 GB
 
 "A source that costs nothing" reads and decodes nothing: it gives Spark one batch, in Spark's own vectors, until there
 were as many records. What it takes is Spark's; taking whole rows from our vectors is somewhat cheaper for Spark. "Bytes
-and CRC-32C alone" is what a checked read takes without Spark, of which any query takes some 50 ms and any task some.
+and CRC-32C alone" is what a checked read takes without Spark. Spark takes some 50 ms here for any query, and some
+milliseconds for a task.
 
 | case | records | side | seconds: median (least to most) | M records/s | ratio | of five runs |
 | --- | ---: | --- | ---: | ---: | ---: | ---: |

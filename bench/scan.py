@@ -20,7 +20,8 @@ FREE = "a source that costs nothing"
 
 def run(bench: Bench) -> None:
     for codec in ("none", "zstd"):
-        readers = log_and_copies(bench, codec) | {FREE: _free(bench)}
+        readers = log_and_copies(bench, codec)
+        readers[FREE] = _free(bench, readers["partlog"])
         expected = (bench.records, bench.records * VALUE_BYTES)
         for side in readers.values():
             found = side.agg(F.count("key"), F.sum(F.length("value"))).first()
@@ -36,10 +37,10 @@ def run(bench: Bench) -> None:
             bench.compare(f"scan, {label}, sum(offset), {TIMES} times over", "partlog", often, records=TIMES * bench.records)
 
 
-def _free(bench: Bench) -> DataFrame:
-    """As many records as the others have: what is measured of them is Spark."""
+def _free(bench: Bench, log: DataFrame) -> DataFrame:
+    """As many records as the log has, and its columns: what is measured of them is Spark."""
     options = {"records": bench.records, "partitions": PARTITIONS, "keyBytes": KEY_BYTES, "valueBytes": VALUE_BYTES}
-    return bench.spark.read.format("FreeSource").options(**options).load()
+    return bench.spark.read.format("FreeSource").schema(log.schema).options(**options).load()
 
 
 def _values(rows: DataFrame) -> Callable[[], None]:

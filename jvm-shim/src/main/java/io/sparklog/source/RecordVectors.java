@@ -69,6 +69,16 @@ final class RecordVectors {
     return Math.max(Long.MIN_VALUE / MICROS_PER_MS, Math.min(Long.MAX_VALUE / MICROS_PER_MS, ms)) * MICROS_PER_MS;
   }
 
+  /** A copy, or null if {@code length} is negative. Unlike that of Arrays.copyOfRange it is not zeroed before it is filled. */
+  private static byte[] bytes(byte[] data, int at, int length) {
+    if (length < 0) {
+      return null;
+    }
+    byte[] bytes = new byte[length];
+    System.arraycopy(data, at, bytes, 0, length);
+    return bytes;
+  }
+
   /** A column without nulls that has no values of any type; the columns below give it some. */
   private abstract static class RecordVector extends ColumnVector {
     /** The record of row 0. */
@@ -203,14 +213,7 @@ final class RecordVectors {
     @Override
     public byte[] getBinary(int row) {
       int record = first + row;
-      int length = lengths[record];
-      if (length < 0) {
-        return null;
-      }
-      // Unlike Arrays.copyOfRange this is not zeroed before it is filled.
-      byte[] bytes = new byte[length];
-      System.arraycopy(data, at[record], bytes, 0, length);
-      return bytes;
+      return bytes(data, at[record], lengths[record]);
     }
   }
 
@@ -419,7 +422,7 @@ final class RecordVectors {
 
     @Override
     public byte[] getBinary(int row) {
-      return lengths[row] < 0 ? null : Arrays.copyOfRange(data, at[row], at[row] + lengths[row]);
+      return bytes(data, at[row], lengths[row]);
     }
   }
 }
