@@ -11,12 +11,13 @@ import shutil
 import statistics
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 KEY_BYTES = 16
@@ -26,6 +27,9 @@ WARM_UP_S = 6
 ROUNDS_S = 40
 ROUNDS_MAX = 25
 RESULTS = Path(__file__).parent / "results.ndjson"
+
+# What is timed.
+Side: TypeAlias = Callable[[], object]
 
 
 @dataclass
@@ -54,9 +58,9 @@ class Bench:
         self,
         case: str,
         ours: str,
-        sides: dict[str, Callable[[], None]],
+        sides: Mapping[str, Side],
         *,
-        before: Callable[[], None] = lambda: None,
+        before: Side = lambda: None,
         records: int | None = None,
     ) -> None:
         """Warms up, runs the sides `rounds` times in turn, prints and keeps medians, and the ratios of `ours` to the others.
@@ -124,13 +128,17 @@ class Bench:
             file.write(json.dumps({**measured, **circumstances}) + "\n")
 
 
+def topic_options(codec: str) -> dict[str, str]:
+    """The topic that the data is written into."""
+    return {"topic": "t", "partitions": str(PARTITIONS), "compression.type": codec}
+
+
 def log_and_copies(bench: Bench, codec: str) -> dict[str, DataFrame]:
     """The data as a topic, and what is read of it in Parquet and Delta by the same codec, in the same order; made once a folder."""
     root = bench.folder / f"log-{codec}-{bench.records}"
     log = bench.spark.read.format("partlog").option("includeHeaders", False).load(str(root))
     if not root.exists():
-        options = {"topic": "t", "partitions": PARTITIONS, "compression.type": codec}
-        bench.data().write.format("partlog").options(**options).mode("append").save(str(root))
+        bench.data().write.format("partlog").options(**topic_options(codec)).mode("append").save(str(root))
     readers = {"partlog": log}
     for peer in ("parquet", "delta"):
         copy = bench.folder / f"{peer}-{codec}-{bench.records}"
@@ -165,7 +173,7 @@ def _generate(target: Path, records: int) -> None:
         parquet.write_table(table, target / f"{file}.parquet", compression="none", use_dictionary=False, row_group_size=500_000)
 
 
-def _binary(data: bytes, width: int):  # type: ignore[no-untyped-def]
+def _binary(data: bytes, width: int) -> pa.Array:
     import pyarrow as pa
 
     fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(data) // width, [None, pa.py_buffer(data)])

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pyspark.sql import DataFrame
 
 import sparklog
-from bench.harness import PARTITIONS, Bench, log_and_copies
+from bench.harness import PARTITIONS, Bench, Side, log_and_copies
 
 
 def run(bench: Bench) -> None:
     readers = log_and_copies(bench, "none")
     copy = readers["parquet"]
     offset = bench.records // PARTITIONS // 2
-    key = copy.where(f"partition = 3 AND `offset` = {offset}").first()["key"]
+    [[key]] = copy.where(f"partition = 3 AND `offset` = {offset}").select("key").collect()
     partition = sparklog.partition_for(bytes(key), PARTITIONS)
 
-    def ask(rows: DataFrame, where: str) -> Callable[[], None]:
-        query = rows.where(where).select("offset", "value")
-        return lambda: query.collect() and None
+    def ask(rows: DataFrame, where: str) -> Side:
+        return rows.where(where).select("offset", "value").collect
 
     for label, where in (
         ("10 records by partition and offset", f"partition = 3 AND `offset` >= {offset} AND `offset` < {offset + 10}"),

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import statistics
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from bench.harness import RESULTS
 
 RUNS_SHOWN = 5
+# What `Bench` keeps of a case, from JSON.
+Line: TypeAlias = dict[str, Any]
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 
 HEAD = """# Performance
@@ -33,14 +36,14 @@ milliseconds for a task.
 def write() -> None:
     """Writes the page."""
     lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
-    runs: dict[str, list[dict]] = {}  # type: ignore[type-arg]
+    runs: dict[str, list[Line]] = {}
     for line in lines:
         runs.setdefault(line["case"], []).append(line)
     rows = "".join(_rows(of_case[-RUNS_SHOWN:]) for of_case in runs.values())
     PAGE.write_text(HEAD + rows + _circumstances([of_case[-1] for of_case in runs.values()]), encoding="utf-8")
 
 
-def _rows(runs: list[dict]) -> str:  # type: ignore[type-arg]
+def _rows(runs: list[Line]) -> str:
     """The newest of the runs of a case, a row for each side."""
     line = runs[-1]
     if "seconds" not in line:
@@ -56,7 +59,7 @@ def _rows(runs: list[dict]) -> str:  # type: ignore[type-arg]
     return rows
 
 
-def _circumstances(lines: list[dict]) -> str:  # type: ignore[type-arg]
+def _circumstances(lines: list[Line]) -> str:
     notes = ""
     for line in lines:
         if "seconds" not in line:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from bench.harness import KEY_BYTES, PARTITIONS, VALUE_BYTES, Bench, log_and_copies
+from bench.harness import KEY_BYTES, PARTITIONS, VALUE_BYTES, Bench, Side, log_and_copies
 
 TIMES = 8
 BARE = "bytes and CRC-32C alone, in Java"
@@ -24,8 +24,8 @@ def run(bench: Bench) -> None:
         readers[FREE] = _free(bench, readers["partlog"])
         expected = (bench.records, bench.records * VALUE_BYTES)
         for side in readers.values():
-            found = side.agg(F.count("key"), F.sum(F.length("value"))).first()
-            assert tuple(found) == expected, f"{found} is not {expected}"
+            found = side.agg(F.count("key"), F.sum(F.length("value"))).collect()
+            assert found == [expected], f"{found} is not {expected}"
         label = "uncompressed" if codec == "none" else codec
         for query, ask in (("sum(length(value))", _values), ("all columns to noop", _rows)):
             bench.compare(f"scan, {label}, {query}", "partlog", {name: ask(rows) for name, rows in readers.items()})
@@ -33,7 +33,7 @@ def run(bench: Bench) -> None:
             offsets = {name: _offsets(rows) for name, rows in readers.items()}
             bench.compare(f"scan, {label}, sum(offset)", "partlog", offsets | {BARE: bare})
             # What Spark takes for any query counts less where there is more to read.
-            often = {"partlog": _offsets(_over(readers["partlog"])), BARE: lambda: [bare() for _ in range(TIMES)] and None}
+            often = {"partlog": _offsets(_over(readers["partlog"])), BARE: lambda: [bare() for _ in range(TIMES)]}
             bench.compare(f"scan, {label}, sum(offset), {TIMES} times over", "partlog", often, records=TIMES * bench.records)
 
 
@@ -43,24 +43,24 @@ def _free(bench: Bench, log: DataFrame) -> DataFrame:
     return bench.spark.read.format("FreeSource").schema(log.schema).options(**options).load()
 
 
-def _values(rows: DataFrame) -> Callable[[], None]:
-    return lambda: rows.agg(F.sum(F.length("value"))).collect() and None
+def _values(rows: DataFrame) -> Side:
+    return lambda: rows.agg(F.sum(F.length("value"))).collect()
 
 
-def _offsets(rows: DataFrame) -> Callable[[], None]:
-    return lambda: rows.agg(F.sum("offset")).collect() and None
+def _offsets(rows: DataFrame) -> Side:
+    return lambda: rows.agg(F.sum("offset")).collect()
 
 
 def _over(rows: DataFrame) -> DataFrame:
     return functools.reduce(DataFrame.union, [rows] * TIMES)
 
 
-def _rows(rows: DataFrame) -> Callable[[], None]:
+def _rows(rows: DataFrame) -> Side:
     return lambda: rows.write.format("noop").mode("overwrite").save()
 
 
 @contextlib.contextmanager
-def _bare(bench: Bench, codec: str) -> Iterator[Callable[[], None]]:
+def _bare(bench: Bench, codec: str) -> Iterator[Side]:
     """Reading and checksumming the topic's data files, and nothing else: in a JVM of its own, which stays for all rounds."""
     data = Path(bench.path(f"log-{codec}-{bench.records}")) / "_partlog" / "t" / "data"
     total = sum(file.stat().st_size for file in data.rglob("*.log"))

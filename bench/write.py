@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
-from bench.harness import PARTITIONS, Bench
+from bench.harness import Bench, Side, topic_options
 
 
 def run(bench: Bench) -> None:
@@ -15,15 +14,14 @@ def run(bench: Bench) -> None:
         bench.remove("write")
         os.sync()
 
-    def partlog(codec: str) -> Callable[[], None]:
+    def partlog(codec: str) -> Side:
         def write() -> None:
-            options = {"topic": "t", "partitions": PARTITIONS, "compression.type": codec}
-            data.write.format("partlog").options(**options).mode("append").save(bench.path("write"))
+            data.write.format("partlog").options(**topic_options(codec)).mode("append").save(bench.path("write"))
             os.sync()
 
         return write
 
-    def peer(name: str, codec: str) -> Callable[[], None]:
+    def peer(name: str, codec: str) -> Side:
         def write() -> None:
             data.write.format(name).option("compression", codec).mode("append").save(bench.path("write"))
             os.sync()
@@ -47,7 +45,7 @@ def run(bench: Bench) -> None:
     bench.remove("write")
 
 
-def _peak(bench: Bench, write: Callable[[], None]) -> dict[str, object]:
+def _peak(bench: Bench, write: Side) -> dict[str, object]:
     """The most memory that one task's buffers took, as Spark's UI shows it, beside what `write.buffer.bytes` allows."""
     write()
     store = bench.spark._jsparkSession.sharedState().statusStore()  # the UI's own store; it has no public face in Python

@@ -25,6 +25,7 @@ public final class Names {
   /** The last of 22 characters holds the last two of 128 bits. */
   private static final String IDENTITY = "[A-Za-z0-9_][A-Za-z0-9_-]{20}[AQgw]";
 
+  private static final Pattern IDENTITY_ALONE = Pattern.compile(IDENTITY);
   private static final Set<String> RESERVED = Set.of("A".repeat(22), "A".repeat(21) + "Q");
   private static final String OWN_FILE = "p" + PARTITION + "-t" + NUMBER + "-" + NUMBER + "-" + NUMBER;
   private static final String SHARED_FILE = "t" + NUMBER + "-" + NUMBER + "|pool";
@@ -154,7 +155,7 @@ public final class Names {
 
   /** Whether {@code text} is an identity: 16 bytes in base64url, not one of the reserved ones. */
   public static boolean isIdentity(String text) {
-    return text.matches(IDENTITY) && !RESERVED.contains(text);
+    return IDENTITY_ALONE.matcher(text).matches() && !RESERVED.contains(text);
   }
 
   private static String digits(long number) {
