@@ -13,7 +13,7 @@ from bench import report
 from bench.harness import Bench
 
 DELTA = Path(__file__).parents[1] / ".tools" / "delta"
-CASES = ("write", "scan", "count", "point")
+CASES = ("write", "scan", "count", "point", "decode")
 
 
 def main() -> None:
