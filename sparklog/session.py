@@ -20,6 +20,9 @@ _JAR = Path(__file__).parent / "jars" / "sparklog.jar"
 _CATALOG = "io.sparklog.catalog.PartlogCatalog"
 _NOWHERE = "/partlog/asks/whether/the/connector/is/here"
 
+# What PYSPARK_PYTHON was set to here, in this process.
+_chosen_python: str | None = None
+
 
 def session(*, app_name: str | None = None, **conf: object) -> SparkSession:
     """The Spark session with the connector: the one that runs, or a new one.
@@ -131,12 +134,16 @@ def _choose_python(builder: SparkSession.Builder, options: Mapping[str, object])
     key = "spark.pyspark.python"
     arguments = _SubmitArguments(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     named = options.get(key) or arguments.settings().get(key) or _spark_defaults(arguments).get(key)
+    global _chosen_python
+    if os.environ.get("PYSPARK_PYTHON") == _chosen_python:
+        # What was put there for an earlier session binds no later one.
+        os.environ.pop("PYSPARK_PYTHON", None)
     if named is None and "PYSPARK_PYTHON" not in os.environ:
         named = sys.executable
         builder.config(key, named)
-    if named:
+    if named and "PYSPARK_PYTHON" not in os.environ:
         # Spark reads the setting in spark-submit only; a session that Python starts goes by the variable.
-        os.environ.setdefault("PYSPARK_PYTHON", str(named))
+        os.environ["PYSPARK_PYTHON"] = _chosen_python = str(named)
 
 
 def _merged(*lists: str) -> str:

@@ -179,7 +179,9 @@ class SegmentReader:
             self._base_offset(header, base)
         except Damaged:
             return here
-        return (position, base) if segment.base <= base <= start else here
+        # A field that could be meant either way, relative or absolute, may fit a wrong entry the wrong way.
+        ambiguous = segment.dense and 0 < segment.base <= header.base_offset < segment.end - segment.base
+        return (position, base) if segment.base <= base <= start and not ambiguous else here
 
     def _read(self, position: int, size: int) -> bytes:
         try:

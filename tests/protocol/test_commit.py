@@ -114,18 +114,74 @@ def test_a_writer_that_is_overtaken_comes_after(tool: LogTool, tmp_path: Path, s
         assert tags == sorted(tags, reverse=True), "B returned while A slept, so it is first"
 
 
-def test_a_creator_with_another_routing_loses_clearly(tool: LogTool, tmp_path: Path, committed: Callable[[], dict[str, int]]) -> None:
-    """I6: nothing of it is seen, now or later."""
+@pytest.mark.parametrize(
+    ("setting", "value", "shown"),
+    [
+        ("partitions", "2", ["4 partitions by murmur3", "2 partitions by murmur3"]),
+        ("compression.type", "zstd", ["compression.type none", "compression.type zstd"]),
+        ("max.message.bytes", "300000000", ["max.message.bytes 1048588", "max.message.bytes 300000000"]),
+        ("message.timestamp.type", "LogAppendTime", ["CreateTime", "LogAppendTime"]),
+    ],
+)
+def test_a_creator_with_other_settings_loses_clearly(
+    tool: LogTool, tmp_path: Path, committed: Callable[[], dict[str, int]], setting: str, value: str, shown: list[str]
+) -> None:
+    """I6: nothing of it is seen, now or later. What was written by its settings might be unreadable by those of the topic."""
     release = tmp_path / "release"
-    sleeper = tool.start("append", tag="A", partitions=2, stop="commit.link:pause", release=release)
+    sleeper = tool.start("append", tag="A", stop="commit.link:pause", release=release, **{setting: value})
     assert sleeper.stderr is not None
     sleeper.stderr.readline()
-    tool.run("append", tag="B", partitions=4)
+    tool.run("append", tag="B")
     release.touch()
     _, err = sleeper.communicate(timeout=TIMEOUT_S)
     assert sleeper.returncode != 0
-    assert "PARTLOG_ROUTING_CHANGED" in err and "4 partitions by murmur3" in err and "2 partitions by murmur3" in err
+    assert "PARTLOG_ROUTING_CHANGED" in err and all(text in err for text in shown), err
     assert committed() == {"B-0": 20}
+
+
+def test_a_version_file_that_no_reader_would_take_is_not_written(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
+    """I10: a string beyond FORMAT.md section 10."""
+    tool.run("append", tag="A")
+    before = sorted(tool.root.glob("_partlog/t/*.json"))
+    assert "32769" in failure(tool, "append", tag="B", query="q" * 32_769, epoch=0)
+    assert sorted(tool.root.glob("_partlog/t/*.json")) == before
+    tool.run("append", tag="C", query="q" * 32_768, epoch=0)
+    assert committed() == {"A-0": 20, "C-0": 20}
+
+
+def test_segments_of_somebody_else_are_not_replaced(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
+    """The Kafka view of a topic that is created takes the names of a directory that may have been copied from a broker."""
+    file = tool.root / "t-1" / "00000000000000000000.log"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"a broker's")
+    err = failure(tool, "append", tag="A")
+    assert "PARTLOG_FOREIGN_SEGMENTS" in err and str(file) in err
+    assert file.read_bytes() == b"a broker's" and committed() == {}
+    file.rename(file.with_name("notes.txt"))
+    tool.run("append", tag="B")
+    assert committed() == {"B-0": 20}
+    assert file.with_name("notes.txt").read_bytes() == b"a broker's"
+
+
+def test_publish_mends_what_it_can_and_tells_the_rest(tool: LogTool) -> None:
+    """Whatever stands where the view's files should is replaced; one segment that is damaged keeps no other from the view."""
+    tool.run("append", tag="A", **LARGE)
+    good = view(tool.root)
+    [*_, index] = sorted(tool.root.glob("t-*/*.index"))
+    index.unlink()
+    index.symlink_to("/nowhere")
+    first = min(tool.root.glob("t-*/*.log"))
+    header = bytearray(first.read_bytes())
+    header[15] ^= 1  # the leader epoch, which no batch's CRC covers
+    first.write_bytes(header)
+    for file in tool.root.glob("t-[1-3]/*.timeindex"):
+        file.unlink()
+    err = failure(tool, "publish")
+    assert "PARTLOG_SEGMENT_CORRUPT" in err and "headers" in err
+    damaged = str(first.relative_to(tool.root))
+    assert {name: content for name, content in view(tool.root).items() if name != damaged} == {
+        name: content for name, content in good.items() if name != damaged
+    }
 
 
 def test_two_processes_race_for_a_hundred_commits_each(tool: LogTool) -> None:

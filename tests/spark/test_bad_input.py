@@ -69,6 +69,7 @@ OPTIONS = {
     "other partitions": ({"partitions": 5}, "OPTION_CONTRADICTS_TOPIC", "has 4"),
     "another partitioner": ({"partitioner": "murmur2"}, "OPTION_CONTRADICTS_TOPIC", "murmur3"),
     "another codec": ({"compression.type": "zstd"}, "OPTION_CONTRADICTS_TOPIC", "none"),
+    "a transaction's long name": ({"txnAppId": "x" * 32_769, "txnVersion": 1}, "OPTION_VALUE", "32769 characters"),
     "half a transaction": ({"txnAppId": "job"}, "OPTION_VALUE", "txnVersion"),
 }
 
@@ -116,9 +117,12 @@ def test_roots(spark: SparkSession, tmp_path: Path, fails: Callable[..., str]) -
     assert file.read_text() == "mine"
     fails("ROOT_NOT_WRITABLE", lambda: save(rows, file / "below"))
     fails("ROOT_NOT_WRITABLE", lambda: save(rows, Path("/proc/partlog")))
-    assert "s3a" in fails(
-        "STORE_UNSUPPORTED", lambda: rows.write.format("partlog").option("topic", "t").mode("append").save("s3a://bucket/root")
-    )
+    for elsewhere in ("s3a://bucket/root", f"file://host{tmp_path}/root"):
+        fails("STORE_UNSUPPORTED", lambda root=elsewhere: rows.write.format("partlog").option("topic", "t").mode("append").save(root))
+    save(rows, Path(f"file:{tmp_path}/one"))
+    rows.write.format("partlog").option("topic", "t").mode("append").save(f"file://{tmp_path}/two")
+    rows.write.format("partlog").option("topic", "t").mode("append").save(f"file://localhost{tmp_path}/three")
+    assert sorted(folder.name for folder in tmp_path.iterdir() if folder.is_dir()) == ["one", "three", "two"]
 
 
 @pytest.mark.parametrize("file", ["meta.properties", "recovery-point-offset-checkpoint", "replication-offset-checkpoint"])
@@ -154,3 +158,32 @@ def test_a_damaged_log_is_not_written_to(spark: SparkSession, root: Path, fails:
     before = files(root)
     assert str(file.name) in fails("VERSION_CORRUPT", lambda: save(spark.sql(f"SELECT {VALUE}"), root))
     assert files(root) == before
+
+
+def test_a_damaged_topic_is_the_trouble_of_its_own_rows_only(spark: SparkSession, root: Path, fails: Callable[..., str]) -> None:
+    """Topics share nothing: neither writes by a topic column nor `publish` stop at another topic's damage."""
+    rows = spark.sql(f"SELECT {VALUE}, 'other' AS topic")
+    rows.write.format("partlog").mode("append").save(str(root))
+    [version] = root.glob("_partlog/t/*.json")
+    version.write_bytes(version.read_bytes()[:-1])
+    rows.write.format("partlog").mode("append").save(str(root))
+    assert spark.read.format("partlog").option("subscribe", "other").load(str(root)).count() == 2
+    before = files(root)
+    both = rows.union(spark.sql(f"SELECT {VALUE}, 't' AS topic"))
+    fails("VERSION_CORRUPT", lambda: both.write.format("partlog").mode("append").save(str(root)))
+    assert spark.read.format("partlog").option("subscribe", "other").load(str(root)).count() == 2
+    for file in root.glob("other-*/*"):
+        file.unlink()
+    assert version.name in fails("VERSION_CORRUPT", lambda: spark.sql(f"CALL partlog.publish(root => '{root}')").collect())
+    assert {name: content for name, content in files(root).items() if "other-" in str(name)} == {
+        name: content for name, content in before.items() if "other-" in str(name)
+    }
+
+
+def test_a_commit_beyond_the_limits_is_refused(spark: SparkSession, tmp_path: Path, fails: Callable[..., str]) -> None:
+    """24 tasks with records of all of 10,000 partitions: a version file that no reader would take."""
+    save(spark.sql(f"SELECT {VALUE}"), tmp_path, partitions=10_000)
+    rows = spark.range(0, 240_000, 1, 24).selectExpr("cast(id % 10000 as int) AS partition", "cast(id AS string) AS value")
+    assert "240000 segments" in fails("COMMIT_TOO_LARGE", lambda: save(rows, tmp_path))
+    assert spark.read.format("partlog").load(str(tmp_path)).count() == 1
+    assert not [file for file in tmp_path.glob("_partlog/t/data/*/*") if "pool" not in file.name]

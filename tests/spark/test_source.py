@@ -2,12 +2,15 @@
 
 import json
 import re
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+import sparklog
 
 RECORDS = 20_000
 
@@ -271,3 +274,27 @@ def test_groups_and_windows_by_partition_need_no_shuffle(spark: SparkSession, ro
     joined = events.groupBy("partition").agg(F.max("timestamp").alias("latest")).join(split.where("`offset` = 5"), "partition")
     assert joined.count() == 4
     assert events.select("value").groupBy(F.lit(1)).count().first()[1] == RECORDS
+
+
+def test_a_flipped_bit_in_an_index_shows_no_other_records(spark: SparkSession, tmp_path: Path) -> None:
+    """I7. The worst bit is the one that is worth the segment's base offset: then absolute looks like relative."""
+    base, records = 1024, 100_000
+    save(spark.range(0, base, 1, 1).selectExpr("CAST(id AS STRING) AS value"), tmp_path, "t", partitions=1)
+    rows = spark.range(base, base + records, 1, 1).selectExpr("concat(id, repeat(' ', 40)) AS value")
+    save(rows, tmp_path, "t", **{"batch.size": 16_384})
+    [index] = tmp_path.glob("t-0/*1024.index")
+    right = index.read_bytes()
+    entry = len(right) // 16
+    (last,) = struct.unpack_from(">i", right, 8 * entry)
+    for bit in range(64):
+        wrong = bytearray(right)
+        wrong[8 * entry + (3 - bit // 8) % 8] ^= 1 << bit % 8
+        index.write_bytes(wrong)
+        (claimed,) = struct.unpack_from(">i", wrong, 8 * entry)
+        for offset in {base + last, base + last + 100, base + claimed, base + claimed + 100, base + claimed + base + 100}:
+            if base <= offset < base + records:
+                table = sparklog.Log(tmp_path).topic("t").read(partition=0, start=offset, end=offset + 1)
+                assert [int(value) for value in table["value"].to_pylist()] == [offset], f"bit {bit}, offset {offset}, in Python"
+                if bit in (9, 10, 11, 42):
+                    found = load(spark, tmp_path).where(f"`offset` = {offset}").collect()
+                    assert [int(row["value"]) for row in found] == [offset], f"bit {bit}, offset {offset}, in Spark"

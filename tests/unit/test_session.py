@@ -22,6 +22,7 @@ def jar(tmp_path, monkeypatch):
     # Set first: what configure() sets itself is then undone after the test.
     monkeypatch.setenv("PYSPARK_PYTHON", "")
     monkeypatch.delenv("PYSPARK_PYTHON")
+    monkeypatch.setattr(sys.modules["sparklog.session"], "_chosen_python", None)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     jar = tmp_path / "jars" / "sparklog.jar"
     jar.parent.mkdir()
@@ -120,6 +121,14 @@ class TestPython:
     def test_of_the_builder_is_made_to_count(self):
         assert configured(**{"spark.pyspark.python": "/opt/python"})["spark.pyspark.python"] == "/opt/python"
         assert os.environ["PYSPARK_PYTHON"] == "/opt/python"
+
+    def test_of_an_earlier_session_binds_no_later_one(self):
+        configured()
+        assert os.environ["PYSPARK_PYTHON"] == sys.executable
+        configured(**{"spark.pyspark.python": "/opt/python"})
+        assert os.environ["PYSPARK_PYTHON"] == "/opt/python"
+        configured()
+        assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
     def test_of_the_environment_stays(self, monkeypatch):
         monkeypatch.setenv("PYSPARK_PYTHON", "/opt/python")

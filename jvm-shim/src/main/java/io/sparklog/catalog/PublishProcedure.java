@@ -2,11 +2,12 @@ package io.sparklog.catalog;
 
 import io.sparklog.log.Publisher;
 import io.sparklog.log.Root;
-import io.sparklog.log.State;
 import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.Names;
 import io.sparklog.storage.Stores;
 import java.security.SecureRandom;
+import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -60,14 +61,23 @@ final class PublishProcedure implements SimpleProcedure {
           Root root = new Root(Stores.open(input.getString(0)));
           root.requireReadable();
           root.requireWritable();
-          List<State> topics = input.isNullAt(1) ? root.states() : List.of(root.state(input.getString(1)));
+          List<String> topics = input.isNullAt(1) ? root.topics() : List.of(root.state(input.getString(1)).topic());
           SecureRandom random = new SecureRandom();
-          InternalRow[] rows = new InternalRow[topics.size()];
-          for (int i = 0; i < rows.length; i++) {
-            int segments = Publisher.publish(root.store(), topics.get(i), Names.identity(random));
-            rows[i] = new GenericInternalRow(new Object[] {UTF8String.fromString(topics.get(i).topic()), segments});
+          List<InternalRow> rows = new ArrayList<>();
+          PartlogException failure = null;
+          for (String topic : topics) {
+            try {
+              int segments = Publisher.publish(root.topic(topic), Names.identity(random));
+              rows.add(new GenericInternalRow(new Object[] {UTF8String.fromString(topic), segments}));
+            } catch (PartlogException e) {
+              // The other topics have nothing to do with it, and come first.
+              failure = failure == null ? e : failure;
+            }
           }
-          return List.<Scan>of(new Rows(rows)).iterator();
+          if (failure != null) {
+            throw failure;
+          }
+          return List.<Scan>of(new Rows(rows.toArray(InternalRow[]::new))).iterator();
         });
   }
 }

@@ -12,6 +12,9 @@ import java.io.IOException;
  * Steps from batch header to batch header through part of a segment, reading no more than it must. Checks what a header alone can show, its base offset included; the records are for whoever decodes them.
  */
 public final class BatchWalk {
+  /** Why a segment is corrupt whose headers do not give its headerCrc. */
+  public static final String HEADERS_DIFFER = "the headers of its batches do not have the checksum that the version file gives";
+
   private static final int BUFFER_BYTES = 64 << 10;
 
   private final String topic;

@@ -122,6 +122,7 @@ final class Checkpoint {
         while (partition < counts.length && live.get(partition).size() == counts[partition]) {
           partition++;
         }
+        require(partition < counts.length, "it has more segments than it says");
         Segment segment = segment(line);
         require(segment.partition() == partition, "a segment of partition " + segment.partition() + " stands where one of " + partition + " should");
         live.get(partition).add(segment);

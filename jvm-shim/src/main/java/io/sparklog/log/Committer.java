@@ -83,6 +83,7 @@ public final class Committer {
         }
         state.ifPresent(this::requirePlanned);
         if (state.isEmpty()) {
+          log.requireNoForeignSegments(plan.config().partitions());
           store.createFolder(Names.topicFolder(plan.topic()));
         }
         Version version = version(state, segments);
@@ -122,12 +123,27 @@ public final class Committer {
           "TOPIC_RECREATED", "topic", plan.topic(), "root", store.root(), "found", state.topicId(), "expected", plan.topicId());
     }
     if (!state.config().routing().equals(plan.config().routing())) {
-      throw PartlogException.of(
-          "ROUTING_CHANGED", "topic", plan.topic(), "root", store.root(), "found", state.config().routing(), "expected", plan.config().routing());
+      throw changed(state.config().routing(), plan.config().routing());
+    }
+    if (plan.topicId() == null) {
+      // Another writer created it meanwhile: the batches here were made by limits and times that nobody set for it.
+      plan.config()
+          .entries()
+          .forEach(
+              (key, expected) -> {
+                String found = state.config().entries().get(key);
+                if (!expected.equals(found)) {
+                  throw changed(key + " " + found, key + " " + expected);
+                }
+              });
     }
     if (plan.plannedVersion() < state.horizon()) {
       throw PartlogException.of("WRITE_EXPIRED", "topic", plan.topic(), "root", store.root(), "planned", plan.plannedVersion(), "horizon", state.horizon());
     }
+  }
+
+  private PartlogException changed(String found, String expected) {
+    return PartlogException.of("ROUTING_CHANGED", "topic", plan.topic(), "root", store.root(), "found", found, "expected", expected);
   }
 
   private void requireFiles(List<Segment> segments) throws IOException {
@@ -181,7 +197,7 @@ public final class Committer {
   private Put put(Version version) {
     String name = Names.topicFile(plan.topic(), Names.versionFile(version.version()));
     String temporary = Names.topicFile(plan.topic(), Names.temporary(txn, Names.versionFile(version.version())));
-    byte[] bytes = version.toBytes();
+    byte[] bytes = bytes(version);
     Exception failure = null;
     for (int puts = 0; puts < PUTS_MAX; puts++) {
       putTried = true;
@@ -204,6 +220,21 @@ public final class Committer {
     // A store owes that a put which failed takes no effect later: absent after the last one is not done.
     throw PartlogException.caused(
         failure, "COMMIT_FAILED", "txn", txn, "topic", plan.topic(), "root", store.root(), "cause", String.valueOf(failure));
+  }
+
+  /** The version file, seen to be one that readers take: another would be the end of the topic. */
+  private byte[] bytes(Version version) {
+    int segments = version.added().size();
+    byte[] bytes = segments > Version.SEGMENTS_MAX ? null : version.toBytes();
+    if (bytes == null || bytes.length > Version.BYTES_MAX) {
+      throw PartlogException.of("COMMIT_TOO_LARGE", "txn", txn, "topic", plan.topic(), "root", store.root(), "segments", segments);
+    }
+    try {
+      log.parse(bytes, version.version());
+    } catch (PartlogException e) {
+      throw PartlogException.caused(e, "COMMIT_FAILED", "txn", txn, "topic", plan.topic(), "root", store.root(), "cause", e.parameters().get("reason"));
+    }
+    return bytes;
   }
 
   /** The txn that stands in the version file now, durably; empty if there is none. */
@@ -257,7 +288,7 @@ public final class Committer {
         Checkpoint.write(store, state, txn);
         log.noteCheckpoint(state.version());
       }
-    } catch (IOException | RuntimeException e) {
+    } catch (Throwable e) { // An Error, too, must not make a commit that is done look as if it had failed.
       LoggerFactory.getLogger(Committer.class)
           .warn("version {} of topic {} is committed; tidying up after it failed, and can be made up for with publish", version.version(), plan.topic(), e);
     }

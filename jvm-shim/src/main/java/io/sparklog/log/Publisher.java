@@ -11,12 +11,13 @@ import io.sparklog.storage.Names;
 import io.sparklog.storage.Step;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.NoSuchFileException;
+import java.nio.file.FileSystemException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
-import java.util.OptionalLong;
 import java.util.Set;
+import java.util.zip.CRC32C;
 
 /** Keeps the Kafka view of a topic: names and bytes that Kafka's tools and people look at. Anyone may repeat any of it at any time. FORMAT.md section 8. */
 public final class Publisher {
@@ -26,17 +27,13 @@ public final class Publisher {
   private final State state;
   private final String txn;
   private int published;
+  private PartlogException failure;
 
   /** @param txn a random identity, for the names of temporary files */
-  public Publisher(LogStore store, State state, String txn) {
+  Publisher(LogStore store, State state, String txn) {
     this.store = store;
     this.state = state;
     this.txn = txn;
-  }
-
-  /** How many segments were brought into the view, or mended in it. */
-  public int published() {
-    return published;
   }
 
   /** Brings segments into the view that a commit added. */
@@ -52,28 +49,68 @@ public final class Publisher {
     Step.PUBLISH_DONE.reached();
   }
 
-  /** Makes the whole view right, whatever is there: removes segments that are not live, brings in what is missing, mends what differs. */
-  public void all() throws IOException {
+  /** The names of segments in the view, a list for each partition. */
+  private static List<List<String>> names(LogStore store, State state) throws IOException {
+    List<List<String>> names = new ArrayList<>();
+    for (int partition = 0; partition < state.partitions(); partition++) {
+      names.add(store.list(Names.viewFolder(state.topic(), partition)).stream().filter(name -> Names.viewBase(name).isPresent()).toList());
+    }
+    return names;
+  }
+
+  /**
+   * Makes the whole view right, whatever is there: removes segments that are not live, brings in what is missing, mends what differs. What cannot be mended keeps nothing else from being so.
+   *
+   * @param names what was in the view before {@link #state} was read, so that nothing is removed that was committed meanwhile
+   * @throws PartlogException the first failure, which holds the others
+   */
+  private void all(List<List<String>> names) {
     for (int partition = 0; partition < state.partitions(); partition++) {
       String folder = Names.viewFolder(state.topic(), partition);
       Set<Long> live = new HashSet<>();
       state.segments(partition).forEach(segment -> live.add(segment.base()));
-      for (String name : store.list(folder)) {
-        OptionalLong base = Names.viewBase(name);
-        if (base.isPresent() && !live.contains(base.getAsLong())) {
-          store.delete(folder + "/" + name);
+      for (String name : names.get(partition)) {
+        if (!live.contains(Names.viewBase(name).getAsLong())) {
+          attempt(() -> store.delete(folder + "/" + name));
         }
       }
     }
     for (int partition = 0; partition < state.partitions(); partition++) {
+      String folder = Names.viewFolder(state.topic(), partition);
       for (Segment segment : state.segments(partition)) {
-        publish(segment);
+        attempt(() -> publish(segment));
       }
       if (!state.segments(partition).isEmpty()) {
-        store.sync(Names.viewFolder(state.topic(), partition));
+        attempt(() -> store.sync(folder));
       }
     }
+    if (failure != null) {
+      throw failure;
+    }
     Step.PUBLISH_DONE.reached();
+  }
+
+  private interface Part {
+    void run() throws IOException;
+  }
+
+  private void attempt(Part part) {
+    try {
+      part.run();
+    } catch (IOException e) {
+      String file = e instanceof FileSystemException named && named.getFile() != null ? named.getFile() : store.location(Names.topicFolder(state.topic()));
+      note(PartlogException.caused(e, "IO", "file", file, "cause", e.toString()));
+    } catch (PartlogException e) {
+      note(e);
+    }
+  }
+
+  private void note(PartlogException e) {
+    if (failure == null) {
+      failure = e;
+    } else {
+      failure.addSuppressed(e);
+    }
   }
 
   private void publish(Segment segment) throws IOException {
@@ -100,18 +137,29 @@ public final class Publisher {
   }
 
   private void walk(Segment segment, DataReader file, IndexBuilder index) throws IOException {
+    CRC32C headers = new CRC32C();
     for (BatchWalk walk = new BatchWalk(state.topic(), segment, file); walk.next(); ) {
       index.batch(walk.position() - segment.position(), walk.last(), BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
+      BatchHeader.addTo(headers, walk.buffer(), walk.at(), segment.dense());
+    }
+    require(segment, file, headers);
+  }
+
+  private void require(Segment segment, DataReader file, CRC32C headers) {
+    if ((int) headers.getValue() != segment.headerCrc()) {
+      throw BatchWalk.corrupt(state.topic(), segment, file, BatchWalk.HEADERS_DIFFER);
     }
   }
 
   /** Writes the absolute base offset into each batch, where it does not stand yet. Kafka's CRC does not cover it, and our readers accept either. */
   private void stamp(Segment segment, DataReader file, String data, IndexBuilder index) throws IOException {
     DataWriter writer = null;
+    CRC32C headers = new CRC32C();
     try {
       byte[] offset = new byte[Layout.HEADER_BYTES];
       for (BatchWalk walk = new BatchWalk(state.topic(), segment, file); walk.next(); ) {
         index.batch(walk.position(), walk.last(), BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
+        BatchHeader.addTo(headers, walk.buffer(), walk.at(), segment.dense());
         if (BatchHeader.baseOffset(walk.buffer(), walk.at()) != walk.base()) {
           Step.PUBLISH_STAMP.reached();
           writer = writer == null ? store.stamp(data) : writer;
@@ -122,6 +170,7 @@ public final class Publisher {
       if (writer != null) {
         writer.sync();
       }
+      require(segment, file, headers);
     } finally {
       if (writer != null) {
         writer.close();
@@ -192,7 +241,8 @@ public final class Publisher {
       byte[] found = new byte[content.length];
       there.read(0, found, 0, found.length);
       return Arrays.equals(found, content);
-    } catch (NoSuchFileException absent) {
+    } catch (IOException absentOrUnreadable) {
+      // A link, a folder, whatever it is: it is replaced.
       return false;
     }
   }
@@ -215,14 +265,22 @@ public final class Publisher {
     }
   }
 
-  /** Makes the view of the topic in {@code state} right. @return how many segments were brought in or mended */
-  public static int publish(LogStore store, State state, String txn) {
-    Publisher publisher = new Publisher(store, state, txn);
+  /**
+   * Makes the view of the topic that {@code log} is of right, as of now.
+   *
+   * @return how many segments were brought in or mended
+   * @throws PartlogException for what could not be mended, when the rest is
+   */
+  public static int publish(TopicLog log, String txn) {
+    State before = log.newest().orElseThrow();
+    List<List<String>> names;
     try {
-      publisher.all();
+      names = names(log.store(), before);
     } catch (IOException e) {
-      throw PartlogException.caused(e, "IO", "file", store.location(Names.topicFolder(state.topic())), "cause", e.toString());
+      throw PartlogException.caused(e, "IO", "file", log.store().location(Names.topicFolder(log.topic())), "cause", e.toString());
     }
-    return publisher.published();
+    Publisher publisher = new Publisher(log.store(), log.newest().orElseThrow(), txn);
+    publisher.all(names);
+    return publisher.published;
   }
 }

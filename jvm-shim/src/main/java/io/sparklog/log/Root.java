@@ -9,7 +9,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 
 /** A root: the topics under it. FORMAT.md section 1. */
 public final class Root {
@@ -113,7 +112,8 @@ public final class Root {
   }
 
   private void requireDirectory() {
-    if (!store.rootExists() && exists("")) {
+    // In this order: another writer may make the root between the two looks.
+    if (exists("") && !store.rootExists()) {
       throw PartlogException.of("ROOT_NOT_A_DIRECTORY", "root", store.root());
     }
   }
@@ -124,10 +124,5 @@ public final class Root {
     } catch (IOException e) {
       throw PartlogException.caused(e, "IO", "file", store.location(name), "cause", e.toString());
     }
-  }
-
-  /** The newest states of all topics, by name. */
-  public List<State> states() {
-    return topics().stream().map(name -> topic(name).newest()).flatMap(Optional::stream).toList();
   }
 }

@@ -50,6 +50,23 @@ public final class TopicLog {
     }
   }
 
+  /**
+   * Sees that the Kafka view of a topic that is about to be created would replace nothing.
+   *
+   * @throws PartlogException FOREIGN_SEGMENTS
+   */
+  public void requireNoForeignSegments(int partitions) throws IOException {
+    for (int partition = 0; partition < partitions; partition++) {
+      String folder = Names.viewFolder(topic, partition);
+      for (String name : store.list(folder)) {
+        // Unless another writer has created the topic just now: then they are its own.
+        if (Names.viewBase(name).isPresent() && newest().isEmpty()) {
+          throw PartlogException.of("FOREIGN_SEGMENTS", "topic", topic, "root", store.root(), "file", store.location(folder + "/" + name));
+        }
+      }
+    }
+  }
+
   /** Notes that a checkpoint was written, so that the next commit does not write one again. */
   synchronized void noteCheckpoint(long version) {
     known = known.withCheckpoint(version);
@@ -129,12 +146,12 @@ public final class TopicLog {
   }
 
   /** A checkpoint only saves time: a damaged one is passed over. One from the future is not, for so is the topic then. */
-  private State.Builder readable(String name) throws IOException {
+  private State.Builder readable(String name) {
     try {
       return Checkpoint.read(store, topic, name);
     } catch (PartlogException e) {
       throw e;
-    } catch (IllegalArgumentException | NoSuchFileException damaged) {
+    } catch (IllegalArgumentException | IOException damaged) {
       return null;
     }
   }

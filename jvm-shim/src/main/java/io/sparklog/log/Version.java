@@ -44,7 +44,7 @@ record Version(
     List<Segment> added) {
 
   static final int BYTES_MAX = 64 << 20;
-  private static final int SEGMENTS_MAX = 1_000_000;
+  static final int SEGMENTS_MAX = 1_000_000;
   private static final int FORMAT = 1;
   private static final String WRITER = "sparklog " + Objects.requireNonNullElse(Version.class.getPackage().getImplementationVersion(), "(not from a jar)");
 

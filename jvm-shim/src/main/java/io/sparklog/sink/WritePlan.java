@@ -5,6 +5,7 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicPlan;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
+import java.io.IOException;
 import java.io.Serializable;
 import java.util.Map;
 import java.util.Optional;
@@ -17,6 +18,7 @@ import java.util.TreeMap;
  * @param topic null if each row names its own
  * @param timeMs the time of the write: of records without one, and of all records of LogAppendTime topics
  * @param known the topics there are; only {@code topic} if that is given
+ * @param unreadable the topics whose state cannot be read, and why: it matters to rows of these topics only
  * @param config what a topic is created with
  * @param given the topic options that were given, which a topic must not contradict
  */
@@ -29,11 +31,12 @@ record WritePlan(
     int batchBytes,
     long bufferBytes,
     TreeMap<String, TopicPlan> known,
+    TreeMap<String, PartlogException> unreadable,
     TreeMap<String, String> config,
     TreeMap<String, String> given)
     implements Serializable {
 
-  static WritePlan of(Root root, Options options, RowColumns columns, String txn, long timeMs) {
+  static WritePlan of(Root root, Options options, RowColumns columns, String txn, long timeMs) throws IOException {
     String topic = options.text("topic");
     TreeMap<String, TopicPlan> known = new TreeMap<>();
     TreeMap<String, String> config = new TreeMap<>(options.topicConfig());
@@ -47,21 +50,34 @@ record WritePlan(
             options.integer("batch.size"),
             options.number("write.buffer.bytes"),
             known,
+            new TreeMap<>(),
             config,
             new TreeMap<>(options.givenTopicConfig()));
     if (topic == null) {
-      root.states().forEach(state -> known.put(state.topic(), TopicPlan.of(state.topic(), Optional.of(state), config)));
+      for (String name : root.topics()) {
+        try {
+          root.topic(name).newest().ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config)));
+        } catch (PartlogException e) {
+          plan.unreadable.put(name, e);
+        }
+      }
     } else {
       Optional<State> state = root.topic(topic).newest();
       known.put(topic, TopicPlan.of(topic, state, config));
-      plan.topicPlan(topic);
+      int partitions = plan.topicPlan(topic).config().partitions();
+      if (state.isEmpty()) {
+        root.topic(topic).requireNoForeignSegments(partitions);
+      }
     }
     return plan;
   }
 
-  /** The plan for a topic, the same wherever it is asked for. @throws PartlogException TOPIC_NAME_ILLEGAL, OPTION_CONTRADICTS_TOPIC */
+  /** The plan for a topic, the same wherever it is asked for. @throws PartlogException TOPIC_NAME_ILLEGAL, OPTION_CONTRADICTS_TOPIC, and what makes the topic unreadable */
   TopicPlan topicPlan(String name) {
     TopicPlan there = known.get(name);
+    if (unreadable.containsKey(name)) {
+      throw unreadable.get(name);
+    }
     if (there == null) {
       Root.requireLegal(name);
       return TopicPlan.of(name, Optional.empty(), config);

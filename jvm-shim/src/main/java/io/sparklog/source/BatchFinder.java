@@ -124,7 +124,12 @@ final class BatchFinder implements Closeable {
     long stored = BatchHeader.baseOffset(header, 0);
     long base = segment.dense() ? last - BatchHeader.lastOffsetDelta(header, 0) : stored;
     boolean fits = base >= segment.base() && base < segment.end() && (stored == base || segment.dense() && stored == base - segment.base());
-    return fits ? new Place(position, base) : null;
+    return fits && !isAmbiguous(stored) ? new Place(position, base) : null;
+  }
+
+  /** Whether the field could be meant either way, relative or absolute: then a wrong entry may fit the wrong way. */
+  private boolean isAmbiguous(long stored) {
+    return segment.dense() && segment.base() > 0 && stored >= segment.base() && stored < segment.end() - segment.base();
   }
 
   private long[] walkedOffsets() throws IOException {

@@ -167,7 +167,7 @@ final class SplitReader implements Closeable {
       throw corrupt("offset " + nextOffset + " is at byte " + position + ", and should be at byte " + extent.to());
     }
     if (extent.isWhole() && !relocated && (int) headerCrc.getValue() != extent.headerCrc()) {
-      throw corrupt("the headers of its batches do not have the checksum that the version file gives");
+      throw corrupt(BatchWalk.HEADERS_DIFFER);
     }
     extent = null;
     close();

@@ -35,6 +35,9 @@ public final class Options {
   private static final JsonNode SPEC = Errors.load("options.json");
 
   /** By key in lower case, aliases included. */
+  /** So much of a long value is shown in an error. */
+  private static final int SHOWN_CHARACTERS = 80;
+
   private final Map<String, JsonNode> declared = new TreeMap<>();
 
   private final Map<String, String> values = new LinkedHashMap<>();
@@ -99,8 +102,16 @@ public final class Options {
         }
         yield value;
       }
-      default -> given;
+      default -> text(option, key, given);
     };
+  }
+
+  private static String text(JsonNode option, String key, String given) {
+    JsonNode most = option.get("max");
+    if (most != null && given != null && given.length() > most.intValue()) {
+      throw bad(key, given.substring(0, SHOWN_CHARACTERS) + "…", "it has " + given.length() + " characters, and at most " + most + " fit");
+    }
+    return given;
   }
 
   private static String choice(JsonNode option, String key, String value, List<String> choices) {

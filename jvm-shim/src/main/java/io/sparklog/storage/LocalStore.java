@@ -151,7 +151,11 @@ final class LocalStore implements LogStore {
     for (Path at = folder; !at.equals(directory); at = at.getParent()) {
       syncFolder(at.getParent());
     }
-    syncFolder(directory.getParent());
+    try {
+      syncFolder(directory.getParent());
+    } catch (AccessDeniedException e) {
+      // Who may not look into the folder above did not make the root in it.
+    }
   }
 
   @Override

@@ -5,15 +5,19 @@ import java.net.URI;
 import java.net.URISyntaxException;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.regex.Pattern;
 
 /** Finds the store for a root. */
 public final class Stores {
+  /** What stands between two slashes and a third is a host, and none but this one has our disks. */
+  private static final Pattern OTHER_HOST = Pattern.compile("[^:]*://(?!localhost/)[^/]");
+
   private Stores() {}
 
   /**
    * The store that keeps {@code root}: a path, or a {@code file:} URI.
    *
-   * @throws PartlogException STORE_UNSUPPORTED for any other scheme: a store whose put-if-absent nobody has checked could lose commits
+   * @throws PartlogException STORE_UNSUPPORTED for any other scheme, or another host: a store whose put-if-absent nobody has checked could lose commits
    */
   public static LogStore open(String root) {
     if (root.isBlank()) {
@@ -22,7 +26,7 @@ public final class Stores {
     try {
       if (root.matches("[a-zA-Z][a-zA-Z0-9+.-]*:.*")) {
         String scheme = root.substring(0, root.indexOf(':'));
-        if (!scheme.equalsIgnoreCase("file")) {
+        if (!scheme.equalsIgnoreCase("file") || OTHER_HOST.matcher(root).lookingAt()) {
           throw PartlogException.of("STORE_UNSUPPORTED", "root", root, "scheme", scheme);
         }
         return local(Path.of(path(root)));

@@ -48,7 +48,7 @@ public final class LogTool {
       case "append" -> tool.append();
       case "read" -> tool.read();
       case "states" -> tool.states();
-      case "publish" -> System.out.println("published " + Publisher.publish(tool.store, tool.log.newest().orElseThrow(), Names.identity(new Random())));
+      case "publish" -> System.out.println("published " + Publisher.publish(tool.log, Names.identity(new Random())));
       default -> throw new IllegalArgumentException(words[0]);
     }
   }
