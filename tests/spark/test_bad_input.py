@@ -130,7 +130,8 @@ def test_a_brokers_directory_is_never_written_to(spark: SparkSession, tmp_path: 
     (tmp_path / file).write_text("0\n0\n")
     (tmp_path / "t-0").mkdir()
     before = sorted(tmp_path.rglob("*"))
-    assert file in fails("BROKER_DIRECTORY", lambda: save(spark.sql(f"SELECT {VALUE}"), tmp_path))
+    for root in (tmp_path, tmp_path / "t-0", tmp_path / "new"):
+        assert file in fails("BROKER_DIRECTORY", lambda root=root: save(spark.sql(f"SELECT {VALUE}"), root))
     assert sorted(tmp_path.rglob("*")) == before
 
 

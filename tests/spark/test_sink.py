@@ -286,3 +286,13 @@ def test_publish_makes_the_view_anew(spark: SparkSession, tmp_path: Path) -> Non
     assert [tuple(row) for row in rows] == [("t", 2)]
     assert {file.relative_to(root): file.read_bytes() for file in root.glob("t-*/*")} == before
     assert [tuple(row) for row in spark.sql(f"CALL partlog.publish('{root}', 't')").collect()] == [("t", 0)]
+
+
+def test_a_table_without_a_path_holds_nothing(spark: SparkSession, fails: Callable[..., str]) -> None:
+    """Spark makes it without asking, and gives it a place of its own: with the table, and before it is replaced, the log would go."""
+    spark.sql("CREATE TABLE sink_managed USING partlog OPTIONS (topic 't')")
+    try:
+        assert "LOCATION" in fails("ROOT_REQUIRED", lambda: spark.sql("INSERT INTO sink_managed (value) VALUES ('v')"))
+        fails("ROOT_REQUIRED", lambda: spark.table("sink_managed").count())
+    finally:
+        spark.sql("DROP TABLE sink_managed")

@@ -18,6 +18,7 @@ import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
@@ -45,6 +46,14 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
     this.root = new Root(Stores.open(path));
   }
 
+  /** The root of a table that names one. One that does not has a place of Spark's, and a log there would be deleted when the table is dropped or replaced. */
+  private Root root() {
+    if (properties.containsKey(TableCatalog.PROP_PROVIDER) && !properties.containsKey(TableCatalog.PROP_LOCATION)) {
+      throw PartlogException.of("ROOT_REQUIRED");
+    }
+    return root;
+  }
+
   @Override
   public String name() {
     return "partlog " + root.store().root();
@@ -65,12 +74,12 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return SparkErrors.run(() -> new PartlogScanBuilder(root, options(options, Options.Side.READ)));
+    return SparkErrors.run(() -> new PartlogScanBuilder(root(), options(options, Options.Side.READ)));
   }
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    return SparkErrors.run(() -> new PartlogWrite(root, options(info.options(), Options.Side.WRITE), info, Clock.systemUTC(), new SecureRandom()));
+    return SparkErrors.run(() -> new PartlogWrite(root(), options(info.options(), Options.Side.WRITE), info, Clock.systemUTC(), new SecureRandom()));
   }
 
   /** The options of one read or write over those that the table was made with, which Spark does not merge. */

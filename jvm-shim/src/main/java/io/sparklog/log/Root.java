@@ -95,8 +95,8 @@ public final class Root {
   public void requireWritable() {
     requireDirectory();
     for (String file : BROKER_FILES) {
-      if (exists(file)) {
-        throw PartlogException.of("BROKER_DIRECTORY", "root", store.root(), "file", file);
+      if (exists(file) || store.existsBeside(file)) {
+        throw PartlogException.of("BROKER_DIRECTORY", "root", store.root(), "file", exists(file) ? file : "../" + file);
       }
     }
   }

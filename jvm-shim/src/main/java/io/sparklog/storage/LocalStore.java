@@ -47,6 +47,11 @@ final class LocalStore implements LogStore {
   }
 
   @Override
+  public boolean existsBeside(String name) {
+    return Files.exists(directory.resolveSibling(name), LinkOption.NOFOLLOW_LINKS);
+  }
+
+  @Override
   public List<String> list(String name) throws IOException {
     List<String> names = new ArrayList<>();
     try (DirectoryStream<Path> entries = Files.newDirectoryStream(path(name))) {

@@ -23,6 +23,9 @@ public interface LogStore {
   /** Whether {@code name} is a file or folder. */
   boolean exists(String name) throws IOException;
 
+  /** Whether {@code name} is beside the root, in the folder that holds it. */
+  boolean existsBeside(String name);
+
   /** The names (last parts) in folder {@code name}, unsorted; none if there is no such folder. */
   List<String> list(String name) throws IOException;
 
