@@ -11,7 +11,6 @@ import io.sparklog.storage.Names;
 import io.sparklog.storage.Step;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
-import java.nio.file.FileSystemException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -98,8 +97,7 @@ public final class Publisher {
     try {
       part.run();
     } catch (IOException e) {
-      String file = e instanceof FileSystemException named && named.getFile() != null ? named.getFile() : store.location(Names.topicFolder(state.topic()));
-      note(PartlogException.caused(e, "IO", "file", file, "cause", e.toString()));
+      note(PartlogException.io(e, store.location(Names.topicFolder(state.topic()))));
     } catch (PartlogException e) {
       note(e);
     }
@@ -277,7 +275,7 @@ public final class Publisher {
     try {
       names = names(log.store(), before);
     } catch (IOException e) {
-      throw PartlogException.caused(e, "IO", "file", log.store().location(Names.topicFolder(log.topic())), "cause", e.toString());
+      throw PartlogException.io(e, log.store().location(Names.topicFolder(log.topic())));
     }
     Publisher publisher = new Publisher(log.store(), log.newest().orElseThrow(), txn);
     publisher.all(names);

@@ -63,7 +63,7 @@ public final class Root {
       found.sort(null);
       return found;
     } catch (IOException e) {
-      throw PartlogException.caused(e, "IO", "file", store.location(Names.FOLDER), "cause", e.toString());
+      throw PartlogException.io(e, store.location(Names.FOLDER));
     }
   }
 
@@ -122,7 +122,7 @@ public final class Root {
     try {
       return store.exists(name);
     } catch (IOException e) {
-      throw PartlogException.caused(e, "IO", "file", store.location(name), "cause", e.toString());
+      throw PartlogException.io(e, store.location(name));
     }
   }
 }

@@ -46,7 +46,7 @@ public final class TopicLog {
       known = load();
       return Optional.ofNullable(known);
     } catch (IOException e) {
-      throw PartlogException.caused(e, "IO", "file", store.location(Names.topicFolder(topic)), "cause", e.toString());
+      throw PartlogException.io(e, store.location(Names.topicFolder(topic)));
     }
   }
 

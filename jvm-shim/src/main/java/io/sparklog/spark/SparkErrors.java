@@ -2,8 +2,6 @@ package io.sparklog.spark;
 
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
-import java.nio.file.AccessDeniedException;
-import java.nio.file.FileSystemException;
 import java.nio.file.ReadOnlyFileSystemException;
 
 /** Every call from Spark into the layers below goes through here, so that their errors reach Spark with their condition. */
@@ -31,7 +29,7 @@ public final class SparkErrors {
     } catch (PartlogException e) {
       throw new PartlogSparkException(e);
     } catch (IOException | ReadOnlyFileSystemException e) {
-      throw new PartlogSparkException(of(e));
+      throw new PartlogSparkException(PartlogException.io(e, "a data file"));
     }
   }
 
@@ -42,11 +40,5 @@ public final class SparkErrors {
           action.run();
           return null;
         });
-  }
-
-  private static PartlogException of(Exception e) {
-    String file = e instanceof FileSystemException named && named.getFile() != null ? named.getFile() : "a data file";
-    String cause = e instanceof AccessDeniedException ? "access is denied" : e.toString();
-    return PartlogException.caused(e, "IO", "file", file, "cause", cause);
   }
 }

@@ -34,10 +34,10 @@ public final class Options {
 
   private static final JsonNode SPEC = Errors.load("options.json");
 
-  /** By key in lower case, aliases included. */
   /** So much of a long value is shown in an error. */
   private static final int SHOWN_CHARACTERS = 80;
 
+  /** By key in lower case, aliases included. */
   private final Map<String, JsonNode> declared = new TreeMap<>();
 
   private final Map<String, String> values = new LinkedHashMap<>();

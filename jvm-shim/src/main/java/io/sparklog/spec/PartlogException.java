@@ -1,5 +1,7 @@
 package io.sparklog.spec;
 
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -40,6 +42,12 @@ public class PartlogException extends IllegalArgumentException {
       parameters.put((String) namesAndValues[i], String.valueOf(namesAndValues[i + 1]));
     }
     return new PartlogException(id, parameters, cause);
+  }
+
+  /** IO: reading or writing failed. Names the file that {@code cause} names, else {@code otherwise}. */
+  public static PartlogException io(Exception cause, String otherwise) {
+    String file = cause instanceof FileSystemException named && named.getFile() != null ? named.getFile() : otherwise;
+    return caused(cause, "IO", "file", file, "cause", cause instanceof AccessDeniedException ? "access is denied" : cause.toString());
   }
 
   /** The id in errors.json, without the prefix {@code PARTLOG_}. */
