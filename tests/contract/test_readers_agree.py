@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from broken_rules import BROKEN, changed, write_third, write_two_versions
-from handmade import Topic, flipped, seeded
+from handmade import TIME, Topic, batch, flipped, seeded
 from logtool import HALTED, TIMEOUT_S, LogTool
 
 from sparklog import DataError, Log, SparklogError, partition_for
 from sparklog.ondisk import segment as ondisk_segment
 from sparklog.ondisk.commitlog import CommitLog
+from sparklog.ondisk.layout import CODECS
 
 Answer = dict[int, list[str]] | None
 """The values of each partition that has any; None: an error."""
@@ -207,6 +208,19 @@ def test_damaged_roots(tool: LogTool, tmp_path: Path, what: str, commits: int, d
         assert not found
     elif what.startswith("data"):
         assert found
+
+
+def test_a_snappy_block_that_claims_two_gigabytes(tool: LogTool) -> None:
+    """The block is long enough to hold what it claims. Who believes it writes outside its memory, and the JVM is gone."""
+    size = 2**31 * 3 // 64 + 64
+    # The length in 7 bits at a time; one literal, with its length in four bytes.
+    payload = b"\x80\x80\x80\x80\x08" + b"\xfc" + (size - 1).to_bytes(4, "little") + bytes(size)
+    topic = Topic(tool.root)
+    topic.commit(
+        topic.data(batch([], payload=payload, attributes=CODECS.index("snappy"), records=1, base_timestamp=TIME, max_timestamp=TIME))
+    )
+    assert python(tool.root) is None
+    assert java(tool) is None
 
 
 def test_a_version_file_is_of_its_topic(tool: LogTool) -> None:

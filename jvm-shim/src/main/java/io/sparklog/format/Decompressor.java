@@ -208,6 +208,10 @@ final class Decompressor {
     if (plain * 3 > (end - at) * 64L) {
       throw new BadBatch("a snappy block of " + (end - at) + " bytes claims to hold " + plain);
     }
+    // Before it is made an int: 2³¹ and more would become a negative need, for which there is always room.
+    if (plain > bytesMax - out) {
+      throw tooLarge();
+    }
     room(out, (int) plain, plain);
     try {
       return out + Snappy.uncompress(from, at, end - at, buffer, out);

@@ -253,6 +253,46 @@ class DamageTest {
     assertTrue(fresh.buffer().length <= 1024, "held " + fresh.buffer().length);
   }
 
+  /** A raw snappy block is long enough here to hold what it claims: only the bound stands between the claim and the library, which believes it. */
+  @Test
+  void noClaimOfASnappyBlockGoesBeyondTheBound() throws Exception {
+    int bytesMax = 64 << 20;
+    long[] claims = {bytesMax + 1L, Integer.MAX_VALUE, 1L << 31, (1L << 31) + 1, 0xfffffffeL, 0xffffffffL, 1L << 32, (1L << 35) - 1};
+    byte[] block = new byte[(int) (0xffffffffL * 3 / 64) + 64];
+    Decompressor bounded = new Decompressor(bytesMax);
+    for (long claim : claims) {
+      for (int bytes : new int[] {64, block.length}) {
+        int at = 0;
+        for (long rest = claim; rest > 0 || at == 0; rest >>>= 7) {
+          block[at++] = (byte) (rest < 0x80 ? rest : rest & 0x7f | 0x80);
+        }
+        // One literal, up to the end of the block.
+        block[at++] = (byte) 0xfc;
+        ByteBuffer.wrap(block, at, Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN).putInt(bytes - at - Integer.BYTES - 1);
+        BadBatch e = assertThrows(BadBatch.class, () -> bounded.decompress(Codec.SNAPPY, block, 0, bytes), "claim " + claim);
+        assertTrue(e.getMessage().matches("a snappy block of " + bytes + " bytes claims .*|.* more than " + bytesMax + " bytes .*"), e.getMessage());
+      }
+    }
+    assertEquals(0, bounded.buffer().length);
+  }
+
+  /** As the bound nears: what earlier blocks took is counted. */
+  @Test
+  void claimsOfSeveralBlocksAreAddedUp() throws Exception {
+    byte[] half = Snappy.compress(new byte[BYTES_MAX / 2]);
+    byte[] one = Snappy.compress(new byte[1]);
+    ByteBuffer stream = ByteBuffer.allocate(100_000);
+    stream.put(HexFormat.of().parseHex("82534e41505059000000000100000001"));
+    for (byte[] block : List.of(half, half, one)) {
+      stream.putInt(block.length).put(block);
+    }
+    Decompressor bounded = new Decompressor(BYTES_MAX);
+    BadBatch e = assertThrows(BadBatch.class, () -> bounded.decompress(Codec.SNAPPY, stream.array(), 0, stream.position()));
+    assertTrue(e.getMessage().contains("more than " + BYTES_MAX + " bytes"), e.getMessage());
+    assertEquals(BYTES_MAX, bounded.decompress(Codec.SNAPPY, stream.array(), 0, stream.position() - one.length - Integer.BYTES));
+    assertEquals(BYTES_MAX, bounded.buffer().length);
+  }
+
   // gzip
 
   @Test
