@@ -52,7 +52,7 @@ def sources() -> list[Path]:
     """The files that people write, of every kind."""
     kinds = {".py", ".java", ".json", ".md", ".toml", ".xml", ".ipynb", ""}
     made = {"target", "jars", "vectors", "__pycache__", ".jqwik-database"}
-    found = [path for path in ROOT.iterdir() if path.is_file()]
+    found = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]  # a file where this is one of several work trees
     for folder in (".ci", "bench", "docs", "jvm-shim", "notebooks", "sparklog", "tests"):
         found += [path for path in (ROOT / folder).rglob("*") if path.is_file() and not made & set(path.relative_to(ROOT).parts)]
     return sorted(path for path in found if path.suffix in kinds)
