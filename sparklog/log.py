@@ -5,12 +5,9 @@ from __future__ import annotations
 import datetime
 import operator
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, SupportsIndex
-from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
@@ -21,6 +18,7 @@ from sparklog.ondisk.columns import SCHEMA
 from sparklog.ondisk.commitlog import CommitLog, State
 from sparklog.ondisk.layout import CODECS
 from sparklog.ondisk.reader import PartitionReader
+from sparklog.ondisk.root import local, require
 from sparklog.views import View
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -83,10 +81,8 @@ class Log:
     root: str
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        self.root = _local(os.fspath(root))
-        if not self.root or not Path(self.root).is_dir():
-            there = self.root and Path(self.root).exists()
-            raise SparklogError("ROOT_NOT_A_DIRECTORY" if there else "ROOT_NOT_FOUND", root=self.root or "''")
+        self.root = local(os.fspath(root))
+        require(self.root)
 
     def topics(self) -> list[str]:
         """The names of the topics, sorted."""
@@ -371,16 +367,6 @@ class Topic:
             ", ".join(f"{key}={value}" for key, value in sorted(state.config.items())),
         ]
         return View(f"Topic {self.name}", about, ["partition", "start", "end", "offsets"], rows[:_SHOWN], more=len(rows) - _SHOWN)
-
-
-def _local(root: str) -> str:
-    """A root as a path of this machine."""
-    match = re.match("([a-zA-Z][a-zA-Z0-9+.-]*):(//[^/]*)?", root)
-    if not match:
-        return root
-    if match[1].lower() != "file" or match[2] not in (None, "//", "//localhost"):
-        raise SparklogError("STORE_UNSUPPORTED", root=root, scheme=match[1])
-    return unquote(root[match.end() :])
 
 
 def _table(batches: Iterator[pa.RecordBatch]) -> pa.Table:

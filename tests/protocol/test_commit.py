@@ -155,7 +155,14 @@ def test_segments_of_somebody_else_are_not_replaced(tool: LogTool, committed: Ca
     file.parent.mkdir(parents=True)
     file.write_bytes(b"a broker's")
     err = failure(tool, "append", tag="A")
-    assert "PARTLOG_FOREIGN_SEGMENTS" in err and str(file) in err
+    assert "PARTLOG_FOREIGN_SEGMENTS" in err and f"partitions 1 are there (1 of them; the first is {file})" in err
+    another = tool.root / "t-0" / "00000000000000000007.index"
+    another.parent.mkdir()
+    another.write_bytes(b"")
+    assert f"partitions 0, 1 are there (2 of them; the first is {another})" in failure(tool, "append", tag="A"), (
+        "all at once, not one an error"
+    )
+    another.unlink()
     assert file.read_bytes() == b"a broker's" and committed() == {}
     file.rename(file.with_name("notes.txt"))
     tool.run("append", tag="B")

@@ -16,6 +16,7 @@ from handmade import TIME, VALUES, Record, Topic, batch, identity, records, samp
 
 import sparklog
 from sparklog import CallError, Log, SparklogError
+from sparklog.ondisk.root import local
 
 UTC = datetime.timezone.utc
 
@@ -55,7 +56,38 @@ def test_roots_and_topics(tmp_path, topic):
     for root in (tmp_path, str(tmp_path), f"file:{tmp_path}", f"file://{tmp_path}", f"file://localhost{tmp_path}"):
         assert Log(root).topics() == ["other.topic", "t"]
         assert Log(root).topic("t").partitions == 2
-    assert Log(tmp_path / "_partlog").topics() == []
+
+
+# A root by its name → where it lies, or the condition that it is refused with.
+ROOTS = json.loads((Path(__file__).parents[1] / "vectors" / "roots.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", ROOTS, ids=lambda case: case["root"])
+def test_a_root_is_taken_as_it_stands(case):
+    """StoresTest has the same cases: both halves must go to the same place."""
+    if "path" in case:
+        assert local(case["root"]) == case["path"]
+    else:
+        error = failure(lambda: Log(case["root"]))
+        assert error.id == case["refused"]
+        assert case["says"] in str(error)
+
+
+def test_a_directory_that_is_not_a_root(tmp_path, topic):
+    for folder in ("_partlog/t", "t-1", "broker/t-0", "plain", "plain-7", "t-01"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    (tmp_path / "broker" / "meta.properties").write_text("")
+    for folder, condition, says in (
+        ("plain", "ROOT_WITHOUT_LOG", "plain is there, but it is not a root"),
+        ("plain-7", "ROOT_WITHOUT_LOG", "plain-7 is there"),
+        ("t-01", "ROOT_WITHOUT_LOG", "t-01 is there"),
+        ("t-1", "PARTITION_DIRECTORY", f"partition 1 of topic t, not a root. Give the directory above it, {tmp_path},"),
+        ("broker", "BROKER_DIRECTORY", "keeps meta.properties there: reading it is not supported yet."),
+        ("broker/t-0", "BROKER_DIRECTORY", "keeps ../meta.properties there: reading it is not supported yet."),
+    ):
+        error = failure(lambda folder=folder: Log(tmp_path / folder))
+        assert error.id == condition, folder
+        assert says in str(error)
 
 
 def test_what_is_not_there(tmp_path, topic):
@@ -63,7 +95,7 @@ def test_what_is_not_there(tmp_path, topic):
     log = Log(tmp_path)
     for ask, condition in (
         (lambda: Log(tmp_path / "nowhere"), "ROOT_NOT_FOUND"),
-        (lambda: Log(""), "ROOT_NOT_FOUND"),
+        (lambda: Log(""), "ROOT_REQUIRED"),
         (lambda: Log(tmp_path / "file"), "ROOT_NOT_A_DIRECTORY"),
         (lambda: Log("s3a://bucket/root"), "STORE_UNSUPPORTED"),
         (lambda: Log("file://host/root"), "STORE_UNSUPPORTED"),

@@ -59,8 +59,8 @@ final class PublishProcedure implements SimpleProcedure {
     return SparkErrors.run(
         () -> {
           Root root = new Root(Stores.open(input.getString(0)));
-          root.requireReadable();
           root.requireWritable();
+          root.requireReadable();
           List<String> topics = input.isNullAt(1) ? root.topics() : List.of(root.state(input.getString(1)).topic());
           SecureRandom random = new SecureRandom();
           List<InternalRow> rows = new ArrayList<>();

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 
 /** A root: the topics under it. FORMAT.md section 1. */
 public final class Root {
@@ -83,21 +84,53 @@ public final class Root {
             });
   }
 
-  /** @throws PartlogException ROOT_NOT_FOUND, ROOT_NOT_A_DIRECTORY */
+  /**
+   * Whether a read may begin.
+   *
+   * @throws PartlogException ROOT_NOT_FOUND, ROOT_NOT_A_DIRECTORY; for a directory that is there and is not a root, ROOT_WITHOUT_LOG, PARTITION_DIRECTORY, BROKER_DIRECTORY
+   */
   public void requireReadable() {
     requireDirectory();
     if (!store.rootExists()) {
       throw PartlogException.of("ROOT_NOT_FOUND", "root", store.root());
     }
+    // Any directory would pass for a root without topics, and be read as nothing.
+    if (!exists(Names.FOLDER)) {
+      requireNotOfABroker("reading it is not supported yet");
+      requireNotAPartition();
+      throw PartlogException.of("ROOT_WITHOUT_LOG", "root", store.root());
+    }
   }
 
-  /** Whether a write may begin; a root that is not there yet is made by the first one. @throws PartlogException ROOT_NOT_A_DIRECTORY, BROKER_DIRECTORY */
+  /**
+   * Whether a write may begin; a root that is not there yet is made by the first one.
+   *
+   * @throws PartlogException ROOT_NOT_A_DIRECTORY, BROKER_DIRECTORY, PARTITION_DIRECTORY
+   */
   public void requireWritable() {
     requireDirectory();
+    requireNotOfABroker("partlog never writes to it");
+    if (!exists(Names.FOLDER)) {
+      requireNotAPartition();
+    }
+  }
+
+  private void requireNotOfABroker(String limit) {
     for (String file : BROKER_FILES) {
       if (exists(file) || store.existsBeside(file)) {
-        throw PartlogException.of("BROKER_DIRECTORY", "root", store.root(), "file", exists(file) ? file : "../" + file);
+        throw PartlogException.of("BROKER_DIRECTORY", "root", store.root(), "file", exists(file) ? file : "../" + file, "limit", limit);
       }
+    }
+  }
+
+  private void requireNotAPartition() {
+    int slash = store.root().lastIndexOf('/');
+    String folder = store.root().substring(slash + 1);
+    String topic = folder.substring(0, Math.max(0, folder.lastIndexOf('-')));
+    OptionalInt partition = Names.viewPartition(topic, folder);
+    if (partition.isPresent() && Names.illegalTopic(topic).isEmpty() && store.existsBeside(Names.topicFolder(topic))) {
+      String above = store.root().substring(0, slash);
+      throw PartlogException.of("PARTITION_DIRECTORY", "root", store.root(), "partition", partition.getAsInt(), "topic", topic, "above", above);
     }
   }
 

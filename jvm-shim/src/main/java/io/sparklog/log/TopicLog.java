@@ -5,13 +5,17 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Names;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 
 /** The commit log of one topic, for reading: finds the newest state. FORMAT.md section 9. */
 public final class TopicLog {
+  private static final int PARTITIONS_SHOWN = 20;
+
   private final LogStore store;
   private final String topic;
   private State known;
@@ -56,15 +60,27 @@ public final class TopicLog {
    * @throws PartlogException FOREIGN_SEGMENTS
    */
   public void requireNoForeignSegments(int partitions) throws IOException {
+    List<String> files = new ArrayList<>();
+    List<Integer> in = new ArrayList<>();
     for (int partition = 0; partition < partitions; partition++) {
       String folder = Names.viewFolder(topic, partition);
-      for (String name : store.list(folder)) {
-        // Unless another writer has created the topic just now: then they are its own.
-        if (Names.viewBase(name).isPresent() && newest().isEmpty()) {
-          throw PartlogException.of("FOREIGN_SEGMENTS", "topic", topic, "root", store.root(), "file", store.location(folder + "/" + name));
-        }
+      List<String> found = store.list(folder).stream().filter(name -> Names.viewBase(name).isPresent()).sorted().toList();
+      if (!found.isEmpty()) {
+        found.forEach(name -> files.add(store.location(folder + "/" + name)));
+        in.add(partition);
       }
     }
+    // Unless another writer has created the topic just now: then they are its own.
+    if (!files.isEmpty() && newest().isEmpty()) {
+      throw PartlogException.of(
+          "FOREIGN_SEGMENTS", "topic", topic, "root", store.root(), "count", files.size(), "partitions", shown(in), "file", files.get(0));
+    }
+  }
+
+  /** {@code 0, 1, 4}; of many, the first ones and how many more there are. */
+  private static String shown(List<Integer> partitions) {
+    String first = partitions.stream().limit(PARTITIONS_SHOWN).map(String::valueOf).collect(Collectors.joining(", "));
+    return partitions.size() <= PARTITIONS_SHOWN ? first : first + " and " + (partitions.size() - PARTITIONS_SHOWN) + " more";
   }
 
   /** Notes that a checkpoint was written, so that the next commit does not write one again. */

@@ -5,8 +5,6 @@ import io.sparklog.log.State;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Names;
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -31,19 +29,15 @@ final class Subscription {
   /**
    * Looks the topics up; each state is read once. By topic.
    *
-   * @throws PartlogException ROOT_NOT_FOUND, ROOT_NOT_A_DIRECTORY, TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, PARTITION_NOT_FOUND, OPTION_VALUE
+   * @throws PartlogException what {@link Root#requireReadable} throws, TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, PARTITION_NOT_FOUND, OPTION_VALUE
    */
-  List<Subscribed> resolve() throws IOException {
+  List<Subscribed> resolve() {
     root.requireReadable();
     if (options.given("assign")) {
       return assigned();
     }
     if (options.given("subscribe")) {
       return options.names("subscribe").stream().sorted().map(topic -> whole(root.state(topic))).toList();
-    }
-    if (!root.store().exists(Names.FOLDER)) {
-      // Any directory would pass for a root without topics, and be read as nothing.
-      throw PartlogException.of("ROOT_NOT_FOUND", "root", root.store().root());
     }
     String pattern = options.text("subscribePattern");
     // A pattern is also about topics that are still to come: one that matches none yet reads nothing, as in Spark's Kafka source.

@@ -1,52 +1,58 @@
 package io.sparklog.storage;
 
 import io.sparklog.spec.PartlogException;
-import java.net.URI;
-import java.net.URISyntaxException;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Finds the store for a root. */
+/** Finds the store for a root. {@code sparklog/ondisk/root.py} takes the same words in the same way. */
 public final class Stores {
-  /** What stands between two slashes and a third is a host, and none but this one has our disks. */
-  private static final Pattern OTHER_HOST = Pattern.compile("[^:]*://(?!localhost/)[^/]");
+  private static final Pattern URI = Pattern.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", Pattern.DOTALL);
 
   private Stores() {}
 
   /**
-   * The store that keeps {@code root}: a path, or a {@code file:} URI.
+   * The store that keeps {@code root}: a path, or {@code file:} and a path. The path is taken as it stands, as Spark takes it: nothing in it is an escape, a query or a fragment.
    *
-   * @throws PartlogException STORE_UNSUPPORTED for any other scheme, or another host: a store whose put-if-absent nobody has checked could lose commits
+   * @throws PartlogException ROOT_REQUIRED for no text; STORE_UNSUPPORTED for any other scheme, or a host: a store whose put-if-absent nobody has checked could lose commits;
+   *     OPTION_VALUE for {@code ~}, a relative path after {@code file:}, and what the system cannot have as a path
    */
   public static LogStore open(String root) {
     if (root.isBlank()) {
       throw PartlogException.of("ROOT_REQUIRED");
     }
+    Matcher uri = URI.matcher(root);
+    return local(root, uri.matches() ? afterFile(root, uri) : root);
+  }
+
+  private static String afterFile(String root, Matcher uri) {
+    if (!uri.group(1).equalsIgnoreCase("file")) {
+      throw PartlogException.of("STORE_UNSUPPORTED", "root", root, "where", "in a store of the scheme " + uri.group(1));
+    }
+    String host = uri.group(2);
+    if (host != null && !host.isEmpty() && !host.equals("localhost")) {
+      throw PartlogException.of("STORE_UNSUPPORTED", "root", root, "where", "on the host " + host);
+    }
+    if (!uri.group(3).startsWith("/")) {
+      throw bad(root, "after file: there must be an absolute path", null);
+    }
+    return uri.group(3);
+  }
+
+  private static LogStore local(String root, String path) {
+    if (path.equals("~") || path.startsWith("~/")) {
+      String home = System.getenv().getOrDefault("HOME", System.getProperty("user.home"));
+      throw bad(root, "only a shell makes a home directory of ~; write " + home + path.substring(1), null);
+    }
     try {
-      if (root.matches("[a-zA-Z][a-zA-Z0-9+.-]*:.*")) {
-        String scheme = root.substring(0, root.indexOf(':'));
-        if (!scheme.equalsIgnoreCase("file") || OTHER_HOST.matcher(root).lookingAt()) {
-          throw PartlogException.of("STORE_UNSUPPORTED", "root", root, "scheme", scheme);
-        }
-        return local(Path.of(path(root)));
-      }
-      return local(Path.of(root));
+      return new LocalStore(Path.of(path).toAbsolutePath().normalize());
     } catch (InvalidPathException e) {
-      throw PartlogException.caused(e, "OPTION_VALUE", "option", "path", "value", root, "reason", e.getMessage());
+      throw bad(root, e.getMessage(), e);
     }
   }
 
-  private static String path(String uri) {
-    try {
-      return new URI(uri).getPath();
-    } catch (URISyntaxException notEscaped) {
-      // As Hadoop's paths, which carry spaces as they are.
-      return uri.substring(uri.indexOf(':') + 1).replaceFirst("^/+", "/");
-    }
-  }
-
-  private static LogStore local(Path path) {
-    return new LocalStore(path.toAbsolutePath().normalize());
+  private static PartlogException bad(String root, String reason, Exception cause) {
+    return PartlogException.caused(cause, "OPTION_VALUE", "option", "path", "value", root, "reason", reason);
   }
 }

@@ -1,18 +1,51 @@
 package io.sparklog.log;
 
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.Stores;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 class RootTest {
   private static final int ROOTS = 2000;
+
+  /** Three ways to give the wrong directory, each told apart; tests/unit/test_ondisk_log.py has them of the other reader. */
+  @Test
+  void aDirectoryThatIsNotARootIsToldApart(@TempDir Path folder) throws Exception {
+    for (String made : List.of("_partlog/t", "t-1", "broker/t-0", "plain-7")) {
+      Files.createDirectories(folder.resolve(made));
+    }
+    Files.writeString(folder.resolve("broker/meta.properties"), "");
+    assertRefused("ROOT_WITHOUT_LOG", "plain-7 is there, but it is not a root", () -> root(folder, "plain-7").requireReadable());
+    assertRefused("PARTITION_DIRECTORY", "Give the directory above it, " + folder + ",", () -> root(folder, "t-1").requireReadable());
+    assertRefused("PARTITION_DIRECTORY", "partition 1 of topic t", () -> root(folder, "t-1").requireWritable());
+    assertRefused("BROKER_DIRECTORY", "meta.properties there: reading it is not supported yet.", () -> root(folder, "broker").requireReadable());
+    assertRefused("BROKER_DIRECTORY", "../meta.properties there: reading it", () -> root(folder, "broker/t-0").requireReadable());
+    assertRefused("BROKER_DIRECTORY", "there: partlog never writes to it.", () -> root(folder, "broker").requireWritable());
+    root(folder, "plain-7").requireWritable();
+    root(folder, "").requireReadable();
+  }
+
+  private static Root root(Path folder, String name) {
+    return new Root(Stores.open(folder.resolve(name).toString()));
+  }
+
+  private static void assertRefused(String id, String says, Executable call) {
+    PartlogException error = assertThrows(PartlogException.class, call);
+    assertEquals(id, error.id());
+    assertTrue(error.getMessage().contains(says), error.getMessage());
+  }
 
   /** The first writers to a root make it while the others look at it. */
   @Test

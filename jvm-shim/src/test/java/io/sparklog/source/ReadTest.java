@@ -123,7 +123,8 @@ final class ReadTest {
   @Test
   void refusesWhatIsNotThere() throws IOException {
     assertEquals("ROOT_NOT_FOUND", refused(Reads.of(root.resolve("none"), "subscribe", "t")).id());
-    assertEquals("ROOT_NOT_FOUND", refused(Reads.of(root)).id(), "a directory that nobody made a root");
+    assertEquals("ROOT_WITHOUT_LOG", refused(Reads.of(root)).id(), "a directory that nobody made a root");
+    assertEquals("ROOT_WITHOUT_LOG", refused(Reads.of(root, "subscribe", "t")).id());
     Files.writeString(root.resolve("file"), "");
     assertEquals("ROOT_NOT_A_DIRECTORY", refused(Reads.of(root.resolve("file"), "subscribe", "t")).id());
     topic();

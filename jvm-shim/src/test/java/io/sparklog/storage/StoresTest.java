@@ -1,0 +1,33 @@
+package io.sparklog.storage;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.sparklog.format.Vectors;
+import io.sparklog.spec.PartlogException;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+class StoresTest {
+  static Stream<JsonNode> roots() {
+    return StreamSupport.stream(Vectors.load("roots.json").spliterator(), false);
+  }
+
+  /** tests/unit/test_ondisk_log.py has the same cases: both halves must go to the same place. */
+  @ParameterizedTest
+  @MethodSource("roots")
+  void aRootIsTakenAsItStands(JsonNode root) {
+    String text = root.get("root").textValue();
+    if (root.has("path")) {
+      assertEquals(root.get("path").textValue(), Stores.open(text).root());
+    } else {
+      PartlogException error = assertThrows(PartlogException.class, () -> Stores.open(text));
+      assertEquals(root.get("refused").textValue(), error.id());
+      assertTrue(error.getMessage().contains(root.get("says").textValue()), error.getMessage());
+    }
+  }
+}
