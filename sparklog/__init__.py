@@ -7,7 +7,8 @@ from sparklog.partitioning import murmur2_partition, murmur3_partition, partitio
 from sparklog.session import configure, session
 
 if TYPE_CHECKING:
-    from sparklog.log import Log, Topic
+    from sparklog.log import Log
+    from sparklog.topic import Topic
 
 __version__ = "0.1.0"
 

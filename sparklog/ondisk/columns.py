@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,25 +31,28 @@ _MICROS = 1000
 _MILLIS_MAX = (2**63 - 1) // _MICROS
 
 
-def record_batch(topic: str, partition: int, records: Records, first: int, end: int) -> pa.RecordBatch:
-    """The records from number `first` to before number `end`."""
+def record_batch(
+    topic: str, partition: int, records: Records, first: int, end: int, columns: Sequence[str] = SCHEMA.names
+) -> pa.RecordBatch:
+    """The records from number `first` to before number `end`, of which only these columns are made."""
     part = slice(first, end)
     rows = end - first
-    # A time that microseconds do not reach, some 290,000 years from now, becomes the last that they do.
-    micros = records.timestamps[part].clip(-_MILLIS_MAX, _MILLIS_MAX) * _MICROS
-    return pa.RecordBatch.from_arrays(
-        [
-            _slices(pa.binary(), records.data, records.key_at[part], records.key_bytes[part]),
-            _slices(pa.binary(), records.data, records.value_at[part], records.value_bytes[part]),
-            _repeated(topic.encode(), rows),
-            _numbers(pa.int32(), np.full(rows, partition, dtype=np.int32)),
-            _numbers(pa.int64(), records.offsets[part]),
-            _numbers(_TIMESTAMP, micros),
-            _numbers(pa.int32(), records.log_append_time[part].astype(np.int32)),
-            _headers(records.data, records.headers, first, end) if records.headers else pa.nulls(rows, _HEADERS),
-        ],
-        schema=SCHEMA,
-    )
+    make: dict[str, Callable[[], pa.Array]] = {
+        "key": lambda: _slices(pa.binary(), records.data, records.key_at[part], records.key_bytes[part]),
+        "value": lambda: _slices(pa.binary(), records.data, records.value_at[part], records.value_bytes[part]),
+        "topic": lambda: _repeated(topic.encode(), rows),
+        "partition": lambda: _numbers(pa.int32(), np.full(rows, partition, dtype=np.int32)),
+        "offset": lambda: _numbers(pa.int64(), records.offsets[part]),
+        # A time that microseconds do not reach, some 290,000 years from now, becomes the last that they do.
+        "timestamp": lambda: _numbers(_TIMESTAMP, records.timestamps[part].clip(-_MILLIS_MAX, _MILLIS_MAX) * _MICROS),
+        "timestampType": lambda: _numbers(pa.int32(), records.log_append_time[part].astype(np.int32)),
+        "headers": lambda: _headers(records.data, records.headers, first, end) if records.headers else pa.nulls(rows, _HEADERS),
+    }
+    return pa.RecordBatch.from_arrays([make[name]() for name in columns], schema=schema_of(columns))
+
+
+def schema_of(columns: Sequence[str]) -> pa.Schema:
+    return pa.schema([SCHEMA.field(name) for name in columns])
 
 
 # Arrays are made of buffers here, for `pa.array` and `pa.scalar` import pandas, which takes longer than all else.

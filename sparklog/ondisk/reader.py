@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.batch import section
-from sparklog.ondisk.columns import record_batch
+from sparklog.ondisk.columns import SCHEMA, record_batch
 from sparklog.ondisk.commitlog import CommitLog, State
 from sparklog.ondisk.layout import Damaged
 from sparklog.ondisk.records import RECORDS_AT_ONCE, Records, Section, locate
@@ -31,16 +31,19 @@ class PartitionReader:
         self._partition = partition
         self._decompressed_max = max(_DECOMPRESSED_MIN, int(state.config["max.message.bytes"]))
 
-    def records(self, start: int, end: int, limit: int | None = None) -> Iterator[pa.RecordBatch]:
-        """The records with these offsets, which must all be there; at most so many."""
+    def records(
+        self, start: int, end: int, limit: int | None = None, key: bytes | None = None, columns: Sequence[str] = SCHEMA.names
+    ) -> Iterator[pa.RecordBatch]:
+        """The records with these offsets, which must all be there, or those of them with this key; at most so many."""
         for segment, reader, begin in self._segments(start, end):
-            for records in self._decoded(reader, begin, min(end, segment.end), segment.end, limit):
-                first, after = np.searchsorted(records.offsets, (begin, end)).tolist()
+            for records in self._decoded(reader, begin, min(end, segment.end), segment.end, limit if key is None else None):
+                wanted = records if key is None else records.having(key)
+                first, after = np.searchsorted(wanted.offsets, (begin, end)).tolist()
                 if limit is not None:
                     after = min(after, first + limit)
                     limit -= after - first
                 if first < after:
-                    yield record_batch(self._state.topic, self._partition, records, first, after)
+                    yield record_batch(self._state.topic, self._partition, wanted, first, after, columns)
                 if limit == 0:
                     return
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
 from sparklog.ondisk.chain import PADDING, Longs, Octets, starts, starts_abreast, varint
 from sparklog.ondisk.layout import RECORD_BYTES_MIN, VARINT_BYTES_MAX, VARLONG_BYTES_MAX, Damaged, Header
@@ -51,6 +52,33 @@ class Records(NamedTuple):
     value_at: Longs
     value_bytes: Longs
     headers: Headers | None
+
+    def having(self, key: bytes) -> Records:
+        """Those with this key."""
+        rows = np.flatnonzero(self.key_bytes == len(key))
+        if rows.size:
+            keys = sliding_window_view(np.frombuffer(self.data, dtype=np.uint8), len(key))[self.key_at[rows]]
+            rows = rows[(keys == np.frombuffer(key, dtype=np.uint8)).all(axis=1)]
+        return self._only(rows)
+
+    def _only(self, rows: Longs) -> Records:
+        headers = self.headers
+        if headers:
+            kept = np.zeros(self.offsets.size, dtype=np.bool_)
+            kept[rows] = True
+            kept = np.repeat(kept, headers.per_record)
+            headers = Headers(headers.per_record[rows], *(each[kept] for each in headers[1:]))
+        return Records(
+            self.data,
+            self.offsets[rows],
+            self.timestamps[rows],
+            self.log_append_time[rows],
+            self.key_at[rows],
+            self.key_bytes[rows],
+            self.value_at[rows],
+            self.value_bytes[rows],
+            headers,
+        )
 
 
 def locate(sections: Sequence[Section]) -> Iterator[Records]:

@@ -3,7 +3,7 @@
 import datetime
 import json
 import os
-import shutil
+import random
 import subprocess
 import sys
 import tracemalloc
@@ -15,10 +15,11 @@ import pytest
 from handmade import TIME, VALUES, Record, Topic, batch, identity, records, sample, split
 
 import sparklog
-from sparklog import CallError, Log, SparklogError
+from sparklog import CallError, Log, SparklogError, partition_for
 from sparklog.ondisk.root import local
 
 UTC = datetime.timezone.utc
+SEED = 11
 
 
 def values(table: pa.Table) -> list[bytes]:
@@ -107,13 +108,14 @@ def test_what_is_not_there(tmp_path, topic):
         (lambda: log.topic("t").batches(-1), "PARTITION_NOT_FOUND"),
         (lambda: log.topic("t").read(0, start=26), "OFFSETS_OUT_OF_RANGE"),
         (lambda: log.topic("t").read(start={2: 0}), "PARTITION_NOT_FOUND"),
-        (lambda: log.topic("t").read(0, start=-1), "OFFSETS_OUT_OF_RANGE"),
+        (lambda: log.topic("t").read(0, start=-3), "OFFSETS_OUT_OF_RANGE"),
         (lambda: log.topic("t").read(0, end=26), "OFFSETS_OUT_OF_RANGE"),
         (lambda: log.topic("t").read(end=20), "OFFSETS_OUT_OF_RANGE"),
         (lambda: log.topic("t").head(-1), "OPTION_VALUE"),
         (lambda: log.topic("t").tail(-1), "OPTION_VALUE"),
         (lambda: log.topic("t").commits(-1), "OPTION_VALUE"),
-        (lambda: log.topic("t").offsets_for_time(datetime.datetime(2024, 1, 1)), "OPTION_VALUE"),  # noqa: DTZ001
+        (lambda: log["other"], "TOPIC_NOT_FOUND"),
+        (lambda: log.topic("t").read(key="k1", partition=2), "PARTITION_NOT_FOUND"),
     ):
         error = failure(ask)
         assert error.id == condition
@@ -124,6 +126,56 @@ def test_what_is_not_there(tmp_path, topic):
     for number in range(30):
         Topic(tmp_path, f"n{number:02}").commit()
     assert "n18, n19 and 11 more." in str(failure(lambda: log.topic("other")))
+
+
+@pytest.mark.parametrize(
+    ("ask", "named"),
+    [
+        (lambda t: t.read(start=-1), "Option `start` has the value -1: offsets begin at 0; leave `start` out for the earliest offset"),
+        (lambda t: t.read(end={0: -2}), "Option `end` has the value -2: offsets begin at 0; leave `start` out for the earliest offset"),
+        (lambda t: t.offsets_for_time("2023-11-14"), "Option `time` has the value 2023-11-14: it must have a time zone"),
+        (lambda t: t.offsets_for_time("14.11.2023"), "Option `time` has the value 14.11.2023: it is not a time in ISO 8601"),
+        (lambda t: t.offsets_for_time(datetime.datetime(2024, 1, 1)), "Option `time` has the value 2024-01-01 00:00:00: it must have a"),  # noqa: DTZ001
+        (lambda t: t.read(columns=["offset", "k"]), "Option `columns` has the value ['offset', 'k']: 'k' is not one of key, value, topic"),
+        (lambda t: t.read(columns=[]), "Option `columns` has the value []: it must name one column or more"),
+        (lambda t: t.read(columns=["key", "key"]), "Option `columns` has the value ['key', 'key']: it must name one column or more"),
+    ],
+)
+def test_values_that_do_not_fit(log, ask, named):
+    error = failure(lambda: ask(log))
+    assert isinstance(error, CallError) and str(error).startswith(f"[PARTLOG_OPTION_VALUE] {named}")
+
+
+@pytest.mark.parametrize(
+    ("ask", "named"),
+    [
+        (lambda t: t.read("0"), "`partition` is '0', of type str; it must be an integer"),
+        (lambda t: t.batches(None), "`partition` is None, of type NoneType; it must be an integer"),
+        (lambda t: t.read(start="earliest"), "`start` is 'earliest', of type str; it must be an integer, or a dict of such by partition"),
+        (lambda t: t.read(end={0: 1.0}), "`end` is 1.0, of type float; it must be an integer, or a dict of such by partition"),
+        (lambda t: t.head(2.0), "`n` is 2.0, of type float; it must be an integer"),
+        (lambda t: t.read(limit="3"), "`limit` is '3', of type str; it must be an integer"),
+        (lambda t: t.offsets_for_time(1.7e12), "`time` is 1700000000000.0, of type float; it must be an integer (milliseconds since"),
+        (lambda t: t.offsets_for_time(datetime.date(2024, 1, 1)), "`time` is datetime.date(2024, 1, 1), of type date; it must be an"),
+        (lambda t: t.read(columns="key"), "`columns` is 'key', of type str; it must be a list of names"),
+        (lambda t: t.read(key=7), "a key is str, bytes or None, not int"),
+        (lambda t: t.partition_for(None), "`key` is None; records without a key are in any partition"),
+        (lambda t: Log(t.root)[0], "`name` is 0, of type int; it must be a string"),
+    ],
+)
+def test_types_that_do_not_fit(log, ask, named):
+    with pytest.raises(TypeError) as raised:
+        ask(log)
+    assert str(raised.value).startswith(named)
+
+
+def test_a_log_is_like_a_dict_of_topics(tmp_path, topic):
+    Topic(tmp_path, "other").append(records(1))
+    log = Log(tmp_path)
+    assert (list(log), len(log)) == (["other", "t"], 2)
+    assert "t" in log and "u" not in log and 3 not in log
+    assert offsets(log["t"].read(1)) == [(1, offset) for offset in range(10)]
+    assert log
 
 
 def test_offsets_and_configuration(log):
@@ -207,6 +259,7 @@ def test_offsets_for_time(log):
     assert at(TIME + 2003) == {0: 25, 1: 10}
     moment = datetime.datetime.fromtimestamp(TIME / 1000, UTC)
     assert at(moment + datetime.timedelta(milliseconds=3)) == {0: 3, 1: 3}
+    assert at("2023-11-14T22:13:20.003Z") == at("2023-11-14T23:13:20.003+01:00") == {0: 3, 1: 3}
     assert at(moment + datetime.timedelta(milliseconds=2, microseconds=1)) == {0: 3, 1: 3}
 
 
@@ -284,38 +337,98 @@ def test_a_topic_without_records(tmp_path):
     assert log.describe()["partitions"][0]["max_timestamp"] is None
 
 
-def test_what_is_seen_in_a_terminal_and_in_a_notebook(topic, log, tmp_path):
-    assert repr(log).splitlines()[0] == "Topic t"
-    assert repr(log).splitlines()[-3:] == [
-        "partition  start  end  offsets",
-        "        0      0   25       25",
-        "        1      0   10       10",
-    ]
-    assert '<td style="text-align: right">25</td>' in log._repr_html_()
-    Topic(tmp_path, "x").append(records(1))
-    shutil.copytree(topic.folder, tmp_path / "_partlog" / "copied")
-    lines = repr(Log(tmp_path)).splitlines()
-    assert lines[1] == "3 topics"
-    assert lines[3].split() == ["topic", "partitions", "offsets", "version", "committed", "at"]
-    assert lines[4].split() == ["copied", "PARTLOG_VERSION_CORRUPT"]
-    assert lines[5].split()[:4] == ["t", "2", "35", "1"]
-    content = topic.versions[0] | {"config": topic.versions[0]["config"] | {"k": "<script>"}}
-    topic.versions.clear()
-    topic.hash = None
-    topic.put(content)
-    topic.version_file(1).unlink()
-    assert "<script>" not in log._repr_html_() and "&lt;script&gt;" in log._repr_html_()
-    shutil.rmtree(topic.folder)
-    assert "PARTLOG_TOPIC_NOT_FOUND" in repr(log)
-    assert "PARTLOG_TOPIC_NOT_FOUND" in log._repr_html_()
+# --- columns and keys
 
 
-def test_many_topics_and_partitions_are_cut_short(tmp_path):
-    Topic(tmp_path, partitions=200).commit()
-    for number in range(60):
-        Topic(tmp_path, f"n{number}").commit()
-    assert repr(Log(tmp_path)).endswith("\n… and 11 more")
-    assert repr(Log(tmp_path).topic("t")).endswith("\n… and 150 more")
+def test_columns_are_those_that_are_named_in_that_order(log):
+    whole = log.read()
+    for columns in (["value"], ["offset", "key"], ["headers", "partition", "timestamp"], whole.schema.names[::-1]):
+        assert log.read(columns=columns).equals(whole.select(columns))
+        assert log.read(1, 3, limit=4, columns=columns).equals(whole.select(columns).slice(28, 4))
+        assert log.head(3, columns=columns).equals(whole.select(columns).slice(0, 3))
+        assert log.tail(4, columns=columns).equals(log.tail(4).select(columns))
+
+
+def keyed(root: Path) -> dict[bytes, list[tuple[int, int, bytes]]]:
+    """A topic of records with random keys where murmur2 puts them; gives for each key where its records are, and their values."""
+    numbers = random.Random(SEED)
+    keys = [b"", b"a", b"b", b"ab", b"abc", b"abd", bytes(40), bytes(41), b"k" * 300, "Zürich".encode()]
+    topic = Topic(root, "keyed", partitions=3, config={"partitioner": "murmur2"})
+    found: dict[bytes, list[tuple[int, int, bytes]]] = {key: [] for key in keys}
+    ends = [0] * 3
+    for commit in range(6):
+        parts: dict[int, list[Record]] = {0: [], 1: [], 2: []}
+        for number in range(400):
+            key = numbers.choice(keys)
+            partition = partition_for(key, 3, "murmur2")
+            value = f"{commit}-{number}".encode()
+            headers = ((b"h", value),) * numbers.randrange(3)
+            found[key].append((partition, ends[partition] + len(parts[partition]), value))
+            parts[partition].append(Record(value, key, TIME + 1000 * commit + number, headers))
+        added = []
+        for partition, content in parts.items():
+            half = len(content) // 2
+            octets = batch(content[:half]) + batch(content[half:], half)
+            added.append(topic.data(octets, partition, name=f"p{partition}-t0-0-0.log"))
+            ends[partition] += len(content)
+        topic.commit(*added)
+    return found
+
+
+def test_a_key_gives_its_records_and_reads_its_partition(tmp_path):
+    found = keyed(tmp_path)
+    log = Log(tmp_path)["keyed"]
+    whole = log.read().to_pylist()
+    for key, wanted in found.items():
+        table = log.read(key=key)
+        assert list(zip(table["partition"].to_pylist(), table["offset"].to_pylist(), values(table), strict=True)) == wanted
+        assert table.to_pylist() == [row for row in whole if row["key"] == key]
+        assert log.partition_for(key) == wanted[0][0]
+        for n in (0, 1, 7, len(wanted), len(wanted) + 1):
+            assert values(log.head(n, key=key)) == [value for _, _, value in wanted[:n]]
+            assert values(log.tail(n, key=key)) == [value for _, _, value in wanted[max(0, len(wanted) - n) :]]
+            assert values(log.read(key=key, limit=n, columns=["value"])) == [value for _, _, value in wanted[:n]]
+        start = wanted[len(wanted) // 2][1]
+        assert values(log.read(wanted[0][0], start, key=key)) == [value for _, offset, value in wanted if offset >= start]
+    assert log.read(key="Zürich").equals(log.read(key="Zürich".encode())) and log.read(key="Zürich").num_rows
+    assert log.read(key="nobody").num_rows == log.read(key="n" * 100_000).num_rows == 0
+    # Another partition is read if it is named; and without that, only the key's own is opened.
+    own = log.partition_for("a")
+    assert log.read((own + 1) % 3, key="a").num_rows == 0
+    for partition in {0, 1, 2} - {own}:
+        for file in (tmp_path / "_partlog").rglob(f"p{partition}-*.log"):
+            file.unlink()
+    assert log.read(key="a").num_rows == len(found[b"a"])
+    assert failure(log.read).id == "SEGMENT_MISSING"
+
+
+# --- other libraries
+
+
+def test_others_take_a_topic_as_it_is(log):
+    import duckdb
+    import polars
+
+    table = log.read()
+    assert pa.table(log).equals(table)
+    assert pa.RecordBatchReader.from_stream(log).read_all().equals(table)
+    assert polars.DataFrame(log).to_dict(as_series=False) == table.to_pydict()
+    sums = 'SELECT count(*), sum(partition), sum("offset"), max(value) FROM '
+    assert duckdb.sql(sums + "log").fetchall() == [(35, 10, 300 + 45, b"p-9")]
+    part = log.scan(1, 3, columns=["value", "offset", "partition"])  # noqa: F841 # DuckDB finds it by its name
+    assert duckdb.sql(sums + "part").fetchall() == [(7, 7, sum(range(3, 10)), b"p-9")]
+
+
+def test_others_are_told_what_is_wrong(topic, log):
+    import polars
+
+    file = topic.folder / topic.versions[0]["added"][0]["file"]
+    octets = bytearray(file.read_bytes())
+    octets[-1] ^= 1
+    file.write_bytes(octets)
+    for take in (pa.table, polars.DataFrame):
+        with pytest.raises(Exception, match=r"PARTLOG_BATCH_CORRUPT\] Topic t, partition 0"):
+            take(log)
 
 
 # --- what it costs
@@ -353,11 +466,13 @@ import sparklog
 log = sparklog.Log(sys.argv[1])
 topic = log.topic(log.topics()[0])
 print(topic.head(1).num_rows, topic.tail(1).num_rows, topic.read().num_rows, len(list(topic.batches(0))), len(topic.commits()))
+topic.show(1), topic.show(1, key="k1", last=True), repr(topic.commits())
 topic.describe(), topic.offsets_for_time(0), repr(log), repr(topic), log._repr_html_(), topic._repr_html_()
 """
     environment = {key: value for key, value in os.environ.items() if key != "JAVA_HOME"} | {"PATH": "/nowhere"}
     ended = subprocess.run([sys.executable, "-c", script, str(topic.root)], env=environment, capture_output=True, text=True, check=False)
-    assert ended.stdout.split() == ["1", "1", "35", "5", "2"], ended.stderr
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines()[0] == "1 1 35 5 2"
 
 
 @pytest.mark.slow

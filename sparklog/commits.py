@@ -1,0 +1,77 @@
+"""What was committed to a topic: a commit, and a list of them that can be read in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+
+from sparklog.ondisk.version import Version
+from sparklog.views import SHOWN, View, moment, when
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A version of a topic: who committed what, and when."""
+
+    version: int
+    time: datetime.datetime
+    operation: str
+    writer: str
+    txn: str
+    query: str | None
+    epoch: int | None
+    records: int
+    bytes: int
+    segments: int
+    removed: int
+    start_offsets: dict[int, int] = field(repr=False)
+    end_offsets: dict[int, int] = field(repr=False)
+
+    @classmethod
+    def of(cls, version: Version) -> Commit:
+        return cls(
+            version=version.version,
+            time=moment(version.time),
+            operation=version.operation,
+            writer=version.writer,
+            txn=version.txn,
+            query=version.query[0] if version.query else None,
+            epoch=version.query[1] if version.query else None,
+            records=sum(segment.records for segment in version.added),
+            bytes=sum(segment.bytes for segment in version.added),
+            segments=len(version.added),
+            removed=len(version.removed),
+            start_offsets=dict(enumerate(version.starts)),
+            end_offsets=dict(enumerate(version.ends)),
+        )
+
+
+class Commits(list[Commit]):
+    """A list that shows itself as a table, the newest commit last."""
+
+    def __repr__(self) -> str:
+        return self._view().text()
+
+    def _repr_html_(self) -> str:
+        return self._view().html()
+
+    def _view(self) -> View:
+        title = "1 commit" if len(self) == 1 else f"{len(self):,} commits"
+        if len(self) > SHOWN:
+            title += f", of which the newest {SHOWN}"
+        columns = ["version", "committed at (UTC)", "operation", "records", "bytes", "segments", "writer", "query", "epoch"]
+        rows = [
+            [
+                each.version,
+                when(each.time),
+                each.operation,
+                each.records,
+                each.bytes,
+                each.segments,
+                each.writer,
+                "" if each.query is None else each.query,
+                "" if each.epoch is None else each.epoch,
+            ]
+            for each in self[-SHOWN:]
+        ]
+        return View(title, [], columns, rows)

@@ -1,0 +1,337 @@
+"""A topic and its records, without a JVM and without Spark."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from sparklog import arguments
+from sparklog.commits import Commit, Commits
+from sparklog.errors import SparklogError
+from sparklog.ondisk import names
+from sparklog.ondisk.columns import schema_of
+from sparklog.ondisk.commitlog import CommitLog, State
+from sparklog.ondisk.layout import CODECS
+from sparklog.ondisk.reader import PartitionReader
+from sparklog.ondisk.totals import Totals
+from sparklog.partitioning import partition_for
+from sparklog.views import SHOWN, View, readable, when
+
+_SEEN_FIRST = ["partition", "offset", "timestamp", "key", "value", "headers"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A record batch: where it is, and its header. Times are milliseconds since 1970-01-01 UTC, as stored; −1 stands for none."""
+
+    partition: int
+    base_offset: int
+    last_offset: int
+    records: int
+    codec: str
+    bytes: int
+    file: str
+    position: int
+    log_append_time: bool
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    leader_epoch: int
+    transactional: bool
+    control: bool
+    delete_horizon: bool
+    crc: int
+
+
+class Topic:
+    """A topic of a log. Made by `Log.topic`. Every call looks at what is committed now.
+
+    It is an Arrow stream of all of its records: `pa.table(topic)`, `pl.DataFrame(topic)`, DuckDB's `FROM topic`.
+    """
+
+    name: str
+
+    def __init__(self, root: str, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"`name` is {name!r}, of type {type(name).__name__}; it must be a string")
+        if not names.is_topic(name):
+            reason = "it is '.' or '..'" if name in (".", "..") else "it is empty, too long, or has other characters"
+            raise SparklogError("TOPIC_NAME_ILLEGAL", topic=name, reason=reason)
+        self.name = name
+        self._log = CommitLog(root, name)
+        self._log.newest()
+
+    @property
+    def root(self) -> str:
+        return self._log.root
+
+    @property
+    def partitions(self) -> int:
+        """The number of partitions; they are numbered from 0."""
+        return self._log.newest().partitions
+
+    @property
+    def config(self) -> dict[str, str]:
+        """The topic's configuration, under Kafka's names."""
+        return dict(self._log.newest().config)
+
+    def partition_for(self, key: bytes | bytearray | memoryview | str) -> int:
+        """The partition where the topic's partitioner puts records with this key; a string counts as its UTF-8 bytes.
+
+        A record that was written into an explicit partition can be elsewhere.
+        """
+        return self._placed(self._log.newest(), key)[0]
+
+    def start_offsets(self) -> dict[int, int]:
+        """By partition, the first offset that is still there."""
+        return dict(enumerate(self._log.newest().starts))
+
+    def end_offsets(self) -> dict[int, int]:
+        """By partition, the offset that the next record will get."""
+        return dict(enumerate(self._log.newest().ends))
+
+    def offsets_for_time(self, time: int | datetime.datetime | str) -> dict[int, int]:
+        """By partition, the offset of the first record with this timestamp or a later one; the end offset where there is none.
+
+        An integer counts milliseconds since 1970-01-01 UTC. A datetime needs a time zone, and so does a text in ISO 8601.
+        """
+        state = self._log.newest()
+        millis = arguments.millis(time)
+        return {partition: PartitionReader(self._log, state, partition).offset_at(millis) for partition in range(state.partitions)}
+
+    def show(
+        self,
+        n: int = 10,
+        partition: int | None = None,
+        *,
+        key: bytes | str | None = None,
+        last: bool = False,
+        truncate: int | None = 60,
+    ) -> None:
+        """Prints the records of `head`, or with `last` those of `tail`, as text; in a notebook, as a table.
+
+        Keys, values and headers are shown as UTF-8, other bytes as escapes (\\\\x00), at most `truncate` characters of each;
+        None shows all of them. Times are UTC.
+        """
+        longest = None if truncate is None else arguments.count("truncate", truncate)
+        table = (self.tail if last else self.head)(n, partition, key=key, columns=_SEEN_FIRST)
+        columns = [name for name in _SEEN_FIRST if name != "headers" or table["headers"].null_count < table.num_rows]
+        rows = [[_cell(name, row[name], longest) for name in columns] for row in table.to_pylist()]
+        title = f"Topic {self.name}, {'last' if last else 'first'} {table.num_rows:,} record{'s' * (table.num_rows != 1)}"
+        if key is not None:
+            title += f" with the key {readable(key, longest)}"
+        heads = ["timestamp (UTC)" if name == "timestamp" else name for name in columns]
+        View(title, [], heads, rows).show()
+
+    def head(
+        self, n: int = 10, partition: int | None = None, *, key: bytes | str | None = None, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """The first n records, partition after partition, in order of offsets. `scan` tells of `key` and `columns`."""
+        return self.read(partition, limit=arguments.count("n", n), key=key, columns=columns)
+
+    def tail(
+        self, n: int = 10, partition: int | None = None, *, key: bytes | str | None = None, columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """The last n records. Of several partitions, those that come last when they are merged by timestamp, each in its own order.
+
+        `scan` tells of `key` and `columns`.
+        """
+        state = self._log.newest()
+        n = arguments.count("n", n)
+        wanted = arguments.columns(columns)
+        read = wanted if "timestamp" in wanted else [*wanted, "timestamp"]
+        partitions, octets = self._asked(state, partition, key)
+        tails = [self._tail(state, each, n, octets, read) for each in partitions]
+        merged = pa.concat_tables(tails)
+        if len(tails) > 1:
+            # A record counts as early as any after it in its partition: so each partition keeps its order.
+            times = [np.minimum.accumulate(tail["timestamp"].cast(pa.int64()).to_numpy()[::-1])[::-1] for tail in tails]
+            merged = merged.take(np.argsort(np.concatenate(times), kind="stable"))
+        return merged.slice(max(0, merged.num_rows - n)).select(wanted)
+
+    def read(
+        self,
+        partition: int | None = None,
+        start: int | Mapping[int, int] | None = None,
+        end: int | Mapping[int, int] | None = None,
+        limit: int | None = None,
+        *,
+        key: bytes | str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Records as a table, in order of partitions and offsets. What `scan` says of its arguments holds here too."""
+        return self.scan(partition, start, end, limit, key=key, columns=columns).read_all()
+
+    def scan(
+        self,
+        partition: int | None = None,
+        start: int | Mapping[int, int] | None = None,
+        end: int | Mapping[int, int] | None = None,
+        limit: int | None = None,
+        *,
+        key: bytes | str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> pa.RecordBatchReader:
+        """Records in parts of some megabytes, in order of partitions and offsets, as they were committed when this was called.
+
+        It is an iterator of record batches, and what DuckDB, Polars and PyArrow take as a stream.
+
+        * partition: only this one; without it, all of them.
+        * start, end: the first offset, and the one to stop before, for all partitions or as a dict by partition. Left out, they are
+          the first that is there and the end. Offsets that are not there are an error (PARTLOG_OFFSETS_OUT_OF_RANGE).
+        * limit: at most so many records in all.
+        * key: only records with this key (a string counts as its UTF-8 bytes). Only the partition where the topic's partitioner puts
+          it is read; for records that were written into an explicit partition, give that as `partition`.
+        * columns: the names of the columns to make, in this order; without it, all of them.
+        """
+        state = self._log.newest()
+        partitions, octets = self._asked(state, partition, key)
+        firsts = arguments.offsets(state, self.root, "start", start, partitions, state.starts)
+        ends = arguments.offsets(state, self.root, "end", end, partitions, state.ends)
+        ranges = list(zip(partitions, firsts, ends, strict=True))
+        wanted = arguments.columns(columns)
+        batches = self._scan(state, ranges, None if limit is None else arguments.count("limit", limit), octets, wanted)
+        return pa.RecordBatchReader.from_batches(schema_of(wanted), batches)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.scan().__arrow_c_stream__(requested_schema)
+
+    def _asked(self, state: State, partition: object, key: bytes | str | None) -> tuple[list[int], bytes | None]:
+        """The partitions to read, and the key as bytes."""
+        if key is None:
+            return arguments.partitions(state, self.root, partition), None
+        placed, octets = self._placed(state, key)
+        return [placed] if partition is None else arguments.partitions(state, self.root, partition), octets
+
+    @staticmethod
+    def _placed(state: State, key: bytes | bytearray | memoryview | str) -> tuple[int, bytes]:
+        partition = partition_for(key, state.partitions, state.config["partitioner"])
+        if partition is None:
+            raise TypeError("`key` is None; records without a key are in any partition")
+        return partition, key.encode() if isinstance(key, str) else bytes(key)
+
+    def _scan(
+        self, state: State, ranges: list[tuple[int, int, int]], limit: int | None, key: bytes | None, columns: list[str]
+    ) -> Iterator[pa.RecordBatch]:
+        for partition, start, end in ranges:
+            if limit == 0:
+                return
+            for batch in PartitionReader(self._log, state, partition).records(start, end, limit, key, columns):
+                yield batch
+                if limit is not None:
+                    limit -= batch.num_rows
+
+    def _tail(self, state: State, partition: int, n: int, key: bytes | None, columns: list[str]) -> pa.Table:
+        start, end = state.starts[partition], state.ends[partition]
+        span = n
+        while True:
+            first = max(start, end - span)
+            table = pa.Table.from_batches(self._scan(state, [(partition, first, end)], None, key, columns), schema_of(columns))
+            if first == start or table.num_rows >= n:
+                return table.slice(max(0, table.num_rows - n))
+            # Offsets have gaps here, or keys differ.
+            span *= 4
+
+    def batches(self, partition: int) -> Iterator[Batch]:
+        """The record batches of a partition, as their headers tell. Those of a segment come when all of its headers were checked."""
+        state = self._log.newest()
+        arguments.integer("partition", partition)
+        (partition,) = arguments.partitions(state, self.root, partition)
+        return self._batches(state, partition)
+
+    def _batches(self, state: State, partition: int) -> Iterator[Batch]:
+        for file, found in PartitionReader(self._log, state, partition).headers():
+            for batch in found:
+                header = batch.header
+                yield Batch(
+                    partition=partition,
+                    base_offset=batch.base_offset,
+                    last_offset=batch.last_offset,
+                    records=header.records,
+                    codec=CODECS[header.codec],
+                    bytes=header.total_bytes,
+                    file=file,
+                    position=batch.position,
+                    log_append_time=header.log_append_time,
+                    base_timestamp=header.base_timestamp,
+                    max_timestamp=header.max_timestamp,
+                    producer_id=header.producer_id,
+                    producer_epoch=header.producer_epoch,
+                    base_sequence=header.base_sequence,
+                    leader_epoch=header.leader_epoch,
+                    transactional=header.transactional,
+                    control=header.control,
+                    delete_horizon=header.delete_horizon,
+                    crc=header.crc,
+                )
+
+    def commits(self, limit: int | None = None) -> list[Commit]:
+        """What was committed, oldest first; with a limit, only so many of the newest. Very old commits may be known no more."""
+        return Commits(map(Commit.of, self._log.history(None if limit is None else arguments.count("limit", limit))))
+
+    def describe(self) -> dict[str, Any]:
+        """All about the topic, as JSON can hold it. Times are milliseconds since 1970-01-01 UTC, None where no record has one."""
+        state = self._log.newest()
+        totals = _totals(state)
+        together = Totals.together(totals)
+        return {
+            "root": self.root,
+            "topic": self.name,
+            "id": state.topic_id,
+            "version": state.version,
+            "committed_at": state.time,
+            "config": dict(state.config),
+            "records": together.records,
+            "bytes": together.bytes,
+            "segments": together.segments,
+            "partitions": [
+                {"partition": partition, "start": state.starts[partition], "end": state.ends[partition], **each._asdict()}
+                for partition, each in enumerate(totals)
+            ],
+        }
+
+    def __repr__(self) -> str:
+        return self._view().text()
+
+    def _repr_html_(self) -> str:
+        return self._view().html()
+
+    def _view(self) -> View:
+        try:
+            state = self._log.newest()
+            totals = _totals(state)
+        except SparklogError as error:
+            return View(f"Topic {self.name}", [f"in {self.root}", str(error)], [], [])
+        together = Totals.together(totals)
+        about = [
+            f"in {self.root}",
+            f"version {state.version}, committed at {when(state.time)} UTC",
+            f"{together.records:,} records in {together.bytes:,} bytes",
+            ", ".join(f"{key}={value}" for key, value in sorted(state.config.items())),
+        ]
+        rows: list[list[object]] = [
+            [partition, start, end, each.records, each.bytes, when(each.min_timestamp), when(each.max_timestamp)]
+            for partition, (start, end, each) in enumerate(zip(state.starts, state.ends, totals, strict=True))
+        ]
+        columns = ["partition", "start", "end", "records", "bytes", "from (UTC)", "to (UTC)"]
+        return View(f"Topic {self.name}", about, columns, rows[:SHOWN], more=len(rows) - SHOWN)
+
+
+def _totals(state: State) -> list[Totals]:
+    """Of each partition."""
+    return [Totals.of(state.segments_of(partition)) for partition in range(state.partitions)]
+
+
+def _cell(column: str, value: Any, longest: int | None) -> object:
+    if column in ("key", "value"):
+        return readable(value, longest)
+    if column == "headers":
+        return readable(", ".join(f"{each['key']}={readable(each['value'], longest)}" for each in value or ()), longest)
+    return when(value) if column == "timestamp" else value

@@ -1,0 +1,117 @@
+"""What `sparklog.Log`, its topics, commits and records look like in a terminal and in a notebook."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from handmade import TIME, Record, Topic, records, sample
+
+import sparklog
+from sparklog import Log
+
+
+@pytest.fixture
+def topic(tmp_path: Path) -> Topic:
+    return sample(tmp_path)
+
+
+@pytest.fixture
+def log(topic: Topic) -> sparklog.Topic:
+    return Log(topic.root).topic("t")
+
+
+def test_a_topic_and_a_log_in_a_terminal_and_in_a_notebook(topic, log, tmp_path):
+    assert repr(log).splitlines()[0] == "Topic t"
+    assert repr(log).splitlines()[3] == "35 records in 786 bytes"
+    assert repr(log).splitlines()[-3:] == [
+        "partition  start  end  records  bytes  from (UTC)           to (UTC)",
+        "        0      0   25       25    605  2023-11-14 22:13:20  2023-11-14 22:13:22.002",
+        "        1      0   10       10    181  2023-11-14 22:13:20  2023-11-14 22:13:20.009",
+    ]
+    for shown in ('<td style="text-align: right">605</td>', '<td style="text-align: left">2023-11-14 22:13:22.002</td>'):
+        assert shown in log._repr_html_()
+    Topic(tmp_path, "x").append(records(1))
+    shutil.copytree(topic.folder, tmp_path / "_partlog" / "copied")
+    lines = repr(Log(tmp_path)).splitlines()
+    assert lines[1] == "3 topics"
+    heads = ["topic", "partitions", "records", "bytes", "from (UTC)", "to (UTC)", "version", "committed at (UTC)"]
+    assert re.split("  +", lines[3]) == heads
+    assert lines[4].split() == ["copied", "PARTLOG_VERSION_CORRUPT"]
+    span = ["2023-11-14 22:13:20", "2023-11-14 22:13:22.002"]
+    assert re.split("  +", lines[5]) == ["t", "2", "35", "786", *span, "1", "2023-11-14 22:13:21"]
+    assert '<td style="text-align: right">786</td>' in Log(tmp_path)._repr_html_()
+    content = topic.versions[0] | {"config": topic.versions[0]["config"] | {"k": "<script>"}}
+    topic.versions.clear()
+    topic.hash = None
+    topic.put(content)
+    topic.version_file(1).unlink()
+    assert "<script>" not in log._repr_html_() and "&lt;script&gt;" in log._repr_html_()
+    shutil.rmtree(topic.folder)
+    assert "PARTLOG_TOPIC_NOT_FOUND" in repr(log)
+    assert "PARTLOG_TOPIC_NOT_FOUND" in log._repr_html_()
+
+
+def test_records_are_shown_as_text(tmp_path, capsys):
+    topic = Topic(tmp_path)
+    odd = [Record(None, None), Record(b"line\nnext\x00", b"\xff\x00"), Record(b"", b"")]
+    topic.append([Record('{"a": "ü"}'.encode(), b"k", TIME + 1), *odd])
+    log = Log(tmp_path)["t"]
+    log.show(4)
+    assert capsys.readouterr().out.splitlines() == [
+        "Topic t, first 4 records",
+        "",
+        "partition  offset  timestamp (UTC)          key       value",
+        '        0       0  2023-11-14 22:13:20.001  k         {"a": "ü"}',
+        "        0       1  2023-11-14 22:13:20      null      null",
+        "        0       2  2023-11-14 22:13:20      \\xff\\x00  line\\nnext\\x00",
+        "        0       3  2023-11-14 22:13:20",
+    ]
+    topic.append([Record(b"v" * 100, b"k", headers=((b"trace", b"1"), (b"none", None)))])
+    log.show(1, last=True)
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        f"partition  offset  timestamp (UTC)      key  {'value':61}  headers",
+        f"        0       4  2023-11-14 22:13:20  k    {'v' * 60}…  trace=1, none=null",
+    ]
+    log.show(5, key="k", truncate=None)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Topic t, first 2 records with the key k"
+    assert [line.split()[1] for line in lines[3:]] == ["0", "4"] and "v" * 100 in lines[4]
+    log.show(5, key="nobody", truncate=3)
+    assert capsys.readouterr().out == "Topic t, first 0 records with the key nob…\n"
+    log.show(1, last=True, truncate=0)
+    assert capsys.readouterr().out.splitlines()[-1].split()[4:] == ["…", "…", "…"]
+
+
+def test_a_notebook_shows_records_as_a_table(log, monkeypatch):
+    shown = []
+    ipython = SimpleNamespace(get_ipython=lambda: True, display=SimpleNamespace(display=shown.append))
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    log.show(1)
+    [view] = shown
+    assert '<td style="text-align: left">a-0</td>' in view._repr_html_()
+
+
+def test_commits_are_shown_as_a_table(log, topic):
+    topic.commit(query={"id": "nightly", "epoch": 0})
+    lines = repr(log.commits()).splitlines()
+    assert lines[0] == "3 commits"
+    assert lines[2].split("  ")[0] == "version"
+    assert lines[-1].split() == ["2", "2023-11-14", "22:13:22", "write", "0", "0", "0", "by", "hand", "nightly", "0"]
+    assert repr(log.commits(1)).splitlines()[0] == "1 commit"
+    assert '<td style="text-align: left">nightly</td>' in log.commits()._repr_html_()
+    assert len(str(log.commits()[0])) < 250
+    for _ in range(50):
+        topic.commit()
+    lines = repr(log.commits()).splitlines()
+    assert (lines[0], len(lines), lines[-1].split()[0]) == ("53 commits, of which the newest 50", 53, "52")
+
+
+def test_many_topics_and_partitions_are_cut_short(tmp_path):
+    Topic(tmp_path, partitions=200).commit()
+    for number in range(60):
+        Topic(tmp_path, f"n{number}").commit()
+    assert repr(Log(tmp_path)).endswith("\n… and 11 more")
+    assert repr(Log(tmp_path).topic("t")).endswith("\n… and 150 more")
