@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparklog.errors import CallError, DataError, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
 from sparklog.partitioning import murmur2_partition, murmur3_partition, partition_for
-from sparklog.session import configure, session
+from sparklog.session import configure, jar, session
 
 if TYPE_CHECKING:
     from sparklog.log import Log
@@ -22,6 +22,7 @@ __all__ = [
     "UnknownOutcomeError",
     "UpgradeError",
     "configure",
+    "jar",
     "murmur2_partition",
     "murmur3_partition",
     "partition_for",

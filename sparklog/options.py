@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,19 @@ def write_reference(folder: Path) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
+def listing() -> str:
+    """All options as plain text, for a terminal: by section, each with its default, its values and its meaning."""
+    lines: list[str] = []
+    for scope, (title, about) in _SECTIONS.items():
+        lines += ["", title.replace("`", ""), *textwrap.wrap(about, 100)]
+        for option in declared().options:
+            if scope in option.scopes:
+                default = "" if option.default is None else f"default {_literal(option.default)}; "
+                lines += ["", f"  {', '.join((option.key, *option.aliases))} ({default}{_values(option).replace('`', '')})"]
+                lines += textwrap.wrap(_meaning(option).replace("`", ""), 96, initial_indent="      ", subsequent_indent="      ")
+    return "\n".join(lines[1:])
+
+
 _SECTIONS = {
     "read": (
         'Reading: `spark.read.format("partlog")`',
@@ -155,8 +169,12 @@ def _option_row(option: Option) -> str:
         "" if option.default is None else _code(_literal(option.default)),
         _values(option),
         option.since,
-        option.text + (f" Needs {_code(option.requires)}." if option.requires else ""),
+        _meaning(option),
     )
+
+
+def _meaning(option: Option) -> str:
+    return option.text + (f" Needs {_code(option.requires)}." if option.requires else "")
 
 
 def _values(option: Option) -> str:

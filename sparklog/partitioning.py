@@ -75,12 +75,15 @@ def _has_catalog(spark: SparkSession) -> bool:
     """Whether the session's server knows our functions in SQL; they cost a tenth of what Python workers do."""
     from pyspark.errors import AnalysisException
 
+    if spark.conf.get("spark.sql.catalog.partlog", None) is None:
+        # Asked first: Spark logs an error, with all of Java's trace, where a function is not found.
+        return False
     if spark not in _CATALOG_SEEN:
         try:
             _ = spark.sql("SELECT partlog.murmur3_partition('key', 1)").schema
             _CATALOG_SEEN[spark] = True
         except AnalysisException:
-            # Not remembered: the setting spark.sql.catalog.partlog may come later.
+            # Not remembered: another catalog may get that name later.
             return False
     return True
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,8 +19,20 @@ if TYPE_CHECKING:
 
 _BUILT_FOR = "4.2"
 _JAR = Path(__file__).parent / "jars" / "sparklog.jar"
-_CATALOG = "io.sparklog.catalog.PartlogCatalog"
 _NOWHERE = "/partlog/asks/whether/the/connector/is/here"
+_JAVA = 17
+# What spark-submit sets for the Python that it runs, and the shell `pyspark` for its own.
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+_LAUNCHER = {_SUBMITTED, "OLD_PYTHONSTARTUP"}
+
+# What a session gets, besides the jar, where nobody has set it.
+SETTINGS = {
+    "spark.sql.catalog.partlog": "io.sparklog.catalog.PartlogCatalog",
+    # SPARK-58241: Spark 4.2.0 waits forever for a plain Python UDF over columnar input, of a log as of a Parquet file. The JVM
+    # still sends the schema of the input where the worker expects the number of UDFs. Without this nothing is slower: only
+    # sources whose columns are Arrow's own gain by columnar input, and neither ours nor Spark's are.
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+}
 
 # What PYSPARK_PYTHON was set to here, in this process.
 _chosen_python: str | None = None
@@ -29,8 +43,10 @@ def session(*, app_name: str | None = None, **conf: object) -> SparkSession:
 
     `conf` holds settings of Spark by their full names: `session(**{"spark.sql.shuffle.partitions": 8})`. Those that
     Spark can change later are applied to a session that runs, as `SparkSession.builder` does. Without `spark.master` a
-    new session runs on all cores of this machine. Raises CallError where Spark was started without the connector.
+    new session runs on all cores of this machine. Raises CallError where Spark was started without the connector, and
+    UpgradeError where there is no Java, or one that is too old for Spark.
     """
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
@@ -41,7 +57,12 @@ def session(*, app_name: str | None = None, **conf: object) -> SparkSession:
             raise SparklogError("SESSION_SETTING", name=name)
         builder.config(name, cast(str, value))
     earlier = _session_of_any_thread()
-    spark = configure(builder).getOrCreate()
+    try:
+        spark = configure(builder).getOrCreate()
+    except PySparkRuntimeError as error:
+        if error.getCondition() == "JAVA_GATEWAY_EXITED" and (problem := _problem_of_java()):
+            raise SparklogError("JAVA_NEEDED", problem=problem) from None
+        raise
     try:
         _require_connector(spark)
     except BaseException:
@@ -54,26 +75,35 @@ def session(*, app_name: str | None = None, **conf: object) -> SparkSession:
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """The builder, set up so that its session has the connector. May be called again.
 
-    The jar joins the jars that are set in the builder, in PYSPARK_SUBMIT_ARGS or in spark-defaults.conf. Python workers
-    run this interpreter unless `spark.pyspark.python` or PYSPARK_PYTHON names one. What PySpark takes from those two
-    variables alone is set there, for this process. Where something else starts Spark (spark-submit, a Connect server),
-    jars and Python are left to that. Raises CallError where a session runs that does not have the connector.
+    `SETTINGS` are made where they are not made yet. The jar joins the jars that are set in the builder, in
+    PYSPARK_SUBMIT_ARGS or in spark-defaults.conf. Python workers run this interpreter unless `spark.pyspark.python` or
+    PYSPARK_PYTHON names one. What PySpark takes from those two variables alone is set there, for this process. Where
+    something else starts Spark (spark-submit, a Connect server), jars and Python are left to that. Raises CallError where
+    a session runs that does not have the connector.
     """
-    from pyspark.sql import SparkSession
-
     _require_spark_version()
     options = _options_of(builder)
-    if "spark.sql.catalog.partlog" not in options:
-        builder.config("spark.sql.catalog.partlog", _CATALOG)
-    running = SparkSession.getActiveSession()
+    running = _session_of_any_thread()
+    for name, value in SETTINGS.items():
+        if name not in options and not _is_set(name, running, options):
+            builder.config(name, value)
     if running is not None:
         _require_connector(running)
     elif not _is_started_elsewhere(options):
-        if not _JAR.is_file():
-            raise SparklogError("JAR_MISSING", jar=_JAR)
         _add_jar(builder, options)
         _choose_python(builder, options)
     return builder
+
+
+def jar() -> str:
+    """The path of the connector's jar, for `--jars` and `spark.jars` of a Spark that something else starts.
+
+    `python -m sparklog jar` prints it. Raises CallError if the jar is not there: it is part of a wheel, and in a checkout
+    `make jar` builds it.
+    """
+    if not _JAR.is_file():
+        raise SparklogError("JAR_MISSING", jar=_JAR)
+    return str(_JAR)
 
 
 def _options_of(builder: SparkSession.Builder) -> Mapping[str, object]:
@@ -101,29 +131,67 @@ def _session_of_any_thread() -> SparkSession | None:
 
 
 def _require_connector(spark: SparkSession) -> None:
-    """Asks by reading, which classic sessions and Connect allow alike.."""
+    """Asks by reading, which classic sessions and Connect allow alike."""
     from pyspark.errors import PySparkException
 
     try:
         _ = spark.read.format("partlog").load(_NOWHERE).schema
+        return
     except Exception as error:
         # Classic PySpark hands DATA_SOURCE_NOT_FOUND on as a bare Py4JJavaError, which has no condition.
         condition = error.getCondition() if isinstance(error, PySparkException) else "DATA_SOURCE_NOT_FOUND"
-        if condition == "DATA_SOURCE_NOT_FOUND":
-            raise SparklogError("CONNECTOR_MISSING", jar=_JAR) from error
-        if condition is None or not condition.startswith("PARTLOG_"):
+        if condition is not None and condition.startswith("PARTLOG_"):
+            return
+        if condition != "DATA_SOURCE_NOT_FOUND":
             raise
+    # Raised here, away from Spark's error: what Java said, two hundred lines of it, helps nobody.
+    connect = type(spark).__module__.startswith("pyspark.sql.connect.") and "SPARK_LOCAL_REMOTE" not in os.environ
+    if connect or _LAUNCHER & os.environ.keys():
+        raise SparklogError("CONNECTOR_NOT_GIVEN", jar=_JAR)
+    raise SparklogError("CONNECTOR_MISSING", jar=_JAR)
 
 
 def _is_started_elsewhere(options: Mapping[str, object]) -> bool:
-    remote = str(options.get("spark.remote") or os.environ.get("SPARK_REMOTE", ""))
-    return remote.startswith("sc://") or "PYSPARK_GATEWAY_PORT" in os.environ
+    return _is_remote(options) or _SUBMITTED in os.environ
+
+
+def _is_remote(options: Mapping[str, object]) -> bool:
+    return str(options.get("spark.remote") or os.environ.get("SPARK_REMOTE", "")).startswith("sc://")
+
+
+def _is_set(name: str, running: SparkSession | None, options: Mapping[str, object]) -> bool:
+    """Whether a setting was made by a user, outside the builder."""
+    from pyspark import SparkConf, SparkContext
+
+    if running is not None:
+        return running.conf.get(name, None) is not None
+    if _is_remote(options):
+        return False  # the server answers nothing before there is a session
+    if _SUBMITTED in os.environ:
+        SparkContext._ensure_initialized()  # so that the next line sees what spark-submit was given
+        return SparkConf().contains(name)
+    arguments = _SubmitArguments(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+    return name in arguments.settings() or name in _spark_defaults(arguments)
+
+
+def _problem_of_java() -> str | None:
+    """Why Spark could not start with the Java that it takes, in words; None if it is new enough."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else "java"
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+    except OSError:
+        return f"there is none at {java}, where JAVA_HOME points" if home else "there is none on the PATH, and JAVA_HOME is not set"
+    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    if version is not None and int(version[1]) >= _JAVA:
+        return None
+    return f"{shutil.which(java) or java} is of version {version[1] if version else 'unknown'}"
 
 
 def _add_jar(builder: SparkSession.Builder, options: Mapping[str, object]) -> None:
     arguments = _SubmitArguments(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
     inherited = arguments.jars() or _spark_defaults(arguments).get("spark.jars", "")
-    jars = _merged(str(options.get("spark.jars") or inherited), arguments.jars(), str(_JAR))
+    jars = _merged(str(options.get("spark.jars") or inherited), arguments.jars(), jar())
     builder.config("spark.jars", jars)
     if arguments.jars():
         # PySpark puts these arguments behind the builder's settings, and what comes last wins.

@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import sparklog
-from sparklog import partitioning
 
 KEYS = 1_000_000
 PARTITIONS = 24
@@ -62,12 +61,20 @@ def test_sql_and_dataframe_and_python_and_sink(
     assert answers(placed) == [p for p in expected if p is not None]
 
 
-def test_without_the_catalog_the_answers_are_the_same(
-    spark: SparkSession, table, expected: list[int | None], monkeypatch: pytest.MonkeyPatch
+def test_without_the_catalog_the_answers_are_the_same_and_nothing_is_logged(
+    spark: SparkSession, table, expected: list[int | None], capfd: pytest.CaptureFixture[str]
 ) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(partitioning, "_has_catalog", lambda spark: False)
-    some = table.where("n < 100000")
-    assert answers(some.select("n", sparklog.murmur3_partition("key", PARTITIONS).alias("p"))) == expected[:100_000]
+    name = "spark.sql.catalog.partlog"
+    catalog = spark.conf.get(name)
+    spark.conf.unset(name)
+    try:
+        some = table.where("n < 100000")
+        column = sparklog.murmur3_partition("key", PARTITIONS)
+        assert "partlog" not in str(column), "it is a Python function"
+        assert answers(some.select("n", column.alias("p"))) == expected[:100_000]
+    finally:
+        spark.conf.set(name, catalog)
+    assert "UNRESOLVED_ROUTINE" not in capfd.readouterr().err
 
 
 def test_murmur2(spark: SparkSession, table, keys: list[bytes | None]) -> None:  # type: ignore[no-untyped-def]

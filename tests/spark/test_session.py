@@ -58,14 +58,14 @@ def test_asking_for_the_connector_leaves_no_trace(spark):
 def test_a_spark_without_the_connector_is_an_error_that_says_what_to_do():
     said = run(
         """
-import json, sparklog
+import json, sparklog, traceback
 from pyspark.sql import SparkSession
 
 def refused(call):
     try:
         call()
     except sparklog.CallError as error:
-        return [error.condition, str(error)]
+        return [error.condition, str(error), len("".join(traceback.format_exception(error)).splitlines())]
 
 plain = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 running = [refused(sparklog.session), refused(lambda: sparklog.configure(SparkSession.builder))]
@@ -77,12 +77,63 @@ print(json.dumps([*running, usable, stopped, SparkSession.getActiveSession() is 
 """
     )
     running, configured, usable, stopped, nothing_left = said
-    for condition, text in (running, configured, stopped):
+    for condition, text, lines in (running, configured, stopped):
         assert condition == "PARTLOG_CONNECTOR_MISSING"
-        assert "Start Python (or the notebook's kernel) anew" in text
-        assert f"--jars {JAR}" in text
+        assert f"without the connector {JAR}" in text
+        assert "Start Python (or the notebook's kernel) again, and call sparklog.session()" in text
+        assert lines < 15
     assert usable == 3, "a session that is not ours is left running"
     assert nothing_left, "a session that was made in vain is stopped"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("java", ["absent", "not at JAVA_HOME", "old"])
+def test_a_java_that_cannot_run_spark_is_an_error_that_says_what_to_install(tmp_path, java):
+    """The old Java is a stand-in that says what Java 11 says: this machine has none."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for folder in ("/usr/bin", "/bin"):
+        for tool in Path(folder).iterdir():
+            if not tool.name.startswith("java") and not (tools / tool.name).exists():
+                (tools / tool.name).symlink_to(tool)
+    if java == "old":
+        (tools / "java").write_text(
+            "#!/bin/sh\necho 'openjdk version \"11.0.22\" 2024-01-16' >&2\n"
+            '[ "$1" = -version ] || { echo "java.lang.UnsupportedClassVersionError" >&2; exit 1; }\n'
+        )
+        (tools / "java").chmod(0o755)
+    environment = {"PATH": str(tools), "JAVA_HOME": str(tmp_path) if java == "not at JAVA_HOME" else ""}
+    condition, text, lines = run(
+        """
+import json, sparklog, traceback
+try:
+    sparklog.session()
+except sparklog.UpgradeError as error:
+    print(json.dumps([error.condition, str(error), len("".join(traceback.format_exception(error)).splitlines())]))
+""",
+        **environment,
+    )
+    problem = {
+        "absent": "there is none on the PATH, and JAVA_HOME is not set",
+        "not at JAVA_HOME": f"there is none at {tmp_path}/bin/java, where JAVA_HOME points",
+        "old": f"{tools}/java is of version 11",
+    }
+    assert condition == "PARTLOG_JAVA_NEEDED"
+    assert text.startswith(f"[PARTLOG_JAVA_NEEDED] Spark needs a JDK 17 or later; {problem[java]}. Install one")
+    assert lines < 10
+
+
+def test_settings_of_a_session_that_runs_stay(spark):
+    name = "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled"
+    before = spark.conf.get(name)
+    assert before == "false"
+    try:
+        spark.conf.set(name, "true")
+        assert sparklog.session().conf.get(name) == "true"
+        spark.conf.unset(name)
+        assert sparklog.session().conf.get(name) == "false"
+    finally:
+        spark.conf.set(name, before)
 
 
 @pytest.mark.slow

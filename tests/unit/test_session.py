@@ -11,12 +11,16 @@ from pyspark.sql import SparkSession
 import sparklog
 
 module = sys.modules["sparklog.session"]  # `sparklog.session` is the function
+SETTINGS = {
+    "spark.sql.catalog.partlog": "io.sparklog.catalog.PartlogCatalog",
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+}
 
 
 @pytest.fixture(autouse=True)
 def jar(tmp_path, monkeypatch):
     """A jar in its place, no session, an environment that says nothing of Spark, and defaults that are empty."""
-    monkeypatch.setattr(SparkSession, "getActiveSession", classmethod(lambda _: None))
+    monkeypatch.setattr(module, "_session_of_any_thread", lambda: None)
     for name in ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_HOME"):
         monkeypatch.delenv(name, raising=False)
     # Set first: what configure() sets itself is then undone after the test.
@@ -40,7 +44,7 @@ def test_a_plain_builder(jar):
     assert options == {
         "spark.jars": jar,
         "spark.pyspark.python": sys.executable,
-        "spark.sql.catalog.partlog": "io.sparklog.catalog.PartlogCatalog",
+        **SETTINGS,
     }
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
@@ -146,8 +150,18 @@ class TestPython:
         assert os.environ["PYSPARK_PYTHON"] == "/opt/python"
 
 
-def test_a_catalog_of_that_name_stays():
-    assert configured(**{"spark.sql.catalog.partlog": "com.example.Other"})["spark.sql.catalog.partlog"] == "com.example.Other"
+@pytest.mark.parametrize("name", SETTINGS)
+class TestSettings:
+    def test_of_the_builder_stay(self, name):
+        assert configured(**{name: "mine"})[name] == "mine"
+
+    def test_of_the_submit_arguments_stay(self, name, monkeypatch):
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {name}=mine pyspark-shell")
+        assert SETTINGS.keys() - configured().keys() == {name}
+
+    def test_of_the_defaults_stay(self, name, tmp_path):
+        (tmp_path / "spark-defaults.conf").write_text(f"{name} mine\n")
+        assert SETTINGS.keys() - configured().keys() == {name}
 
 
 def test_a_spark_conf_counts():
@@ -155,16 +169,18 @@ def test_a_spark_conf_counts():
     assert sparklog.configure(builder)._options["spark.jars"].startswith("/a.jar,")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("SPARK_REMOTE", "sc://host:15002"), ("PYSPARK_GATEWAY_PORT", "4711")],
-    ids=["connect", "submit"],
-)
-def test_where_something_else_starts_spark_its_jars_and_python_are_left_to_that(jar, monkeypatch, name, value):
+def test_where_a_connect_server_starts_spark_its_jars_and_python_are_left_to_that(jar, monkeypatch):
     Path(jar).unlink()
-    monkeypatch.setenv(name, value)
-    assert configured().keys() == {"spark.sql.catalog.partlog"}
+    monkeypatch.setenv("SPARK_REMOTE", "sc://host:15002")
+    assert configured() == SETTINGS
     assert "PYSPARK_PYTHON" not in os.environ
+
+
+def test_the_jar(jar):
+    assert sparklog.jar() == jar
+    Path(jar).unlink()
+    with pytest.raises(sparklog.CallError, match=f"not at {jar}.*make jar"):
+        sparklog.jar()
 
 
 def test_another_pyspark_is_refused(monkeypatch):

@@ -1,0 +1,65 @@
+"""`python -m sparklog`: what it prints, and where."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sparklog
+from sparklog import options
+from sparklog.__main__ import main
+
+module = sys.modules["sparklog.session"]  # `sparklog.session` is the function
+
+
+@pytest.fixture
+def jar(tmp_path, monkeypatch):
+    jar = tmp_path / "sparklog.jar"
+    jar.touch()
+    monkeypatch.setattr(module, "_JAR", jar)
+    return jar
+
+
+def test_it_runs():
+    done = subprocess.run([sys.executable, "-m", "sparklog", "options"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == options.listing() + "\n"
+
+
+def test_alone_it_says_what_there_is(capsys):
+    assert main([]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("usage: python -m sparklog")
+    assert all(f"\n    {command} " in said for command in ("jar", "conf", "options"))
+
+
+def test_jar(jar, capsys):
+    assert main(["jar"]) == 0
+    assert capsys.readouterr() == (f"{jar}\n", "")
+
+
+def test_conf(jar, capsys):
+    assert main(["conf"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"spark.jars {jar}",
+        "spark.sql.catalog.partlog io.sparklog.catalog.PartlogCatalog",
+        "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled false",
+    ]
+
+
+@pytest.mark.parametrize("command", ["jar", "conf"])
+def test_an_error_is_one_line(command, jar: Path, capsys):
+    jar.unlink()
+    assert main([command]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"{sparklog.SparklogError('JAR_MISSING', jar=jar)}\n"
+
+
+def test_options_are_listed_each_with_its_meaning():
+    listing = " ".join(options.listing().split())
+    for option in options.declared().options:
+        assert f" {', '.join((option.key, *option.aliases))} (" in listing
+        assert option.text.replace("`", "") in listing
+    assert all(len(line) <= 100 for line in options.listing().splitlines())
