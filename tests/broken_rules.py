@@ -1,6 +1,7 @@
-"""Version files that each break one rule of FORMAT.md section 5: both readers must refuse them."""
+"""Version files that each break one rule of FORMAT.md section 5, which both readers must refuse, and odd ones that break none."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,10 @@ def write_two_versions(topic: Topic) -> dict[str, Any]:
     return {**topic.versions[-1], "version": 2, "txn": identity("x"), "previous": topic.hash, "config": {}, "ends": [7, 0], "added": added}
 
 
-def write_third(topic: Topic, content: dict[str, Any]) -> Path:
-    """Writes a version 2. In it, PLACEHOLDER stands for the name of the first data file."""
+def write_third(topic: Topic, content: dict[str, Any], text: Callable[[bytes], bytes] = bytes) -> Path:
+    """Writes a version 2. In it, PLACEHOLDER stands for the name of the first data file. Its text can be changed before it is summed."""
     file = topic.version_file(2)
-    file.write_bytes(summed(json.dumps(content).replace("PLACEHOLDER", topic.versions[0]["added"][0]["file"]).encode()))
+    file.write_bytes(summed(text(json.dumps(content).replace("PLACEHOLDER", topic.versions[0]["added"][0]["file"]).encode())))
     return file
 
 
@@ -97,6 +98,31 @@ BROKEN: dict[str, Change] = {
     "a boundary that falls": given("boundary", 4),
     "a configuration of numbers": given("config", {"retention.ms": 1}),
     "partitions that do not fit": given("config", {"partitions": "3"}),
+    **{
+        f"the configuration {key}={value!r}": given("config", {key: value})
+        for key, value in (
+            ("partitions", "02"),
+            ("segment.bytes", "0000002048"),
+            ("segment.bytes", "+2048"),
+            ("segment.bytes", "-2048"),
+            ("segment.bytes", " 2048"),
+            ("segment.bytes", "2048\n"),
+            ("segment.bytes", "2048.0"),
+            ("segment.bytes", "2e4"),
+            ("segment.bytes", "0x800"),
+            ("segment.bytes", "٢٠٤٨"),
+            ("segment.bytes", "1023"),
+            ("segment.bytes", str(2**31)),
+            ("segment.bytes", str(2**64 + 2048)),
+            ("index.interval.bytes", "00"),
+            ("index.interval.bytes", "-0"),
+            ("max.message.bytes", "127"),
+            ("max.message.bytes", str(2**30 + 1)),
+            ("compression.type", "LZ4"),
+            ("partitioner", "murmur4"),
+            ("message.timestamp.type", ""),
+        )
+    },
     "starts of one partition": given("starts", [0]),
     "ends of one partition": given("ends", [7]),
     "no partitions": lambda content: content.update(starts=[], ends=[], added=[]),
@@ -123,6 +149,9 @@ BROKEN: dict[str, Change] = {
     "a negative position": of_segment("position", -1),
     "a huge segment": of_segment("bytes", 2**31),
     "more batches than bytes hold": of_segment("batches", 100),
+    "a segment of no batch": of_segment("batches", 0),
+    "a segment of 60 bytes": of_segment("bytes", 60),
+    "a segment beyond the last byte": of_segment("position", BIG - 61),
     "a time below -1": of_segment("minTimestamp", -2),
     "times the wrong way round": of_segment("minTimestamp", TIME + 10**9),
     "offsets of another kind": of_segment("offsets", "sparse"),
@@ -135,10 +164,28 @@ BROKEN: dict[str, Change] = {
     "a removed segment without a file": given("removed", [{"partition": 0, "position": 0}]),
     "a removed segment that leaves a gap": given("removed", [{"partition": 0, "file": "PLACEHOLDER", "position": 0}]),
     "a removed segment twice": given("removed", [{"partition": 0, "file": "PLACEHOLDER", "position": 0}] * 2),
+    "a line end after the operation": given("operation", "write\n"),
+    "a line end after the txn": lambda content: given("txn", content["txn"] + "\n")(content),
+    "a line end after the hash": lambda content: given("previous", content["previous"] + "\n")(content),
     "JSON that nests too deep": given("more", NESTED),
-    "a string that is too long": given("more", "m" * (32 * 1024 + 1)),
-    "a long string in two bytes a character": given("more", "ä" * (32 * 1024 + 1)),
+    **{
+        f"a string of {len(text)} characters of {len(text.encode()) // len(text)} bytes": given("more", text)
+        for text in ("m" * 32_769, "ä" * 16_385, "€" * 10_923, "\U0001f600" * 8_193)
+    },
+    "a name that is too long": given("m" * 32_769, 1),
+    "a name that is too long, in bytes": given("ä" * 16_385, 1),
+    "a key of the configuration that is too long": given("config", {"k" * 32_769: ""}),
+    "the id of a query that is too long": given("query", {"id": "ä" * 16_385, "epoch": 0}),
     "half a surrogate pair": given("writer", "\ud800"),
+    "the other half": given("writer", "\udc00x"),
+    "a surrogate pair the wrong way round": given("more", "\udc00\ud800"),
+    "half a surrogate pair where nobody looks": given("more", ["\ud800"]),
+    "half a surrogate pair in a name": given("\ud800", 1),
+    "half a surrogate pair in the configuration": given("config", {"more": "\ud800"}),
+    "a fraction where nobody looks": given("more", [1.0]),
+    "a number of 65 bits": given("more", BIG),
+    "a negative number of 65 bits": given("more", {"number": -BIG - 1}),
+    "a number of 4,201 digits": given("more", 10**4_200),
     **{
         f"the file {file}": of_segment("file", file)
         for file in (
@@ -161,3 +208,85 @@ BROKEN: dict[str, Change] = {
         )
     },
 }
+
+ODD: dict[str, Change] = {
+    "fields that nobody knows": given("more", [None, True, {"": [{}, []]}, "", "more"]),
+    "the largest numbers": given("more", [BIG - 1, -BIG]),
+    "eight levels": given("more", NESTED[0][0]),
+    **{
+        f"a string of 32,768 bytes, {len(text)} characters": given("more", text)
+        for text in ("m" * 32_768, "ä" * 16_384, "€" * 10_922 + "ä", "\U0001f600" * 8_192)
+    },
+    "a long name": given("m" * 32_768, 1),
+    "a long name of two-byte characters": given("ä" * 16_384, 1),
+    "a long key of the configuration": given("config", {"k" * 32_768: "v" * 32_768}),
+    "an empty key of the configuration": given("config", {"": ""}),
+    "many keys of the configuration": given("config", {f"key {number}": "" for number in range(2_000)}),
+    "an empty query": given("query", {"id": "", "epoch": 0, "more": 1}),
+    "a long query": given("query", {"id": "ä" * 16_384, "epoch": BIG - 1}),
+    "the last byte": of_segment("position", BIG - 1 - 1_000),
+    "all characters below a space": given("writer", "".join(map(chr, range(0x21)))),
+    "characters that are none": given("writer", "\ufeff\ufffe\uffff\x7f\x85\u2028"),
+}
+"""Changes that leave a right version file."""
+
+OTHER_TEXTS: dict[str, Callable[[bytes], bytes]] = {
+    "white space": lambda line: b" \t\r" + line.replace(b":", b" :\t", 1) + b"  ",
+    "a pair of surrogates in escapes": lambda line: with_field(line, b'"more":"\\ud83d\\uDE00"'),
+    "a name in escapes": lambda line: line.replace(b'"time"', b'"\\u0074ime"'),
+    "a slash in escapes": lambda line: line.replace(b"data/", b"data\\/"),
+    "zero with a sign": lambda line: with_field(line, b'"more":-0'),
+    "a time of -0": lambda line: re.sub(rb'"time": ?[0-9]+', b'"time":-0', line),
+    "long escapes of a short string": lambda line: with_field(line, b'"more":"' + b"\\u0061" * 32_768 + b'"'),
+}
+"""Other bytes for the same, which are right too."""
+
+WRONG_TEXTS: dict[str, Callable[[bytes], bytes]] = {
+    "a byte order mark": lambda line: b"\xef\xbb\xbf" + line,
+    **{encoding: lambda line, encoding=encoding: line.decode().encode(encoding) for encoding in ("utf-16-be", "utf-16-le", "utf-32-be")},
+    **{
+        f"a string of the bytes {octets.hex()}": lambda line, octets=octets: with_field(line, b'"more":"' + octets + b'"')
+        for octets in (
+            *(b"\xff", b"\x80", b"\xc3", b"\xe2\x82", b"\xc0\xaf", b"\xc1\xbf", b"\xe0\x80\xaf", b"\xf0\x80\x80\xaf"),
+            *(b"\xed\xa0\x80", b"\xed\xa0\xbd\xed\xb8\x80", b"\xf4\x90\x80\x80", b"\xf8\x88\x80\x80\x80", b"\0", b"\x1f", b"\t"),
+            *(rb"\x", rb"\u12", rb"\u+123", rb"\U00000041", rb"\'"),
+        )
+    },
+    **{
+        f"the value {value[:40].decode()} of {len(value)} bytes": lambda line, value=value: with_field(line, b'"more":' + value)
+        for value in (
+            *(b"NaN", b"Infinity", b"-Infinity", b"nan", b"True", b"nul", b"undefined", b"'more'", b"more", b""),
+            *(b"1.0", b"0.0", b"1e3", b"1E3", b"1e-400", b"1e400", b"0." + b"1" * 40, b"9" * 30, b"9" * 5_000),
+            *(b"+1", b"01", b"-01", b"-", b".5", b"5.", b"0x1", b"1_000", "١".encode(), b"- 1"),
+            *(
+                b"[1,]",
+                b"[,1]",
+                b"[1 2]",
+                b'{"a":1,}',
+                b'{"a"}',
+                b"{a:1}",
+                b"[",
+                b"]",
+                b"[" * 8 + b"]" * 8,
+                b"[" * 100_000 + b"]" * 100_000,
+            ),
+            *(b'{"a":1,"a":2}', b'{"a":1,"\\u0061":2}', b'[[{"":1,"":1}]]'),
+        )
+    },
+    "a field twice": lambda line: with_field(line, b'"time":1'),
+    "a field twice, once in escapes": lambda line: with_field(line, b'"\\u0074ime":1'),
+    "a key of the configuration twice": lambda line: line.replace(b'"config": {', b'"config": {"more":"1","more":"1"', 1),
+    "a comment": lambda line: b"/* more */" + line,
+    "a comment at the end": lambda line: line + b"// more",
+    "a zero at the end": lambda line: line + b"\0",
+    "a second value": lambda line: line + b" {}",
+    "a separator": lambda line: line + b"\x1e",
+    "a space that is none": lambda line: "\u00a0".encode() + line,
+    **{f"only {text!r}": lambda line, text=text: text for text in (b"", b" ", b"[]", b"null", b"1", b'""', b"{}")},
+}
+"""Bytes that are no JSON, or not the JSON that FORMAT.md allows."""
+
+
+def with_field(line: bytes, field: bytes) -> bytes:
+    """A JSON object with one field more, in front."""
+    return b"{" + field + b"," + line[1:]

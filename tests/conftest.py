@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from logtool import BatchTool
 
 FASTEST_FIRST = ("tests/test_tidy.py", "tests/unit/", "tests/contract/", "tests/protocol/", "tests/kafka/", "tests/spark/")
 
@@ -29,6 +30,11 @@ def java_classpath(repository: Path) -> str:
             pytest.fail(f"{classes} is not there: run `make jvm-test`")
     spark_home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
     return os.pathsep.join(map(str, (target / "classes", target / "test-classes", spark_home / "jars" / "*")))
+
+
+@pytest.fixture(scope="session")
+def batch_tool(java_classpath: str) -> BatchTool:
+    return BatchTool(java_classpath)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The log without Spark: a JVM a process, which starts in a fraction of a second and can be stopped at any step of a commit."""
+"""The Java half without Spark: a JVM a process, which starts in a fraction of a second and can be stopped at any step of a commit."""
 
 import subprocess
 from dataclasses import dataclass
@@ -43,6 +43,21 @@ class LogTool:
                 assert int(offset) == len(values), f"partition {word} has offset {offset} where {len(values)} should be"
                 values.append(value)
         return partitions
+
+
+@dataclass(frozen=True)
+class BatchTool:
+    """Runs `io.sparklog.format.BatchTool` of the Java tests: one line out for each line in. See there for the words."""
+
+    classpath: str
+
+    def __call__(self, mode: str, lines: list[str]) -> list[str]:
+        command = ["java", "-Xmx512m", "-cp", self.classpath, "io.sparklog.format.BatchTool", mode]
+        done = subprocess.run(command, input="\n".join(lines), capture_output=True, encoding="utf-8", timeout=TIMEOUT_S)
+        assert done.returncode == 0, done.stderr
+        out = done.stdout.splitlines()
+        assert len(out) == len(lines)
+        return out
 
 
 def commits(partitions: dict[int, list[str]]) -> dict[str, int]:

@@ -20,7 +20,7 @@ def section(header: Header, batch: memoryview, base_offset: int, decompressed_ma
     if (found := crc32c(batch[SUMMED_FROM:])) != header.crc:
         raise Damaged(f"its checksum is {header.crc:08x} where its bytes have {found:08x}")
     payload = batch[HEADER_BYTES:]
-    if header.codec == 0:
+    if header.codec == 0 or not payload:
         return Section(header, base_offset, [payload], len(payload))
     pieces = decompress(header.codec, payload, decompressed_max)
     return Section(header, base_offset, pieces, sum(map(len, pieces)))

@@ -13,7 +13,7 @@ from sparklog.ondisk.documents import Fields, integer, parse
 from sparklog.ondisk.files import Absent, File
 from sparklog.ondisk.layout import Damaged
 from sparklog.ondisk.names import INT64_MAX
-from sparklog.ondisk.version import PARTITIONS_MAX, Segment, extents, require_own, require_whole, segment_of
+from sparklog.ondisk.version import PARTITIONS_MAX, Segment, extents, is_hash, require_own, require_whole, segment_of
 
 HEAD_BYTES_MAX = 64 * 1024 * 1024
 LINE_BYTES_MAX = 4096
@@ -117,10 +117,15 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
     starts, ends = extents(fields)
     config = fields.strings("config")
     require_whole(config, len(ends))
-    for query in fields.array("queries", most=INT64_MAX):
+    queries = fields.array("queries", most=INT64_MAX)
+    for query in queries:
         if type(query) is not list or len(query) != 2 or type(query[0]) is not str:
             raise Damaged("`queries` holds something else than queries")
         integer(query[1], "queries", 0, INT64_MAX)
+    if len({query[0] for query in queries}) != len(queries):
+        raise Damaged("`queries` names one twice")
+    if not is_hash(fields.value("hash")):
+        raise Damaged("`hash` is no SHA-256")
     counts = fields.integers("segments", PARTITIONS_MAX)
     if len(counts) != len(ends):
         raise Damaged(f"`segments` is of {len(counts)} partitions, `ends` of {len(ends)}")

@@ -15,9 +15,7 @@ _ROOM_BYTES_MAX = 1 << 24
 
 
 def decompress(codec: int, payload: memoryview, bytes_max: int) -> list[bytes]:
-    """The records in pieces, at most `bytes_max` together. `codec` is not 0."""
-    if not payload:
-        raise Damaged("it has no compressed bytes")
+    """The records in pieces, at most `bytes_max` together. `codec` is not 0, and there is a payload."""
     return _DECOMPRESS[CODECS[codec]](payload, bytes_max)
 
 
@@ -49,19 +47,21 @@ def _gzip(payload: memoryview, bytes_max: int) -> list[bytes]:
 
 
 _XERIAL = b"\x82SNAPPY\x00"
-_XERIAL_VERSIONS = (1).to_bytes(4, "big") * 2
+_XERIAL_HEADER_BYTES = len(_XERIAL) + 8
 _SNAPPY_PREAMBLE_BYTES_MAX = 5
 
 
 def _snappy(payload: memoryview, bytes_max: int) -> list[bytes]:
     if payload[: len(_XERIAL)] != _XERIAL:
         return [_snappy_block(payload, bytes_max, bytes_max)]
-    at = len(_XERIAL) + len(_XERIAL_VERSIONS)
-    if payload[len(_XERIAL) : at] != _XERIAL_VERSIONS:
-        raise Damaged("its snappy stream is of an unknown version")
     pieces = []
-    left = bytes_max
+    at, left = 0, bytes_max
     while at < len(payload):
+        if payload[at : at + len(_XERIAL)] == _XERIAL:
+            at += _XERIAL_HEADER_BYTES
+            if at > len(payload):
+                raise Damaged("its snappy stream is cut off")
+            continue
         size = int.from_bytes(payload[at : at + 4], "big", signed=True)
         at += 4
         if not 0 < size <= len(payload) - at:
@@ -105,21 +105,59 @@ def _lz4(payload: memoryview, bytes_max: int) -> list[bytes]:
         raise Damaged("its lz4 frame needs a dictionary")
     # The library goes on with a second frame, which is not the format's; so see where the first one ends.
     at = 4 + 2 + 8 * size + 1
-    while block := int.from_bytes(_whole(payload, at, 4), "little"):
+    while block := _number(payload, at, 4, "lz4"):
         at += 4 + (block & ~_LZ4_STORED) + 4 * block_sum
     if at + 4 + 4 * content_sum != len(payload):
         raise Damaged("its lz4 frame does not end where the batch does")
     return _streamed("lz4", payload, bytes_max)
 
 
-def _whole(payload: memoryview, at: int, size: int) -> memoryview:
+def _number(payload: memoryview, at: int, size: int, codec: str) -> int:
     if at + size > len(payload):
-        raise Damaged("its lz4 frame is cut off")
-    return payload[at : at + size]
+        raise Damaged(f"its {codec} frame is cut off")
+    return int.from_bytes(payload[at : at + size], "little")
+
+
+_ZSTD_MAGIC = 0xFD2FB528
+_ZSTD_SKIPPABLE = 0x184D2A50
+_ZSTD_WINDOW_BYTES_MAX = 1 << 27
+_ZSTD_REPEATED = 1
+"""The kind of a block that has one byte, to be repeated as often as its size says."""
 
 
 def _zstd(payload: memoryview, bytes_max: int) -> list[bytes]:
+    # The library takes older formats and larger windows too, at times. So walk the frames, block by block.
+    at = 0
+    while at < len(payload):
+        magic = _number(payload, at, 4, "zstd")
+        if magic & ~0xF == _ZSTD_SKIPPABLE:
+            at += 8 + _number(payload, at + 4, 4, "zstd")
+        elif magic == _ZSTD_MAGIC:
+            at = _zstd_end(payload, at + 4)
+        else:
+            raise Damaged("it holds something else than zstd frames")
     return _streamed("zstd", payload, bytes_max)
+
+
+def _zstd_end(payload: memoryview, at: int) -> int:
+    """Where the frame ends whose descriptor is at this byte."""
+    descriptor = _number(payload, at, 1, "zstd")
+    size_code, single_segment, summed, dictionary_code = descriptor >> 6, descriptor >> 5 & 1, descriptor >> 2 & 1, descriptor & 3
+    at += 1
+    # A frame of a single segment is its own window.
+    code = 0 if single_segment else _number(payload, at, 1, "zstd")
+    at += (not single_segment) + (0, 1, 2, 4)[dictionary_code]
+    size_bytes = (single_segment, 2, 4, 8)[size_code]
+    window = _number(payload, at, size_bytes, "zstd") if single_segment else (8 + (code & 7)) << (code >> 3) + 7
+    if window > _ZSTD_WINDOW_BYTES_MAX:
+        raise Damaged(f"its zstd frame wants a window of more than {_ZSTD_WINDOW_BYTES_MAX} bytes")
+    at += size_bytes
+    last = 0
+    while not last:
+        header = _number(payload, at, 3, "zstd")
+        last, kind, size = header & 1, header >> 1 & 3, header >> 3
+        at += 3 + (1 if kind == _ZSTD_REPEATED else size)
+    return at + 4 * summed
 
 
 def _streamed(codec: str, payload: memoryview, bytes_max: int) -> list[bytes]:

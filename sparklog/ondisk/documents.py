@@ -10,7 +10,7 @@ from sparklog.ondisk.names import INT64_MAX
 
 FORMAT = 1
 DEPTH_MAX = 8
-STRING_MAX = 32 * 1024
+STRING_BYTES_MAX = 32 * 1024
 
 
 class TooNew(Exception):
@@ -107,11 +107,13 @@ def _no_constant(name: str) -> Any:
 
 def _require_bounded(value: object, depth: int) -> None:
     if isinstance(value, str):
-        # A lone surrogate can be written in JSON, but neither stored nor shown.
-        if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
-            raise Damaged("it holds half of a surrogate pair")
-        if len(value) > STRING_MAX:
-            raise Damaged(f"it holds a string of more than {STRING_MAX} characters")
+        # Half of a surrogate pair can be written in JSON, but neither stored nor shown.
+        try:
+            size = len(value) if value.isascii() else len(value.encode())
+        except UnicodeEncodeError:
+            raise Damaged("it holds half of a surrogate pair") from None
+        if size > STRING_BYTES_MAX:
+            raise Damaged(f"it holds a string of {size} bytes, and {STRING_BYTES_MAX} is the limit")
     elif isinstance(value, dict | list):
         if not depth:
             raise Damaged(f"it nests deeper than {DEPTH_MAX}")
@@ -120,3 +122,5 @@ def _require_bounded(value: object, depth: int) -> None:
         if isinstance(value, dict):
             for name in value:
                 _require_bounded(name, depth - 1)
+    elif isinstance(value, float) or (type(value) is int and not -INT64_MAX - 1 <= value <= INT64_MAX):
+        raise Damaged("it holds a number that is no integer of 64 bits")

@@ -61,8 +61,10 @@ class Segment(NamedTuple):
             raise Damaged(f"a segment has the offsets {self.base} to {self.end}")
         if self.records > self.end - self.base or (self.dense and self.records < self.end - self.base):
             raise Damaged(f"a segment has {self.records} records in {self.end - self.base} offsets")
-        if self.bytes < self.batches * HEADER_BYTES:
+        if self.batches < 1 or self.bytes < self.batches * HEADER_BYTES:
             raise Damaged(f"a segment has {self.batches} batches in {self.bytes} bytes")
+        if self.position + self.bytes > INT64_MAX:
+            raise Damaged(f"a segment of {self.bytes} bytes begins at byte {self.position}")
         if self.min_timestamp > self.max_timestamp:
             raise Damaged(f"a segment has the times {self.min_timestamp} to {self.max_timestamp}")
         return self
@@ -109,7 +111,7 @@ class Version(NamedTuple):
         previous = fields.value("previous")
         if version == 0 and previous is not None:
             raise Damaged("`previous` is not null in version 0")
-        if version > 0 and not (type(previous) is str and _HASH.fullmatch(previous)):
+        if version > 0 and not is_hash(previous):
             raise Damaged("`previous` is no SHA-256")
         txn = fields.string("txn")
         if not is_identity(txn):
@@ -139,6 +141,10 @@ class Version(NamedTuple):
             removed=[_removed(Fields(entry), len(ends)) for entry in fields.array("removed", ENTRIES_MAX)],
             added=[_added(Fields(entry), len(ends)) for entry in fields.array("added", ENTRIES_MAX)],
         )
+
+
+def is_hash(value: object) -> bool:
+    return type(value) is str and bool(_HASH.fullmatch(value))
 
 
 def require_own(fields: Fields, topic: str, version: int) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from broken_rules import BROKEN, changed, write_third, write_two_versions
 from handmade import TIME, Topic, batch, flipped, seeded
 from logtool import HALTED, TIMEOUT_S, LogTool
 
@@ -111,19 +110,6 @@ def test_whole_roots(tool: LogTool, written: dict[str, object]) -> None:
         for time in (0, *np.unique(mine)[:: max(1, len(mine) // 5)].tolist(), 2**60):
             later = np.flatnonzero(mine >= time)
             assert topic.offsets_for_time(time)[partition] == (later[0] if later.size else ends[partition])
-
-
-def test_both_know_the_rules_of_version_files(tool: LogTool) -> None:
-    """What one reader refuses, the other does too; each rule is broken in a topic of its own."""
-    rules = dict(enumerate(BROKEN))
-    for number, rule in rules.items():
-        topic = Topic(tool.root, f"t{number}", partitions=2)
-        write_third(topic, changed(write_two_versions(topic), BROKEN[rule]))
-    right = Topic(tool.root, "right", partitions=2)
-    write_third(right, write_two_versions(right))
-    found = dict(line.split(" ") for line in tool.run("states"))
-    assert found.pop("right") == "ok"
-    assert {rule: found[f"t{number}"] for number, rule in rules.items()} == dict.fromkeys(BROKEN, "VERSION_CORRUPT")
 
 
 def test_parts_of_a_root(tool: LogTool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,7 @@
 import json
 import random
 import secrets
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import aiokafka.record
@@ -13,6 +12,7 @@ import kafka.codec
 import kafka.record
 import kafka.record.default_records
 import pytest
+from logtool import BatchTool
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 OUTSIDERS = {"kafka-python": kafka.record, "aiokafka": aiokafka.record}
@@ -21,22 +21,6 @@ NOON = 1_700_000_000_000
 BATCH_BYTES = 1 << 22  # kafka-python and aiokafka close a batch at this size: larger than any here
 
 Record = dict[str, Any]
-Tool = Callable[[str, list[str]], list[str]]
-
-
-@pytest.fixture(scope="module")
-def batch_tool(java_classpath: str) -> Tool:
-    """One line out for each line in, through io.sparklog.format.BatchTool."""
-
-    def run(mode: str, lines: list[str]) -> list[str]:
-        command = ["java", "-Xmx512m", "-cp", java_classpath, "io.sparklog.format.BatchTool", mode]
-        done = subprocess.run(command, input="\n".join(lines), capture_output=True, encoding="utf-8", timeout=120)
-        assert done.returncode == 0, done.stderr
-        out = done.stdout.splitlines()
-        assert len(out) == len(lines)
-        return out
-
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +40,7 @@ def test_the_outsiders_have_every_codec() -> None:
 
 @pytest.mark.parametrize("outsider", OUTSIDERS)
 @pytest.mark.parametrize("codec", CODECS)
-def test_outsiders_read_what_java_writes(batch_tool: Tool, seed: int, codec: str, outsider: str) -> None:
+def test_outsiders_read_what_java_writes(batch_tool: BatchTool, seed: int, codec: str, outsider: str) -> None:
     chance = random.Random(seed)
     orders = []
     for i in range(BATCHES):
@@ -80,7 +64,7 @@ def test_outsiders_read_what_java_writes(batch_tool: Tool, seed: int, codec: str
 
 @pytest.mark.parametrize("outsider", OUTSIDERS)
 @pytest.mark.parametrize("codec", CODECS)
-def test_java_reads_what_outsiders_write(batch_tool: Tool, seed: int, codec: str, outsider: str) -> None:
+def test_java_reads_what_outsiders_write(batch_tool: BatchTool, seed: int, codec: str, outsider: str) -> None:
     chance = random.Random(seed)
     expected = [random_records(chance, 0) for _ in range(BATCHES)]
     lines = [outside_encode(outsider, codec, records).hex() for records in expected]
@@ -93,7 +77,7 @@ def test_java_reads_what_outsiders_write(batch_tool: Tool, seed: int, codec: str
 
 
 @pytest.mark.parametrize("outsider", OUTSIDERS)
-def test_java_refuses_what_outsiders_wrote_and_a_disk_changed(batch_tool: Tool, seed: int, outsider: str) -> None:
+def test_java_refuses_what_outsiders_wrote_and_a_disk_changed(batch_tool: BatchTool, seed: int, outsider: str) -> None:
     chance = random.Random(seed)
     lines = []
     for i in range(BATCHES):

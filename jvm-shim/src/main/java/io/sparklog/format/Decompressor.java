@@ -28,6 +28,7 @@ import org.xerial.snappy.Snappy;
  */
 final class Decompressor {
   private static final VarHandle INT_LITTLE = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
+  private static final VarHandle LONG_LITTLE = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
   private static final VarHandle INT_BIG = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
 
   /** Contexts hold native memory that no garbage collector sees, and decoders are never closed: so decoders only borrow them. */
@@ -137,8 +138,16 @@ final class Decompressor {
         } while (from[next - 1] != 0);
       }
     }
-    // Its two bytes are passed over: the batch's own CRC covers the header.
-    return (flags & GZIP_HEADER_CRC_MASK) != 0 ? within(next + Short.BYTES, end) : next;
+    if ((flags & GZIP_HEADER_CRC_MASK) == 0) {
+      return next;
+    }
+    CRC32 crc = new CRC32();
+    crc.update(from, at, next - at);
+    next = within(next + Short.BYTES, end);
+    if ((from[next - 2] & 0xff | (from[next - 1] & 0xff) << 8) != (crc.getValue() & 0xffff)) {
+      throw new BadBatch("its gzip header has a wrong checksum");
+    }
+    return next;
   }
 
   private static int within(int position, int end) throws BadBatch {
@@ -157,7 +166,10 @@ final class Decompressor {
     int out = 0;
     while (at < end) {
       if (isXerial(from, at, end)) { // Streams may follow one another.
-        at = xerialHeaderEnd(from, at, end);
+        at += Compressor.XERIAL_HEADER_BYTES; // The version is nobody's business: some write it with its bytes reversed.
+        if (at > end) {
+          throw new BadBatch("its snappy header is cut off");
+        }
         continue;
       }
       if (end - at < Integer.BYTES) {
@@ -177,19 +189,6 @@ final class Decompressor {
   private static boolean isXerial(byte[] from, int at, int end) {
     int magicEnd = at + Compressor.XERIAL_MAGIC.length;
     return magicEnd <= end && Arrays.equals(from, at, magicEnd, Compressor.XERIAL_MAGIC, 0, Compressor.XERIAL_MAGIC.length);
-  }
-
-  private static int xerialHeaderEnd(byte[] from, int at, int end) throws BadBatch {
-    int next = at + Compressor.XERIAL_HEADER_BYTES;
-    if (next > end) {
-      throw new BadBatch("its snappy header is cut off");
-    }
-    // Only this, as in the library: some write the version with its bytes reversed.
-    int version = (int) INT_BIG.get(from, at + Compressor.XERIAL_MAGIC.length);
-    if (version < Compressor.XERIAL_VERSION) {
-      throw new BadBatch("its snappy stream has version " + version);
-    }
-    return next;
   }
 
   private int snappyBlock(byte[] from, int at, int end, int out) throws BadBatch {
@@ -254,7 +253,8 @@ final class Decompressor {
       throw new BadBatch("its LZ4 frame has blocks of an unknown size");
     }
     int blockBytesMax = 1 << (8 + 2 * (size >> 4));
-    int next = descriptorAt + 2 + ((flags & LZ4_CONTENT_SIZE_MASK) != 0 ? Long.BYTES : 0);
+    int sizeAt = descriptorAt + 2;
+    int next = sizeAt + ((flags & LZ4_CONTENT_SIZE_MASK) != 0 ? Long.BYTES : 0);
     if (next >= end) {
       throw new BadBatch("its LZ4 header is cut off");
     }
@@ -284,10 +284,16 @@ final class Decompressor {
       out = lz4Block(from, next, bytes, field != bytes, out, blockBytesMax);
       next += bytes + trailerBytes;
     }
-    // The content checksum is not compared, as Kafka does not: the batch has a better one.
+    int sumAt = next;
     next += (flags & LZ4_CONTENT_CHECKSUM_MASK) != 0 ? Integer.BYTES : 0;
     if (next != end) {
       throw new BadBatch("its LZ4 frame does not end where the batch does");
+    }
+    if (sumAt != end && (int) INT_LITTLE.get(from, sumAt) != xxHash.hash(buffer, 0, out, 0)) {
+      throw new BadBatch("its LZ4 frame has a wrong checksum");
+    }
+    if ((flags & LZ4_CONTENT_SIZE_MASK) != 0 && (long) LONG_LITTLE.get(from, sizeAt) != out) {
+      throw new BadBatch("its LZ4 frame has another size than it says");
     }
     return out;
   }
@@ -320,6 +326,7 @@ final class Decompressor {
   private static final int ZSTD_BLOCK_HEADER_BYTES = 3;
   private static final int ZSTD_BLOCK_BYTES_MAX = 128 * 1024;
   private static final int ZSTD_CHECKSUM_BYTES = 4;
+  private static final int ZSTD_WINDOW_BYTES_MAX = 128 << 20;
   private static final int ZSTD_DESTINATION_TOO_SMALL = (int) Zstd.errDstSizeTooSmall();
 
   private int zstd(byte[] from, int at, int end) throws BadBatch {
@@ -373,7 +380,14 @@ final class Decompressor {
       int dictionaryBytes = (1 << (descriptor & 0x03)) >> 1;
       int sizeCode = (descriptor >> 6) & 0x03;
       int sizeBytes = sizeCode == 0 ? (singleSegment ? 1 : 0) : 1 << sizeCode;
+      int windowAt = at + 1;
       at = zstdSkip(at, end, 1 + (singleSegment ? 0 : 1) + dictionaryBytes + sizeBytes);
+      // A frame of a single segment is its own window.
+      int window = from[windowAt] & 0xff;
+      long windowBytes = singleSegment ? littleEndian(from, at - sizeBytes, sizeBytes) : (8L + (window & 7)) << (window >> 3) + 7;
+      if (Long.compareUnsigned(windowBytes, ZSTD_WINDOW_BYTES_MAX) > 0) {
+        throw new BadBatch("its zstd frame wants a window of more than " + ZSTD_WINDOW_BYTES_MAX + " bytes");
+      }
       boolean last;
       do {
         at = zstdSkip(at, end, ZSTD_BLOCK_HEADER_BYTES);
@@ -387,6 +401,14 @@ final class Decompressor {
       at = zstdSkip(at, end, (descriptor & 0x04) != 0 ? ZSTD_CHECKSUM_BYTES : 0);
     } while (at < end);
     return bytesMax;
+  }
+
+  private static long littleEndian(byte[] from, int at, int bytes) {
+    long number = 0;
+    for (int i = bytes - 1; i >= 0; i--) {
+      number = number << 8 | from[at + i] & 0xff;
+    }
+    return number;
   }
 
   private static int zstdSkip(int at, int end, int bytes) throws BadBatch {

@@ -4,10 +4,12 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.storage.DataReader;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Names;
 import io.sparklog.storage.Step;
 import java.io.ByteArrayOutputStream;
+import java.io.Closeable;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
@@ -24,7 +26,6 @@ final class Checkpoint {
   /** A checkpoint is written when so many versions have passed since the newest one. */
   static final int VERSIONS = 100;
 
-  private static final int BYTES_MAX = Integer.MAX_VALUE - 64;
   private static final int HEAD_BYTES_MAX = 64 << 20;
   private static final int LINE_BYTES_MAX = 4 << 10;
 
@@ -92,47 +93,27 @@ final class Checkpoint {
 
   /** The state in the checkpoint {@code name}. @throws IllegalArgumentException with the reason if it is damaged */
   static State.Builder read(LogStore store, String topic, String name) throws IOException {
-    byte[] bytes = store.read(Names.topicFile(topic, name), BYTES_MAX);
-    CRC32C crc = new CRC32C();
-    int at = 0;
-    JsonNode head = null;
-    long[] counts = null;
-    List<List<Segment>> live = new ArrayList<>();
-    int partition = 0;
-    while (at < bytes.length) {
-      int most = head == null ? HEAD_BYTES_MAX : LINE_BYTES_MAX;
-      int end = at;
-      while (end < bytes.length && bytes[end] != '\n' && end - at <= most) {
-        end++;
-      }
-      int json = end - 9;
-      require(end < bytes.length && bytes[end] == '\n' && json > at && bytes[json] == '\t', "a line is cut");
-      crc.update(bytes, at, json - at);
-      require(new String(bytes, json + 1, 8, StandardCharsets.ISO_8859_1).equals(Json.crc(crc)), "a checksum does not fit");
-      JsonNode line = Json.parse(bytes, at, json - at);
-      at = end + 1;
-      if (head == null) {
-        head = line;
-        Version.requireKnown(head, store.location(Names.topicFile(topic, name)));
-        counts = Json.numbers(head, "segments", Names.PARTITIONS_MAX);
-        for (int p = 0; p < counts.length; p++) {
-          live.add(new ArrayList<>());
+    String file = Names.topicFile(topic, name);
+    try (Checked lines = new Checked(store.open(file))) {
+      JsonNode head = lines.next(HEAD_BYTES_MAX);
+      require(head != null, "it is empty");
+      Version.requireKnown(head, store.location(file));
+      long[] counts = Json.numbers(head, "segments", Names.PARTITIONS_MAX);
+      List<List<Segment>> live = new ArrayList<>();
+      for (int p = 0; p < counts.length; p++) {
+        List<Segment> segments = new ArrayList<>();
+        while (segments.size() < counts[p]) {
+          JsonNode line = lines.next(LINE_BYTES_MAX);
+          require(line != null, "segments of partition " + p + " are missing");
+          Segment segment = segment(line);
+          require(segment.partition() == p, "a segment of partition " + segment.partition() + " stands where one of " + p + " should");
+          segments.add(segment);
         }
-      } else {
-        while (partition < counts.length && live.get(partition).size() == counts[partition]) {
-          partition++;
-        }
-        require(partition < counts.length, "it has more segments than it says");
-        Segment segment = segment(line);
-        require(segment.partition() == partition, "a segment of partition " + segment.partition() + " stands where one of " + partition + " should");
-        live.get(partition).add(segment);
+        live.add(segments);
       }
+      require(lines.next(LINE_BYTES_MAX) == null, "it has more segments than it says");
+      return builder(head, topic, name, live);
     }
-    require(head != null, "it is empty");
-    for (int p = 0; p < counts.length; p++) {
-      require(live.get(p).size() == counts[p], "segments of partition " + p + " are missing");
-    }
-    return builder(head, topic, name, live);
   }
 
   private static State.Builder builder(JsonNode head, String topic, String name, List<List<Segment>> live) {
@@ -142,14 +123,17 @@ final class Checkpoint {
     long[] starts = Json.numbers(head, "starts", Names.PARTITIONS_MAX);
     require(starts.length == ends.length && live.size() == ends.length, "starts, ends and segments differ in length");
     Map<String, Long> epochs = new TreeMap<>();
-    for (JsonNode query : Json.array(head, "queries", 10_000_000)) {
-      require(query.size() == 2 && query.get(0).isTextual(), "field queries is damaged");
-      epochs.put(query.get(0).textValue(), Json.number(query.get(1), "queries", 0, Long.MAX_VALUE));
+    for (JsonNode query : Json.array(head, "queries", Integer.MAX_VALUE)) {
+      require(query.isArray() && query.size() == 2 && query.get(0).isTextual(), "field queries is damaged");
+      Long other = epochs.put(query.get(0).textValue(), Json.number(query.get(1), "queries", 0, Long.MAX_VALUE));
+      require(other == null, "field queries names one twice");
     }
+    String hash = Json.text(head, "hash");
+    require(Version.isHash(hash), "field hash is no SHA-256");
     Version last =
         new Version(
             topic,
-            Json.text(head, "topicId"),
+            Version.identity(head, "topicId"),
             version,
             "",
             null,
@@ -163,7 +147,7 @@ final class Checkpoint {
             ends,
             List.of(),
             List.of());
-    return new State.Builder(last, Json.text(head, "hash"), epochs, live);
+    return new State.Builder(last, hash, epochs, live);
   }
 
   private static Segment segment(JsonNode line) {
@@ -208,6 +192,67 @@ final class Checkpoint {
       } catch (JsonProcessingException e) {
         throw new IllegalStateException(e);
       }
+    }
+  }
+
+  /** The lines of a checkpoint, read one by one and no further than their limit, each checked with all before it. */
+  private static final class Checked implements Closeable {
+    private static final int BLOCK_BYTES = 64 << 10;
+
+    /** A tab and eight digits. */
+    private static final int TAIL_BYTES = 9;
+
+    private final DataReader file;
+    private final CRC32C crc = new CRC32C();
+    private byte[] buffer = new byte[BLOCK_BYTES];
+    private int at;
+    private int end;
+    private long position;
+
+    private Checked(DataReader file) {
+      this.file = file;
+    }
+
+    /** The JSON of the next line, which must not have more than {@code bytesMax} bytes; null at the end of the file. */
+    private JsonNode next(int bytesMax) throws IOException {
+      int length = 0;
+      while (true) {
+        if (at + length == end && !fill()) {
+          require(length == 0, "a line is cut");
+          return null;
+        }
+        if (buffer[at + length] == '\n') {
+          break;
+        }
+        length++;
+        require(length <= bytesMax, "a line has more than " + bytesMax + " bytes");
+      }
+      int json = length - TAIL_BYTES;
+      require(json > 0 && buffer[at + json] == '\t', "a line has no checksum");
+      crc.update(buffer, at, json);
+      require(new String(buffer, at + json + 1, TAIL_BYTES - 1, StandardCharsets.ISO_8859_1).equals(Json.crc(crc)), "a checksum does not fit");
+      JsonNode line = Json.parse(buffer, at, json);
+      at += length + 1;
+      return line;
+    }
+
+    /** Reads on, behind what is not taken yet; false at the end of the file. */
+    private boolean fill() throws IOException {
+      int kept = end - at;
+      byte[] to = kept <= buffer.length / 2 ? buffer : new byte[2 * buffer.length];
+      System.arraycopy(buffer, at, to, 0, kept);
+      buffer = to;
+      at = 0;
+      int bytes = (int) Math.min(buffer.length - kept, file.bytes() - position);
+      file.read(position, buffer, kept, bytes);
+      position += bytes;
+      end = kept + bytes;
+      return bytes > 0;
+    }
+
+    @Override
+    public void close() throws IOException {
+      file.close();
     }
   }
 }

@@ -6,18 +6,33 @@ import com.fasterxml.jackson.core.StreamReadFeature;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.Reader;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 import java.util.zip.CRC32C;
 
-/** JSON that may be hostile: bounded, without duplicates, and every field of the type and range that FORMAT.md gives it. Complaints are IllegalArgumentExceptions with the reason. */
+/** JSON that may be hostile: what FORMAT.md sections 5 and 10 allow, and every field of the type and range that it has there. Complaints are IllegalArgumentExceptions with the reason. */
 final class Json {
+  private static final int DEPTH_MAX = 8;
+  private static final int STRING_BYTES_MAX = 32 << 10;
+
+  /** Of the longest integers, −2⁶³ is one. */
+  private static final int NUMBER_CHARACTERS_MAX = 20;
+
   static final JsonMapper MAPPER =
       JsonMapper.builder(
               JsonFactory.builder()
                   .streamReadConstraints(
-                      StreamReadConstraints.builder().maxNestingDepth(8).maxStringLength(32 << 10).maxNameLength(1 << 10).maxNumberLength(20).build())
+                      StreamReadConstraints.builder()
+                          .maxNestingDepth(DEPTH_MAX)
+                          .maxStringLength(STRING_BYTES_MAX)
+                          .maxNameLength(STRING_BYTES_MAX)
+                          .maxNumberLength(NUMBER_CHARACTERS_MAX)
+                          .build())
                   .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
                   .build())
           .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
@@ -26,10 +41,53 @@ final class Json {
   private Json() {}
 
   static JsonNode parse(byte[] bytes, int at, int length) {
-    try {
-      return MAPPER.readTree(bytes, at, length);
+    // Given bytes, the parser would guess at their encoding, and take forms of UTF-8 that are none.
+    try (Reader text = new InputStreamReader(new ByteArrayInputStream(bytes, at, length), StandardCharsets.UTF_8.newDecoder())) {
+      JsonNode value = MAPPER.readTree(text);
+      requireBounded(value);
+      return value;
+    } catch (CharacterCodingException e) {
+      throw new IllegalArgumentException("it is not UTF-8", e);
     } catch (IOException e) {
       throw new IllegalArgumentException("it is no JSON: " + e.getMessage().lines().findFirst().orElse(""), e);
+    }
+  }
+
+  /** What the parser does not see to. It has bounded the depth. */
+  private static void requireBounded(JsonNode value) {
+    if (value.isTextual()) {
+      requireBounded(value.textValue());
+    } else if (value.isNumber()) {
+      require(value.isIntegralNumber() && value.canConvertToLong(), "it holds the number " + brief(value) + ", which is no integer of 64 bits");
+    } else if (value.isObject()) {
+      value.properties().forEach(field -> {
+        requireBounded(field.getKey());
+        requireBounded(field.getValue());
+      });
+    } else if (value.isArray()) {
+      value.forEach(Json::requireBounded);
+    }
+  }
+
+  private static void requireBounded(String text) {
+    int bytes = 0;
+    for (int i = 0; i < text.length(); i++) {
+      char unit = text.charAt(i);
+      if (Character.isSurrogate(unit)) {
+        // Half of a pair can be written in JSON, but neither stored nor shown.
+        i++;
+        require(i < text.length() && Character.isSurrogatePair(unit, text.charAt(i)), "it holds half of a surrogate pair");
+        bytes += 4;
+      } else {
+        bytes += unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3;
+      }
+    }
+    require(bytes <= STRING_BYTES_MAX, "it holds a string of " + bytes + " bytes, and " + STRING_BYTES_MAX + " is the limit");
+  }
+
+  private static void require(boolean right, String otherwise) {
+    if (!right) {
+      throw new IllegalArgumentException(otherwise);
     }
   }
 
@@ -56,10 +114,6 @@ final class Json {
     JsonNode value = field(object, name);
     if (!value.isTextual()) {
       throw new IllegalArgumentException("field " + name + " is " + brief(value) + ", not a string");
-    }
-    // A lone surrogate can be written in JSON, but neither stored nor shown.
-    if (!StandardCharsets.UTF_8.newEncoder().canEncode(value.textValue())) {
-      throw new IllegalArgumentException("field " + name + " holds half of a surrogate pair");
     }
     return value.textValue();
   }

@@ -48,7 +48,7 @@ public final class TopicConfig implements Serializable {
 
   private int number(String key, int least, int most) {
     String text = text(key);
-    long value = text.matches("[0-9]{1,10}") ? Long.parseLong(text) : -1;
+    long value = text.matches("0|[1-9][0-9]{0,9}") ? Long.parseLong(text) : -1;
     if (value < least || value > most) {
       throw new IllegalArgumentException("config " + key + " is " + text + ", not a number from " + least + " to " + most);
     }

@@ -129,7 +129,7 @@ record Version(
     check(Json.number(json, "version", 0) == version, "it says it is version " + json.get("version"));
     String txn = identity(json, "txn");
     String previous = Json.field(json, "previous").isNull() ? null : Json.text(json, "previous");
-    check(version == 0 ? previous == null : previous != null && previous.matches("[0-9a-f]{64}"), "field previous is no SHA-256");
+    check(version == 0 ? previous == null : previous != null && isHash(previous), "field previous is no SHA-256");
     String operation = Json.text(json, "operation");
     check(operation.matches("[a-z-]{1,32}"), "field operation is " + operation);
     Json.text(json, "writer");
@@ -185,7 +185,7 @@ record Version(
     if (format > FORMAT) {
       throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", "its format is " + format + ", this version knows " + FORMAT);
     }
-    JsonNode features = Json.array(json, "features", 1000);
+    JsonNode features = Json.array(json, "features", Integer.MAX_VALUE);
     for (JsonNode feature : features) {
       check(feature.isTextual(), "field features holds something else than strings");
     }
@@ -196,7 +196,7 @@ record Version(
 
   static Map<String, String> config(JsonNode json) {
     Map<String, String> config = new TreeMap<>();
-    check(json.isObject() && json.size() <= 1000, "field config is no object");
+    check(json.isObject(), "field config is no object");
     json.properties().forEach(entry -> config.put(entry.getKey(), Json.text(json, entry.getKey())));
     return config;
   }
@@ -243,7 +243,7 @@ record Version(
     return name;
   }
 
-  private static String identity(JsonNode json, String name) {
+  static String identity(JsonNode json, String name) {
     String text = Json.text(json, name);
     check(Names.isIdentity(text), "field " + name + " is no identity");
     return text;
@@ -253,6 +253,10 @@ record Version(
     if (!right) {
       throw new IllegalArgumentException(otherwise);
     }
+  }
+
+  static boolean isHash(String text) {
+    return text.matches("[0-9a-f]{64}");
   }
 
   static String sha256(byte[] bytes) {

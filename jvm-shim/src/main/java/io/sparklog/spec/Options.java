@@ -1,6 +1,7 @@
 package io.sparklog.spec;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -108,8 +109,9 @@ public final class Options {
 
   private static String text(JsonNode option, String key, String given) {
     JsonNode most = option.get("max");
-    if (most != null && given != null && given.length() > most.intValue()) {
-      throw bad(key, given.substring(0, SHOWN_CHARACTERS) + "…", "it has " + given.length() + " characters, and at most " + most + " fit");
+    int bytes = given == null ? 0 : given.getBytes(StandardCharsets.UTF_8).length;
+    if (most != null && bytes > most.intValue()) {
+      throw bad(key, given.substring(0, SHOWN_CHARACTERS) + "…", "it has " + bytes + " bytes in UTF-8, and at most " + most + " fit");
     }
     return given;
   }

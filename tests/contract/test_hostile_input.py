@@ -1,0 +1,74 @@
+"""The reader in Java and the one in Python on input that no writer makes: the same records, or an error in both."""
+
+import json
+from pathlib import Path
+
+import broken_rules
+from broken_rules import changed, write_third, write_two_versions
+from handmade import Record, Topic, batch, given
+from logtool import BatchTool, LogTool
+from odd_batches import BROKEN, CONTENT, RIGHT, WRONG, compressed
+
+from sparklog import Log, SparklogError
+from sparklog.ondisk.layout import CODECS
+
+
+def test_the_forms_of_codecs(batch_tool: BatchTool) -> None:
+    """The tests of the reader in Python have the same list."""
+    right = [
+        {"offset": offset, "timestamp": each.timestamp, "key": each.key.hex(), "value": each.value.hex(), "headers": []}
+        for offset, each in enumerate(CONTENT)
+        if each.key and each.value
+    ]
+    lines = [compressed(codec, payload).hex() for codec, payload in [*RIGHT.values(), *WRONG.values()]]
+    answers = [json.loads(line) for line in batch_tool("decode", lines)]
+    found = dict(zip([*RIGHT, *WRONG], answers, strict=True))
+    assert [form for form in RIGHT if found[form].get("records") != right] == []
+    assert [form for form in WRONG if "bad" not in found[form]] == []
+
+
+def test_batches_that_break_a_rule(batch_tool: BatchTool) -> None:
+    lines = [batch([Record()], **fields).hex() for fields in BROKEN.values()]
+    answers = [json.loads(line) for line in batch_tool("decode", lines)]
+    assert [rule for rule, answer in zip(BROKEN, answers, strict=True) if "bad" not in answer] == []
+
+
+def test_empty_batches(batch_tool: BatchTool) -> None:
+    """With a codec in their attributes, too; but what claims records must have some."""
+    empty = [batch([], attributes=codec, last_offset_delta=4).hex() for codec in range(len(CODECS))]
+    claiming = [batch([], attributes=codec, records=1).hex() for codec in range(len(CODECS))]
+    answers = [json.loads(line) for line in batch_tool("decode", empty + claiming)]
+    assert answers[: len(CODECS)] == [{"records": []}] * len(CODECS)
+    assert all("bad" in answer for answer in answers[len(CODECS) :])
+
+
+def test_version_files(tool: LogTool) -> None:
+    """Each in a topic of its own. Their checksums are right: what is wrong is what they say, or how."""
+    changes = {
+        **{rule: (change, bytes, "VERSION_CORRUPT") for rule, change in broken_rules.BROKEN.items()},
+        **{rule: (change, bytes, "ok") for rule, change in broken_rules.ODD.items()},
+        **{rule: (id, text, "VERSION_CORRUPT") for rule, text in broken_rules.WRONG_TEXTS.items()},
+        **{rule: (id, text, "ok") for rule, text in broken_rules.OTHER_TEXTS.items()},
+        "format 2": (given("format", 2), bytes, "FORMAT_TOO_NEW"),
+        "a feature": (given("features", ["more"]), bytes, "FORMAT_TOO_NEW"),
+        "very many features": (given("features", ["more"] * 2000), bytes, "FORMAT_TOO_NEW"),
+        "as it should be": (id, bytes, "ok"),
+    }
+    assert len(changes) == 4 + sum(map(len, (broken_rules.BROKEN, broken_rules.ODD, broken_rules.WRONG_TEXTS, broken_rules.OTHER_TEXTS)))
+    names = {f"t{number}": rule for number, rule in enumerate(changes)}
+    for name, rule in names.items():
+        topic = Topic(tool.root, name, partitions=2)
+        change, text, _ = changes[rule]
+        write_third(topic, changed(write_two_versions(topic), change), text)
+    expected = {rule: verdict for rule, (_, _, verdict) in changes.items()}
+    assert {rule: verdict(tool.root, name) for name, rule in names.items()} == expected
+    assert {names[name]: verdict for name, verdict in (line.split(" ") for line in tool.run("states"))} == expected
+
+
+def verdict(root: Path, topic: str) -> str:
+    """What the reader in Python says, in the words of `LogTool states`."""
+    try:
+        Log(root).topic(topic)
+    except SparklogError as error:
+        return error.id
+    return "ok"
