@@ -179,7 +179,10 @@ class State:
         if sum(map(len, removed.values())) < len(version.removed):
             raise Damaged("it removes a segment twice")
         for partition, end in enumerate(version.ends):
-            reached = self.ends[partition] if partition < self.partitions else 0
+            if self.version < 0:
+                reached = version.starts[partition]
+            else:
+                reached = self.ends[partition] if partition < self.partitions else 0
             for segment in added.get(partition, ()):
                 if segment.base >= reached or partition not in removed:
                     if segment.base != reached:

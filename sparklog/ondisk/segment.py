@@ -148,7 +148,7 @@ class SegmentReader:
         segment = self._segment
         if segment.dense:
             base = expected
-            if header.base_offset not in (expected, expected - segment.base):
+            if not _is_stamped(header.base_offset, expected - segment.base, expected):
                 raise Damaged(f"its offset is {header.base_offset}, not {expected} nor {expected - segment.base}")
             if header.records != header.last_offset_delta + 1:
                 raise Damaged(f"it counts {header.records} records in {header.last_offset_delta + 1} offsets")
@@ -179,6 +179,9 @@ class SegmentReader:
             self._base_offset(header, base)
         except Damaged:
             return here
+        # An index is linked only after the stamp was synced, so a field that is half stamped is not one that it points at.
+        if segment.dense and header.base_offset not in (base, base - segment.base):
+            return here
         # A field that could be meant either way, relative or absolute, may fit a wrong entry the wrong way.
         ambiguous = segment.dense and 0 < segment.base <= header.base_offset < segment.end - segment.base
         return (position, base) if segment.base <= base <= start and not ambiguous else here
@@ -191,6 +194,16 @@ class SegmentReader:
         if len(data) < size:
             raise self.corrupt(f"the file ends at byte {position + len(data)}")
         return data
+
+
+def _is_stamped(field: int, relative: int, absolute: int) -> bool:
+    """Whether each byte of a field is that of the relative or of the absolute offset: a stamp is seen half written beside a writer, and
+    left so by a power loss.
+    """
+    if field in (relative, absolute):
+        return True
+    octets = (number.to_bytes(8, "big", signed=True) for number in (field, relative, absolute))
+    return all(one in others for one, *others in zip(*octets, strict=True))
 
 
 def opened(root: str, topic: str, segment: Segment) -> SegmentReader | None:

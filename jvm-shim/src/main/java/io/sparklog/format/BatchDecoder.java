@@ -5,6 +5,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.zip.CRC32C;
 
 /**
@@ -81,7 +82,7 @@ public final class BatchDecoder {
 
   private void endCheck(byte[] buffer, int at) throws BadBatch {
     if (crc.getValue() != BatchHeader.crc(buffer, at)) {
-      throw new BadBatch(String.format("its CRC-32C is %08x, expected %08x", crc.getValue(), BatchHeader.crc(buffer, at)));
+      throw new BadBatch(String.format(Locale.ROOT, "its CRC-32C is %08x, expected %08x", crc.getValue(), BatchHeader.crc(buffer, at)));
     }
     control = BatchHeader.isControl(buffer, at);
     logAppendTime = BatchHeader.isLogAppendTime(buffer, at);

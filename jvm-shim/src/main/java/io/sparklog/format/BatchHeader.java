@@ -64,6 +64,20 @@ public final class BatchHeader {
     return (long) LONG.get(buffer, at + Layout.BASE_OFFSET_AT);
   }
 
+  /**
+   * Whether each of the eight bytes of a base offset field is that of the relative or of the absolute offset: a stamp is seen half written beside a writer, and left so by a power loss. FORMAT.md section 4.
+   */
+  public static boolean isStamped(long field, long relative, long absolute) {
+    return field == absolute || field == relative || (bytesThatDiffer(field, relative) & bytesThatDiffer(field, absolute)) == 0;
+  }
+
+  /** The highest bit of each byte in which the two differ. */
+  private static long bytesThatDiffer(long one, long other) {
+    long low = 0x7f7f7f7f7f7f7f7fL;
+    long bits = one ^ other;
+    return ((bits & low) + low | bits) & ~low;
+  }
+
   /** Changes a field that lies outside the batch's CRC. */
   public static void setBaseOffset(byte[] buffer, int at, long baseOffset) {
     LONG.set(buffer, at + Layout.BASE_OFFSET_AT, baseOffset);

@@ -106,7 +106,7 @@ public final class BatchWalk {
     if (segment.dense() && (BatchHeader.count(header, at) != BatchHeader.lastOffsetDelta(header, at) + 1 || BatchHeader.isControl(header, at))) {
       throw corrupt(topic, segment, file, position, new BadBatch("records are missing in it, and its segment has one at every offset"));
     }
-    if (segment.dense() ? stored == expected || stored == expected - segment.base() : stored >= expected && stored < segment.end()) {
+    if (segment.dense() ? BatchHeader.isStamped(stored, expected - segment.base(), expected) : stored >= expected && stored < segment.end()) {
       return segment.dense() ? expected : stored;
     }
     throw corrupt(topic, segment, file, position, new BadBatch("its base offset is " + stored + ", where offset " + expected + " should be"));

@@ -6,7 +6,7 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Names;
 import io.sparklog.storage.Step;
 import java.io.IOException;
-import java.nio.file.FileAlreadyExistsException;
+import java.io.SyncFailedException;
 import java.nio.file.NoSuchFileException;
 import java.time.Clock;
 import java.util.ArrayList;
@@ -24,6 +24,10 @@ import org.slf4j.LoggerFactory;
  */
 public final class Committer {
   private static final int PUTS_MAX = 5;
+
+  /** So often a put may be lost to a version that no reader finds afterwards. */
+  private static final int STANDSTILLS_MAX = 5;
+
   private static final long BACKOFF_MS_MAX = 200;
 
   private final TopicLog log;
@@ -75,10 +79,13 @@ public final class Committer {
     try {
       List<Segment> segments = Pool.segments(store, plan, txn, tasks);
       requireFiles(segments);
+      long lost = -1;
+      int standstills = 0;
       while (true) {
         Step.COMMIT_READ.reached();
         Optional<State> state = log.newest();
         if (state.isPresent() && isDone(state.get(), segments)) {
+          requireDurable(state.get());
           return state.get().version();
         }
         state.ifPresent(this::requirePlanned);
@@ -91,10 +98,15 @@ public final class Committer {
           tidy(version);
           return version.version();
         }
+        standstills = version.version() == lost ? standstills + 1 : 0;
+        lost = version.version();
+        if (standstills == STANDSTILLS_MAX) {
+          throw failed(null, "version " + lost + " is taken, and yet is not found when the topic is read");
+        }
         backOff();
       }
     } catch (IOException e) {
-      throw PartlogException.caused(e, "COMMIT_FAILED", "txn", txn, "topic", plan.topic(), "root", store.root(), "cause", e.toString());
+      throw failed(e, e.toString());
     } finally {
       if (interrupted) {
         Thread.currentThread().interrupt();
@@ -102,19 +114,31 @@ public final class Committer {
     }
   }
 
+  private PartlogException failed(Throwable e, String cause) {
+    return PartlogException.caused(e, "COMMIT_FAILED", "txn", txn, "topic", plan.topic(), "root", store.root(), "cause", cause);
+  }
+
   private boolean isDone(State state, List<Segment> segments) {
     if (query != null && state.epoch(query.id()).orElse(-1) >= query.epoch()) {
-      LoggerFactory.getLogger(Committer.class)
-          .warn(
-              "topic {} under {} holds epoch {} of {} already; {} records of a repeated write are passed over",
-              plan.topic(),
-              store.root(),
-              state.epoch(query.id()).getAsLong(),
-              query.id(),
-              segments.stream().mapToLong(Segment::records).sum());
+      warn(
+          "topic {} under {} holds {} of {} already; {} records of a repeated write are skipped",
+          plan.topic(),
+          store.root(),
+          state.epoch(query.id()).getAsLong(),
+          query.id(),
+          segments.stream().mapToLong(Segment::records).sum());
       return true;
     }
     return state.txn().equals(txn) || segments.isEmpty() && query == null;
+  }
+
+  /** Who put that version may have died before its own sync. */
+  private void requireDurable(State state) {
+    try {
+      store.sync(Names.topicFolder(plan.topic()));
+    } catch (IOException e) {
+      throw unknown(state.version(), e);
+    }
   }
 
   private void requirePlanned(State state) {
@@ -159,6 +183,10 @@ public final class Committer {
         throw PartlogException.caused(e, "FILE_NOT_SHARED", "file", name, "root", store.root());
       }
     }
+    if (!expected.isEmpty()) {
+      // Tasks sync what they make; an attempt that died may have made the data folder and not come to its sync.
+      store.sync(Names.topicFile(plan.topic(), Names.DATA));
+    }
   }
 
   private Version version(Optional<State> state, List<Segment> segments) {
@@ -166,7 +194,7 @@ public final class Committer {
       throw PartlogException.of("TOPIC_RECREATED", "topic", plan.topic(), "root", store.root(), "found", "none", "expected", plan.topicId());
     }
     long[] starts = state.map(State::starts).orElseGet(() -> new long[plan.config().partitions()]);
-    long[] ends = state.map(State::ends).orElseGet(() -> new long[plan.config().partitions()]);
+    long[] ends = state.map(State::ends).orElseGet(starts::clone);
     List<Segment> added = new ArrayList<>();
     for (Segment segment : segments) {
       int p = segment.partition();
@@ -198,28 +226,25 @@ public final class Committer {
     String name = Names.topicFile(plan.topic(), Names.versionFile(version.version()));
     String temporary = Names.topicFile(plan.topic(), Names.temporary(txn, Names.versionFile(version.version())));
     byte[] bytes = bytes(version);
-    Exception failure = null;
+    Throwable failure = null;
     for (int puts = 0; puts < PUTS_MAX; puts++) {
       putTried = true;
       try {
         store.putIfAbsent(name, temporary, bytes);
         return Put.DONE;
-      } catch (FileAlreadyExistsException taken) {
-        failure = taken;
-      } catch (IOException | RuntimeException e) {
+      } catch (Throwable e) { // An Error, too, may come after the link.
         failure = e;
       }
       interrupted |= Thread.interrupted();
       // The put may have taken effect and only its answer been lost, so what stands there now decides.
-      Optional<String> there = readBack(version, failure);
-      if (there.isPresent()) {
-        return there.get().equals(txn) ? Put.DONE : Put.LOST;
+      Optional<Put> found = readBack(version.version(), failure);
+      if (found.isPresent()) {
+        return found.get();
       }
       backOff();
     }
     // A store owes that a put which failed takes no effect later: absent after the last one is not done.
-    throw PartlogException.caused(
-        failure, "COMMIT_FAILED", "txn", txn, "topic", plan.topic(), "root", store.root(), "cause", String.valueOf(failure));
+    throw failed(failure, String.valueOf(failure));
   }
 
   /** The version file, seen to be one that readers take: another would be the end of the topic. */
@@ -232,42 +257,56 @@ public final class Committer {
     try {
       log.parse(bytes, version.version());
     } catch (PartlogException e) {
-      throw PartlogException.caused(e, "COMMIT_FAILED", "txn", txn, "topic", plan.topic(), "root", store.root(), "cause", e.parameters().get("reason"));
+      throw failed(e, e.parameters().get("reason"));
     }
     return bytes;
   }
 
-  /** The txn that stands in the version file now, durably; empty if there is none. */
-  private Optional<String> readBack(Version version, Exception failure) {
-    Exception last = failure;
+  /** How the put ended, by what stands in the version file now; empty if there is none. */
+  private Optional<Put> readBack(long version, Throwable failure) {
+    Throwable last = failure;
+    // The kernel tells of a folder's lost write once: a second sync could succeed without it.
+    boolean syncFailed = failure instanceof SyncFailedException;
     for (int reads = 0; reads < PUTS_MAX; reads++) {
       try {
-        byte[] bytes = log.read(version.version());
-        store.sync(Names.topicFolder(plan.topic()));
-        return Optional.of(log.parse(bytes, version.version()).txn());
+        if (!isOurs(version)) {
+          return Optional.of(Put.LOST);
+        }
+        if (!syncFailed) {
+          store.sync(Names.topicFolder(plan.topic()));
+          return Optional.of(Put.DONE);
+        }
       } catch (NoSuchFileException absent) {
         return Optional.empty();
-      } catch (IOException | RuntimeException e) {
+      } catch (Throwable e) {
         last = e;
+        syncFailed |= e instanceof SyncFailedException;
+      }
+      if (syncFailed) {
+        break;
       }
       interrupted |= Thread.interrupted();
       backOff();
     }
-    throw PartlogException.caused(
-        last,
-        "COMMIT_UNKNOWN",
-        "txn",
-        txn,
-        "version",
-        version.version(),
-        "topic",
-        plan.topic(),
-        "root",
-        store.root(),
-        "file",
-        Names.versionFile(version.version()),
-        "cause",
-        String.valueOf(last));
+    throw unknown(version, last);
+  }
+
+  /** Whether the version file holds this write. @throws PartlogException if it is there and cannot be read, @throws NoSuchFileException if it is not */
+  private boolean isOurs(long version) throws IOException {
+    try {
+      return log.parse(log.read(version), version).txn().equals(txn);
+    } catch (PartlogException e) {
+      if (e.id().equals("FORMAT_TOO_NEW")) {
+        return false;
+      }
+      throw e;
+    }
+  }
+
+  private PartlogException unknown(long version, Throwable cause) {
+    return PartlogException.caused(
+        cause, "COMMIT_UNKNOWN", "txn", txn, "version", version, "topic", plan.topic(), "root", store.root(), "file", Names.versionFile(version), "cause",
+        String.valueOf(cause));
   }
 
   private void backOff() {
@@ -289,8 +328,16 @@ public final class Committer {
         log.noteCheckpoint(state.version());
       }
     } catch (Throwable e) { // An Error, too, must not make a commit that is done look as if it had failed.
-      LoggerFactory.getLogger(Committer.class)
-          .warn("version {} of topic {} is committed; tidying up after it failed, and can be made up for with publish", version.version(), plan.topic(), e);
+      warn("version {} of topic {} is committed; what follows a commit failed, and publish makes up for it", version.version(), plan.topic(), e);
+    }
+  }
+
+  /** A logger may throw, and must not make a commit that is done look as if it had failed. */
+  private static void warn(String text, Object... arguments) {
+    try {
+      LoggerFactory.getLogger(Committer.class).warn(text, arguments);
+    } catch (Throwable e) {
+      // There is nobody left to tell.
     }
   }
 }

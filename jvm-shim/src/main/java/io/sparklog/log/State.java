@@ -1,6 +1,7 @@
 package io.sparklog.log;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -198,10 +199,8 @@ public final class State {
         shared.add(false);
       }
       version.removed().forEach(this::remove);
-      long[] ends = new long[changed.partitions()];
-      for (int p = 0; p < known; p++) {
-        ends[p] = newest.ends()[p];
-      }
+      // A topic may begin at any offsets; partitions that are added to one begin at 0.
+      long[] ends = newest == null ? version.starts().clone() : Arrays.copyOf(newest.ends(), changed.partitions());
       version.added().forEach(segment -> add(segment, ends));
       for (int p = 0; p < ends.length; p++) {
         require(ends[p] == version.ends()[p], "its segments lead partition " + p + " to " + ends[p] + ", not to its end " + version.ends()[p]);

@@ -11,6 +11,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import org.slf4j.LoggerFactory;
@@ -36,6 +37,9 @@ public final class TaskWriter implements Closeable {
   private final long bufferBytes;
   private final Map<String, Lane> lanes = new LinkedHashMap<>();
   private final List<String> created = new ArrayList<>();
+  /** Files that are open to be written, the one that was written longest ago first. */
+  private final LinkedHashSet<OwnFile> open = new LinkedHashSet<>();
+
   private long heldBytes;
   private long heldBytesPeak;
   private long writtenBytes;
@@ -106,7 +110,13 @@ public final class TaskWriter implements Closeable {
 
   @Override
   public void close() {
-    lanes.values().forEach(Lane::close);
+    for (OwnFile file : List.copyOf(open)) {
+      try {
+        file.close();
+      } catch (IOException e) {
+        LoggerFactory.getLogger(TaskWriter.class).warn("closing " + file.name + " failed", e);
+      }
+    }
   }
 
   private DataWriter create(String file) throws IOException {
@@ -137,6 +147,46 @@ public final class TaskWriter implements Closeable {
     heldBytesPeak = Math.max(heldBytesPeak, heldBytes);
   }
 
+  /** A data file of one partition; open, or synced and closed until more comes. */
+  private final class OwnFile {
+    private final String name;
+    private DataWriter writer;
+    private long bytes;
+
+    private OwnFile(String name) {
+      this.name = name;
+    }
+
+    private void write(byte[] batch) throws IOException {
+      if (writer == null) {
+        if (open.size() >= store.openFilesMax()) {
+          open.iterator().next().syncAndClose();
+        }
+        writer = bytes == 0 ? create(name) : store.append(name);
+      }
+      open.remove(this);
+      open.add(this);
+      writer.write(batch, 0, batch.length);
+      bytes += batch.length;
+    }
+
+    private void syncAndClose() throws IOException {
+      if (writer != null) {
+        writer.sync();
+        close();
+      }
+    }
+
+    private void close() throws IOException {
+      open.remove(this);
+      DataWriter closing = writer;
+      writer = null;
+      if (closing != null) {
+        closing.close();
+      }
+    }
+  }
+
   /** The records of one topic. */
   public final class Lane {
     private final TopicPlan plan;
@@ -150,7 +200,7 @@ public final class TaskWriter implements Closeable {
       this.folder = plan.folder(txn);
       this.batchBytesTarget = Math.min(batchBytes, plan.config().batchBytesMax());
       this.partitions = new Partition[plan.config().partitions()];
-      this.nullKeys = new NullKeyRouter(plan.loads(), tasks, task);
+      this.nullKeys = new NullKeyRouter(plan.loads(), plan.batchRecords(), tasks, task);
     }
 
     public TopicPlan plan() {
@@ -302,13 +352,6 @@ public final class TaskWriter implements Closeable {
       return pieces;
     }
 
-    private void close() {
-      for (Partition partition : partitions) {
-        if (partition != null) {
-          partition.closeFiles();
-        }
-      }
-    }
   }
 
   private record Batch(byte[] bytes, long minTimestamp, boolean routed, boolean ordered) {}
@@ -320,11 +363,10 @@ public final class TaskWriter implements Closeable {
     private final BatchEncoder encoder;
     private final List<Batch> closed = new ArrayList<>();
     private final List<Piece> pieces = new ArrayList<>();
-    private final List<DataWriter> files = new ArrayList<>();
+    private final List<OwnFile> files = new ArrayList<>();
     private long closedBytes;
     private boolean routed = true;
-    private DataWriter file;
-    private String fileName;
+    private OwnFile file;
     private BatchRun run;
 
     private Partition(Lane lane, int number) {
@@ -374,13 +416,15 @@ public final class TaskWriter implements Closeable {
     private void writeOwn() throws IOException {
       int limit = lane.plan.config().segmentBytes();
       for (Batch batch : closed) {
-        if (file == null || file.position() + batch.bytes.length > limit) {
+        if (file == null || file.bytes + batch.bytes.length > limit) {
           closeRun();
-          fileName = lane.folder + "/" + Names.ownFile(number, task, attempt, files.size());
-          file = create(Names.topicFile(lane.plan.topic(), fileName));
+          String name = lane.folder + "/" + Names.ownFile(number, task, attempt, files.size());
+          file = new OwnFile(Names.topicFile(lane.plan.topic(), name));
           files.add(file);
+          run = new BatchRun(number, name, 0);
         }
-        write(file, fileName, batch);
+        add(batch);
+        file.write(batch.bytes);
       }
       drop();
     }
@@ -391,17 +435,17 @@ public final class TaskWriter implements Closeable {
         if (run != null && run.bytes() + batch.bytes.length > limit) {
           closeRun();
         }
-        write(shared, name, batch);
+        if (run == null) {
+          run = new BatchRun(number, name, shared.position());
+        }
+        add(batch);
+        shared.write(batch.bytes, 0, batch.bytes.length);
       }
       drop();
     }
 
-    private void write(DataWriter to, String name, Batch batch) throws IOException {
-      if (run == null) {
-        run = new BatchRun(number, name, to.position());
-      }
+    private void add(Batch batch) {
       run.add(batch.bytes, 0, batch.minTimestamp, batch.routed, batch.ordered);
-      to.write(batch.bytes, 0, batch.bytes.length);
     }
 
     private Piece travelling() {
@@ -437,19 +481,8 @@ public final class TaskWriter implements Closeable {
     }
 
     private void syncFiles() throws IOException {
-      for (DataWriter each : files) {
-        each.sync();
-        each.close();
-      }
-    }
-
-    private void closeFiles() {
-      for (DataWriter each : files) {
-        try {
-          each.close();
-        } catch (IOException e) {
-          LoggerFactory.getLogger(TaskWriter.class).warn("closing " + fileName + " failed", e);
-        }
+      for (OwnFile each : files) {
+        each.syncAndClose();
       }
     }
   }

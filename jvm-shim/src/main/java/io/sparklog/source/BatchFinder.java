@@ -123,6 +123,7 @@ final class BatchFinder implements Closeable {
     }
     long stored = BatchHeader.baseOffset(header, 0);
     long base = segment.dense() ? last - BatchHeader.lastOffsetDelta(header, 0) : stored;
+    // An index is linked only after the stamp was synced, so a field that is half stamped is not one that it points at.
     boolean fits = base >= segment.base() && base < segment.end() && (stored == base || segment.dense() && stored == base - segment.base());
     return fits && !isAmbiguous(stored) ? new Place(position, base) : null;
   }

@@ -48,8 +48,8 @@ final class SplitPlanner {
     private final boolean ofOneTopic;
     private final List<Split> splits;
     private List<Extent> current = new ArrayList<>();
-    private long left;
-    private long splitsLeft;
+    /** Bytes of the extents after the one that is being shared out. */
+    private long later;
 
     private Packing(Selection selection, long splitBytes, boolean ofOneTopic, List<Split> splits) {
       this.ofOneTopic = ofOneTopic;
@@ -59,42 +59,41 @@ final class SplitPlanner {
     }
 
     private void pack(List<Extent> extents) throws IOException {
-      left = bytes(extents);
-      splitsLeft = size.count(left, splitBytes);
-      long room = share();
+      later = bytes(extents);
+      long room = share(later);
       for (Extent extent : extents) {
+        later -= extent.bytesToRead();
         Extent rest = extent;
         try (BatchFinder finder = finder(extent)) {
-          while (rest.bytesToRead() > room + share() / 8) {
-            Extent head = rest.bytesToRead() <= share() / 4 ? null : cut(finder, rest, room);
+          while (rest.bytesToRead() > room + share(rest) / 8) {
+            Extent head = rest.bytesToRead() <= share(rest) / 4 ? null : cut(finder, rest, room);
             if (head != null) {
-              take(head);
+              current.add(head);
               rest = rest.after(new BatchFinder.Place(head.to(), head.endOffset()), head.endOffset());
             } else if (current.isEmpty() || rest.bytesToRead() / 2 <= room) {
               break;
             }
             close();
-            room = share();
+            room = share(rest);
           }
         }
-        take(rest);
+        current.add(rest);
         room -= rest.bytesToRead();
         if (room <= 0) {
           close();
-          room = share();
+          room = share(later);
         }
       }
       close();
     }
 
-    /** Even shares of what is left, rather than full splits and a small last one. */
-    private long share() {
-      return left / Math.max(1, splitsLeft) + 1;
+    private long share(Extent rest) {
+      return share(later + rest.bytesToRead());
     }
 
-    private void take(Extent extent) {
-      current.add(extent);
-      left -= extent.bytesToRead();
+    /** Even shares of the bytes that are left, rather than full splits and a small last one. What is left is guessed anew for each: where record sizes change within a segment, the guess before was wrong. */
+    private long share(long bytesLeft) {
+      return bytesLeft / size.count(bytesLeft, splitBytes) + 1;
     }
 
     /** The first {@code room} bytes of an extent up to where a batch begins, at least one batch; null if nothing would be left. */
@@ -118,7 +117,6 @@ final class SplitPlanner {
       if (!current.isEmpty()) {
         limitRecords(current);
         current = new ArrayList<>();
-        splitsLeft--;
       }
     }
 

@@ -1,8 +1,12 @@
 package io.sparklog.storage;
 
+import com.sun.management.UnixOperatingSystemMXBean;
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.SyncFailedException;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryStream;
@@ -17,6 +21,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import org.slf4j.LoggerFactory;
 
 /**
  * Local disks, and whatever is mounted like one, by {@code java.nio} alone.
@@ -89,7 +94,7 @@ final class LocalStore implements LogStore {
       syncFolder(path(name).getParent());
       Step.COMMIT_SYNCED.reached();
     } finally {
-      Files.deleteIfExists(path(temporary));
+      dropTemporary(temporary);
     }
   }
 
@@ -100,7 +105,7 @@ final class LocalStore implements LogStore {
       Files.createLink(path(name), path(temporary));
       syncFolder(path(name).getParent());
     } finally {
-      Files.deleteIfExists(path(temporary));
+      dropTemporary(temporary);
     }
   }
 
@@ -113,6 +118,15 @@ final class LocalStore implements LogStore {
     }
   }
 
+  /** What stays is garbage in {@code tmp/}; and how the put ended must not be hidden by how this does. */
+  private void dropTemporary(String temporary) {
+    try {
+      Files.deleteIfExists(path(temporary));
+    } catch (IOException e) {
+      LoggerFactory.getLogger(LocalStore.class).warn("left {}", location(temporary), e);
+    }
+  }
+
   @Override
   public DataReader open(String name) throws IOException {
     return new Reader(location(name), FileChannel.open(path(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
@@ -122,12 +136,25 @@ final class LocalStore implements LogStore {
   public DataWriter create(String name) throws IOException {
     Path path = path(name);
     createFolders(path.getParent());
-    return new LocalWriter(FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE));
+    return new LocalWriter(FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0);
+  }
+
+  @Override
+  public DataWriter append(String name) throws IOException {
+    FileChannel channel = FileChannel.open(path(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
+    return new LocalWriter(channel, channel.size());
+  }
+
+  /** A share of what the process may have: other tasks, sockets and jars need theirs. */
+  @Override
+  public int openFilesMax() {
+    long process = ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean unix ? unix.getMaxFileDescriptorCount() : 1024;
+    return (int) Math.min(Integer.MAX_VALUE, Math.max(8, (process - 256) / (4L * Runtime.getRuntime().availableProcessors())));
   }
 
   @Override
   public DataWriter stamp(String name) throws IOException {
-    return new LocalWriter(FileChannel.open(path(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));
+    return new LocalWriter(FileChannel.open(path(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS), 0);
   }
 
   @Override
@@ -202,7 +229,13 @@ final class LocalStore implements LogStore {
 
   private static void syncFolder(Path folder) throws IOException {
     try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
-      channel.force(true);
+      try {
+        channel.force(true);
+      } catch (ClosedChannelException interrupted) {
+        throw interrupted;
+      } catch (IOException e) {
+        throw (IOException) new SyncFailedException(folder + ": " + e.getMessage()).initCause(e);
+      }
     }
   }
 

@@ -27,8 +27,11 @@ class LocalWriter implements DataWriter {
   private Future<?> background;
   private boolean syncFailed;
 
-  LocalWriter(FileChannel channel) {
+  /** @param position where to append: 0 in a new file, its length in one to go on with */
+  LocalWriter(FileChannel channel, long position) {
     this.channel = channel;
+    this.position = position;
+    this.askedPosition = position;
   }
 
   @Override

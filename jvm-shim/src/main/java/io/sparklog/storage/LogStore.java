@@ -41,6 +41,7 @@ public interface LogStore {
    * Creates {@code name} with {@code content}, all or nothing and durable; never replaces. {@code temporary} is a name no one else uses, in the same topic; it is gone afterwards.
    *
    * @throws java.nio.file.FileAlreadyExistsException if any writer was first
+   * @throws java.io.SyncFailedException if {@code name} is there, but may be lost
    * @throws IOException otherwise; it is then not known whether {@code name} is there
    */
   void putIfAbsent(String name, String temporary, byte[] content) throws IOException;
@@ -58,6 +59,12 @@ public interface LogStore {
   /** Creates a data file, and the folders above it. @throws java.nio.file.FileAlreadyExistsException if it is there */
   DataWriter create(String name) throws IOException;
 
+  /** Opens a data file that {@link #create} made, to go on behind its end. */
+  DataWriter append(String name) throws IOException;
+
+  /** How many files one task may hold open to write. A task that has more must sync and close some, and {@link #append} to them later. */
+  int openFilesMax();
+
   /** Opens a data file to write the stamp of FORMAT.md section 4 into it. */
   DataWriter stamp(String name) throws IOException;
 
@@ -70,7 +77,7 @@ public interface LogStore {
   /** Makes a folder and those above it, if they are missing, and all of them durable, whoever made them. @throws IOException also if nothing can be written in it */
   void createFolder(String name) throws IOException;
 
-  /** Makes the names in a folder durable, and the folder itself in those above it. */
+  /** Makes the names in a folder durable. @throws java.io.SyncFailedException if they may be lost: a second sync could succeed without them */
   void sync(String folder) throws IOException;
 
   /** Removes a file, if it is there. */

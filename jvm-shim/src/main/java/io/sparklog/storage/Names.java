@@ -1,6 +1,7 @@
 package io.sparklog.storage;
 
 import java.util.Base64;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -83,9 +84,12 @@ public final class Names {
     return "tmp/" + txn + "-" + name;
   }
 
+  /** The folder of a topic's data folders, relative to the topic's folder. */
+  public static final String DATA = "data";
+
   /** {@code data/00000000000000000042-<txn>} */
   public static String dataFolder(long plannedVersion, String txn) {
-    return "data/" + digits(plannedVersion) + "-" + txn;
+    return DATA + "/" + digits(plannedVersion) + "-" + txn;
   }
 
   /** {@code p3-t12-47-0.log}: what task 12, attempt 47, wrote for partition 3 alone. */
@@ -159,7 +163,8 @@ public final class Names {
   }
 
   private static String digits(long number) {
-    return String.format("%020d", number);
+    // In ASCII digits whatever the locale of the JVM: ar-EG and others have their own.
+    return String.format(Locale.ROOT, "%020d", number);
   }
 
   private static OptionalLong number(Matcher matcher) {

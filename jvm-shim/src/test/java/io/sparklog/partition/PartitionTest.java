@@ -1,5 +1,6 @@
 package io.sparklog.partition;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -8,6 +9,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.sparklog.format.Vectors;
 import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.Random;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.DynamicTest;
@@ -57,39 +60,88 @@ class PartitionTest {
     assertNull(Partitioner.named(null));
   }
 
-  @Test
-  void tasksBeginAtTheEmptiestPartitions() {
-    long[] committed = {30, 10, 20, 10};
-    int[] first = new int[6];
-    for (int task = 0; task < 6; task++) {
-      first[task] = new NullKeyRouter(committed, 6, task).partition();
+  private static int[] starts(long[] committed, long batchRecords, int tasks) {
+    return IntStream.range(0, tasks).map(task -> new NullKeyRouter(committed, batchRecords, tasks, task).partition()).toArray();
+  }
+
+  /** Routes so many batches of so many records in each task. @return the records of each partition afterwards */
+  private static long[] write(long[] committed, long batchRecords, int tasks, int batches, int records) {
+    long[] totals = committed.clone();
+    for (int task = 0; task < tasks; task++) {
+      NullKeyRouter router = new NullKeyRouter(committed, batchRecords, tasks, task);
+      for (int batch = 0; batch < batches; batch++) {
+        for (int record = 0; record < records; record++) {
+          totals[router.partition()]++;
+          router.count();
+        }
+        router.next();
+      }
     }
-    assertEquals("[1, 3, 2, 0, 1, 3]", Arrays.toString(first)); // ties by number, then around again
+    return totals;
   }
 
   @Test
-  void aTaskGoesWhereItsOwnRecordsTimesTasksLeaveLeast() {
-    long[] committed = {0, 100, 50};
-    NullKeyRouter router = new NullKeyRouter(committed, 10, 0);
+  void eachTaskBeginsWhereThoseBeforeItLeaveLeast() {
+    assertArrayEquals(new int[] {0, 1, 2, 0, 1, 2}, starts(new long[3], 1, 6)); // ties by number, then around again
+    assertArrayEquals(new int[] {1, 3, 1, 3, 1, 3}, starts(new long[] {30, 10, 20, 10}, 10, 6)); // what is above the average is left out
+    assertArrayEquals(new int[] {2, 2, 1, 2, 1, 2}, starts(new long[] {90, 20, 0}, 10, 6)); // 0, 10; then 20 and 20: the lower number
+  }
+
+  /** The shape that a scheme of "the i-th task begins at the i-th emptiest" gets wrong. */
+  @Test
+  void aPartitionThatIsAheadByMoreThanAWriteGetsNothingOfIt() {
+    for (long batchRecords : new long[] {1, 100, 1250, 1_000_000}) {
+      for (int tasks : new int[] {1, 4, 8, 40}) {
+        long[] totals = write(new long[] {2000, 1000, 1000, 1000}, batchRecords, tasks, 1, 20);
+        assertEquals(2000, totals[0], "batches of " + batchRecords + ", tasks " + tasks);
+        assertEquals(5000 + tasks * 20L, Arrays.stream(totals).sum());
+      }
+    }
+  }
+
+  @Test
+  void aPartitionIsLeftOutUntilTheOthersHaveCaughtUp() {
+    long seed = System.nanoTime();
+    Random random = new Random(seed);
+    for (int round = 0; round < 300; round++) {
+      int tasks = 1 + random.nextInt(30);
+      int batches = 1 + random.nextInt(5);
+      int records = 1 + random.nextInt(50);
+      long[] committed = random.longs(2 + random.nextInt(10), 0, 1 + random.nextInt(1000)).toArray();
+      int far = random.nextInt(committed.length);
+      committed[far] = 1000 + (long) tasks * batches * records + 1;
+      long[] totals = write(committed, 1 + random.nextInt(200), tasks, batches, records);
+      assertEquals(committed[far], totals[far], "seed " + seed + " round " + round);
+    }
+  }
+
+  @Test
+  void aTaskGoesOnWhereAllTasksTogetherLeaveLeast() {
+    long[] committed = {0, 100, 55};
+    NullKeyRouter router = new NullKeyRouter(committed, 1, 10, 0);
     assertEquals(0, router.partition());
     for (int i = 0; i < 4; i++) {
       router.count();
     }
     router.next();
-    assertEquals(0, router.partition()); // 4 × 10 is still less than 50
-    router.count();
+    assertEquals(0, router.partition()); // all ten were there: 40 is still less than 55
     router.next();
-    assertEquals(0, router.partition()); // 50 and 50: the lower number
+    assertEquals(0, router.partition()); // a batch in which it has no records is not its own
     router.count();
     assertEquals(0, router.partition()); // stays until the batch is closed
     router.next();
-    assertEquals(2, router.partition());
+    assertEquals(0, router.partition()); // seven of the ten were there: 47
+    for (int i = 0; i < 6; i++) {
+      router.count();
+    }
+    router.next();
+    assertEquals(2, router.partition()); // 47 + 10 × 6 is more than the 55 + 3 there
     assertEquals(0, committed[0]);
   }
 
   @Test
   void loadsBeyondALongAreLarge() {
-    NullKeyRouter router = new NullKeyRouter(new long[] {Long.MAX_VALUE, Long.MAX_VALUE - 5}, 100, 0);
+    NullKeyRouter router = new NullKeyRouter(new long[] {Long.MAX_VALUE, Long.MAX_VALUE - 5}, 1, 100, 0);
     assertEquals(1, router.partition());
     router.count();
     router.next();
@@ -97,22 +149,13 @@ class PartitionTest {
   }
 
   @Test
-  void tasksThatThinkAlikeEndLevel() {
-    int tasks = 20;
+  void tasksThatWriteAlikeEndWithinABatchOfLevel() {
     long[] committed = {60_000, 0, 40_000, 10_000, 0, 0, 70_000, 5_000};
-    long[] totals = committed.clone();
-    for (int task = 0; task < tasks; task++) {
-      NullKeyRouter router = new NullKeyRouter(committed, tasks, task);
-      for (int batch = 0; batch < 200; batch++) {
-        for (int record = 0; record < 100; record++) {
-          totals[router.partition()]++;
-          router.count();
-        }
-        router.next();
-      }
+    for (long batchRecords : new long[] {1, 100, 5000}) {
+      long[] totals = write(committed, batchRecords, 20, 200, 100);
+      long least = Arrays.stream(totals).min().orElseThrow();
+      long most = Arrays.stream(totals).max().orElseThrow();
+      assertTrue(most - least <= 100, Arrays.toString(totals));
     }
-    long least = Arrays.stream(totals).min().orElseThrow();
-    long most = Arrays.stream(totals).max().orElseThrow();
-    assertTrue(most - least < most / 20, Arrays.toString(totals));
   }
 }
