@@ -109,6 +109,8 @@ class Topic:
     root: Path
     name: str = "t"
     partitions: int = 1
+    starts: list[int] = field(default_factory=list)
+    """Where the partitions begin; at 0 if it is empty."""
     config: dict[str, str] = field(default_factory=dict)
     versions: list[dict[str, Any]] = field(default_factory=list)
     live: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
@@ -131,7 +133,7 @@ class Topic:
         with path.open("ab") as out:
             out.write(octets)
         headers = [HEADER.unpack_from(one) for one in split(octets)]
-        base = self.versions[-1]["ends"][partition] if self.versions else 0
+        base = (self.versions[-1]["ends"] if self.versions else self._starts())[partition]
         count = sum(header[12] for header in headers)
         end = base + count if dense else headers[-1][0] + headers[-1][6] + 1
         crc = 0
@@ -158,7 +160,7 @@ class Topic:
     def commit(self, *added: dict[str, Any], removed: list[dict[str, Any]] | None = None, **fields: Any) -> dict[str, Any]:
         """Writes the next version file."""
         version = len(self.versions)
-        before = self.versions[-1] if self.versions else {"horizon": 0, "boundary": 0, "starts": [0] * self.partitions}
+        before = self.versions[-1] if self.versions else {"horizon": 0, "boundary": 0, "starts": self._starts()}
         ends = list(before.get("ends", before["starts"]))
         for segment in added:
             ends[segment["partition"]] = max(ends[segment["partition"]], segment["end"])
@@ -184,6 +186,9 @@ class Topic:
         } | fields
         self.put(content)
         return content
+
+    def _starts(self) -> list[int]:
+        return self.starts or [0] * self.partitions
 
     def put(self, content: dict[str, Any]) -> None:
         """Writes a version file as it is given."""

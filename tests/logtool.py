@@ -14,9 +14,11 @@ class LogTool:
 
     classpath: str
     root: Path
+    java: tuple[str, ...] = ()
+    """More arguments of the JVM."""
 
     def start(self, *words: object, stop: str | None = None, release: Path | None = None, **arguments: object) -> subprocess.Popen[str]:
-        command = ["java", "-XX:TieredStopAtLevel=1", "-cp", self.classpath]
+        command = ["java", "-XX:TieredStopAtLevel=1", *self.java, "-cp", self.classpath]
         if stop:
             command.append(f"-Dpartlog.stop={stop}")
         if release:

@@ -136,7 +136,7 @@ public final class Committer {
   private void requireDurable(State state) {
     try {
       store.sync(Names.topicFolder(plan.topic()));
-    } catch (IOException e) {
+    } catch (Throwable e) {
       throw unknown(state.version(), e);
     }
   }

@@ -2,7 +2,6 @@ package io.sparklog.log;
 
 import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchDecoder;
-import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.DataReader;
@@ -13,7 +12,6 @@ import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Clock;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -26,7 +24,7 @@ import java.util.zip.CRC32C;
  * Writes and reads topics through the log alone, in a process that starts in a fraction of a second: what the tests of the protocol kill and race.
  *
  * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=… epoch=…] [partitions=4] [seed=1] [<topic option>=…]},
- * {@code read root=… topic=…}, {@code publish root=… topic=…}.
+ * {@code read root=… topic=…}, {@code publish root=… topic=…}, {@code states root=…}, {@code walk root=… topic=… seconds=…}.
  */
 public final class LogTool {
   private final Map<String, String> arguments = new HashMap<>();
@@ -48,6 +46,7 @@ public final class LogTool {
       case "append" -> tool.append();
       case "read" -> tool.read();
       case "states" -> tool.states();
+      case "walk" -> tool.walk();
       case "publish" -> System.out.println("published " + Publisher.publish(tool.log, Names.identity(new Random())));
       default -> throw new IllegalArgumentException(words[0]);
     }
@@ -63,43 +62,25 @@ public final class LogTool {
 
   /** Prints {@code done <tag>-<commit> <version>} after each commit. */
   private void append() throws IOException {
-    TreeMap<String, String> config =
-        new TreeMap<>(
-            Map.of(
-                "partitions", "4", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1073741824", "max.message.bytes", "1048588",
-                "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096"));
+    TreeMap<String, String> config = Writes.config();
     config.replaceAll(this::text);
     Random random = new Random(Long.parseLong(text("seed", Long.toString(System.nanoTime()))));
     for (int commit = 0; commit < number("commits", 1); commit++) {
       String txn = Names.identity(random);
       TopicPlan plan = TopicPlan.of(log.topic(), log.newest(), config);
-      int tasks = number("tasks", 2);
-      List<List<Piece>> pieces = new ArrayList<>();
-      for (int task = 0; task < tasks; task++) {
-        pieces.add(task(plan, txn, task, tasks, commit));
-      }
+      Writes writes =
+          new Writes(
+              text("tag", "x") + "-" + commit,
+              number("tasks", 2),
+              number("records", 10),
+              number("big", 0),
+              number("batch", 1 << 14),
+              number("buffer", 64 << 20),
+              number("fall", 0));
       Query query = text("query", null) == null ? null : new Query(text("query", null), number("epoch", 0) + commit);
-      long version = new Committer(log, plan, txn, query, Clock.systemUTC(), random).commit(pieces);
+      long version = new Committer(log, plan, txn, query, Clock.systemUTC(), random).commit(writes.pieces(store, plan, txn));
       System.out.println("done " + text("tag", "x") + "-" + commit + " " + version);
       System.out.flush();
-    }
-  }
-
-  private List<Piece> task(TopicPlan plan, String txn, int task, int tasks, int commit) throws IOException {
-    int big = task == 0 ? number("big", 0) : 0;
-    try (TaskWriter writer = new TaskWriter(store, txn, task, tasks, task + 100L, number("batch", 1 << 14), number("buffer", 64 << 20))) {
-      TaskWriter.Lane lane = writer.lane(plan);
-      for (int i = 0; i < number("records", 10); i++) {
-        byte[] key = ("k" + i % 7).getBytes(StandardCharsets.UTF_8);
-        byte[] value = String.format("%s-%d:%d:%06d%s", text("tag", "x"), commit, task, i, "v".repeat(big)).getBytes(StandardCharsets.UTF_8);
-        int partition = plan.config().partitioner().partition(key, 0, key.length, plan.config().partitions());
-        long back = number("fall", 0) > 0 && i % number("fall", 0) == 0 ? 500 : 0;
-        BatchEncoder encoder = lane.begin(partition, 1_700_000_000_000L + i - back, key.length, value.length, 1, true);
-        System.arraycopy(key, 0, encoder.buffer(), encoder.keyAt(), key.length);
-        System.arraycopy(value, 0, encoder.buffer(), encoder.valueAt(), value.length);
-        lane.end();
-      }
-      return writer.finish().get(plan.topic());
     }
   }
 
@@ -146,6 +127,30 @@ public final class LogTool {
       throw new IllegalStateException(segment.toString(), e);
     }
     require((int) headerCrc.getValue() == segment.headerCrc() && batches == segment.batches(), "headerCrc or batches differ in " + segment);
+  }
+
+  /** Walks the newest segment of each partition again and again, while others write; prints {@code walks <n> batches <n> unstamped <n>}. */
+  private void walk() throws IOException {
+    long until = System.nanoTime() + number("seconds", 1) * 1_000_000_000L;
+    long walks = 0;
+    long batches = 0;
+    long unstamped = 0;
+    while (System.nanoTime() < until) {
+      State state = log.newest().orElse(null);
+      for (int p = 0; state != null && p < state.partitions(); p++) {
+        List<Segment> segments = state.segments(p);
+        if (!segments.isEmpty()) {
+          Segment newest = segments.get(segments.size() - 1);
+          try (DataReader file = store.open(Names.topicFile(log.topic(), newest.file()))) {
+            for (BatchWalk walk = new BatchWalk(log.topic(), newest, file); walk.next(); batches++) {
+              unstamped += BatchHeader.baseOffset(walk.buffer(), walk.at()) == walk.base() ? 0 : 1;
+            }
+          }
+          walks++;
+        }
+      }
+    }
+    System.out.println("walks " + walks + " batches " + batches + " unstamped " + unstamped);
   }
 
   /** For each topic under the root prints its name and {@code ok}, or the error that its state is. */

@@ -1,0 +1,234 @@
+package io.sparklog.log;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Names;
+import io.sparklog.storage.Stores;
+import java.io.IOException;
+import java.io.SyncFailedException;
+import java.lang.reflect.Proxy;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.zip.CRC32C;
+import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.core.LogEvent;
+import org.apache.logging.log4j.core.Logger;
+import org.apache.logging.log4j.core.appender.AbstractAppender;
+import org.apache.logging.log4j.core.appender.AppenderLoggingException;
+import org.apache.logging.log4j.core.config.Property;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The driver's part of a commit over a store that fails, call by call. FORMAT.md section 7. */
+final class CommitterTest {
+  private static final String TOPIC_FOLDER = Names.topicFolder("t");
+
+  @TempDir Path root;
+  private final Random random = new Random(1);
+  private final List<String> calls = new ArrayList<>();
+  private FaultyStore.Hook fault = (call, name, after) -> {};
+
+  private LogStore store() {
+    return FaultyStore.over(
+        Stores.open(root.toString()),
+        (call, name, after) -> {
+          if (!after) {
+            calls.add(call + " " + name);
+          }
+          fault.at(call, name, after);
+        });
+  }
+
+  /** One write of a driver that has just started. @param query null, or the epoch of query q */
+  private long commit(int records, Long epoch) throws IOException {
+    LogStore store = store();
+    TopicLog log = new TopicLog(store, "t");
+    TopicPlan plan = TopicPlan.of("t", log.newest(), Writes.config());
+    String txn = Names.identity(random);
+    List<List<Piece>> pieces = Writes.of("x", 2, records, 0).pieces(store, plan, txn);
+    calls.clear();
+    return new Committer(log, plan, txn, epoch == null ? null : new Query("q", epoch), Clock.systemUTC(), random).commit(pieces);
+  }
+
+  private State state() {
+    return new TopicLog(Stores.open(root.toString()), "t").newest().orElseThrow();
+  }
+
+  private static void failOnce(boolean[] failed, Throwable with) throws Throwable {
+    if (!failed[0]) {
+      failed[0] = true;
+      throw with;
+    }
+  }
+
+  @Test
+  void aRepeatedEpochIsDurableBeforeItIsDone() throws IOException {
+    commit(5, 0L);
+    for (int records : new int[] {0, 5}) {
+      assertEquals(0, commit(records, 0L));
+      assertFalse(calls.stream().anyMatch(call -> call.startsWith("putIfAbsent")), calls.toString());
+      assertEquals("sync " + TOPIC_FOLDER, calls.get(calls.size() - 1), "who put that version may have died before its sync");
+    }
+  }
+
+  @Test
+  void aRepeatedEpochThatMayBeLostIsUnknown() throws IOException {
+    commit(5, 0L);
+    fault =
+        (call, name, after) -> {
+          if (call.equals("sync") && name.equals(TOPIC_FOLDER)) {
+            throw new SyncFailedException("EIO");
+          }
+        };
+    assertEquals("COMMIT_UNKNOWN", assertThrows(PartlogException.class, () -> commit(5, 0L)).id());
+  }
+
+  @Test
+  void theFolderOfAllDataIsDurableBeforeThePut() throws IOException {
+    for (int commit = 0; commit < 2; commit++) {
+      commit(5, null);
+      int put = calls.indexOf("putIfAbsent " + TOPIC_FOLDER + "/" + Names.versionFile(commit));
+      int sync = calls.indexOf("sync " + TOPIC_FOLDER + "/data");
+      assertTrue(0 <= sync && sync < put, calls.toString());
+    }
+  }
+
+  @Test
+  void afterAFailedSyncOfTheFolderNoOtherCounts() throws IOException {
+    commit(5, null);
+    fault =
+        (call, name, after) -> {
+          if (call.equals("putIfAbsent") && after) {
+            throw new SyncFailedException("EIO");
+          }
+        };
+    assertEquals("COMMIT_UNKNOWN", assertThrows(PartlogException.class, () -> commit(5, null)).id());
+    int put = calls.indexOf("putIfAbsent " + TOPIC_FOLDER + "/" + Names.versionFile(1));
+    assertFalse(calls.subList(put, calls.size()).contains("sync " + TOPIC_FOLDER), calls.toString());
+  }
+
+  /** The put fails in another way, and only the sync that would settle it fails for good. */
+  @Test
+  void aFailedSyncWhileReadingBackIsUnknown() throws IOException {
+    commit(5, null);
+    int[] syncs = {0};
+    fault =
+        (call, name, after) -> {
+          if (call.equals("putIfAbsent") && after) {
+            throw new IOException("the answer is lost");
+          }
+          if (call.equals("sync") && name.equals(TOPIC_FOLDER)) {
+            syncs[0]++;
+            throw new SyncFailedException("EIO");
+          }
+        };
+    assertEquals("COMMIT_UNKNOWN", assertThrows(PartlogException.class, () -> commit(5, null)).id());
+    assertEquals(1, syncs[0]);
+  }
+
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void anErrorInThePutIsSettledByReadingBack(boolean after) throws IOException {
+    commit(5, null);
+    boolean[] failed = {false};
+    fault =
+        (call, name, isAfter) -> {
+          if (call.equals("putIfAbsent") && isAfter == after) {
+            failOnce(failed, new OutOfMemoryError("thrown by the test"));
+          }
+        };
+    assertEquals(1, commit(5, null));
+    assertEquals(1, state().version());
+    assertEquals(20, state().end(0) + state().end(1) + state().end(2) + state().end(3));
+  }
+
+  @Test
+  void aVersionOfALaterFormatIsNotOurs() throws IOException {
+    commit(5, null);
+    Path file = root.resolve(TOPIC_FOLDER + "/" + Names.versionFile(1));
+    fault =
+        (call, name, after) -> {
+          if (call.equals("putIfAbsent") && !after && Files.notExists(file)) {
+            byte[] line = "{\"format\":2,\"features\":[]}".getBytes(StandardCharsets.UTF_8);
+            CRC32C crc = new CRC32C();
+            crc.update(line);
+            Files.writeString(file, new String(line, StandardCharsets.UTF_8) + "\ncrc32c:" + Json.crc(crc) + "\n");
+          }
+        };
+    assertEquals("FORMAT_TOO_NEW", assertThrows(PartlogException.class, () -> commit(5, null)).id());
+  }
+
+  @Test
+  @Timeout(30)
+  void aVersionThatIsTakenAndNeverFoundEndsTheCommit() throws IOException {
+    commit(5, null);
+    // The log finds the topic's folder empty, so the commit believes that it creates the topic, and loses each time.
+    LogStore real = Stores.open(root.toString());
+    TopicLog log =
+        new TopicLog(
+            (LogStore)
+                Proxy.newProxyInstance(
+                    LogStore.class.getClassLoader(),
+                    new Class<?>[] {LogStore.class},
+                    (proxy, method, arguments) -> method.getName().equals("list") ? List.of() : FaultyStore.call(real, method, arguments)),
+            "t");
+    TopicPlan plan = TopicPlan.of("t", log.newest(), Writes.config());
+    String txn = Names.identity(random);
+    List<List<Piece>> pieces = Writes.of("x", 1, 5, 0).pieces(log.store(), plan, txn);
+    PartlogException e = assertThrows(PartlogException.class, () -> new Committer(log, plan, txn, null, Clock.systemUTC(), random).commit(pieces));
+    assertEquals("COMMIT_FAILED", e.id());
+    assertTrue(e.getMessage().contains("version 0 is taken"), e.getMessage());
+  }
+
+  @Test
+  void aLoggerThatThrowsDoesNotFailACommitThatIsDone() throws IOException {
+    commit(5, 0L);
+    fault =
+        (call, name, after) -> {
+          if (call.equals("link")) {
+            throw new FileAlreadyExistsException("what follows a commit fails, and is logged");
+          }
+          if (call.equals("create") && !name.startsWith(TOPIC_FOLDER + "/data")) {
+            throw new IOException("what follows a commit fails, and is logged");
+          }
+        };
+    AbstractAppender broken =
+        new AbstractAppender("broken", null, null, false, Property.EMPTY_ARRAY) {
+          @Override
+          public void append(LogEvent event) {
+            throw new AppenderLoggingException("no space left for logs");
+          }
+        };
+    broken.start();
+    Logger logger = (Logger) LogManager.getLogger(Committer.class);
+    Level before = logger.getLevel();
+    logger.addAppender(broken);
+    logger.setAdditive(false);
+    logger.setLevel(Level.WARN); // after it: an appender gives the logger a configuration of its own
+    try {
+      assertThrows(AppenderLoggingException.class, () -> logger.warn("the test's own logger must throw"));
+      assertEquals(1, commit(5, 1L));
+      assertEquals(1, commit(5, 1L), "that an epoch is repeated is logged, too");
+    } finally {
+      logger.removeAppender(broken);
+      logger.setAdditive(true);
+      logger.setLevel(before);
+    }
+    assertEquals(1, state().version());
+  }
+}

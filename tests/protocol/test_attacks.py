@@ -1,0 +1,116 @@
+"""The commit protocol under attack: many writers, answers that are lost, interrupts, SIGKILL. Short here, long with `make soak`."""
+
+import subprocess
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from handmade import seeded
+from logtool import TIMEOUT_S, LogTool
+
+from sparklog import Log
+
+
+def lose_answers(java_classpath: str, root: Path, seconds: int) -> None:
+    seed = seeded().randrange(2**31)
+    command = ["java", "-Xmx512m", "-cp", java_classpath, "io.sparklog.log.LostAnswers", str(root), str(seconds), str(seed)]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=seconds + TIMEOUT_S, check=False)
+    assert process.returncode == 0, process.stderr
+    print(f"LostAnswers seed {seed}: {process.stdout}")
+    assert "WRONG" not in process.stdout
+    assert "done and there" in process.stdout and "faults 0" not in process.stdout, "nothing was tested"
+
+
+def test_lost_answers_and_interrupts(java_classpath: str, tmp_path: Path) -> None:
+    """I3, I6: what is said to be done is there, what is said not to be done is not, no epoch is there twice."""
+    lose_answers(java_classpath, tmp_path / "root", 4)
+
+
+@pytest.mark.soak
+def test_lost_answers_and_interrupts_for_long(java_classpath: str, tmp_path: Path) -> None:
+    """I3, I6"""
+    lose_answers(java_classpath, tmp_path / "root", 300)
+
+
+WRITERS: list[dict[str, int]] = [
+    {"records": 130, "big": 9000, "tasks": 2},
+    {"records": 130, "big": 9000, "tasks": 2},
+    {"records": 10, "tasks": 3},
+]
+"""What each writer commits: two stamp data files of their own, one travels to the driver."""
+
+
+def kill_writers(tool: LogTool, kills: int) -> None:
+    """Three writers at once, each with its own query, killed at random moments; each goes on with the first epoch that nobody confirmed."""
+    random = seeded()
+    confirmed: list[set[int]] = [set() for _ in WRITERS]
+    errors: list[str] = []
+    left = kills
+    lock = threading.Lock()
+
+    def write(writer: int) -> None:
+        nonlocal left
+        life = 0
+        while True:
+            with lock:
+                if left <= 0:
+                    return
+                left -= 1
+                moment = random.uniform(0.3, 2.2) if random.random() < 0.9 else random.uniform(2, 5)
+            epoch = max(confirmed[writer], default=-1) + 1
+            tag = f"W{writer}.L{life}.E{epoch}"
+            process = tool.start("append", tag=tag, commits=1000, query=f"q{writer}", epoch=epoch, partitions=1, **WRITERS[writer])
+            time.sleep(moment)
+            process.kill()
+            out, err = process.communicate(timeout=TIMEOUT_S)
+            if "Exception" in err:
+                errors.append(err[:1000])
+            # The last line may be cut.
+            confirmed[writer] |= {epoch + int(line.split()[1].rsplit("-", 1)[1]) for line in out.splitlines() if line.count(" ") == 2}
+            life += 1
+
+    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(len(WRITERS))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    topic = Log(tool.root).topic("t")
+    values = [value.decode().rstrip("v") for value in topic.read()["value"].to_pylist()]
+    for found in (values, tool.read()[0]):
+        audit(found, confirmed)
+    tool.run("publish")
+    print(f"{kills} kills, confirmed commits {[len(each) for each in confirmed]}, versions {topic.describe()['version']}")
+
+
+def audit(values: list[str], confirmed: list[set[int]]) -> None:
+    """All of a commit or nothing, each epoch once and in order, none missing that was confirmed."""
+    records: Counter[tuple[int, int, str]] = Counter()
+    last = [-1] * len(WRITERS)
+    for value in values:
+        tag = value.split(":")[0]
+        head, number = tag.rsplit("-", 1)
+        writer, _, first = head.split(".")
+        which, epoch = int(writer[1:]), int(first[1:]) + int(number)
+        records[which, epoch, tag] += 1
+        assert epoch >= last[which], f"{tag} after epoch {last[which]}"
+        last[which] = epoch
+    for (writer, _, tag), count in records.items():
+        assert count == WRITERS[writer]["records"] * WRITERS[writer]["tasks"], f"{tag} is there in part, or twice"
+    epochs = [sorted(epoch for which, epoch, _ in records if which == writer) for writer in range(len(WRITERS))]
+    for writer, found in enumerate(epochs):
+        assert found == list(range(len(found))), f"epochs of writer {writer} are missing or there twice"
+        assert confirmed[writer] <= set(found), f"confirmed epochs of writer {writer} are lost"
+
+
+def test_writers_killed_at_random_moments(tool: LogTool) -> None:
+    """I1 to I5, I10"""
+    kill_writers(tool, 12)
+
+
+@pytest.mark.soak
+def test_writers_killed_three_hundred_times(tool: LogTool) -> None:
+    """I1 to I5, I10"""
+    kill_writers(tool, 300)
