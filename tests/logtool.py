@@ -16,9 +16,11 @@ class LogTool:
     root: Path
     java: tuple[str, ...] = ()
     """More arguments of the JVM."""
+    prefix: tuple[str, ...] = ()
+    """A command that starts it."""
 
     def start(self, *words: object, stop: str | None = None, release: Path | None = None, **arguments: object) -> subprocess.Popen[str]:
-        command = ["java", "-XX:TieredStopAtLevel=1", *self.java, "-cp", self.classpath]
+        command = [*self.prefix, "java", "-XX:TieredStopAtLevel=1", *self.java, "-cp", self.classpath]
         if stop:
             command.append(f"-Dpartlog.stop={stop}")
         if release:

@@ -4,6 +4,7 @@ import random
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -226,6 +227,18 @@ def test_killed_at_random_moments(tool: LogTool) -> None:
         assert len(found) - len(reported) <= life + 1, "more than was begun"
     tool.run("append", tag="end")
     assert commits(tool.read())["end-0"] == 20
+
+
+def test_a_task_holds_few_files_open(tool: LogTool) -> None:
+    """I8: more partitions are spilled than the process may have files; each is closed, and gone on with later."""
+    lines = replace(tool, prefix=("prlimit", "--nofile=400")).run(
+        "append", tag="A", partitions=600, tasks=1, records=2400, keys=2400, big=500, buffer=600_000, batch=4000
+    )
+    assert lines == ["done A-0 0"]
+    assert commits(tool.read()) == {"A-0": 2400}
+    files = list(tool.root.glob("_partlog/t/data/*/p*.log"))
+    assert len(files) > 400
+    assert len({file.name.split("-")[0] for file in files}) == len(files), "a partition has one file: each was gone on with"
 
 
 def test_a_halt_at_a_checkpoint_costs_nothing(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:

@@ -23,7 +23,7 @@ import java.util.zip.CRC32C;
 /**
  * Writes and reads topics through the log alone, in a process that starts in a fraction of a second: what the tests of the protocol kill and race.
  *
- * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=… epoch=…] [partitions=4] [seed=1] [<topic option>=…]},
+ * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=… epoch=…] [partitions=4] [keys=7] [seed=1] [<topic option>=…]},
  * {@code read root=… topic=…}, {@code publish root=… topic=…}, {@code states root=…}, {@code walk root=… topic=… seconds=…}.
  */
 public final class LogTool {
@@ -76,7 +76,8 @@ public final class LogTool {
               number("big", 0),
               number("batch", 1 << 14),
               number("buffer", 64 << 20),
-              number("fall", 0));
+              number("fall", 0),
+              number("keys", 7));
       Query query = text("query", null) == null ? null : new Query(text("query", null), number("epoch", 0) + commit);
       long version = new Committer(log, plan, txn, query, Clock.systemUTC(), random).commit(writes.pieces(store, plan, txn));
       System.out.println("done " + text("tag", "x") + "-" + commit + " " + version);

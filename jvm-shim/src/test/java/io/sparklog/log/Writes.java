@@ -16,8 +16,9 @@ import java.util.TreeMap;
  * @param records of each task
  * @param big bytes that the values of task 0 are padded with
  * @param fall every so often a time falls; 0: never
+ * @param keys how many different ones there are
  */
-record Writes(String tag, int tasks, int records, int big, int batchBytes, int bufferBytes, int fall) {
+record Writes(String tag, int tasks, int records, int big, int batchBytes, int bufferBytes, int fall, int keys) {
   /** The configuration of a topic, all of it. */
   static TreeMap<String, String> config() {
     return new TreeMap<>(
@@ -27,7 +28,7 @@ record Writes(String tag, int tasks, int records, int big, int batchBytes, int b
   }
 
   static Writes of(String tag, int tasks, int records, int big) {
-    return new Writes(tag, tasks, records, big, 1 << 14, 64 << 20, 0);
+    return new Writes(tag, tasks, records, big, 1 << 14, 64 << 20, 0, 7);
   }
 
   /** Writes as the tasks would, and gives what they report. */
@@ -43,7 +44,7 @@ record Writes(String tag, int tasks, int records, int big, int batchBytes, int b
     try (TaskWriter writer = new TaskWriter(store, txn, task, tasks, task + 100L, batchBytes, bufferBytes)) {
       TaskWriter.Lane lane = writer.lane(plan);
       for (int i = 0; i < records; i++) {
-        byte[] key = ("k" + i % 7).getBytes(StandardCharsets.UTF_8);
+        byte[] key = ("k" + i % keys).getBytes(StandardCharsets.UTF_8);
         byte[] value = String.format(Locale.ROOT, "%s:%d:%06d%s", tag, task, i, "v".repeat(task == 0 ? big : 0)).getBytes(StandardCharsets.UTF_8);
         int partition = plan.config().partitioner().partition(key, 0, key.length, plan.config().partitions());
         long back = fall > 0 && i % fall == 0 ? 500 : 0;

@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.stream.IntStream;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
@@ -127,11 +128,26 @@ final class SplitPlannerTest {
     WrittenTopic topic = new WrittenTopic(root, "t").segment(0, WrittenTopic.times(400, 100)).commit();
     long bytes = topic.root.state("t").segments(0).get(0).bytes();
     List<Split> splits = plan(topic, size(bytes / 10), 0, 0, 40_000);
-    assertEquals((bytes + bytes / 10 - 1) / (bytes / 10), splits.size());
+    assertTrue(splits.size() == 10 || splits.size() == 11, "ten shares, cut at the batch before: " + splits.size());
     for (Split split : splits) {
       assertEquals(1, split.extents().size());
       assertEquals(0, split.extents().get(0).startOffset() % 100, "a batch is read by one task");
       assertTrue(split.bytesToRead() < bytes / 10 * 1.2 && split.bytesToRead() > bytes / 10 * 0.7, "even shares: " + split.bytesToRead() + " of " + bytes);
+    }
+  }
+
+  /** What is left to read is guessed by offsets, and far too low where large records come first. */
+  @Test
+  void recordSizesThatChangeWithinASegmentMakeNoTinySplits() throws IOException {
+    WrittenTopic topic = new WrittenTopic(root, "t");
+    topic.padding = offset -> offset < 4000 ? 2000 : 0;
+    topic.segment(0, IntStream.concat(IntStream.generate(() -> 10).limit(400), IntStream.generate(() -> 1000).limit(16)).toArray()).commit();
+    long splitBytes = 1 << 20;
+    for (int end : new int[] {1000, 2000, 3000, 4000, 5000, 10_000, 20_000}) {
+      List<Split> splits = plan(topic, size(splitBytes), 0, 0, end);
+      long bytes = splits.stream().mapToLong(Split::bytesToRead).sum();
+      assertTrue(splits.size() <= 2 * bytes / splitBytes + 1, end + ": " + splits.size() + " splits of " + bytes + " bytes");
+      Reads.assertRows(topic.rows(0, 0, end), rows(splits), "end " + end);
     }
   }
 

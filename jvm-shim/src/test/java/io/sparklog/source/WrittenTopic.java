@@ -35,6 +35,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.function.Consumer;
+import java.util.function.LongToIntFunction;
 import java.util.zip.CRC32C;
 
 /** A topic whose batches and segments a test lays out itself, and what a reader must find in it. */
@@ -59,6 +60,10 @@ final class WrittenTopic {
   private static int made;
 
   private final Random random = new Random(made++);
+
+  /** How many bytes the value at an offset is padded with. */
+  LongToIntFunction padding = offset -> random.nextInt(200);
+
   private final List<List<Piece>> pending = new ArrayList<>();
   private TopicPlan plan;
   private String txn;
@@ -159,7 +164,7 @@ final class WrittenTopic {
   private Row row(int partition, long offset) {
     int kind = (int) (offset % 7);
     String key = kind == 0 ? null : kind == 1 ? "" : "k" + offset;
-    String value = kind == 2 ? null : kind == 3 ? "" : "value of " + partition + "/" + offset + " " + "x".repeat(random.nextInt(200));
+    String value = kind == 2 ? null : kind == 3 ? "" : "value of " + partition + "/" + offset + " " + "x".repeat(padding.applyAsInt(offset));
     List<String> headers = kind == 4 ? List.of("a=1", "a=2", "ü=ß", "null") : kind == 5 ? List.of("empty=") : null;
     return new Row(topic, partition, offset, time(offset), key, value, headers);
   }
