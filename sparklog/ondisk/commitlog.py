@@ -178,11 +178,9 @@ class State:
             removed.setdefault(gone.partition, set()).add((gone.file, gone.position))
         if sum(map(len, removed.values())) < len(version.removed):
             raise Damaged("it removes a segment twice")
-        for partition, end in enumerate(version.ends):
-            if self.version < 0:
-                reached = version.starts[partition]
-            else:
-                reached = self.ends[partition] if partition < self.partitions else 0
+        # A topic may begin at any offsets; partitions that are added to one begin at 0.
+        before = version.starts if self.version < 0 else (*self.ends, *[0] * (version.partitions - self.partitions))
+        for partition, (reached, end) in enumerate(zip(before, version.ends, strict=True)):
             for segment in added.get(partition, ()):
                 if segment.base >= reached or partition not in removed:
                     if segment.base != reached:
