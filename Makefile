@@ -71,8 +71,8 @@ jvm-test: toolchain ## the tests of Java alone
 kafka: $(KAFKA) ## Kafka's broker and tools, which the demo and the tests use
 
 .PHONY: docs
-docs: $(VENV) ## docs/reference/, made from sparklog/spec/
-	@$(PY) -c "from pathlib import Path; from sparklog.options import write_reference; write_reference(Path('docs/reference'))"
+docs: $(VENV) ## docs/reference/ and the table in docs/guide/from-kafka.md, made from sparklog/spec/
+	@$(PY) -c "from pathlib import Path; from sparklog.options import write_docs; write_docs(Path('docs'))"
 
 .PHONY: bench
 bench: toolchain $(VENV) $(JAR) $(DELTA) ## the benchmarks, with Parquet and Delta beside us in the same run

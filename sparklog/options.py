@@ -12,6 +12,7 @@ from typing import Any
 from sparklog import errors
 
 _MADE = "<!-- Made by `make docs` from sparklog/spec/{}; edit that. -->\n\n"
+_END = "\n<!-- The end of what was made. -->\n"
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Option:
     words: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     requires: str | None = None
+    kafka: str | None = None
+    mistaken: tuple[str, ...] = ()
 
     def problem(self, value: str) -> str | None:
         """Why a boolean, an int, a long or a choice cannot have this value, in words; None if it can."""
@@ -55,6 +58,7 @@ class Ignored:
 
     key: str
     text: str
+    instead: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class Options:
 @functools.cache
 def declared() -> Options:
     spec = json.loads((Path(__file__).parent / "spec" / "options.json").read_text(encoding="utf-8"))
-    lists = ("scopes", "values", "words", "aliases")
+    lists = ("scopes", "values", "words", "aliases", "mistaken")
     entries: list[dict[str, Any]] = [
         {name: tuple(value) if name in lists else value for name, value in entry.items()} for entry in spec["options"]
     ]
@@ -95,10 +99,21 @@ def generate_reference() -> dict[str, str]:
     return {"options.md": _options_page(), "errors.md": _errors_page()}
 
 
-def write_reference(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def with_kafka_options(page: str) -> str:
+    """The page with the table of the options of Spark's Kafka connector between the two comments that are there for it."""
+    before, begin, rest = page.partition(_MADE.format("options.json"))
+    _, end, after = rest.partition(_END)
+    if not begin or not end:
+        raise ValueError("the page does not have the two comments that the table goes between")
+    return before + begin + _kafka_table() + end + after
+
+
+def write_docs(docs: Path) -> None:
+    """Writes what is generated of the folder docs/."""
     for name, text in generate_reference().items():
-        (folder / name).write_text(text, encoding="utf-8")
+        (docs / "reference" / name).write_text(text, encoding="utf-8")
+    page = docs / "guide" / "from-kafka.md"
+    page.write_text(with_kafka_options(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def listing() -> str:
@@ -141,8 +156,8 @@ def _options_page() -> str:
         page += "".join(_option_row(option) for option in declared().options if scope in option.scopes)
     groups = "; ".join(_code(*group) for group in declared().exclusive)
     page += f"\nAt most one may be given of: {groups}.\n"
-    page += "\n## Accepted without effect\n\nWith one warning, so that a job of Spark's Kafka connector runs as it is:\n\n"
-    page += "".join(f"* {_code(ignored.key)}: {ignored.text}\n" for ignored in declared().warned)
+    page += "\n## Accepted without effect\n\nWith one warning a session, so that a job of Spark's Kafka connector runs as it is:\n\n"
+    page += "".join(f"* {_code(ignored.key)}: {_ignored(ignored)}\n" for ignored in declared().warned)
     page += "\nSilently, because Spark passes them on by itself: "
     return page + _code(*(ignored.key for ignored in declared().silent)) + ".\n"
 
@@ -161,6 +176,21 @@ def _errors_page() -> str:
             if entry.kind == kind:
                 page += _row(_code(f"PARTLOG_{id}"), _escaped(entry.text), _escaped(entry.mend))
     return page
+
+
+def _kafka_table() -> str:
+    table = _head("option of Kafka's connector", "for", "here", "how it differs")
+    for option in declared().options:
+        if option.kafka:
+            table += _row(_code(option.key), "reading" if "read" in option.scopes else "writing", _code(option.key), option.kafka)
+    for ignored in declared().warned:
+        side = "both" if ignored.key.startswith("kafka.") else "reading"
+        table += _row(_code(ignored.key), side, ignored.instead or "no effect", ignored.text)
+    return table
+
+
+def _ignored(ignored: Ignored) -> str:
+    return (f"Give {ignored.instead} instead. " if ignored.instead else "") + ignored.text
 
 
 def _option_row(option: Option) -> str:

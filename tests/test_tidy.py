@@ -153,6 +153,8 @@ def test_the_generated_reference_is_fresh():
     for name, text in options.generate_reference().items():
         page = ROOT / "docs" / "reference" / name
         assert page.is_file() and page.read_text(encoding="utf-8") == text, f"{name} is not fresh: run make docs"
+    guide = (ROOT / "docs" / "guide" / "from-kafka.md").read_text(encoding="utf-8")
+    assert options.with_kafka_options(guide) == guide, "from-kafka.md is not fresh: run make docs"
 
 
 def test_versions_agree():

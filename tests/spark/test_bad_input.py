@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+import sparklog
+
 
 @pytest.fixture
 def root(spark: SparkSession, tmp_path: Path) -> Path:
@@ -31,7 +33,26 @@ ROWS = {
     "key of the wrong type": ([VALUE, "1.5 AS key"], "COLUMN_TYPE", "`key`"),
     "partition of the wrong type": ([VALUE, "'1' AS partition"], "COLUMN_TYPE", "INT"),
     "timestamp of the wrong type": ([VALUE, "1 AS timestamp"], "COLUMN_TYPE", "TIMESTAMP"),
-    "headers of the wrong type": ([VALUE, "map('a', 'b') AS headers"], "COLUMN_TYPE", "ARRAY<STRUCT<"),
+    "headers of the wrong type": ([VALUE, "map('a', 'b') AS headers"], "COLUMN_TYPE", "transform(map_entries(headers),"),
+    "headers with other fields": (
+        [VALUE, "array(named_struct('k', 'a', 'v', X'01')) AS headers"],
+        "COLUMN_TYPE",
+        "ARRAY<STRUCT<key: STRING,",
+    ),
+    "headers with one field twice": ([VALUE, "array(named_struct('key', 'a', 'KEY', X'01')) AS headers"], "COLUMN_TYPE", "value: BINARY>>"),
+    "headers with a third field": (
+        [VALUE, "array(named_struct('key', 'a', 'value', X'01', 'more', 1)) AS headers"],
+        "COLUMN_TYPE",
+        "value: BINARY>>",
+    ),
+    "headers the wrong way round": (
+        [VALUE, "array(named_struct('value', 'a', 'key', X'01')) AS headers"],
+        "COLUMN_TYPE",
+        "value: BINARY>>",
+    ),
+    "a struct for value": (["struct(1 AS a) AS value"], "COLUMN_TYPE", "for example with to_json(value)."),
+    "a time in milliseconds": ([VALUE, "1700000000000 AS timestamp"], "COLUMN_TYPE", "for example with timestamp_millis(timestamp)."),
+    "a date for a time": ([VALUE, "current_date() AS timestamp"], "COLUMN_TYPE", "for example with CAST(timestamp AS TIMESTAMP)."),
     "an unknown column": ([VALUE, "1 AS user"], "COLUMN_UNKNOWN", "`user`"),
     "value twice": ([VALUE, "'w' AS VALUE"], "COLUMN_UNKNOWN", "at most once"),
     "partition beyond the last": ([VALUE, "4 AS partition"], "PARTITION_OUT_OF_RANGE", "0 to 3"),
@@ -63,6 +84,7 @@ OPTIONS = {
     "no topic name": ({"topic": ""}, "TOPIC_NAME_ILLEGAL", "empty"),
     "a slash": ({"topic": "a/b"}, "TOPIC_NAME_ILLEGAL", "other characters"),
     "an unknown option": ({"partitons": 4}, "OPTION_UNKNOWN", "`partitions`"),
+    "the name that other sources have": ({"compression": "zstd"}, "OPTION_UNKNOWN", "Did you mean `compression.type`?"),
     "an option's value": ({"partitions": "many"}, "OPTION_VALUE", "integer"),
     "a value out of range": ({"partitions": 0}, "OPTION_VALUE", "from 1"),
     "a codec": ({"compression.type": "brotli"}, "OPTION_VALUE", "zstd"),
@@ -123,6 +145,37 @@ def test_roots(spark: SparkSession, tmp_path: Path, fails: Callable[..., str]) -
     rows.write.format("partlog").option("topic", "t").mode("append").save(f"file://{tmp_path}/two")
     rows.write.format("partlog").option("topic", "t").mode("append").save(f"file://localhost{tmp_path}/three")
     assert sorted(folder.name for folder in tmp_path.iterdir() if folder.is_dir()) == ["one", "three", "two"]
+
+
+def test_what_is_no_root_is_told_apart_and_alike_in_both_languages(
+    spark: SparkSession, tmp_path: Path, root: Path, fails: Callable[..., str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "broker" / "t-0").mkdir(parents=True)
+    (tmp_path / "broker" / "meta.properties").write_text("")
+    rows = spark.sql(f"SELECT {VALUE}")
+    for place, condition in (
+        (tmp_path / "nowhere", "ROOT_NOT_FOUND"),
+        (tmp_path / "empty", "ROOT_WITHOUT_LOG"),
+        (root / "t-0", "PARTITION_DIRECTORY"),
+        (tmp_path / "broker", "BROKER_DIRECTORY"),
+        (tmp_path / "broker" / "t-0", "BROKER_DIRECTORY"),
+        ("~/log", "OPTION_VALUE"),
+        ("file:log", "OPTION_VALUE"),
+        ("s3a://bucket/log", "STORE_UNSUPPORTED"),
+        ("file://host/log", "STORE_UNSUPPORTED"),
+    ):
+        for options in ({}, {"subscribe": "t"}):
+            said = fails(condition, lambda at=place, given=options: spark.read.format("partlog").options(**given).load(str(at)).count())
+            with pytest.raises(sparklog.CallError) as caught:
+                sparklog.Log(place)
+            assert said.splitlines()[0].endswith(str(caught.value).splitlines()[0]), said
+    for place, condition in ((root / "t-0", "PARTITION_DIRECTORY"), ("~/log", "OPTION_VALUE")):
+        fails(condition, lambda at=place: save(rows, at))
+    for name in ("u#1", "u?2", "u%41", "u 3"):
+        save(rows, Path(f"file:{tmp_path}/{name}"))
+        assert sparklog.Log(f"file:{tmp_path}/{name}").topic("t").end_offsets() == sparklog.Log(tmp_path / name).topic("t").end_offsets()
+        assert spark.read.format("partlog").load(f"file:{tmp_path}/{name}").count() == 1
 
 
 @pytest.mark.parametrize("file", ["meta.properties", "recovery-point-offset-checkpoint", "replication-offset-checkpoint"])

@@ -10,6 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
+import sparklog
+
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
 # Keys that repeat, are empty or null; values that are null, empty or long; headers that are none, null, repeated,
@@ -296,3 +298,14 @@ def test_a_table_without_a_path_holds_nothing(spark: SparkSession, fails: Callab
         fails("ROOT_REQUIRED", lambda: spark.table("sink_managed").count())
     finally:
         spark.sql("DROP TABLE sink_managed")
+
+
+def test_fields_of_headers_count_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.sql(
+        "SELECT 'v' AS value, array(named_struct('VALUE', X'0102', 'Key', 'trace'), named_struct('VALUE', NULL, 'Key', '')) AS headers"
+    )
+    save(rows, tmp_path)
+    given = spark.read.format("partlog").load(str(tmp_path)).select("headers").first()["headers"]
+    assert [(header["key"], header["value"]) for header in given] == [("trace", b"\x01\x02"), ("", None)]
+    [headers] = sparklog.Log(tmp_path).topic("t").read()["headers"].to_pylist()
+    assert headers == [{"key": "trace", "value": b"\x01\x02"}, {"key": "", "value": None}]

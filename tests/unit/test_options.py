@@ -1,3 +1,4 @@
+import re
 from collections import Counter
 
 import pytest
@@ -43,6 +44,24 @@ class TestDeclaration:
 
     def test_names_only_options_that_there_are(self, option):
         assert option.requires is None or option.requires in {other.key for other in DECLARED.options}
+
+
+def test_what_is_given_instead_is_declared():
+    for entry in DECLARED.warned:
+        for named in re.findall("`([^`]+)`", entry.instead or ""):
+            assert named in {option.key for option in DECLARED.options}, entry.key
+
+
+def test_a_mistaken_key_is_no_key():
+    mistaken = [word for option in DECLARED.options for word in option.mistaken]
+    assert not set(mistaken) & set(keys_that_count({"read", "write", "topic"}))
+    assert len(mistaken) == len(set(mistaken))
+
+
+def test_of_the_ignored_the_more_special_come_first():
+    keys = [entry.key.lower() for entry in DECLARED.warned]
+    for number, key in enumerate(keys):
+        assert not any(earlier.endswith("*") and key.startswith(earlier[:-1]) for earlier in keys[:number]), f"{key} is never found"
 
 
 def test_what_is_ignored_does_not_count():

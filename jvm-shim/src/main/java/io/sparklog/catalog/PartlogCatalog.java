@@ -1,5 +1,7 @@
 package io.sparklog.catalog;
 
+import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.PartlogException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -45,11 +47,16 @@ public final class PartlogCatalog implements FunctionCatalog, ProcedureCatalog {
     return namespace.length > 0 ? new Identifier[0] : new Identifier[] {Identifier.of(namespace, PublishProcedure.NAME)};
   }
 
+  /** Spark hands on only errors of its own kind; another one is told as FAILED_TO_LOAD_ROUTINE and nothing else. */
   @Override
   public UnboundProcedure loadProcedure(Identifier procedure) {
     if (procedure.namespace().length == 0 && procedure.name().equalsIgnoreCase(PublishProcedure.NAME)) {
       return new PublishProcedure();
     }
-    throw new UnsupportedOperationException("catalog " + name + " has the procedure publish, and none called " + procedure.name());
+    return SparkErrors.run(
+        () -> {
+          String asked = String.join(".", procedure.namespace()) + (procedure.namespace().length == 0 ? "" : ".") + procedure.name();
+          throw PartlogException.of("PROCEDURE_NOT_FOUND", "catalog", name, "procedure", asked, "procedures", PublishProcedure.NAME);
+        });
   }
 }

@@ -10,10 +10,14 @@ import io.sparklog.storage.Stores;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
@@ -28,6 +32,8 @@ import org.slf4j.LoggerFactory;
 
 /** A root, with the options of a load, a save or a table of Spark's own catalog. Nothing is read before somebody scans or writes. */
 final class PartlogTable implements SupportsRead, SupportsWrite {
+  /** By session, the options that it was told are without effect. */
+  private static final Map<Object, Set<String>> TOLD = Collections.synchronizedMap(new WeakHashMap<>());
 
   private final CaseInsensitiveStringMap properties;
   private final StructType schema;
@@ -46,9 +52,14 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
     this.root = new Root(Stores.open(path));
   }
 
+  /** Whether it is a table of Spark's own catalog, and not that of one load or save. */
+  private boolean isOfCatalog() {
+    return properties.containsKey(TableCatalog.PROP_PROVIDER);
+  }
+
   /** The root of a table that names one. One that does not has a place of Spark's, and a log there would be deleted when the table is dropped or replaced. */
   private Root root() {
-    if (properties.containsKey(TableCatalog.PROP_PROVIDER) && !properties.containsKey(TableCatalog.PROP_LOCATION)) {
+    if (isOfCatalog() && !properties.containsKey(TableCatalog.PROP_LOCATION)) {
       throw PartlogException.of("ROOT_REQUIRED");
     }
     return root;
@@ -64,6 +75,18 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
     return Arrays.stream(schema.fields()).map(field -> Column.create(field.name(), field.dataType(), field.nullable())).toArray(Column[]::new);
   }
 
+  /** What DESCRIBE EXTENDED and SHOW TBLPROPERTIES show: the options it was made with, and that its log stays when it is dropped. */
+  @Override
+  public Map<String, String> properties() {
+    Map<String, String> shown = new HashMap<>(properties.asCaseSensitiveMap());
+    // Spark passes the options of CREATE TABLE on twice, and ALTER TABLE changes one of the two: the one that counts.
+    shown.keySet().removeIf(key -> key.startsWith(TableCatalog.OPTION_PREFIX));
+    if (isOfCatalog() && shown.containsKey(TableCatalog.PROP_LOCATION)) {
+      shown.put(TableCatalog.PROP_EXTERNAL, "true");
+    }
+    return shown;
+  }
+
   /**
    * ACCEPT_ANY_SCHEMA: a write need not have all columns of a read, and may have STRING for BINARY; the sink checks. TRUNCATE: see {@link PartlogWrite}.
    */
@@ -74,7 +97,7 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return SparkErrors.run(() -> new PartlogScanBuilder(root(), options(options, Options.Side.READ)));
+    return SparkErrors.run(() -> new PartlogScanBuilder(root(), schema, options(options, Options.Side.READ)));
   }
 
   @Override
@@ -82,15 +105,17 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
     return SparkErrors.run(() -> new PartlogWrite(root(), options(info.options(), Options.Side.WRITE), info, Clock.systemUTC(), new SecureRandom()));
   }
 
-  /** The options of one read or write over those that the table was made with, which Spark does not merge. */
+  /** The options of one read or write over those that the table or view was made with, which Spark does not merge. */
   private Options options(CaseInsensitiveStringMap given, Options.Side side) {
-    Map<String, String> all = new HashMap<>();
-    properties.asCaseSensitiveMap().forEach(all::put);
-    given.asCaseSensitiveMap().forEach((key, value) -> {
-      all.keySet().removeIf(key::equalsIgnoreCase);
-      all.put(key, value);
-    });
-    return Options.of(all, side, LoggerFactory.getLogger(PartlogTable.class)::warn);
+    Options options = Options.of(given.asCaseSensitiveMap(), properties.asCaseSensitiveMap(), side);
+    options.warning(key -> toldInThisSession().add(key)).ifPresent(LoggerFactory.getLogger(PartlogTable.class)::warn);
+    return options;
+  }
+
+  /** Once is enough: a job has many reads, all with the same options. */
+  private static Set<String> toldInThisSession() {
+    Object session = SparkSession.getActiveSession().getOrElse(() -> PartlogTable.class);
+    return TOLD.computeIfAbsent(session, another -> ConcurrentHashMap.newKeySet());
   }
 
   @Override

@@ -9,12 +9,20 @@ import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.LongType;
+import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.types.TimestampType;
+import org.apache.spark.sql.types.VariantType;
 
-/** Where the columns of a topic stand in the rows of a write; −1 for one that is not there. */
-record RowColumns(StructType schema, int key, int value, int headers, int partition, int topic, int timestamp) implements Serializable {
+/**
+ * Where the columns of a topic stand in the rows of a write; −1 for one that is not there.
+ *
+ * @param headerKey where the key stands in a header, whose other field is its value
+ */
+record RowColumns(StructType schema, int key, int value, int headers, int partition, int topic, int timestamp, int headerKey) implements Serializable {
   private static final List<String> WRITTEN =
       List.of(Columns.KEY, Columns.VALUE, Columns.HEADERS, Columns.PARTITION, Columns.TOPIC, Columns.TIMESTAMP);
 
@@ -38,7 +46,7 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
         found[column] = i;
       }
     }
-    RowColumns columns = new RowColumns(schema, found[0], found[1], found[2], found[3], found[4], found[5]);
+    RowColumns columns = new RowColumns(schema, found[0], found[1], found[2], found[3], found[4], found[5], headerKey(schema, found[2]));
     if (columns.value < 0) {
       throw required(schema);
     }
@@ -46,7 +54,6 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
     columns.checkBytes(columns.key);
     columns.check(columns.partition, DataTypes.IntegerType);
     columns.check(columns.timestamp, DataTypes.TimestampType);
-    columns.checkHeaders();
     if (!topicGiven) {
       if (columns.topic < 0) {
         throw PartlogException.of("TOPIC_REQUIRED");
@@ -69,33 +76,54 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
     return PartlogException.of("COLUMN_REQUIRED", "columns", schema.isEmpty() ? "none" : String.join(", ", schema.fieldNames()));
   }
 
+  int headerValue() {
+    return 1 - headerKey;
+  }
+
   private void checkBytes(int column) {
     if (column >= 0 && !isText(type(column)) && !(type(column) instanceof BinaryType)) {
-      throw wrong(column, "STRING or BINARY");
+      String name = schema.apply(column).name();
+      throw wrong(schema, column, "STRING or BINARY", isAtomic(type(column)) ? "CAST(" + name + " AS STRING)" : "to_json(" + name + ")");
     }
   }
 
   private void checkTopic() {
     if (!isText(type(topic))) {
-      throw wrong(topic, "STRING");
+      throw wrong(schema, topic, "STRING", "CAST(topic AS STRING)");
     }
   }
 
   private void check(int column, DataType type) {
     if (column >= 0 && !type(column).equals(type)) {
-      throw wrong(column, type.sql());
+      String name = schema.apply(column).name();
+      boolean millis = type instanceof TimestampType && type(column) instanceof LongType;
+      throw wrong(schema, column, type.sql(), millis ? "timestamp_millis(" + name + ")" : "CAST(" + name + " AS " + type.sql() + ")");
     }
   }
 
-  private void checkHeaders() {
-    if (headers >= 0
-        && !(type(headers) instanceof ArrayType array
-            && array.elementType() instanceof StructType header
-            && header.size() == 2
-            && isText(header.apply(0).dataType())
-            && header.apply(1).dataType() instanceof BinaryType)) {
-      throw wrong(headers, "ARRAY<STRUCT<key: STRING, value: BINARY>>");
+  /** By name, in any case and order: two fields of the right types under other names may be meant the other way round. */
+  private static int headerKey(StructType schema, int headers) {
+    if (headers < 0) {
+      return -1;
     }
+    DataType type = schema.apply(headers).dataType();
+    if (type instanceof ArrayType array && array.elementType() instanceof StructType header && header.size() == 2) {
+      List<String> names = Arrays.asList(header.fieldNames());
+      int key = indexIn(names, Columns.KEY);
+      if (key >= 0 && indexIn(names, Columns.VALUE) == 1 - key && isText(header.apply(key).dataType()) && header.apply(1 - key).dataType() instanceof BinaryType) {
+        return key;
+      }
+    }
+    String example =
+        type instanceof MapType
+            ? "transform(map_entries(headers), h -> named_struct('key', h.key, 'value', CAST(h.value AS BINARY)))"
+            : "array(named_struct('key', 'trace', 'value', CAST('4711' AS BINARY)))";
+    throw wrong(schema, headers, "ARRAY<STRUCT<key: STRING, value: BINARY>>", example);
+  }
+
+  /** Whether a cast to STRING gives what one would expect. */
+  private static boolean isAtomic(DataType type) {
+    return !(type instanceof StructType || type instanceof MapType || type instanceof ArrayType || type instanceof VariantType);
   }
 
   private static boolean isText(DataType type) {
@@ -106,8 +134,8 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
     return schema.apply(column).dataType();
   }
 
-  private PartlogException wrong(int column, String expected) {
+  private static PartlogException wrong(StructType schema, int column, String expected, String example) {
     StructField field = schema.apply(column);
-    return PartlogException.of("COLUMN_TYPE", "column", field.name(), "found", field.dataType().sql(), "expected", expected);
+    return PartlogException.of("COLUMN_TYPE", "column", field.name(), "found", field.dataType().sql(), "expected", expected, "example", example);
   }
 }

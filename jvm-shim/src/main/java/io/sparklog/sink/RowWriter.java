@@ -137,10 +137,11 @@ final class RowWriter implements DataWriter<InternalRow> {
     headers.begin(array.numElements());
     for (int i = 0; i < array.numElements(); i++) {
       InternalRow header = array.isNullAt(i) ? null : array.getStruct(i, 2);
-      if (header == null || header.isNullAt(0)) {
+      if (header == null || header.isNullAt(columns.headerKey())) {
         throw PartlogException.of("HEADER_KEY_NULL", "topic", plan.topic() == null ? String.valueOf(topic) : plan.topic(), "root", plan.root());
       }
-      headers.add(header.getUTF8String(0).getBytes(), header.isNullAt(1) ? null : header.getBinary(1));
+      byte[] value = header.isNullAt(columns.headerValue()) ? null : header.getBinary(columns.headerValue());
+      headers.add(header.getUTF8String(columns.headerKey()).getBytes(), value);
     }
     return headers.bytes();
   }

@@ -10,6 +10,8 @@ import java.io.Serializable;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.TreeSet;
+import java.util.stream.Collectors;
 
 /**
  * What a write is told when it is planned; shipped to its tasks.
@@ -21,6 +23,7 @@ import java.util.TreeMap;
  * @param unreadable the topics whose state cannot be read, and why: it matters to rows of these topics only
  * @param config what a topic is created with
  * @param given the topic options that were given, which a topic must not contradict
+ * @param ofTable those of them that the table has, and not the write
  */
 record WritePlan(
     String root,
@@ -33,13 +36,15 @@ record WritePlan(
     TreeMap<String, TopicPlan> known,
     TreeMap<String, PartlogException> unreadable,
     TreeMap<String, String> config,
-    TreeMap<String, String> given)
+    TreeMap<String, String> given,
+    TreeSet<String> ofTable)
     implements Serializable {
 
   static WritePlan of(Root root, Options options, RowColumns columns, String txn, long timeMs) throws IOException {
     String topic = options.text("topic");
     TreeMap<String, TopicPlan> known = new TreeMap<>();
     TreeMap<String, String> config = new TreeMap<>(options.topicConfig());
+    TreeMap<String, String> given = new TreeMap<>(options.givenTopicConfig());
     WritePlan plan =
         new WritePlan(
             root.store().root(),
@@ -52,7 +57,8 @@ record WritePlan(
             known,
             new TreeMap<>(),
             config,
-            new TreeMap<>(options.givenTopicConfig()));
+            given,
+            given.keySet().stream().filter(options::isOfTable).collect(Collectors.toCollection(TreeSet::new)));
     if (topic == null) {
       for (String name : root.topics()) {
         try {
@@ -85,8 +91,13 @@ record WritePlan(
     for (Map.Entry<String, String> option : given.entrySet()) {
       String found = there.config().entries().get(option.getKey());
       if (!option.getValue().equals(found)) {
+        String key = option.getKey();
+        String way =
+            ofTable.contains(key)
+                ? "The table or view was made with it; take it away there, as with ALTER TABLE … UNSET TBLPROPERTIES ('" + key + "')"
+                : "Leave the option out";
         throw PartlogException.of(
-            "OPTION_CONTRADICTS_TOPIC", "option", option.getKey(), "value", option.getValue(), "topic", name, "root", root, "found", found);
+            "OPTION_CONTRADICTS_TOPIC", "option", key, "value", option.getValue(), "topic", name, "root", root, "found", found, "way", way);
       }
     }
     return there;

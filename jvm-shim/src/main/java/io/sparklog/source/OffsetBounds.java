@@ -35,7 +35,7 @@ final class OffsetBounds {
   /**
    * The offsets to read of each partition; empty ones too.
    *
-   * @throws PartlogException OPTION_VALUE, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, TIMESTAMP_NOT_FOUND
+   * @throws PartlogException OPTION_VALUE, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, OFFSETS_BACKWARDS, TIMESTAMP_NOT_FOUND
    */
   List<Range> resolve(List<Subscription.Subscribed> topics) throws IOException {
     Side starting = new Side("starting", topics);
@@ -46,24 +46,59 @@ final class OffsetBounds {
       for (int partition : topic.partitions()) {
         long start = starting.offset(state, partition, state.start(partition));
         long end = ending.offset(state, partition, state.end(partition));
-        if (start > end) {
-          complain(starting.option, start, state, partition, state.start(partition), end);
-          start = end;
+        // A time later than all records, where that is no error, starts at the log's end: then there is nothing to read, wherever the end.
+        if (start > end && !(starting.byTime && start == state.end(partition))) {
+          complain(backwards(starting.option, start, ending.option, end, state, partition));
         }
-        ranges.add(new Range(state, partition, start, end));
+        ranges.add(new Range(state, partition, Math.min(start, end), end));
       }
     }
     return ranges;
   }
 
-  private void complain(String option, long offset, State state, int partition, long start, long end) {
-    PartlogException outside =
-        PartlogException.of(
-            "OFFSETS_OUT_OF_RANGE", "option", option, "offset", offset, "topic", state.topic(), "partition", partition, "root", store.root(), "start", start, "end", end);
+  private PartlogException backwards(String starting, long start, String ending, long end, State state, int partition) {
+    return PartlogException.of(
+        "OFFSETS_BACKWARDS",
+        "starting",
+        starting,
+        "start",
+        start,
+        "ending",
+        ending,
+        "end",
+        end,
+        "topic",
+        state.topic(),
+        "partition",
+        partition,
+        "root",
+        store.root());
+  }
+
+  private PartlogException outside(String option, long offset, State state, int partition) {
+    return PartlogException.of(
+        "OFFSETS_OUT_OF_RANGE",
+        "option",
+        option,
+        "offset",
+        offset,
+        "topic",
+        state.topic(),
+        "partition",
+        partition,
+        "root",
+        store.root(),
+        "start",
+        state.start(partition),
+        "end",
+        state.end(partition));
+  }
+
+  private void complain(PartlogException error) {
     if (failOnDataLoss) {
-      throw outside;
+      throw error;
     }
-    LOG.warn("{} Going on with what is there, since failOnDataLoss is false.", outside.getMessage());
+    LOG.warn("{} Going on with what is there, since failOnDataLoss is false.", error.getMessage());
   }
 
   /** One end of the ranges: the option that counts, and what it says. */
@@ -139,7 +174,7 @@ final class OffsetBounds {
       }
       long inside = Math.max(state.start(partition), Math.min(offset, state.end(partition)));
       if (inside != offset) {
-        complain(option, offset, state, partition, state.start(partition), state.end(partition));
+        complain(outside(option, offset, state, partition));
       }
       return inside;
     }

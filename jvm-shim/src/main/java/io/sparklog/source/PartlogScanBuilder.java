@@ -4,6 +4,7 @@ import io.sparklog.log.Root;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
 import java.util.Arrays;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -25,10 +26,20 @@ public final class PartlogScanBuilder
   private Pushed pushed = Pushed.NOTHING;
   private Scan counted;
 
-  /** @param options of a read */
-  public PartlogScanBuilder(Root root, Options options) {
+  /**
+   * @param columns those of the table, which a query was analyzed with
+   * @param options of a read
+   * @throws PartlogException OPTION_VALUE if the options ask for other columns
+   */
+  public PartlogScanBuilder(Root root, StructType columns, Options options) {
+    boolean headers = Arrays.asList(columns.fieldNames()).contains(Columns.HEADERS);
+    if (options.truth("includeHeaders") != headers) {
+      String mend = headers ? "name the columns you want in place of *" : "give the table another option: ALTER TABLE … SET TBLPROPERTIES ('includeHeaders' = 'true')";
+      String reason = "a table has its columns before it is read, and this one has " + (headers ? "the" : "no") + " column headers; " + mend;
+      throw Options.bad("includeHeaders", options.text("includeHeaders"), reason);
+    }
     this.snapshot = new Snapshot(root, options);
-    this.schema = Columns.read(options.truth("includeHeaders"));
+    this.schema = columns;
   }
 
   @Override

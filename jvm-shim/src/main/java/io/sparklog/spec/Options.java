@@ -4,14 +4,18 @@ import com.fasterxml.jackson.databind.JsonNode;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
-import java.util.function.Consumer;
+import java.util.function.Predicate;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
+import java.util.stream.Collectors;
 
 /**
  * The options of one read or write, checked against {@code spec/options.json}: each is known, of its type and in its range. Keys count without regard to case, as Spark's do.
@@ -43,27 +47,66 @@ public final class Options {
 
   private final Map<String, String> values = new LinkedHashMap<>();
 
-  private Options() {}
+  /** Those of {@link #values} that a table was made with. */
+  private final Set<String> ofTable = new HashSet<>();
+
+  /** What is accepted and has no effect, as options.json has it. */
+  private final Map<String, JsonNode> ignored = new TreeMap<>();
+
+  private final Side side;
+
+  private Options(Side side) {
+    this.side = side;
+  }
+
+  /** As {@link #of(Map, Map, Side)}, of no table. */
+  public static Options of(Map<String, String> given, Side side) {
+    return of(given, Map.of(), side);
+  }
 
   /**
    * The options of a read or a write.
    *
-   * @param warn is told at most once, of the options that have no meaning without a broker
+   * @param ofTable the options that a table was made with, which those {@code given} come before
    * @throws PartlogException OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT
    */
-  public static Options of(Map<String, String> given, Side side, Consumer<String> warn) {
-    Options options = new Options();
-    SPEC.get("options").forEach(option -> options.declare(option, side));
-    List<String> ignored = new ArrayList<>();
-    given.forEach((key, value) -> options.take(key, value, ignored));
-    if (!ignored.isEmpty()) {
-      warn.accept("partlog needs no broker and ignores the options " + String.join(", ", ignored));
-    }
-    options.checkTogether(side);
+  public static Options of(Map<String, String> given, Map<String, String> ofTable, Side side) {
+    Options options = new Options(side);
+    SPEC.get("options").forEach(options::declare);
+    given.forEach(options::take);
+    Set<String> here = new HashSet<>(options.values.keySet());
+    ofTable.forEach(
+        (key, value) -> {
+          if (!here.contains(options.canonicalKey(key)) && given.keySet().stream().noneMatch(key::equalsIgnoreCase)) {
+            options.take(key, value);
+          }
+        });
+    options.ofTable.addAll(options.values.keySet());
+    options.ofTable.removeAll(here);
+    options.checkTogether();
     return options;
   }
 
-  private void declare(JsonNode option, Side side) {
+  private String canonicalKey(String key) {
+    JsonNode option = declared.get(lower(key));
+    return option == null ? key : option.get("key").textValue();
+  }
+
+  /**
+   * What to tell of the options that were given and have no meaning here, with what to give instead.
+   *
+   * @param isNew whether to tell of a key; asked once for each
+   */
+  public Optional<String> warning(Predicate<String> isNew) {
+    String told =
+        ignored.entrySet().stream()
+            .filter(entry -> isNew.test(entry.getKey()))
+            .map(entry -> "`" + entry.getKey() + "`" + (entry.getValue().has("instead") ? " (give " + entry.getValue().get("instead").textValue() + " instead)" : ""))
+            .collect(Collectors.joining(", "));
+    return told.isEmpty() ? Optional.empty() : Optional.of("partlog has no broker, and ignores options for one: " + told);
+  }
+
+  private void declare(JsonNode option) {
     if (side.scopes.stream().anyMatch(scope -> contains(option.get("scopes"), scope))) {
       declared.put(lower(option.get("key").textValue()), option);
       JsonNode aliases = option.get("aliases");
@@ -73,7 +116,7 @@ public final class Options {
     }
   }
 
-  private void take(String key, String value, List<String> ignored) {
+  private void take(String key, String value) {
     JsonNode option = declared.get(lower(key));
     if (option != null) {
       String name = option.get("key").textValue();
@@ -82,9 +125,12 @@ public final class Options {
       if (before != null && !before.equals(canonical)) {
         throw PartlogException.of("OPTION_CONFLICT", "options", "`" + name + "` and `" + key + "`", "reason", "they are two names of one option");
       }
-    } else if (isListed("warned", key)) {
-      ignored.add("`" + key + "`");
-    } else if (!isListed("silent", key) && !isOtherSide(key)) {
+    } else if (listed("warned", key).isPresent()) {
+      JsonNode entry = listed("warned", key).get();
+      String pattern = entry.get("key").textValue();
+      // Spark may have put the key into lower case.
+      ignored.put(pattern.endsWith("*") ? key : pattern, entry);
+    } else if (listed("silent", key).isEmpty() && !isOtherSide(key)) {
       throw PartlogException.of("OPTION_UNKNOWN", "option", key, "nearest", nearest(key));
     }
   }
@@ -164,7 +210,7 @@ public final class Options {
     return PartlogException.of("OPTION_VALUE", "option", key, "value", value, "reason", reason);
   }
 
-  private void checkTogether(Side side) {
+  private void checkTogether() {
     for (JsonNode group : SPEC.get("exclusive")) {
       List<String> given = texts(group.get("keys")).stream().filter(values::containsKey).map(key -> "`" + key + "`").toList();
       if (group.get("scope").textValue().equals(side.label()) && given.size() > 1) {
@@ -179,14 +225,15 @@ public final class Options {
     }
   }
 
-  private static boolean isListed(String list, String key) {
+  /** The first entry of a list that a key fits; one that ends in * is a prefix. */
+  private static Optional<JsonNode> listed(String list, String key) {
     for (JsonNode entry : SPEC.get(list)) {
       String pattern = lower(entry.get("key").textValue());
       if (pattern.endsWith("*") ? lower(key).startsWith(pattern.substring(0, pattern.length() - 1)) : lower(key).equals(pattern)) {
-        return true;
+        return Optional.of(entry);
       }
     }
-    return false;
+    return Optional.empty();
   }
 
   private static boolean isOtherSide(String key) {
@@ -199,14 +246,17 @@ public final class Options {
     return false;
   }
 
+  /** What may be meant by an unknown key. */
   private String nearest(String key) {
     String best = null;
     int least = Math.max(2, key.length() / 3) + 1;
     for (Map.Entry<String, JsonNode> option : declared.entrySet()) {
-      int distance = distance(lower(key), option.getKey());
+      JsonNode mistaken = option.getValue().get("mistaken");
+      int distance = mistaken != null && contains(mistaken, lower(key)) ? 0 : distance(lower(key), option.getKey());
       if (distance < least) {
+        String canonical = option.getValue().get("key").textValue();
         least = distance;
-        best = option.getValue().get("key").textValue();
+        best = distance == 0 || lower(canonical).equals(option.getKey()) ? canonical : option.getKey();
       }
     }
     return best == null ? "" : " Did you mean `" + best + "`?";
@@ -233,6 +283,11 @@ public final class Options {
   /** Whether the option was given, not merely has a default. */
   public boolean given(String key) {
     return values.containsKey(key);
+  }
+
+  /** Whether it is the table that has this option, and not the read or the write. */
+  public boolean isOfTable(String key) {
+    return ofTable.contains(key);
   }
 
   /** The value, or the default; null if there is neither. */

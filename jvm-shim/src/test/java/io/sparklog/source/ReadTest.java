@@ -175,10 +175,18 @@ final class ReadTest {
     WrittenTopic topic = topic();
     Reads reads = Reads.of(root, "subscribe", "t", "startingOffsets", topic.json(5, 0, 0), "endingOffsets", topic.json(4, -1, -1));
     PartlogException error = refused(reads);
-    assertEquals("OFFSETS_OUT_OF_RANGE", error.id());
-    assertEquals("5", error.parameters().get("offset"));
-    assertEquals("4", error.parameters().get("end"));
+    assertEquals("OFFSETS_BACKWARDS", error.id());
+    assertEquals(
+        "[PARTLOG_OFFSETS_BACKWARDS] The read of topic t, partition 0 under " + root + " ends before it starts: `startingOffsets` gives offset 5, `endingOffsets` offset 4.",
+        error.getMessage().substring(0, error.getMessage().indexOf(" Give")));
     assertEquals(topic.rows.get(1), reads.with("failOnDataLoss", "false").rows());
+    assertEquals("OFFSETS_OUT_OF_RANGE", refused(Reads.of(root, "subscribe", "t", "startingOffsets", topic.json(21, 0, 0), "endingOffsets", topic.json(4, -1, -1))).id());
+    Reads times = Reads.of(root, "assign", "{\"t\":[0]}", "startingTimestamp", "" + WrittenTopic.time(10), "endingTimestamp", "" + WrittenTopic.time(3));
+    error = refused(times);
+    assertEquals("OFFSETS_BACKWARDS", error.id());
+    assertEquals(List.of("startingTimestamp", "endingTimestamp"), List.of(error.parameters().get("starting"), error.parameters().get("ending")));
+    Reads late = Reads.of(root, "assign", "{\"t\":[0]}", "startingTimestamp", "9000000", "endingOffsets", "{\"t\":{\"0\":4}}");
+    assertEquals(List.of(), late.with("startingOffsetsByTimestampStrategy", "latest").rows(), "a partition without such a time is read as nothing");
   }
 
   @Test

@@ -3,6 +3,7 @@ package io.sparklog.source;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.sparklog.log.Root;
+import io.sparklog.spark.Columns;
 import io.sparklog.spec.Options;
 import io.sparklog.storage.Stores;
 import java.io.ByteArrayInputStream;
@@ -51,7 +52,8 @@ final class Reads {
   }
 
   PartlogScanBuilder builder() {
-    return new PartlogScanBuilder(new Root(Stores.open(root.toString())), Options.of(options, Options.Side.READ, warning -> {}));
+    Options read = Options.of(options, Options.Side.READ);
+    return new PartlogScanBuilder(new Root(Stores.open(root.toString())), Columns.read(read.truth("includeHeaders")), read);
   }
 
   PartlogScan scan() {
