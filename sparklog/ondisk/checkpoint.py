@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 import google_crc32c
@@ -12,7 +11,7 @@ import google_crc32c
 from sparklog.ondisk.documents import Fields, integer, parse
 from sparklog.ondisk.files import Absent, File
 from sparklog.ondisk.layout import Damaged
-from sparklog.ondisk.names import INT64_MAX
+from sparklog.ondisk.names import COMMITS, INT64_MAX
 from sparklog.ondisk.version import PARTITIONS_MAX, Segment, extents, is_hash, require_own, require_whole, segment_of
 
 HEAD_BYTES_MAX = 64 * 1024 * 1024
@@ -43,8 +42,10 @@ class Unreadable(Exception):
 class Checkpoint:
     """A checkpoint file. Its methods find it Unreadable at any time; TooNew only when it is opened."""
 
-    def __init__(self, path: Path, topic: str, version: int) -> None:
-        self.path = path
+    def __init__(self, root: str, topic: str, name: str, version: int) -> None:
+        self.name = name
+        self._root = root
+        self._file = f"{COMMITS}/{topic}/{name}"
         self._at = 0
         self._sum = 0
         self._rest = b""
@@ -78,7 +79,7 @@ class Checkpoint:
     def _read_on(self, first_line_bytes_max: int) -> None:
         """Adds the JSON of at least one more line, checked."""
         text = self._rest
-        with File(self.path) as file:
+        with File(self._root, self._file) as file:
             while (end := text.rfind(b"\n")) < 0:
                 if len(text) > first_line_bytes_max:
                     raise Damaged(f"it has a line of more than {first_line_bytes_max} bytes")

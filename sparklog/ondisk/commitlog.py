@@ -9,7 +9,7 @@ from pathlib import Path
 from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint, Unreadable
 from sparklog.ondisk.documents import TooNew
-from sparklog.ondisk.files import Absent, read_whole
+from sparklog.ondisk.files import Absent, read_whole, unlinked
 from sparklog.ondisk.layout import Damaged
 from sparklog.ondisk.names import COMMITS, checkpoint_version_of, is_topic, version_file, version_of
 from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version, require_whole
@@ -21,24 +21,27 @@ _LISTED = 20
 
 def topics(root: str) -> list[str]:
     """The topics of a root, sorted."""
-    folder = Path(root, COMMITS)
+    return sorted(name for name in _names(root, COMMITS) if is_topic(name) and _holds_topic(_names(root, f"{COMMITS}/{name}")))
+
+
+def _names(root: str, folder: str) -> list[str]:
+    """What is in a folder below the root; nothing where there is no such folder."""
     try:
-        with os.scandir(folder) as entries:
-            return sorted(entry.name for entry in entries if is_topic(entry.name) and entry.is_dir() and _holds_topic(entry.path))
-    except FileNotFoundError:
+        with os.scandir(unlinked(root, f"{folder}/")) as entries:
+            return [entry.name for entry in entries]
+    except (FileNotFoundError, NotADirectoryError):
         return []
-    except OSError as error:
-        raise SparklogError("IO", file=folder, cause=error) from None
+    except (OSError, Damaged) as error:
+        raise SparklogError("IO", file=Path(root, folder), cause=error) from None
+
+
+def _holds_topic(names: list[str]) -> bool:
+    return any(version_of(name) is not None or checkpoint_version_of(name) is not None for name in names)
 
 
 def _listed(names: list[str]) -> str:
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more or "none"
-
-
-def _holds_topic(folder: str) -> bool:
-    with os.scandir(folder) as entries:
-        return any(version_of(entry.name) is not None or checkpoint_version_of(entry.name) is not None for entry in entries)
 
 
 class _Live:
@@ -141,7 +144,7 @@ class State:
 
     def _do_without_checkpoint(self, reason: Unreadable) -> None:
         """Finds the same state in an older checkpoint or in none."""
-        other = self._log.at(self.version, avoiding=self._checkpoint.path) if self._checkpoint else None
+        other = self._log.at(self.version, avoiding=self._checkpoint.name) if self._checkpoint else None
         if not other or other.hash != self.hash:
             raise self._log.corrupt(self.version, reason)
         self.__dict__ = other.__dict__
@@ -237,7 +240,7 @@ class CommitLog:
         self._seen = self._identity(self._known.version)
         return self._known
 
-    def at(self, version: int, avoiding: Path) -> State:
+    def at(self, version: int, avoiding: str) -> State:
         """The state at a version, without a checkpoint that proved to be unreadable and those newer than it."""
         return self._load(version, avoiding)
 
@@ -260,7 +263,7 @@ class CommitLog:
     def corrupt(self, version: int, reason: object) -> SparklogError:
         return SparklogError("VERSION_CORRUPT", file=self._path(version), reason=reason)
 
-    def _load(self, until: int | None = None, avoiding: Path | None = None) -> State:
+    def _load(self, until: int | None = None, avoiding: str | None = None) -> State:
         for _ in range(_ATTEMPTS):
             versions, checkpoints = self._list()
             if not versions and not checkpoints:
@@ -271,18 +274,18 @@ class CommitLog:
                 return state
         raise self._missing(state.version + 1, newest)
 
-    def _start(self, checkpoints: list[tuple[int, str]], until: int | None, avoiding: Path | None) -> State:
+    def _start(self, checkpoints: list[tuple[int, str]], until: int | None, avoiding: str | None) -> State:
         """The state in the newest checkpoint that can be read, or the one before version 0."""
-        candidates = [(version, self.folder / name) for version, name in checkpoints if until is None or version <= until]
+        candidates = [(version, name) for version, name in checkpoints if until is None or version <= until]
         if avoiding:
-            candidates = [candidate for candidate in candidates if candidate[1].name < avoiding.name]
-        for version, path in reversed(candidates):
+            candidates = [(version, name) for version, name in candidates if name < avoiding]
+        for version, name in reversed(candidates):
             try:
-                return State(self, Checkpoint(path, self.topic, version))
+                return State(self, Checkpoint(self.root, self.topic, name, version))
             except Unreadable:
                 continue
             except TooNew as reason:
-                raise SparklogError("FORMAT_TOO_NEW", file=path, reason=reason) from None
+                raise SparklogError("FORMAT_TOO_NEW", file=self.folder / name, reason=reason) from None
         return State(self, None)
 
     def _go_on(self, state: State, until: int | None = None) -> State:
@@ -301,7 +304,9 @@ class CommitLog:
     def _read(self, version: int) -> Version | None:
         path = self._path(version)
         try:
-            return Version.read(read_whole(path, FILE_BYTES_MAX), self.topic, version)
+            return Version.read(
+                read_whole(self.root, f"{COMMITS}/{self.topic}/{version_file(version)}", FILE_BYTES_MAX), self.topic, version
+            )
         except Absent:
             return None
         except Damaged as damage:
@@ -313,13 +318,7 @@ class CommitLog:
 
     def _list(self) -> tuple[list[int], list[tuple[int, str]]]:
         """The versions and the checkpoints that are there, each from old to new."""
-        try:
-            with os.scandir(self.folder) as entries:
-                names = [entry.name for entry in entries]
-        except (FileNotFoundError, NotADirectoryError):
-            names = []
-        except OSError as error:
-            raise SparklogError("IO", file=self.folder, cause=error) from None
+        names = _names(self.root, f"{COMMITS}/{self.topic}")
         versions = sorted(version for name in names if (version := version_of(name)) is not None)
         checkpoints = sorted((version, name) for name in names if (version := checkpoint_version_of(name)) is not None)
         return versions, checkpoints

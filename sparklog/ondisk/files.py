@@ -1,4 +1,4 @@
-"""Files, opened so that nothing but a regular file of a bounded size is ever read."""
+"""Files below a root, opened so that nothing but a regular file of a bounded size is ever read. FORMAT.md section 2."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 from sparklog.ondisk.layout import Damaged
 
 # Where the system has them: a pipe in place of a file must not make us wait.
-_READ = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+_READ = os.O_RDONLY
+for _flag in ("O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"):
+    _READ |= getattr(os, _flag, 0)
 
 
 class Absent(Exception):
@@ -21,9 +22,10 @@ class Absent(Exception):
 class File:
     """A file that is read at positions. OSError where the system fails, Damaged where the file is not what it should be."""
 
-    def __init__(self, path: Path, *, follow_link: bool = True) -> None:
+    def __init__(self, root: str, name: str) -> None:
+        path = unlinked(root, name)
         try:
-            self._descriptor = os.open(path, _READ if follow_link else _READ | _NO_LINK)
+            self._descriptor = os.open(path, _READ)
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise Damaged("a symbolic link is in its place") from None
@@ -55,8 +57,19 @@ class File:
         self.close()
 
 
-def read_whole(path: Path, bytes_max: int) -> bytes:
-    with File(path) as file:
+def read_whole(root: str, name: str, bytes_max: int) -> bytes:
+    with File(root, name) as file:
         if file.bytes > bytes_max:
             raise Damaged(f"it has {file.bytes} bytes, more than {bytes_max}")
         return file.read(0, file.bytes)
+
+
+def unlinked(root: str, name: str) -> Path:
+    """Where a name below the root is, given with slashes. Damaged where a link in place of a folder leads elsewhere."""
+    *folders, _ = name.split("/")
+    folder = Path(root)
+    for part in folders:
+        folder /= part
+        if folder.is_symlink():
+            raise Damaged(f"a symbolic link is in place of the folder {folder}")
+    return Path(root, name)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from sparklog.ondisk.files import Absent, read_whole
@@ -13,10 +11,10 @@ _ENTRY = np.dtype([("offset", ">i4"), ("position", ">i4")])
 _BYTES_MAX = 64 * 1024 * 1024
 
 
-def look_up(path: Path, offset: int) -> tuple[int, int] | None:
+def look_up(root: str, name: str, offset: int) -> tuple[int, int] | None:
     """The last entry with at most this offset, as offset and position; both are relative to the segment. None if there is none."""
     try:
-        data = read_whole(path, _BYTES_MAX)
+        data = read_whole(root, name, _BYTES_MAX)
     except (Absent, Damaged, OSError):
         return None
     entries = np.frombuffer(data, dtype=_ENTRY, count=len(data) // _ENTRY.itemsize)

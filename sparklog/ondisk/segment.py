@@ -43,9 +43,7 @@ class SegmentReader:
         self._end = segment.position + segment.bytes
         self.path = Path(root, COMMITS, topic, segment.file)
         try:
-            if self.path.parent.is_symlink():
-                raise Damaged("a symbolic link is in place of its folder")
-            self._file = File(self.path, follow_link=False)
+            self._file = File(root, f"{COMMITS}/{topic}/{segment.file}")
         except Damaged as damage:
             raise self.corrupt(damage) from None
         except OSError as error:
@@ -93,9 +91,8 @@ class SegmentReader:
             position, offset = self._hint(start)
             yield from self._walk(position, offset, start)
             return
-        if start > segment.base:
-            # Batches that are skipped must not hide others by a wrong offset, for which no checksum but that over all headers stands.
-            self.headers()
+        # A wrong offset can hide batches, and no checksum but that over all headers stands for it; who stops early would not come to it.
+        self.headers()
         yield from self._walk(segment.position, segment.base, start)
 
     def read(self, batch: Batch) -> Batch:
@@ -166,8 +163,8 @@ class SegmentReader:
         here = segment.position, segment.base
         if start <= segment.base or segment.bytes < _INDEX_WORTHWHILE_BYTES:
             return here
-        path = Path(self._root, view_folder(self._topic, segment.partition), index_file(segment.base))
-        entry = index.look_up(path, start - segment.base)
+        name = f"{view_folder(self._topic, segment.partition)}/{index_file(segment.base)}"
+        entry = index.look_up(self._root, name, start - segment.base)
         if not entry:
             return here
         last, position = entry[0], segment.position + entry[1]

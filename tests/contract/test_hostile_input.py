@@ -1,12 +1,16 @@
 """The reader in Java and the one in Python on input that no writer makes: the same records, or an error in both."""
 
 import json
+import os
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import broken_rules
+import pytest
 from broken_rules import changed, write_third, write_two_versions
 from handmade import Record, Topic, batch, given
-from logtool import BatchTool, LogTool
+from logtool import TIMEOUT_S, BatchTool, LogTool
 from odd_batches import BROKEN, CONTENT, RIGHT, WRONG, compressed
 
 from sparklog import Log, SparklogError
@@ -63,6 +67,69 @@ def test_version_files(tool: LogTool) -> None:
     expected = {rule: verdict for rule, (_, _, verdict) in changes.items()}
     assert {rule: verdict(tool.root, name) for name, rule in names.items()} == expected
     assert {names[name]: verdict for name, verdict in (line.split(" ") for line in tool.run("states"))} == expected
+
+
+UNFIT: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a folder": Path.mkdir,
+    "a device": lambda file: file.symlink_to("/dev/zero"),
+    "a link to the file": lambda file: file.symlink_to(file.with_suffix(".moved")),
+    "a link to nowhere": lambda file: file.symlink_to("nowhere"),
+}
+
+
+PLACES: dict[str, tuple[str, str]] = {
+    "version file": (f"_partlog/t/{1:020d}.json", "VERSION_CORRUPT"),
+    "checkpoint": ("_partlog/t/*.checkpoint-*", "ok"),
+    "data file": ("_partlog/t/data/*/p0-*.log", "error"),
+    "index": ("t-0/*.index", "ok"),
+    "data folder": (f"_partlog/t/data/{1:020d}-*", "error"),
+    "data": ("_partlog/t/data", "error"),
+    "topic": ("_partlog/t", "error"),
+    "_partlog": ("_partlog", "error"),
+    "partition": ("t-0", "ok"),
+}
+
+
+@pytest.mark.parametrize("what", PLACES)
+def test_what_is_no_file_of_ours(tool: LogTool, what: str) -> None:
+    """In place of a file a pipe, a folder, a device and links; in place of a folder a link to it. Nobody waits, and nobody follows."""
+    tool.run("append", tag="A", commits=100 if what == "checkpoint" else 1, tasks=1, records=2, partitions=1)
+    tool.run("append", tag="B", tasks=1, records=200, big=10_000, partitions=1)
+    right = tool.read()[0]
+    place = max(tool.root.glob(PLACES[what][0]))
+    expected = PLACES[what][1]
+    moved = place.with_suffix(".moved")
+    kinds = ["a link to the file"] if place.is_dir() else UNFIT
+    place.rename(moved)
+    for kind in kinds:
+        UNFIT[kind](place)
+        if expected == "ok":
+            assert tool.read()[0] == right, kind
+            assert Log(tool.root).topic("t").end_offsets() == {0: len(right)}, kind
+            assert Log(tool.root).topic("t").read(0, start=len(right) - 1).num_rows == 1, kind
+        else:
+            err = failure(tool, "read")
+            assert re.search("symbolic link|no regular file", err), (kind, err)
+            with pytest.raises(SparklogError, match=r"symbolic link|no file") as raised:
+                Log(tool.root).topic("t").read()
+            if expected == "VERSION_CORRUPT":
+                assert raised.value.id == expected and f"PARTLOG_{expected}" in err, (kind, err)
+        if what in ("topic", "data"):
+            assert "symbolic link" in failure(tool, "append")
+        if place.is_dir() and not place.is_symlink():
+            place.rmdir()
+        else:
+            place.unlink()
+    moved.rename(place)
+    assert tool.read()[0] == right
+
+
+def failure(tool: LogTool, *words: str) -> str:
+    process = tool.start(*words)
+    _, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 1, err
+    return err
 
 
 def verdict(root: Path, topic: str) -> str:

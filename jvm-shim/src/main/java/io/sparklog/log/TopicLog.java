@@ -3,6 +3,7 @@ package io.sparklog.log;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Names;
+import io.sparklog.storage.UnfitFileException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
@@ -123,6 +124,8 @@ public final class TopicLog {
           throw PartlogException.of("VERSION_MISSING", "version", next, "topic", topic, "root", store.root(), "newest", last);
         }
         return true;
+      } catch (UnfitFileException e) {
+        throw PartlogException.caused(e, "VERSION_CORRUPT", "file", location(next), "reason", e.getReason());
       }
       Version version = parse(bytes, next);
       if (last < 0 && !builder.precedes(version)) {

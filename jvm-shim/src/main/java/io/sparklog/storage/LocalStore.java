@@ -17,6 +17,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -59,7 +60,7 @@ final class LocalStore implements LogStore {
   @Override
   public List<String> list(String name) throws IOException {
     List<String> names = new ArrayList<>();
-    try (DirectoryStream<Path> entries = Files.newDirectoryStream(path(name))) {
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(unlinked(name))) {
       entries.forEach(entry -> names.add(entry.getFileName().toString()));
     } catch (NoSuchFileException | NotDirectoryException none) {
       return List.of();
@@ -71,10 +72,10 @@ final class LocalStore implements LogStore {
 
   @Override
   public byte[] read(String name, int bytesMax) throws IOException {
-    try (FileChannel channel = FileChannel.open(path(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS)) {
+    try (FileChannel channel = FileChannel.open(regular(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS)) {
       long bytes = channel.size();
       if (bytes > bytesMax) {
-        throw new IOException(location(name) + " has " + bytes + " bytes, more than the " + bytesMax + " that FORMAT.md allows");
+        throw new UnfitFileException(location(name), "it has " + bytes + " bytes, more than the " + bytesMax + " that FORMAT.md allows");
       }
       ByteBuffer content = ByteBuffer.allocate((int) bytes);
       readFully(channel, content, 0, location(name));
@@ -129,19 +130,19 @@ final class LocalStore implements LogStore {
 
   @Override
   public DataReader open(String name) throws IOException {
-    return new Reader(location(name), FileChannel.open(path(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
+    return new Reader(location(name), FileChannel.open(regular(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
   }
 
   @Override
   public DataWriter create(String name) throws IOException {
-    Path path = path(name);
+    Path path = unlinked(name);
     createFolders(path.getParent());
     return new LocalWriter(FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0);
   }
 
   @Override
   public DataWriter append(String name) throws IOException {
-    FileChannel channel = FileChannel.open(path(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
+    FileChannel channel = FileChannel.open(regular(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
     return new LocalWriter(channel, channel.size());
   }
 
@@ -154,12 +155,12 @@ final class LocalStore implements LogStore {
 
   @Override
   public DataWriter stamp(String name) throws IOException {
-    return new LocalWriter(FileChannel.open(path(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS), 0);
+    return new LocalWriter(FileChannel.open(regular(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS), 0);
   }
 
   @Override
   public void link(String existing, String name) throws IOException {
-    createFolders(path(name).getParent());
+    createFolders(unlinked(name).getParent());
     Files.createLink(path(name), path(existing));
   }
 
@@ -174,7 +175,7 @@ final class LocalStore implements LogStore {
 
   @Override
   public void createFolder(String name) throws IOException {
-    Path folder = path(name);
+    Path folder = unlinked(name);
     createFolders(folder);
     if (!Files.isWritable(folder)) {
       throw new AccessDeniedException(folder.toString());
@@ -204,6 +205,26 @@ final class LocalStore implements LogStore {
     Path path = directory.resolve(name).normalize();
     if (!path.startsWith(directory)) {
       throw new IllegalStateException("the name " + name + " leads out of the root " + directory);
+    }
+    return path;
+  }
+
+  /** The path of a name, where no symbolic link leads elsewhere. */
+  private Path unlinked(String name) throws UnfitFileException {
+    Path path = path(name);
+    for (Path at = path; !at.equals(directory); at = at.getParent()) {
+      if (Files.isSymbolicLink(at)) {
+        throw new UnfitFileException(at.toString(), "it is a symbolic link, and below a root none is followed");
+      }
+    }
+    return path;
+  }
+
+  /** The path of a file that is there: opening a pipe would wait for somebody at its other end. */
+  private Path regular(String name) throws IOException {
+    Path path = unlinked(name);
+    if (!Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS).isRegularFile()) {
+      throw new UnfitFileException(path.toString(), "it is no regular file");
     }
     return path;
   }

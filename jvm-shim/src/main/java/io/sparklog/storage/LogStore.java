@@ -33,7 +33,7 @@ public interface LogStore {
    * The bytes of a small file.
    *
    * @throws java.nio.file.NoSuchFileException if it is absent
-   * @throws IOException also if it has more than {@code bytesMax}; nothing is allocated for it then
+   * @throws UnfitFileException if it is no regular file, or has more than {@code bytesMax} bytes; nothing is allocated for it then
    */
   byte[] read(String name, int bytesMax) throws IOException;
 
@@ -50,9 +50,10 @@ public interface LogStore {
   void putQuietly(String name, String temporary, byte[] content) throws IOException;
 
   /**
-   * Opens a data file for reading; a symbolic link is refused.
+   * Opens a file for reading.
    *
    * @throws java.nio.file.NoSuchFileException if it is absent
+   * @throws UnfitFileException if it is no regular file
    */
   DataReader open(String name) throws IOException;
 
