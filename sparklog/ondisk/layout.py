@@ -47,6 +47,8 @@ _DELETE_HORIZON = 1 << 6
 
 RECORD_BYTES_MIN = 7
 """The length and six fields of one byte each."""
+RECORDS_MAX = 1 << 20
+"""So many records a batch may have."""
 VARINT_BYTES_MAX = 5
 VARLONG_BYTES_MAX = 10
 
@@ -110,8 +112,8 @@ class Header(NamedTuple):
             raise Damaged(f"its length is {header.length} where {bytes_left - COUNTED_FROM} bytes follow")
         if header.codec >= len(CODECS):
             raise Damaged(f"its codec is {header.codec}, which none has")
-        if header.records < 0:
-            raise Damaged(f"it counts {header.records} records")
+        if not 0 <= header.records <= RECORDS_MAX:
+            raise Damaged(f"it counts {header.records} records, and at most {RECORDS_MAX} fit")
         if header.last_offset_delta < 0:
             raise Damaged(f"its last offset delta is {header.last_offset_delta}")
         if header.records > header.last_offset_delta + 1:

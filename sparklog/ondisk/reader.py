@@ -11,7 +11,7 @@ from sparklog.errors import SparklogError
 from sparklog.ondisk.batch import section
 from sparklog.ondisk.columns import SCHEMA, record_batch
 from sparklog.ondisk.commitlog import CommitLog, State
-from sparklog.ondisk.layout import Damaged
+from sparklog.ondisk.layout import HEADER_BYTES, Damaged
 from sparklog.ondisk.records import RECORDS_AT_ONCE, Records, Section, locate
 from sparklog.ondisk.segment import Batch, SegmentReader, opened
 from sparklog.ondisk.version import Segment
@@ -71,7 +71,7 @@ class PartitionReader:
         while start < end:
             for segment in self._state.segments(self._partition, start, end):
                 if wanted(segment):
-                    reader = opened(self._log.root, self._state.topic, segment)
+                    reader = opened(self._log.root, self._state.topic, segment, HEADER_BYTES + self._decompressed_max // 8 * 9)
                     if not reader:
                         self._refresh(segment, start)
                         break

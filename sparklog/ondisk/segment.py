@@ -36,10 +36,11 @@ class Batch(NamedTuple):
 class SegmentReader:
     """Reads a segment from its data file. Absent where that file is gone; otherwise SparklogErrors are all that goes wrong here."""
 
-    def __init__(self, root: str, topic: str, segment: Segment) -> None:
+    def __init__(self, root: str, topic: str, segment: Segment, batch_bytes_max: int) -> None:
         self._root = root
         self._topic = topic
         self._segment = segment
+        self._batch_bytes_max = batch_bytes_max
         self._end = segment.position + segment.bytes
         self.path = Path(root, COMMITS, topic, segment.file)
         try:
@@ -97,6 +98,7 @@ class SegmentReader:
 
     def read(self, batch: Batch) -> Batch:
         """A batch of `headers`, with its data."""
+        self._require_readable(batch.position, batch.header)
         return batch._replace(data=memoryview(self._read(batch.position, batch.header.total_bytes)))
 
     def _walk(self, position: int, offset: int, start: int | None) -> Iterator[Batch]:
@@ -128,6 +130,7 @@ class SegmentReader:
             if start is None:
                 yield Batch(position, base, header, memoryview(b""))
             elif offset > start:
+                self._require_readable(position, header)
                 if at + size > len(block):
                     block_bytes = min(4 * block_bytes, _BLOCK_BYTES_MAX)
                     block = self._read(position, min(max(block_bytes, size), self._end - position))
@@ -140,6 +143,11 @@ class SegmentReader:
             raise self.corrupt(f"it has {count} batches, not {segment.batches}")
         if whole and header_crc != segment.header_crc:
             raise self.corrupt(f"the checksum of its headers is {header_crc:08x}, committed was {segment.header_crc:08x}")
+
+    def _require_readable(self, position: int, header: Header) -> None:
+        """That a batch is not larger than any that is right, before its bytes are read."""
+        if header.total_bytes > self._batch_bytes_max:
+            raise self.batch_corrupt(position, f"it has {header.total_bytes} bytes, and {self._batch_bytes_max} is the limit")
 
     def _base_offset(self, header: Header, expected: int) -> int:
         segment = self._segment
@@ -203,9 +211,9 @@ def _is_stamped(field: int, relative: int, absolute: int) -> bool:
     return all(one in others for one, *others in zip(*octets, strict=True))
 
 
-def opened(root: str, topic: str, segment: Segment) -> SegmentReader | None:
+def opened(root: str, topic: str, segment: Segment, batch_bytes_max: int) -> SegmentReader | None:
     """None where the data file is gone."""
     try:
-        return SegmentReader(root, topic, segment)
+        return SegmentReader(root, topic, segment, batch_bytes_max)
     except Absent:
         return None

@@ -123,6 +123,31 @@ def test_a_stored_offset_that_hides_records_is_found(tmp_path):
         assert failure(ask).id == "SEGMENT_CORRUPT"
 
 
+def test_a_stored_offset_is_checked_where_a_part_is_read(tmp_path):
+    """Another offset that fits between its neighbours: no batch by itself is wrong, and not all of them are read."""
+    topic = Topic(tmp_path)
+    right = [batch(records(4), base) for base in (0, 10, 20, 100)]
+    segment = topic.data(b"".join(right), dense=False)
+    topic.commit(segment)
+    log = Log(tmp_path).topic("t")
+    assert offsets(log.read(0, end=30)) == [*range(4), *range(10, 14), *range(20, 24)]
+    (topic.folder / segment["file"]).write_bytes(stamp(b"".join(right), 0, 12))
+    for ask in (lambda: log.read(0, end=30), lambda: log.read(0, 12, 24), lambda: log.read(0, 0, 4), lambda: log.head(1), log.read):
+        assert failure(ask).id == "SEGMENT_CORRUPT"
+
+
+def test_a_batch_that_is_too_large_is_not_read(tmp_path):
+    """A length is believed only as far as a batch of the topic can go. The file is sparse: nothing of it need be there."""
+    limit = 61 + (64 << 20) // 8 * 9
+    for name, size in (("right", limit), ("wrong", limit + 1)):
+        topic = Topic(tmp_path, name)
+        segment = topic.data(batch([], records=1, length=size - 12), bytes=size)
+        topic.commit(segment)
+        os.truncate(topic.folder / segment["file"], size)
+        expected = "its checksum" if name == "right" else f"it has {size} bytes, and {limit} is the limit"
+        assert expected in str(failure(Log(tmp_path).topic(name).read))
+
+
 def test_what_a_dense_batch_must_hold(tmp_path):
     for number, wrong in enumerate(
         (

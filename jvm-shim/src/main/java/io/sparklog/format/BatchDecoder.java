@@ -25,6 +25,7 @@ public final class BatchDecoder {
 
   private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
+  private final long batchBytesMax;
   private final CRC32C crc = new CRC32C();
   private final Decompressor decompressor;
   private final RecordHeaders headers = new RecordHeaders();
@@ -45,6 +46,12 @@ public final class BatchDecoder {
   /** @param decompressedBytesMax a batch that takes more when decompressed is refused */
   public BatchDecoder(long decompressedBytesMax) {
     decompressor = new Decompressor(decompressedBytesMax);
+    batchBytesMax = Layout.HEADER_BYTES + decompressedBytesMax / 8 * 9;
+  }
+
+  /** A batch of more bytes cannot be right, and need not be read. FORMAT.md section 10. */
+  public long batchBytesMax() {
+    return batchBytesMax;
   }
 
   /** The bytes of a batch after its header, wherever they are. */

@@ -53,14 +53,14 @@ public final class BatchEncoder {
   }
 
   /**
-   * What {@link #bytes} would be with this record too; {@link Integer#MAX_VALUE} if it does not fit an int.
+   * What {@link #bytes} would be with this record too; {@link Integer#MAX_VALUE} if no batch can hold so much, or so many records.
    *
    * @param keyLength −1 for null, as {@code valueLength}
    * @param headersBytes of the encoded headers, their count included: 1 if there are none
    */
   public int bytesWith(long timestamp, int keyLength, int valueLength, int headersBytes) {
     long body = bodyBytes(timestamp, keyLength, valueLength, headersBytes);
-    if (body > Layout.BATCH_BYTES_MAX) {
+    if (body > Layout.BATCH_BYTES_MAX || records == Layout.BATCH_RECORDS_MAX) {
       return Integer.MAX_VALUE;
     }
     long total = end + Varint.sizeOf((int) body) + body;

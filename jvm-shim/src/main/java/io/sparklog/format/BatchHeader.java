@@ -41,8 +41,8 @@ public final class BatchHeader {
     }
     Codec.of(codecId(buffer, at));
     int count = count(buffer, at);
-    if (count < 0) {
-      throw new BadBatch("its records count is " + count);
+    if (count < 0 || count > Layout.BATCH_RECORDS_MAX) {
+      throw new BadBatch("its records count is " + count + "; the limit is " + Layout.BATCH_RECORDS_MAX);
     }
     int lastOffsetDelta = lastOffsetDelta(buffer, at);
     if (lastOffsetDelta < 0) {

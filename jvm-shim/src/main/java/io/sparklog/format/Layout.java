@@ -25,6 +25,9 @@ public final class Layout {
   /** A JVM cannot make arrays of all lengths up to 2³¹ − 1, so no batch may need one. FORMAT.md section 10. */
   public static final int BATCH_BYTES_MAX = Integer.MAX_VALUE - 64;
 
+  /** What a reader keeps of a record takes more room than a small record. FORMAT.md section 10. */
+  public static final int BATCH_RECORDS_MAX = 1 << 20;
+
   public static final int CODEC_MASK = 0x07;
   public static final int LOG_APPEND_TIME_MASK = 0x08;
   public static final int TRANSACTIONAL_MASK = 0x10;

@@ -47,6 +47,11 @@ final class BatchRun {
     return bytes;
   }
 
+  /** Whether the batch at {@code at} fits into the same segment, of at most {@code bytesMax} bytes. FORMAT.md section 10. */
+  boolean fits(byte[] buffer, int at, int bytesMax) {
+    return bytes + BatchHeader.totalBytes(buffer, at) <= bytesMax && records + BatchHeader.count(buffer, at) <= Integer.MAX_VALUE;
+  }
+
   /** @param travelling its bytes, or null if they lie in its file */
   Piece piece(byte[] travelling) {
     // Where a run was split, the bound of the whole may lie above what its parts hold.

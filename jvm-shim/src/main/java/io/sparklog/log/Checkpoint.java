@@ -18,8 +18,11 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.zip.CRC32C;
+import org.slf4j.LoggerFactory;
 
 /** The state of a topic in one file, so that nobody replays versions from 0. FORMAT.md section 6. */
 final class Checkpoint {
@@ -29,13 +32,30 @@ final class Checkpoint {
   private static final int HEAD_BYTES_MAX = 64 << 20;
   private static final int LINE_BYTES_MAX = 4 << 10;
 
+  /** The topics of which it was said that they have become too large for one. */
+  private static final Set<String> TOO_LARGE = ConcurrentHashMap.newKeySet();
+
   private Checkpoint() {}
 
-  /** Writes the checkpoint of {@code state}. Who comes second finds the same file: its name is made of its content. */
+  /**
+   * Writes the checkpoint of {@code state}, unless it has more epochs than readers would take. Who comes second finds the same file: its name is made of its content.
+   */
   static void write(LogStore store, State state, String temporaryTxn) throws IOException {
     Step.CHECKPOINT_PUT.reached();
     Lines lines = new Lines();
     lines.add(head(state));
+    if (lines.bytes.size() > HEAD_BYTES_MAX) {
+      if (TOO_LARGE.add(store.location(Names.topicFolder(state.topic())))) {
+        LoggerFactory.getLogger(Checkpoint.class)
+            .warn(
+                "topic {} has no more checkpoints: the {} queries and txnAppIds that have written to it take {} bytes, and {} is the limit; readers replay the versions since the newest one",
+                state.topic(),
+                state.epochs().size(),
+                lines.bytes.size(),
+                HEAD_BYTES_MAX);
+      }
+      return;
+    }
     for (int p = 0; p < state.partitions(); p++) {
       for (Segment segment : state.segments(p)) {
         lines.add(line(segment));

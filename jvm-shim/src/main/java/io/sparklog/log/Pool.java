@@ -58,7 +58,7 @@ final class Pool {
     int batchBytes;
     for (int at = 0; at < batches.length; at += batchBytes) {
       batchBytes = BatchHeader.totalBytes(batches, at);
-      if (open != null && open.bytes() + batchBytes > plan.config().segmentBytes()) {
+      if (open != null && !open.fits(batches, at, plan.config().segmentBytes())) {
         close();
       }
       if (open == null) {

@@ -416,7 +416,7 @@ public final class TaskWriter implements Closeable {
     private void writeOwn() throws IOException {
       int limit = lane.plan.config().segmentBytes();
       for (Batch batch : closed) {
-        if (file == null || file.bytes + batch.bytes.length > limit) {
+        if (file == null || !run.fits(batch.bytes, 0, limit)) {
           closeRun();
           String name = lane.folder + "/" + Names.ownFile(number, task, attempt, files.size());
           file = new OwnFile(Names.topicFile(lane.plan.topic(), name));
@@ -432,7 +432,7 @@ public final class TaskWriter implements Closeable {
     private void writeTo(DataWriter shared, String name) throws IOException {
       int limit = lane.plan.config().segmentBytes();
       for (Batch batch : closed) {
-        if (run != null && run.bytes() + batch.bytes.length > limit) {
+        if (run != null && !run.fits(batch.bytes, 0, limit)) {
           closeRun();
         }
         if (run == null) {

@@ -88,7 +88,7 @@ final class BatchFinder implements Closeable {
   private void open() throws IOException {
     if (file == null) {
       file = store.open(Names.topicFile(topic, segment.file()));
-      index = index();
+      index = segment.dense() ? index() : null; // Where offsets have gaps, a batch that an entry points at may lie anywhere between others.
     }
   }
 

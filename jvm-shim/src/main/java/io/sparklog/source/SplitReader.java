@@ -149,6 +149,9 @@ final class SplitReader implements Closeable {
         planAnew(gone);
         continue;
       }
+      if (!segment.dense()) {
+        checkHeaders();
+      }
       position = extent.from();
       nextOffset = extent.fromOffset();
       relocated = false;
@@ -157,6 +160,17 @@ final class SplitReader implements Closeable {
     }
     extent = null;
     return false;
+  }
+
+  /** Where offsets have gaps, a wrong one of a batch that is not read may hide one that should be: only all headers together show it. */
+  private void checkHeaders() throws IOException {
+    CRC32C all = new CRC32C();
+    for (BatchWalk walk = new BatchWalk(split.topic(), segment, file); walk.next(); ) {
+      BatchHeader.addTo(all, walk.buffer(), walk.at(), false);
+    }
+    if ((int) all.getValue() != extent.headerCrc()) {
+      throw corrupt(BatchWalk.HEADERS_DIFFER);
+    }
   }
 
   private void end() throws IOException {
@@ -193,6 +207,9 @@ final class SplitReader implements Closeable {
       throw e instanceof PartlogException there ? there : BatchWalk.corrupt(split.topic(), segment, file, position, (BadBatch) e);
     }
     headerOnly = headersWillDo && !extent.tested() && BatchHeader.count(ahead.buffer(), at) == BatchHeader.lastOffsetDelta(ahead.buffer(), at) + 1;
+    if (bytes > decoder.batchBytesMax()) {
+      throw BatchWalk.corrupt(split.topic(), segment, file, position, new BadBatch("it has " + bytes + " bytes; the limit is " + decoder.batchBytesMax()));
+    }
     boolean passing = headerOnly && ReadAhead.isLarge(bytes);
     at = passing ? at : ahead.find(position, bytes);
     byte[] buffer = ahead.buffer();

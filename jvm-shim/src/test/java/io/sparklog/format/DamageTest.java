@@ -124,7 +124,9 @@ class DamageTest {
     }
     byte[] roomy = with(batch, 23, Integer.MAX_VALUE);
     refused("a number runs over the end", ForgedBatch.sealed(with(roomy, 57, 21)));
-    refused("its records take", ForgedBatch.sealed(with(roomy, 57, Integer.MAX_VALUE)));
+    refused("its records take", ForgedBatch.sealed(with(roomy, 57, Layout.BATCH_RECORDS_MAX)));
+    refused("the limit is 1048576", ForgedBatch.sealed(with(roomy, 57, Layout.BATCH_RECORDS_MAX + 1)));
+    refused("the limit is 1048576", ForgedBatch.sealed(with(roomy, 57, Integer.MAX_VALUE)));
   }
 
   private static List<PlainRecord> sample(int count) {
@@ -134,6 +136,30 @@ class DamageTest {
       records[i] = new PlainRecord(i, 1000 + i, i % 3 == 0 ? null : "6b", i % 5 == 0 ? null : "7676", headers);
     }
     return List.of(records);
+  }
+
+  /** What is kept of a record takes 36 bytes, of which the smallest record has 7: the limit bounds what a batch of 64 MiB takes. */
+  @Test
+  void asManyRecordsAsABatchMayHave() throws Exception {
+    int most = Layout.BATCH_RECORDS_MAX;
+    byte[] plain = ForgedBatch.nullRecords(most + 1);
+    int last = plain.length - 10;
+    byte[] batch = ForgedBatch.of(Codec.ZSTD, most, Zstd.compress(Arrays.copyOf(plain, last))).bytes();
+    BatchDecoder bounded = new BatchDecoder(64 << 20);
+    bounded.decode(batch, 0, batch.length);
+    assertEquals(most, bounded.count());
+    assertEquals(most - 1, bounded.offsetDeltas()[most - 1]);
+    assertEquals(most, bounded.timestamps().length);
+    byte[] more = ForgedBatch.of(Codec.ZSTD, most + 1, Zstd.compress(plain)).bytes();
+    BadBatch e = assertThrows(BadBatch.class, () -> bounded.decode(more, 0, more.length));
+    assertTrue(e.getMessage().contains("the limit is " + most), e.getMessage());
+
+    BatchEncoder encoder = new BatchEncoder(Codec.ZSTD, false);
+    for (int i = 0; i < most; i++) {
+      assertTrue(encoder.bytesWith(0, -1, -1, 1) < Integer.MAX_VALUE);
+      encoder.begin(0, -1, -1, 1);
+    }
+    assertEquals(Integer.MAX_VALUE, encoder.bytesWith(0, -1, -1, 1), "a writer begins another batch");
   }
 
   // records

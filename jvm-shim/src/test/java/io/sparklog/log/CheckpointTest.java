@@ -1,0 +1,76 @@
+package io.sparklog.log;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Names;
+import io.sparklog.storage.Stores;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Checkpoints at their limits; what damage does to them is tested with both readers. */
+final class CheckpointTest {
+  private static final String TXN = Names.identity(new Random(7));
+
+  @TempDir Path directory;
+  private LogStore store;
+
+  @BeforeEach
+  void open() {
+    store = Stores.open(directory.toString());
+  }
+
+  private State state(int queries, int idLength) {
+    Map<String, String> config =
+        Map.of(
+            "partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576", "max.message.bytes", "1000", "message.timestamp.type", "CreateTime",
+            "index.interval.bytes", "4096");
+    Version head =
+        new Version("t", Names.identity(new Random(1)), 100, "", null, 0, "checkpoint", null, 0, 0, config, new long[] {0}, new long[] {0}, List.of(), List.of());
+    Map<String, Long> epochs = new TreeMap<>();
+    for (int i = 0; i < queries; i++) {
+      epochs.put(i + "x".repeat(idLength - Integer.toString(i).length()), (long) i);
+    }
+    return new State.Builder(head, "0".repeat(64), epochs, List.of(List.of())).build();
+  }
+
+  private List<String> written() throws IOException {
+    return store.list(Names.topicFolder("t")).stream().filter(name -> Names.checkpointVersion(name).isPresent()).toList();
+  }
+
+  @Test
+  void oneThatNoReaderWouldTakeIsNotWritten() throws IOException {
+    Checkpoint.write(store, state(2100, 32_000), TXN);
+    assertEquals(List.of(), written());
+    State largest = state(2090, 32_000);
+    Checkpoint.write(store, largest, TXN);
+    String name = written().get(0);
+    long bytes = Files.size(directory.resolve(Names.topicFile("t", name)));
+    assertTrue(bytes > 66_000_000 && bytes <= (64 << 20) + 1, bytes + " bytes");
+    assertEquals(largest.epochs(), Checkpoint.read(store, "t", name).build().epochs());
+  }
+
+  /** Nothing of a sparse file need be there; what is read of it ends with the limit of its first line. */
+  @Test
+  void anEndlessOneIsNotReadToItsEnd() throws IOException {
+    String name = Names.checkpoint(100, "0123456789abcdef");
+    Path file = directory.resolve(Names.topicFile("t", name));
+    Files.createDirectories(file.getParent());
+    try (RandomAccessFile sparse = new RandomAccessFile(file.toFile(), "rw")) {
+      sparse.setLength(1L << 40);
+    }
+    IllegalArgumentException e = assertThrows(IllegalArgumentException.class, () -> Checkpoint.read(store, "t", name));
+    assertEquals("a line has more than 67108864 bytes", e.getMessage());
+  }
+}
