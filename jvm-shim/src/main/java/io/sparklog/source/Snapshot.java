@@ -5,7 +5,7 @@ import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import java.util.List;
 
-/** What a read is of: the offsets that its options ask for, in topics as they are when something about them is first asked for. */
+/** What a read is of: the offsets that its options ask for, in topics as they are when a scan of its query first asks for something about them. */
 final class Snapshot {
   private final Root root;
   private final Options options;
@@ -15,7 +15,7 @@ final class Snapshot {
   Snapshot(Root root, Options options) {
     this.root = root;
     this.options = options;
-    this.subscription = new Subscription(root, options);
+    this.subscription = new Subscription(new QueryStates(root), options);
   }
 
   Root root() {

@@ -19,15 +19,17 @@ final class Subscription {
   record Subscribed(State state, int[] partitions) {}
 
   private final Root root;
+  private final QueryStates states;
   private final Options options;
 
-  Subscription(Root root, Options options) {
-    this.root = root;
+  Subscription(QueryStates states, Options options) {
+    this.root = states.root();
+    this.states = states;
     this.options = options;
   }
 
   /**
-   * Looks the topics up; each state is read once. By topic.
+   * Looks the topics up, by topic.
    *
    * @throws PartlogException what {@link Root#requireReadable} throws, TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, PARTITION_NOT_FOUND, OPTION_VALUE
    */
@@ -37,11 +39,11 @@ final class Subscription {
       return assigned();
     }
     if (options.given("subscribe")) {
-      return options.names("subscribe").stream().sorted().map(topic -> whole(root.state(topic))).toList();
+      return options.names("subscribe").stream().sorted().map(topic -> whole(states.state(topic))).toList();
     }
     String pattern = options.text("subscribePattern");
     // A pattern is also about topics that are still to come: one that matches none yet reads nothing, as in Spark's Kafka source.
-    return root.topics().stream().filter(topic -> pattern == null || Pattern.matches(pattern, topic)).map(topic -> whole(root.state(topic))).toList();
+    return root.topics().stream().filter(topic -> pattern == null || Pattern.matches(pattern, topic)).map(topic -> whole(states.state(topic))).toList();
   }
 
   private static Subscribed whole(State state) {
@@ -52,7 +54,7 @@ final class Subscription {
     List<Subscribed> topics = new ArrayList<>();
     TreeMap<String, TreeSet<Integer>> assigned = PartitionJson.partitions("assign", options.text("assign"));
     for (Map.Entry<String, TreeSet<Integer>> topic : assigned.entrySet()) {
-      State state = root.state(topic.getKey());
+      State state = states.state(topic.getKey());
       requirePartition("assign", root.store(), state, topic.getValue().last());
       topics.add(new Subscribed(state, topic.getValue().stream().mapToInt(Integer::intValue).toArray()));
     }

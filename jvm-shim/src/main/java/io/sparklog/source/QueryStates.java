@@ -1,0 +1,70 @@
+package io.sparklog.source;
+
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import java.lang.ref.SoftReference;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.SQLExecution;
+import scala.Option;
+
+/**
+ * The topics under a root as one query sees them: all scans of a query share the state of a topic, so both sides of a self-join and every subquery are of the same offsets, whatever is committed meanwhile.
+ *
+ * <p>A query is what Spark gives one execution id. A plan that is made outside of an execution, as by {@code explain}, shares nothing.
+ */
+final class QueryStates {
+  private static final int QUERIES_MAX = 100;
+
+  /** By query, the one that was asked for longest ago first; then by root and topic. */
+  private static final Map<String, Map<String, SoftReference<State>>> QUERIES =
+      Collections.synchronizedMap(
+          new LinkedHashMap<>(16, 0.75f, true) {
+            @Override
+            protected boolean removeEldestEntry(Map.Entry<String, Map<String, SoftReference<State>>> eldest) {
+              return size() > QUERIES_MAX;
+            }
+          });
+
+  private final Root root;
+  private final Map<String, SoftReference<State>> states;
+
+  /** The states for a scan of the query that this thread plans. */
+  QueryStates(Root root) {
+    this.root = root;
+    String query = query();
+    this.states = query == null ? new HashMap<>() : QUERIES.computeIfAbsent(query, first -> new HashMap<>());
+  }
+
+  private static String query() {
+    Option<SparkSession> session = SparkSession.getActiveSession();
+    if (session.isEmpty()) {
+      return null;
+    }
+    SparkContext context = session.get().sparkContext();
+    String execution = context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
+    return execution == null ? null : context.applicationId() + "/" + execution;
+  }
+
+  Root root() {
+    return root;
+  }
+
+  /** As {@link Root#state}, the first time that a scan of the query asks. */
+  State state(String topic) {
+    String place = root.store().root() + "/" + topic;
+    synchronized (states) {
+      SoftReference<State> known = states.get(place);
+      State state = known == null ? null : known.get();
+      if (state == null) {
+        state = root.state(topic);
+        states.put(place, new SoftReference<>(state));
+      }
+      return state;
+    }
+  }
+}

@@ -1,0 +1,100 @@
+"""What stands around a read or a write: other writers, the JVM's locale, what a topic holds already."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from logtool import LogTool
+from pyspark.sql import DataFrame, SparkSession
+
+import sparklog
+
+
+def load(spark: SparkSession, root: Path, **options: object) -> DataFrame:
+    return spark.read.format("partlog").options(**options).load(str(root))
+
+
+def test_a_query_sees_a_topic_at_one_moment(spark: SparkSession, java_classpath: str, tmp_path: Path) -> None:
+    """Beside a writer: subqueries, both sides of a join and of a union are of the same offsets; the next query is of later ones."""
+    tool = LogTool(java_classpath, tmp_path / "root")
+    tool.run("append", tag="A")
+    rows = load(spark, tool.root, subscribe="t")
+    rows.createOrReplaceTempView("moments")
+    spark.sql("CREATE OR REPLACE TEMPORARY VIEW moments_again USING partlog OPTIONS (path '{}', topic 't')".format(tool.root))
+    writer = tool.start("append", tag="B", commits=1_000_000, records=2)
+    counts = []
+    try:
+        for _ in range(8):
+            answers = spark.sql("""
+                SELECT (SELECT count(*) FROM moments), (SELECT sum(1 + 0 * `offset`) FROM moments), (SELECT count(*) FROM moments_again),
+                       (SELECT count(*) FROM moments m JOIN moments_again USING (partition, `offset`)),
+                       (SELECT count(value) FROM (SELECT * FROM moments UNION ALL SELECT * FROM moments_again)) DIV 2
+            """).first()
+            assert len(set(answers)) == 1, answers
+            counts.append(answers[0])
+    finally:
+        writer.kill()
+        writer.communicate()
+    assert counts == sorted(set(counts)), "each query sees what was committed since"
+
+
+@contextmanager
+def locale(spark: SparkSession, name: str) -> Iterator[None]:
+    java = spark._jvm.java.util.Locale
+    before = java.getDefault()
+    java.setDefault(java.forLanguageTag(name))
+    try:
+        yield
+    finally:
+        java.setDefault(before)
+
+
+@pytest.mark.parametrize("name", ["ar-EG-u-nu-arab", "fa-IR-u-nu-arabext", "my-MM-u-nu-mymr"])
+def test_every_locale_writes_the_same_root(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """Written, read and published in a locale with digits of its own, and beside another; on disk all names are ASCII."""
+    root = tmp_path / "root"
+    small = spark.range(100).selectExpr("CAST(id AS STRING) AS key", "CAST(id AS STRING) AS value")
+    large = spark.range(2000).selectExpr("CAST(id AS STRING) AS key", "repeat('x', 2000) AS value")
+
+    def write(rows: DataFrame, topic: str) -> None:
+        rows.write.format("partlog").options(topic=topic, partitions=2).mode("append").save(str(root))
+
+    write(small, "elsewhere")
+    with locale(spark, name):
+        assert not spark._jvm.java.text.NumberFormat.getInstance().format(7).isascii(), "this JVM has no such locale"
+        write(small, "here")
+        write(large, "here")
+        write(large, "elsewhere")
+        assert load(spark, root, subscribe="here,elsewhere").count() == 4200
+        assert load(spark, root, subscribe="elsewhere").selectExpr("sum(length(value))").first()[0] == 190 + 4_000_000
+        assert spark.sql(f"CALL partlog.publish(root => '{root}')").count() == 2
+    assert {path.name for path in root.rglob("*") if not path.name.isascii()} == set()
+    assert load(spark, root, subscribe="here").count() == 2100
+    log = sparklog.Log(root)
+    assert [log.topic(topic).describe()["records"] for topic in ("elsewhere", "here")] == [2100, 2100]
+
+
+@pytest.mark.parametrize("tasks", [1, 4, 8])
+def test_a_small_write_without_keys_leaves_a_partition_that_is_ahead_alone(spark: SparkSession, tmp_path: Path, tasks: int) -> None:
+    """Partition 0 has twice the records of the others; a write that is smaller than that lead gives it nothing, and the others alike."""
+    filled = spark.range(0, 5000, 1, 1).selectExpr("'v' AS value", "CAST(IF(id < 2000, 0, 1 + id % 3) AS INT) AS partition")
+    filled.write.format("partlog").options(topic="t", partitions=4).mode("append").save(str(tmp_path))
+    rows = spark.range(0, 80, 1, tasks).selectExpr("CAST(id AS STRING) AS value")
+    rows.write.format("partlog").option("topic", "t").mode("append").save(str(tmp_path))
+    written = load(spark, tmp_path).where("value <> 'v'").collect()
+    found = Counter(row["partition"] for row in written)
+    assert sum(found.values()) == 80
+    assert found[0] == 0
+    assert tasks == 1 or set(found) == {1, 2, 3}
+
+
+def test_record_sizes_that_change_make_no_tiny_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    """80 MB: 4,000 records of 20 KB, then 16,000 of a byte. Ranges of offsets are read by few tasks, wherever they end."""
+    rows = spark.range(0, 20_000, 1, 1).selectExpr("repeat('x', IF(id < 4000, 20000, 1)) AS value")
+    rows.write.format("partlog").options(topic="t", partitions=1, **{"batch.size": 16_384}).mode("append").save(str(tmp_path))
+    for end in (3000, 4000, 5000, 10_000):
+        some = load(spark, tmp_path, subscribe="t", endingOffsets=f'{{"t":{{"0":{end}}}}}')
+        assert some.rdd.getNumPartitions() <= 24, f"up to offset {end}"
+        assert some.count() == end
