@@ -63,9 +63,9 @@ jar: $(JAR) ## the connector's jar, where the Python half looks for it
 jvm-test: toolchain ## the tests of Java alone
 	@echo "Testing the Java half"
 	@rm -rf jvm-shim/target/surefire-reports
-	@$(MVN) -f jvm-shim/pom.xml test
-	@sed -n 's/.*<testsuite .* tests="\([0-9]*\)".*/\1/p' jvm-shim/target/surefire-reports/*.xml \
-	  | awk '{ tests += $$1 } END { print tests " Java tests passed" }'
+	@begun=$$(date +%s); $(MVN) -f jvm-shim/pom.xml test; \
+	  sed -n 's/.*<testsuite .* tests="\([0-9]*\)".*/\1/p' jvm-shim/target/surefire-reports/*.xml \
+	  | awk -v seconds=$$(($$(date +%s) - begun)) '{ tests += $$1 } END { print tests " Java tests passed in " seconds " s" }'
 
 .PHONY: kafka
 kafka: $(KAFKA) ## Kafka's broker and tools, which the demo and the tests use

@@ -1,6 +1,7 @@
 """Fixtures that need no Spark session: where the repository and its compiled halves are."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,17 @@ FASTEST_FIRST = ("tests/test_tidy.py", "tests/unit/", "tests/contract/", "tests/
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = len(FASTEST_FIRST)
     items.sort(key=lambda item: next((i for i in range(places) if item.nodeid.startswith(FASTEST_FIRST[i])), places))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Where the time went, by folder."""
+    seconds: Counter[str] = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                place = next((place for place in FASTEST_FIRST if report.nodeid.startswith(place)), "others")
+                seconds[place] += report.duration
+    terminalreporter.write_line("seconds by part: " + ", ".join(f"{place} {seconds[place]:.0f}" for place in seconds))
 
 
 @pytest.fixture(scope="session")

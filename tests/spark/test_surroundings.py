@@ -22,7 +22,7 @@ def test_a_query_sees_a_topic_at_one_moment(spark: SparkSession, java_classpath:
     tool.run("append", tag="A")
     rows = load(spark, tool.root, subscribe="t")
     rows.createOrReplaceTempView("moments")
-    spark.sql("CREATE OR REPLACE TEMPORARY VIEW moments_again USING partlog OPTIONS (path '{}', topic 't')".format(tool.root))
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW moments_again USING partlog OPTIONS (path '{tool.root}', topic 't')")
     writer = tool.start("append", tag="B", commits=1_000_000, records=2)
     counts = []
     try:
