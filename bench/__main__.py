@@ -1,4 +1,4 @@
-"""Runs the cases, each a module of this package with a function `run(bench)`."""
+"""Runs the cases, each the function `run(bench, …)` of a module of this package."""
 
 from __future__ import annotations
 
@@ -7,24 +7,41 @@ import importlib
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from bench import report
 from bench.harness import Bench
 
 DELTA = Path(__file__).parents[1] / ".tools" / "delta"
-CASES = ("write", "scan", "count", "point", "decode")
+# A case is a module, and the arguments that its `run` takes besides.
+CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
+    "write": ("write", lambda _: []),
+    "scan": ("scan", lambda _: []),
+    "count": ("count", lambda _: []),
+    "point": ("point", lambda _: []),
+    "flights": ("events", lambda given: ["flights", given.codecs.split(",")]),
+    "small": ("events", lambda given: ["small", given.codecs.split(",")]),
+    "commits": ("commits", lambda given: [given.writes]),
+    "decode": ("decode", lambda _: []),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("cases", nargs="*", default=CASES, metavar="CASE", help=f"of {', '.join(CASES)}; all of them without")
+    parser.add_argument("cases", nargs="*", default=list(CASES), metavar="CASE", help=f"of {', '.join(CASES)}; all of them without")
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=40, help="what takes less than this in all rounds has more of them")
+    parser.add_argument("--codecs", default="none,snappy,zstd", help="of the cases flights and small")
+    parser.add_argument("--writes", type=int, default=1000, help="of the case commits")
+    parser.add_argument("--discard", action="store_true", help="only print: results.ndjson and docs/performance.md stay as they are")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--folder", type=Path, help="where the data lies, and stays; else a temporary folder")
     arguments = parser.parse_args()
 
+    if unknown := set(arguments.cases) - set(CASES):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; the cases are {', '.join(CASES)}")
     if not DELTA.exists():
         parser.error("Delta's jars are missing: make bench fetches them")
 
@@ -52,10 +69,14 @@ def main() -> None:
         },
     )
     spark.sparkContext.setLogLevel("ERROR")
+    process = spark.sparkContext._gateway.proc  # type: ignore[union-attr] # the JVM that PySpark started
     try:
         for case in arguments.cases:
-            importlib.import_module(f"bench.{case}").run(Bench(spark, folder, arguments.records, arguments.rounds))
-        report.write()
+            module, besides = CASES[case]
+            bench = Bench(spark, folder, arguments.records, arguments.rounds, arguments.seconds, [process.pid], not arguments.discard)
+            importlib.import_module(f"bench.{module}").run(bench, *besides(arguments))
+        if not arguments.discard:
+            report.write()
     finally:
         spark.stop()
         if not arguments.folder:

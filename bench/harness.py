@@ -1,4 +1,4 @@
-"""What every case needs: data, sides that take turns, and a line of what was measured."""
+"""What every case needs: sides that take turns, and a line of what was measured."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from bench.data import made
+
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-KEY_BYTES = 16
-VALUE_BYTES = 100
 PARTITIONS = 8
 WARM_UP_S = 6
-ROUNDS_S = 40
 ROUNDS_MAX = 25
+PEERS = ("parquet", "delta")
 RESULTS = Path(__file__).parent / "results.ndjson"
+
+FASTER = "parquet, zstd's level 1"
 
 # What is timed.
 Side: TypeAlias = Callable[[], object]
@@ -40,13 +41,17 @@ class Bench:
     folder: Path
     records: int
     rounds: int
+    seconds: float
+    """Rounds go on for so long, if there are fewer than ROUNDS_MAX."""
+    processes: list[int]
+    """Those whose CPU time counts: Spark's JVM, and what a side runs beside it."""
 
-    def data(self) -> DataFrame:
-        """`records` rows of a 16-byte key and a 100-byte value, random, from uncompressed Parquet; the seed is fixed."""
-        source = self.folder / f"source-{self.records}"
-        if not source.exists():
-            _generate(source, self.records)
-        return self.spark.read.parquet(str(source))
+    keeps: bool
+    """Whether what is measured is kept in results.ndjson."""
+
+    def data(self, kind: str = "random") -> DataFrame:
+        """`records` rows of a kind that `bench.data` makes."""
+        return self.spark.read.parquet(str(made(self.spark, self.folder, kind, self.records)))
 
     def path(self, name: str) -> str:
         return str(self.folder / name)
@@ -65,6 +70,8 @@ class Bench:
     ) -> None:
         """Warms up, runs the sides `rounds` times in turn, prints and keeps medians, and the ratios of `ours` to the others.
 
+        CPU time, of all threads, stands beside seconds: where the machine has other work, it is what can be compared.
+
         What takes tenths of a second is run more often, for its times scatter more. Each round has an order of its own, so
         that the garbage of one side does not always fall to the same other one. What `before` does comes before each of
         them, and its time does not count.
@@ -80,29 +87,37 @@ class Bench:
                     if time.perf_counter() > ends:
                         break
         seconds: dict[str, list[float]] = {name: [] for name in sides}
+        cpu: dict[str, list[float]] = {name: [] for name in sides}
         order = list(sides)
         rounds = 0
-        ends = time.perf_counter() + ROUNDS_S
+        ends = time.perf_counter() + self.seconds
         while rounds < self.rounds or (time.perf_counter() < ends and rounds < ROUNDS_MAX):
             rounds += 1
             random.shuffle(order)
             for name in order:
                 before()
-                began = time.perf_counter()
+                began, spent = time.perf_counter(), self._cpu_seconds()
                 sides[name]()
                 seconds[name].append(time.perf_counter() - began)
+                cpu[name].append(self._cpu_seconds() - spent)
         medians = {name: statistics.median(times) for name, times in seconds.items()}
         print(f"\n{case}: {records:,} records, median of {rounds}")
         for name, median in medians.items():
             times = seconds[name]
-            ratio = "" if name == ours else f"   {ours} is {median / medians[ours]:.2f}× as fast"
-            print(f"  {name:<34} {median:7.2f} s ({min(times):.2f} to {max(times):.2f}) {records / median / 1e6:7.2f} M records/s{ratio}")
+            used = statistics.median(cpu[name])
+            ratio = ""
+            if name != ours:
+                least = statistics.median(cpu[ours])
+                ratio = f"   {ours} is {median / medians[ours]:.2f}× as fast" + (f", by CPU {used / least:.2f}×" if least else "")
+            figures = f"{median:7.2f} s ({min(times):.2f} to {max(times):.2f}) {records / median / 1e6:7.2f} M records/s, CPU {used:.2f} s"
+            print(f"  {name:<34} {figures}{ratio}", flush=True)
         self._keep(
             {
                 "case": case,
                 "records": records,
                 "ours": ours,
                 "seconds": {name: [round(each, 3) for each in times] for name, times in seconds.items()},
+                "cpu": {name: round(statistics.median(times), 2) for name, times in cpu.items()},
                 "ratios": {name: round(median / medians[ours], 2) for name, median in medians.items() if name != ours},
             }
         )
@@ -115,7 +130,27 @@ class Bench:
         )
         self._keep({"case": case, **figures})
 
+    def sizes(self, case: str, sizes: Mapping[str, int]) -> None:
+        """Prints and keeps the bytes of what each side wrote."""
+        print(f"\n{case}, bytes on disk: {self.records:,} records")
+        for name, size in sizes.items():
+            print(
+                f"  {name:<34} {size:>15,}   {size / self.records:7.1f} a record   {size / sizes['partlog']:.2f} of partlog's", flush=True
+            )
+        self._keep({"case": case, "records": self.records, "bytes": dict(sizes)})
+
+    def _cpu_seconds(self) -> float:
+        """What the processes have used so far."""
+        ticks = 0
+        for process in self.processes:
+            # After the name, which can hold anything, in parentheses: fields 3 and so on, of which 14 and 15 are user's and system's.
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def _keep(self, measured: dict[str, object]) -> None:
+        if not self.keeps:
+            return
         circumstances = {
             "at": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "commit": _commit(),
@@ -133,15 +168,28 @@ def topic_options(codec: str) -> dict[str, str]:
     return {"topic": "t", "partitions": str(PARTITIONS), "compression.type": codec}
 
 
-def log_and_copies(bench: Bench, codec: str) -> dict[str, DataFrame]:
+def write_to(bench: Bench, rows: DataFrame, format: str, codec: str, name: str = "write", level: int | None = None) -> Side:
+    """Writes rows with a format, and sees that they are on disk. Parquet's level of zstd is 3 if none is given."""
+    options = topic_options(codec) if format == "partlog" else {"compression": codec}
+    if level is not None:
+        options["parquet.compression.codec.zstd.level"] = str(level)
+
+    def write() -> None:
+        rows.write.format(format).options(**options).mode("append").save(bench.path(name))
+        os.sync()
+
+    return write
+
+
+def log_and_copies(bench: Bench, codec: str, kind: str = "random") -> dict[str, DataFrame]:
     """The data as a topic, and what is read of it in Parquet and Delta by the same codec, in the same order; made once a folder."""
-    root = bench.folder / f"log-{codec}-{bench.records}"
+    root = copy_of(bench, "partlog", codec, kind)
     log = bench.spark.read.format("partlog").option("includeHeaders", False).load(str(root))
     if not root.exists():
-        bench.data().write.format("partlog").options(**topic_options(codec)).mode("append").save(str(root))
+        write_to(bench, bench.data(kind), "partlog", codec, root.name)()
     readers = {"partlog": log}
-    for peer in ("parquet", "delta"):
-        copy = bench.folder / f"{peer}-{codec}-{bench.records}"
+    for peer in PEERS:
+        copy = copy_of(bench, peer, codec, kind)
         if not copy.exists():
             log.write.format(peer).option("compression", codec).save(str(copy))
         readers[peer] = bench.spark.read.format(peer).load(str(copy))
@@ -150,31 +198,12 @@ def log_and_copies(bench: Bench, codec: str) -> dict[str, DataFrame]:
     return readers
 
 
+def copy_of(bench: Bench, side: str, codec: str, kind: str = "random") -> Path:
+    """Where `log_and_copies` puts it."""
+    return bench.folder / f"{side}-{kind}-{codec}-{bench.records}"
+
+
 def _commit() -> str:
     here = Path(__file__).parent
     ran = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=here, capture_output=True, text=True, check=False)
     return ran.stdout.strip() or "unknown"
-
-
-def _generate(target: Path, records: int) -> None:
-    import numpy as np
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    print(f"Making {records:,} records …", flush=True)
-    target.mkdir(parents=True)
-    numbers = np.random.default_rng(42)
-    files = 4
-    for file in range(files):
-        rows = records // files + (1 if file < records % files else 0)
-        table = pa.table(
-            {"key": _binary(numbers.bytes(rows * KEY_BYTES), KEY_BYTES), "value": _binary(numbers.bytes(rows * VALUE_BYTES), VALUE_BYTES)}
-        )
-        parquet.write_table(table, target / f"{file}.parquet", compression="none", use_dictionary=False, row_group_size=500_000)
-
-
-def _binary(data: bytes, width: int) -> pa.Array:
-    import pyarrow as pa
-
-    fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(data) // width, [None, pa.py_buffer(data)])
-    return fixed.cast(pa.binary())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from bench.harness import Bench, Side, topic_options
+from bench.harness import FASTER, Bench, Side, write_to
 
 
 def run(bench: Bench) -> None:
@@ -14,34 +14,29 @@ def run(bench: Bench) -> None:
         bench.remove("write")
         os.sync()
 
-    def partlog(codec: str) -> Side:
-        def write() -> None:
-            data.write.format("partlog").options(**topic_options(codec)).mode("append").save(bench.path("write"))
-            os.sync()
-
-        return write
-
-    def peer(name: str, codec: str) -> Side:
-        def write() -> None:
-            data.write.format(name).option("compression", codec).mode("append").save(bench.path("write"))
-            os.sync()
-
-        return write
-
     bench.compare(
         "write, uncompressed",
         "partlog",
         {
-            "partlog": partlog("none"),
-            "parquet snappy": peer("parquet", "snappy"),
-            "parquet uncompressed": peer("parquet", "none"),
-            "delta snappy": peer("delta", "snappy"),
+            "partlog": write_to(bench, data, "partlog", "none"),
+            "parquet snappy": write_to(bench, data, "parquet", "snappy"),
+            "parquet uncompressed": write_to(bench, data, "parquet", "none"),
+            "delta snappy": write_to(bench, data, "delta", "snappy"),
         },
         before=clear,
     )
-    bench.compare("write, zstd", "partlog zstd", {"partlog zstd": partlog("zstd"), "parquet zstd": peer("parquet", "zstd")}, before=clear)
+    bench.compare(
+        "write, zstd",
+        "partlog zstd",
+        {
+            "partlog zstd": write_to(bench, data, "partlog", "zstd"),
+            "parquet zstd": write_to(bench, data, "parquet", "zstd"),
+            FASTER: write_to(bench, data, "parquet", "zstd", level=1),
+        },
+        before=clear,
+    )
     clear()
-    bench.note("write, memory of a task", **_peak(bench, partlog("none")))
+    bench.note("write, memory of a task", **_peak(bench, write_to(bench, data, "partlog", "none")))
     bench.remove("write")
 
 

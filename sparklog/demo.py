@@ -54,9 +54,8 @@ def main() -> int:
         )
         spark.sparkContext.setLogLevel("ERROR")
     with _step("Loading the flights"):
-        flights = _flights()
         # Few tasks, so few and large segments; coalescing keeps the order of the rows.
-        events = _events(spark, flights).coalesce(max(2, spark.sparkContext.defaultParallelism)).cache()
+        events = flight_events(spark, flights()).coalesce(max(2, spark.sparkContext.defaultParallelism)).cache()
         count = events.count()
     with _progress(spark, "Writing the log") as written:
         (
@@ -119,7 +118,7 @@ def _clear(root: Path) -> None:
     shutil.rmtree(root)
 
 
-def _flights() -> pa.Table:
+def flights() -> pa.Table:
     """The flights, in the order of the file."""
     from pyarrow import csv
 
@@ -128,19 +127,19 @@ def _flights() -> pa.Table:
         sys.exit("The demo needs its data: pip install 'sparklog[demo]'.")
     # Not imported: the package loads five tables with pandas when it is.
     file = Path(spec.submodule_search_locations[0]) / "data" / "flights.csv.zip"
-    with zipfile.ZipFile(file) as archive, archive.open(archive.namelist()[0]) as flights:
+    with zipfile.ZipFile(file) as archive, archive.open(archive.namelist()[0]) as text:
         options = csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True)
-        return csv.read_csv(flights, convert_options=options)
+        return csv.read_csv(text, convert_options=options)
 
 
-def _events(spark: SparkSession, flights: pa.Table) -> DataFrame:
+def flight_events(spark: SparkSession, table: pa.Table) -> DataFrame:
     """Columns key, value, timestamp as a topic has them, and `n`, the number of the row in the source."""
     import pyarrow as pa
     from pyspark.sql import functions as F
 
-    numbered = flights.append_column("n", pa.array(range(flights.num_rows)))
+    numbered = table.append_column("n", pa.array(range(table.num_rows)))
     rows = spark.createDataFrame(numbered)
-    fields = [name for name in flights.column_names if name != "n"]
+    fields = table.column_names
     return rows.select(
         F.col("tailnum").alias("key"),
         F.to_json(F.struct(*fields)).alias("value"),
