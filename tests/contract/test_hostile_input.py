@@ -3,17 +3,20 @@
 import json
 import os
 import re
+import subprocess
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import broken_rules
 import pytest
 from broken_rules import changed, write_third, write_two_versions
-from handmade import Record, Topic, batch, given
+from handmade import Record, Topic, batch, flipped, given, records, seeded
 from logtool import TIMEOUT_S, BatchTool, LogTool
 from odd_batches import BROKEN, CONTENT, RIGHT, WRONG, compressed
 
 from sparklog import Log, SparklogError
+from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.layout import CODECS
 
 
@@ -67,6 +70,69 @@ def test_version_files(tool: LogTool) -> None:
     expected = {rule: verdict for rule, (_, _, verdict) in changes.items()}
     assert {rule: verdict(tool.root, name) for name, rule in names.items()} == expected
     assert {names[name]: verdict for name, verdict in (line.split(" ") for line in tool.run("states"))} == expected
+
+
+def flipped_bits(tool: LogTool, file: Path) -> Counter[str]:
+    """What becomes of the state with each bit of a file flipped, one at a time; both readers must say the same in all."""
+    whole = file.read_bytes()
+    right = everything(tool.root)
+    found: Counter[str] = Counter()
+    for bit in range(8 * len(whole)):
+        file.write_bytes(flipped(whole, bit))
+        try:
+            found["same" if everything(tool.root) == right else "another"] += 1
+        except SparklogError as error:
+            found[error.id] += 1
+    file.write_bytes(whole)
+    out, err = tool.start("bits", file=file.name).communicate(timeout=3600)
+    java = {what: int(times) for what, times in (line.split(" ") for line in out.splitlines())}
+    print(f"{file.name}: {8 * len(whole):,} bits: {dict(found)}")
+    assert java == found, err
+    return found
+
+
+def everything(root: Path) -> object:
+    state = CommitLog(str(root), "t").newest()
+    segments = [list(state.segments_of(partition)) for partition in range(state.partitions)]
+    return state.topic_id, state.version, state.hash, dict(state.config), state.starts, state.ends, segments
+
+
+def hand_made(root: Path, partitions: int, versions: int) -> tuple[Path, Path]:
+    """The file of the newest version, which comes after a checkpoint, and that checkpoint."""
+    topic = Topic(root, partitions=partitions)
+    for version in range(versions):
+        topic.append(records(3, f"v{version}"), version % partitions)
+    checkpoint = topic.checkpoint()
+    topic.commit(*[topic.data(batch(records(2)), partition) for partition in range(1, partitions)], query={"id": "q", "epoch": 7})
+    return topic.version_file(versions), checkpoint
+
+
+def test_every_bit(tool: LogTool) -> None:
+    """A version file that is damaged is an error; a checkpoint only saves time."""
+    version, checkpoint = hand_made(tool.root, 1, 1)
+    bits = 8 * version.stat().st_size
+    assert flipped_bits(tool, version) == {"VERSION_CORRUPT": bits}
+    bits = 8 * checkpoint.stat().st_size
+    assert flipped_bits(tool, checkpoint) == {"same": bits}
+
+
+@pytest.mark.soak
+def test_every_bit_of_larger_files(tool: LogTool) -> None:
+    version, checkpoint = hand_made(tool.root, 10, 40)
+    tool.run("append", tag="A", query="Zürich", epoch=0)
+    later = version.with_name(f"{41:020d}.json")
+    for file in (version, later):
+        assert flipped_bits(tool, file) == {"VERSION_CORRUPT": 8 * file.stat().st_size}
+    assert flipped_bits(tool, checkpoint) == {"same": 8 * checkpoint.stat().st_size}
+
+
+@pytest.mark.soak
+def test_very_many_predicates(java_classpath: str) -> None:
+    """What is pushed down, beside brute force: the short version is in PushDownTest."""
+    command = ["java", "-cp", java_classpath, "io.sparklog.source.RandomPredicates", str(seeded().randrange(2**63)), "400000"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
+    assert done.returncode == 0, done.stderr
+    print(done.stdout)
 
 
 UNFIT: dict[str, Callable[[Path], object]] = {

@@ -11,6 +11,8 @@ import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Clock;
 import java.util.HashMap;
 import java.util.List;
@@ -24,7 +26,7 @@ import java.util.zip.CRC32C;
  * Writes and reads topics through the log alone, in a process that starts in a fraction of a second: what the tests of the protocol kill and race.
  *
  * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=… epoch=…] [partitions=4] [keys=7] [seed=1] [<topic option>=…]},
- * {@code read root=… topic=…}, {@code publish root=… topic=…}, {@code states root=…}, {@code walk root=… topic=… seconds=…}.
+ * {@code read root=… topic=…}, {@code publish root=… topic=…}, {@code states root=…}, {@code bits root=… topic=… file=…}, {@code walk root=… topic=… seconds=…}.
  */
 public final class LogTool {
   private final Map<String, String> arguments = new HashMap<>();
@@ -46,6 +48,7 @@ public final class LogTool {
       case "append" -> tool.append();
       case "read" -> tool.read();
       case "states" -> tool.states();
+      case "bits" -> tool.bits();
       case "walk" -> tool.walk();
       case "publish" -> System.out.println("published " + Publisher.publish(tool.log, Names.identity(new Random())));
       default -> throw new IllegalArgumentException(words[0]);
@@ -166,6 +169,36 @@ public final class LogTool {
       }
       System.out.println(topic + " " + found);
     }
+  }
+
+  /** Flips each bit of a file in the topic's folder, one at a time, and prints how often the state was what it is without that, another, or an error. */
+  private void bits() throws IOException {
+    Path file = Path.of(store.location(Names.topicFile(log.topic(), text("file", null))));
+    byte[] bytes = Files.readAllBytes(file);
+    String right = everything(log.newest().orElseThrow());
+    Map<String, Integer> found = new TreeMap<>();
+    for (int bit = 0; bit < 8 * bytes.length; bit++) {
+      bytes[bit >> 3] ^= (byte) (1 << (bit & 7));
+      Files.write(file, bytes);
+      bytes[bit >> 3] ^= (byte) (1 << (bit & 7));
+      String what;
+      try {
+        what = everything(new TopicLog(store, log.topic()).newest().orElseThrow()).equals(right) ? "same" : "another";
+      } catch (PartlogException e) {
+        what = e.id();
+      }
+      found.merge(what, 1, Integer::sum);
+    }
+    Files.write(file, bytes);
+    found.forEach((what, times) -> System.out.println(what + " " + times));
+  }
+
+  private static String everything(State state) {
+    StringBuilder all = new StringBuilder(state.topicId() + state.version() + state.hash() + state.config().entries() + state.epochs());
+    for (int p = 0; p < state.partitions(); p++) {
+      all.append(state.start(p)).append(' ').append(state.end(p)).append(state.segments(p));
+    }
+    return all.toString();
   }
 
   private static void require(boolean right, String otherwise) {

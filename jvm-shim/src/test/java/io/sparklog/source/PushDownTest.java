@@ -168,6 +168,14 @@ final class PushDownTest {
     }
   }
 
+  /** Without files, so many more; {@code make soak} takes 400,000. */
+  @Test
+  void predicatesAreTakenOverAsSqlMeansThem() {
+    long seed = System.nanoTime();
+    System.out.println("seed " + seed);
+    System.out.println(RandomPredicates.compared(seed, 3_000));
+  }
+
   @Test
   void whatIsNotUnderstoodIsLeftToSpark() {
     LiteralValue<?> five = literal("offset", 5);

@@ -1,0 +1,208 @@
+package io.sparklog.source;
+
+import java.util.List;
+import java.util.Random;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.Literal;
+import org.apache.spark.sql.connector.expressions.LiteralValue;
+import org.apache.spark.sql.connector.expressions.NamedReference;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Random predicates, NOT, nulls and the ends of ranges among them, evaluated record by record in three-valued logic, beside what {@link Predicates} makes of them. {@code <seed> <predicates>}: prints
+ * how many were compared, and fails at the first that differs.
+ */
+public final class RandomPredicates {
+  private static final List<String> COLUMNS = List.of("topic", "partition", "offset", "timestamp", "value");
+  private static final DataType[] TYPES = {DataTypes.StringType, DataTypes.IntegerType, DataTypes.LongType, DataTypes.TimestampType, DataTypes.BinaryType};
+  private static final int VALUE = COLUMNS.indexOf("value");
+  private static final String[] TOPICS = {"a", "b", "B"};
+  private static final int PARTITIONS = 4;
+  private static final int OFFSETS = 8;
+  private static final long[] MILLIS = {-1, 0, 1, 2, 3, Long.MAX_VALUE};
+
+  /** What a comparison can go wrong at: the ends of types, and the edges between milliseconds. */
+  private static final long[] EDGES = {
+    Long.MIN_VALUE, Long.MIN_VALUE + 1, -2000, -1001, -1000, -999, -1, 0, 1, 2, 3, 999, 1000, 1001, 2000, 3000, 3001, Long.MAX_VALUE - 1, Long.MAX_VALUE
+  };
+
+  private final Random random;
+  private long records;
+  private int exact;
+
+  private RandomPredicates(long seed) {
+    random = new Random(seed);
+  }
+
+  public static void main(String[] args) {
+    System.out.println(compared(Long.parseLong(args[0]), Integer.parseInt(args[1])));
+  }
+
+  /** Compares so many predicates, and says what there was. @throws AssertionError that has the one that differs */
+  static String compared(long seed, int predicates) {
+    RandomPredicates all = new RandomPredicates(seed);
+    for (int i = 0; i < predicates; i++) {
+      all.compare(all.predicate(4));
+    }
+    return String.format("%d predicates, %d of them taken over exactly, %d records", predicates, all.exact, all.records);
+  }
+
+  private boolean oneIn(int n) {
+    return random.nextInt(n) == 0;
+  }
+
+  private Predicate predicate(int depth) {
+    int kind = random.nextInt(10);
+    if (depth > 0 && kind < 5) {
+      Predicate left = predicate(depth - 1);
+      return kind == 4 ? of("NOT", left) : of(kind < 2 ? "AND" : "OR", left, predicate(depth - 1));
+    }
+    int column = oneIn(12) ? VALUE : random.nextInt(VALUE);
+    Expression reference = Expressions.column(COLUMNS.get(column));
+    if (kind == 9) {
+      Expression[] operands = new Expression[1 + random.nextInt(5)];
+      operands[0] = reference;
+      for (int i = 1; i < operands.length; i++) {
+        operands[i] = literal(column);
+      }
+      return of("IN", operands);
+    }
+    if (oneIn(20)) {
+      return oneIn(2) ? of(oneIn(2) ? "ALWAYS_TRUE" : "ALWAYS_FALSE") : of(oneIn(2) ? "IS_NULL" : "IS_NOT_NULL", reference);
+    }
+    String name = List.of("=", "<=>", "<>", "<", "<=", ">", ">=").get(random.nextInt(7));
+    Expression other = oneIn(20) ? reference : literal(column);
+    return oneIn(3) ? of(name, other, reference) : of(name, reference, other);
+  }
+
+  private static Predicate of(String name, Expression... operands) {
+    return new Predicate(name, operands);
+  }
+
+  private Expression literal(int column) {
+    if (oneIn(9)) {
+      return new LiteralValue<>(null, TYPES[column]);
+    }
+    return switch (column) {
+      case 0 -> new LiteralValue<>(UTF8String.fromString(TOPICS[random.nextInt(TOPICS.length)]), TYPES[column]);
+      // A long beside an int column is what Spark does not do; it must be left alone.
+      case 1 -> oneIn(8) ? new LiteralValue<>((long) random.nextInt(4), DataTypes.LongType) : new LiteralValue<>(random.nextInt(6) - 1, TYPES[column]);
+      case 2 -> new LiteralValue<>(oneIn(2) ? EDGES[random.nextInt(EDGES.length)] : random.nextInt(OFFSETS), TYPES[column]);
+      case 3 -> new LiteralValue<>(EDGES[random.nextInt(EDGES.length)], TYPES[column]);
+      default -> new LiteralValue<>(new byte[] {1}, TYPES[column]);
+    };
+  }
+
+  private void compare(Predicate predicate) {
+    Predicates.Translated translated = Predicates.translate(predicate);
+    exact += translated.exact() ? 1 : 0;
+    for (String topic : TOPICS) {
+      for (int partition = 0; partition < PARTITIONS; partition++) {
+        Condition condition = translated.condition().at(topic, partition);
+        Intervals offsets = condition.offsets().and(Intervals.of(0, OFFSETS - 1));
+        for (int range = 0; range < 6; range++) {
+          long first = random.nextInt(OFFSETS);
+          long last = Math.min(OFFSETS - 1, first + random.nextInt(3));
+          int earliest = random.nextInt(MILLIS.length);
+          int latest = earliest + random.nextInt(MILLIS.length - earliest);
+          boolean any = false;
+          boolean all = true;
+          for (long offset = first; offset <= last; offset++) {
+            for (int time = earliest; time <= latest; time++) {
+              long micros = RecordVectors.micros(MILLIS[time]);
+              Boolean right = met(predicate, topic, (long) partition, offset, micros, oneIn(2) ? null : "x");
+              boolean met = condition.isMet(offset, micros);
+              records++;
+              any |= met;
+              all &= met;
+              require(met || right != Boolean.TRUE, predicate, "a record is lost", topic, partition, offset, micros);
+              require(!translated.exact() || met == (right == Boolean.TRUE), predicate, "a record is too many", topic, partition, offset, micros);
+              require(!met || offsets.contains(offset), predicate, "an offset is missing", topic, partition, offset, micros);
+              require(condition.isAboutTime() || offsets.contains(offset) == met, predicate, "an offset is too many", topic, partition, offset, micros);
+            }
+          }
+          long from = RecordVectors.micros(MILLIS[earliest]);
+          long to = RecordVectors.micros(MILLIS[latest]);
+          require(!any || condition.canMeet(first, last, from, to), predicate, "a range that has some is left out", topic, partition, first, last, from, to);
+          require(all || !condition.mustMeet(first, last, from, to), predicate, "a range that lacks some is taken as a whole", topic, partition, first, last, from, to);
+        }
+      }
+    }
+  }
+
+  private static void require(boolean holds, Predicate predicate, String otherwise, Object... where) {
+    if (!holds) {
+      throw new AssertionError(otherwise + " at " + List.of(where) + ": " + predicate);
+    }
+  }
+
+  /** What SQL says of a predicate and a record: true, false, or null. */
+  private static Boolean met(Predicate predicate, Object... row) {
+    Expression[] operands = predicate.children();
+    switch (predicate.name()) {
+      case "AND", "OR" -> {
+        boolean decides = predicate.name().equals("OR");
+        Boolean left = met((Predicate) operands[0], row);
+        Boolean right = met((Predicate) operands[1], row);
+        if (left != null && left == decides || right != null && right == decides) {
+          return decides;
+        }
+        return left == null || right == null ? null : (Boolean) !decides;
+      }
+      case "NOT" -> {
+        Boolean inner = met((Predicate) operands[0], row);
+        return inner == null ? null : (Boolean) !inner;
+      }
+      case "ALWAYS_TRUE", "ALWAYS_FALSE" -> {
+        return predicate.name().equals("ALWAYS_TRUE");
+      }
+      case "IS_NULL", "IS_NOT_NULL" -> {
+        return (value(operands[0], row) == null) == predicate.name().equals("IS_NULL");
+      }
+      case "IN" -> {
+        Boolean found = false;
+        for (int i = 1; i < operands.length; i++) {
+          Boolean same = compared("=", value(operands[0], row), value(operands[i], row));
+          if (same == null) {
+            found = null;
+          } else if (same) {
+            return true;
+          }
+        }
+        return found;
+      }
+      default -> {
+        return compared(predicate.name(), value(operands[0], row), value(operands[1], row));
+      }
+    }
+  }
+
+  @SuppressWarnings({"unchecked", "rawtypes"})
+  private static Boolean compared(String name, Object left, Object right) {
+    if (name.equals("<=>")) {
+      return left == null ? right == null : left.equals(right);
+    }
+    if (left == null || right == null) {
+      return null;
+    }
+    int sign = ((Comparable) left).compareTo(right);
+    return switch (name) {
+      case "=" -> sign == 0;
+      case "<>" -> sign != 0;
+      case "<" -> sign < 0;
+      case "<=" -> sign <= 0;
+      case ">" -> sign > 0;
+      default -> sign >= 0;
+    };
+  }
+
+  /** Integers as longs, and all else as text. */
+  private static Object value(Expression expression, Object[] row) {
+    Object value = expression instanceof Literal<?> literal ? literal.value() : row[COLUMNS.indexOf(((NamedReference) expression).fieldNames()[0])];
+    return value instanceof Integer number ? (Object) number.longValue() : value == null || value instanceof Long ? value : value instanceof byte[] ? "x" : value.toString();
+  }
+}
