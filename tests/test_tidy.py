@@ -149,6 +149,21 @@ def test_a_source_file_has_one_idea():
     assert long == {}
 
 
+def test_links_between_pages_lead_somewhere():
+    def anchors(page: Path) -> set[str]:
+        titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+    broken = []
+    for page in (path for path in sources() if path.suffix == ".md"):
+        for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+            name, _, anchor = link.partition("#")
+            target = page.parent / name if name else page
+            if "://" not in link and not (target.exists() and (not anchor or anchor in anchors(target))):
+                broken.append(f"{page.relative_to(ROOT)}: {link}")
+    assert broken == []
+
+
 def test_the_generated_reference_is_fresh():
     for name, text in options.generate_reference().items():
         page = ROOT / "docs" / "reference" / name

@@ -26,7 +26,7 @@ print(json.dumps({
     "package": sparklog.__file__,
     "rows": sorted(([row.key, row.value] for row in rows), key=str),
     "routed": all(row.partition == sparklog.partition_for(row.key, 3) for row in rows if row.key),
-    "worker": spark.range(1).select(worker("id")).first()[0],
+    "worker": back.select(worker("value")).first()[0],
     "logs": sorted(path.parent.name for path in Path("root").glob("events-*/*.log")),
 }))
 """
@@ -65,3 +65,9 @@ def test_the_wheel_works_in_an_empty_environment(wheel, tmp_path):
     assert said["routed"]
     assert said["worker"] == python
     assert said["logs"], "the Kafka view holds no log"
+
+    jar = Path(run(python, "-m", "sparklog", "jar").removesuffix("\n"))
+    assert jar == Path(said["package"]).parent / "jars" / "sparklog.jar"
+    assert jar.is_file()
+    installed = {package["name"] for package in json.loads(run(python, "-m", "pip", "list", "--format=json"))}
+    assert not installed & {"delta-spark", "grpcio"}, "extras are not installed unless they are asked for"

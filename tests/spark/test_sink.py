@@ -6,6 +6,7 @@ from pathlib import Path
 
 import mmh3
 import pytest
+from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
@@ -112,7 +113,7 @@ def test_sorted_rows_are_written_as_they_come(spark: SparkSession, tmp_path: Pat
     headers = "CASE WHEN size(headers) > 0 THEN headers END"
     columns = ["CAST(key AS STRING)", "CAST(value AS STRING)", headers, "timestamp"]
     back = load(spark, root).orderBy("offset").selectExpr(*columns)
-    assert back.collect() == ordered.selectExpr(*columns).collect()
+    assert_df_equality(back, ordered.selectExpr(*columns), ignore_nullable=True)
 
 
 def test_the_buffer_is_kept_and_order_with_it(spark: SparkSession, tmp_path: Path) -> None:
@@ -212,9 +213,8 @@ def test_what_was_read_can_be_written(spark: SparkSession, tmp_path: Path) -> No
     log = load(spark, tmp_path / "one")
     save(log, tmp_path / "other", topic="copy")
     columns = ["key", "value", "partition", "timestamp", "headers"]
-    copy = load(spark, tmp_path / "other").select(columns)
-    assert copy.exceptAll(log.select(columns)).count() == 0
-    assert copy.count() == 500
+    assert log.count() == 500
+    assert_df_equality(load(spark, tmp_path / "other").select(columns), log.select(columns), ignore_row_order=True)
 
 
 def test_timestamps_are_floored_to_ms_and_filled_in(spark: SparkSession, tmp_path: Path) -> None:

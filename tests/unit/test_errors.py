@@ -46,3 +46,7 @@ def test_a_declared_error_is_a_sentence_and_a_remedy(id):
     assert entry.mend.endswith(".")
     # A process may have many roots: a topic's name alone does not say where to look.
     assert not re.search("<partition>|opic <topic>", entry.text) or re.search("<root>|<file>", entry.text)
+
+
+def test_no_error_sends_to_a_page_that_is_not_in_the_wheel():
+    assert [id for id, entry in errors.declared().items() if "docs/" in entry.text + entry.mend] == []
