@@ -132,7 +132,7 @@ public final class Committer {
     return state.txn().equals(txn) || segments.isEmpty() && query == null;
   }
 
-  /** Who put that version may have died before its own sync. */
+  /** The process that put that version may have died before it synced the folder. */
   private void requireDurable(State state) {
     try {
       store.sync(Names.topicFolder(plan.topic()));
