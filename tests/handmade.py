@@ -109,12 +109,12 @@ class Topic:
     root: Path
     name: str = "t"
     partitions: int = 1
-    starts: list[int] = field(default_factory=list)
-    """Where the partitions begin; at 0 if it is empty."""
     config: dict[str, str] = field(default_factory=dict)
     versions: list[dict[str, Any]] = field(default_factory=list)
     live: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     hash: str | None = None
+    starts: list[int] = field(default_factory=list)
+    """Where the partitions begin; at 0 if it is empty."""
 
     @property
     def folder(self) -> Path:

@@ -60,11 +60,15 @@ public interface LogStore {
   /** Creates a data file, and the folders above it. @throws java.nio.file.FileAlreadyExistsException if it is there */
   DataWriter create(String name) throws IOException;
 
-  /** Opens a data file that {@link #create} made, to go on behind its end. */
-  DataWriter append(String name) throws IOException;
-
   /** How many files one task may hold open to write. A task that has more must sync and close some, and {@link #append} to them later. */
-  int openFilesMax();
+  default int openFilesMax() {
+    return Integer.MAX_VALUE;
+  }
+
+  /** Opens a data file that {@link #create} made, to go on behind its end. Never asked of a store that does not limit {@link #openFilesMax}. */
+  default DataWriter append(String name) throws IOException {
+    throw new UnsupportedOperationException(location(name));
+  }
 
   /** Opens a data file to write the stamp of FORMAT.md section 4 into it. */
   DataWriter stamp(String name) throws IOException;
