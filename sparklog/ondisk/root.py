@@ -20,7 +20,8 @@ _BROKERS = (
 
 
 def local(root: str) -> str:
-    """The path that `root` names: a path, or `file:` and a path, taken as it stands, as the Java half takes it.
+    """The absolute path that `root` names: a path, or `file:` and a path, taken as it stands, as the Java half takes it. `..` is resolved
+    by text, as Spark does it, and not by where a link leads.
 
     CallError ROOT_REQUIRED, STORE_UNSUPPORTED, OPTION_VALUE.
     """
@@ -39,7 +40,7 @@ def local(root: str) -> str:
         raise _bad(root, f"only a shell makes a home directory of ~; write {Path(path).expanduser()}")
     if "\0" in path:
         raise _bad(root, f"Nul character not allowed: {path}")
-    return path
+    return os.path.normpath(Path(path).absolute())
 
 
 def require(root: str) -> None:
@@ -48,7 +49,7 @@ def require(root: str) -> None:
     CallError ROOT_NOT_A_DIRECTORY, ROOT_NOT_FOUND; for a directory that is there and is not a root, ROOT_WITHOUT_LOG,
     PARTITION_DIRECTORY, BROKER_DIRECTORY.
     """
-    here = Path(os.path.normpath(Path(root).absolute()))
+    here = Path(root)
     if not here.is_dir():
         raise SparklogError("ROOT_NOT_A_DIRECTORY" if here.exists() else "ROOT_NOT_FOUND", root=here)
     if (here / COMMITS).exists():

@@ -191,6 +191,18 @@ def test_what_is_no_file_of_ours(tool: LogTool, what: str) -> None:
     assert tool.read()[0] == right
 
 
+def test_a_root_beyond_a_link(tool: LogTool) -> None:
+    """What comes before `..` is dropped from a path as it is written, as Spark does it with all paths: both halves mean the same root."""
+    elsewhere = tool.root.parent / "elsewhere" / "folder"
+    elsewhere.mkdir(parents=True)
+    (tool.root.parent / "link").symlink_to(elsewhere)
+    beyond = tool.root.parent / "link" / ".." / "root"
+    LogTool(tool.classpath, beyond).run("append", tag="A", tasks=1)
+    assert sum(Log(beyond).topic("t").end_offsets().values()) == 10
+    assert sum(map(len, tool.read().values())) == 10
+    assert list(elsewhere.parent.iterdir()) == [elsewhere]
+
+
 def failure(tool: LogTool, *words: str) -> str:
     process = tool.start(*words)
     _, err = process.communicate(timeout=TIMEOUT_S)
