@@ -11,7 +11,7 @@ from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.root import local, require
 from sparklog.ondisk.totals import Totals
 from sparklog.topic import Topic
-from sparklog.views import SHOWN, View, when
+from sparklog.views import SEGMENTS_SUMMED, SHOWN, View, when
 
 
 class Log:
@@ -63,19 +63,24 @@ class Log:
     def _view(self) -> View:
         topics = self.topics()
         rows: list[list[object]] = []
+        left = SEGMENTS_SUMMED
         for name in topics[:SHOWN]:
             try:
                 state = CommitLog(self.root, name).newest()
-                total = Totals.of(segment for partition in range(state.partitions) for segment in state.segments_of(partition))
+                totals = Totals.of_partitions(state, left)
             except SparklogError as error:
                 rows.append([name, error.condition, *[""] * 6])
             else:
-                span = when(total.min_timestamp), when(total.max_timestamp)
-                rows.append([name, state.partitions, total.records, total.bytes, *span, state.version, when(state.time)])
+                sums: list[object] = [""] * 3
+                if totals is not None:
+                    total = Totals.together(totals)
+                    left -= total.segments
+                    sums = [total.bytes, when(total.min_timestamp), when(total.max_timestamp)]
+                rows.append([name, state.partitions, sum(state.ends) - sum(state.starts), *sums, state.version, when(state.time)])
         return View(
             f"Log {self.root}",
             [f"{len(topics)} topics" if len(topics) != 1 else "1 topic"],
-            ["topic", "partitions", "records", "bytes", "from (UTC)", "to (UTC)", "version", "committed at (UTC)"],
+            ["topic", "partitions", "offsets", "bytes", "from (UTC)", "to (UTC)", "version", "committed at (UTC)"],
             rows,
             more=len(topics) - len(rows),
         )

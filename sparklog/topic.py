@@ -20,7 +20,7 @@ from sparklog.ondisk.layout import CODECS
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.totals import Totals
 from sparklog.partitioning import partition_for
-from sparklog.views import SHOWN, View, readable, when
+from sparklog.views import SEGMENTS_SUMMED, SHOWN, View, readable, when
 
 _SEEN_FIRST = ["partition", "offset", "timestamp", "key", "value", "headers"]
 
@@ -279,7 +279,8 @@ class Topic:
     def describe(self) -> dict[str, Any]:
         """All about the topic, as JSON can hold it. Times are milliseconds since 1970-01-01 UTC, None where no record has one."""
         state = self._log.newest()
-        totals = _totals(state)
+        totals = Totals.of_partitions(state)
+        assert totals is not None
         together = Totals.together(totals)
         return {
             "root": self.root,
@@ -306,27 +307,31 @@ class Topic:
     def _view(self) -> View:
         try:
             state = self._log.newest()
-            totals = _totals(state)
+            totals = Totals.of_partitions(state, SEGMENTS_SUMMED)
         except SparklogError as error:
             return View(f"Topic {self.name}", [f"in {self.root}", str(error)], [], [])
-        together = Totals.together(totals)
         about = [
             f"in {self.root}",
             f"version {state.version}, committed at {when(state.time)} UTC",
-            f"{together.records:,} records in {together.bytes:,} bytes",
+            _sums(totals),
             ", ".join(f"{key}={value}" for key, value in sorted(state.config.items())),
         ]
         rows: list[list[object]] = [
-            [partition, start, end, each.records, each.bytes, when(each.min_timestamp), when(each.max_timestamp)]
-            for partition, (start, end, each) in enumerate(zip(state.starts, state.ends, totals, strict=True))
+            [partition, start, end, end - start] for partition, (start, end) in enumerate(zip(state.starts, state.ends, strict=True))
         ]
-        columns = ["partition", "start", "end", "records", "bytes", "from (UTC)", "to (UTC)"]
+        columns = ["partition", "start", "end", "offsets"]
+        if totals is not None:
+            columns += ["bytes", "from (UTC)", "to (UTC)"]
+            for row, each in zip(rows, totals, strict=True):
+                row += [each.bytes, when(each.min_timestamp), when(each.max_timestamp)]
         return View(f"Topic {self.name}", about, columns, rows[:SHOWN], more=len(rows) - SHOWN)
 
 
-def _totals(state: State) -> list[Totals]:
-    """Of each partition."""
-    return [Totals.of(state.segments_of(partition)) for partition in range(state.partitions)]
+def _sums(totals: list[Totals] | None) -> str:
+    if totals is None:
+        return f"more than {SEGMENTS_SUMMED:,} segments, whose bytes and times describe() tells"
+    together = Totals.together(totals)
+    return f"{together.records:,} records in {together.bytes:,} bytes"
 
 
 def _cell(column: str, value: Any, longest: int | None) -> object:

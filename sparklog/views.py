@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 SHOWN = 50
 """So many rows are shown at most of what can be long."""
+SEGMENTS_SUMMED = 5_000
+"""So many segments are summed at most: what is seen must come at once."""
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 

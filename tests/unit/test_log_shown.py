@@ -27,7 +27,7 @@ def test_a_topic_and_a_log_in_a_terminal_and_in_a_notebook(topic, log, tmp_path)
     assert repr(log).splitlines()[0] == "Topic t"
     assert repr(log).splitlines()[3] == "35 records in 786 bytes"
     assert repr(log).splitlines()[-3:] == [
-        "partition  start  end  records  bytes  from (UTC)           to (UTC)",
+        "partition  start  end  offsets  bytes  from (UTC)           to (UTC)",
         "        0      0   25       25    605  2023-11-14 22:13:20  2023-11-14 22:13:22.002",
         "        1      0   10       10    181  2023-11-14 22:13:20  2023-11-14 22:13:20.009",
     ]
@@ -37,7 +37,7 @@ def test_a_topic_and_a_log_in_a_terminal_and_in_a_notebook(topic, log, tmp_path)
     shutil.copytree(topic.folder, tmp_path / "_partlog" / "copied")
     lines = repr(Log(tmp_path)).splitlines()
     assert lines[1] == "3 topics"
-    heads = ["topic", "partitions", "records", "bytes", "from (UTC)", "to (UTC)", "version", "committed at (UTC)"]
+    heads = ["topic", "partitions", "offsets", "bytes", "from (UTC)", "to (UTC)", "version", "committed at (UTC)"]
     assert re.split("  +", lines[3]) == heads
     assert lines[4].split() == ["copied", "PARTLOG_VERSION_CORRUPT"]
     span = ["2023-11-14 22:13:20", "2023-11-14 22:13:22.002"]
@@ -52,6 +52,29 @@ def test_a_topic_and_a_log_in_a_terminal_and_in_a_notebook(topic, log, tmp_path)
     shutil.rmtree(topic.folder)
     assert "PARTLOG_TOPIC_NOT_FOUND" in repr(log)
     assert "PARTLOG_TOPIC_NOT_FOUND" in log._repr_html_()
+
+
+def test_a_topic_of_many_segments_is_shown_without_reading_them_all(tmp_path, monkeypatch):
+    monkeypatch.setattr("sparklog.log.SEGMENTS_SUMMED", 4)
+    monkeypatch.setattr("sparklog.topic.SEGMENTS_SUMMED", 4)
+    topics = {name: Topic(tmp_path, name, partitions=2) for name in ("a", "b")}
+    for topic in topics.values():
+        for partition in (0, 1):
+            topic.append(records(1), partition)
+    log = Log(tmp_path)
+    size = topics["a"].versions[0]["added"][0]["bytes"]
+    span = ["2023-11-14 22:13:20", "2023-11-14 22:13:20"]
+    for name in topics:
+        assert repr(log[name]).splitlines()[3] == f"2 records in {2 * size} bytes"
+        assert re.split("  +", repr(log[name]).splitlines()[-1].strip()) == ["1", "0", "1", "1", str(size), *span]
+    row = ["2", "2", str(2 * size), *span, "1", "2023-11-14 22:13:21"]
+    assert [re.split("  +", line) for line in repr(log).splitlines()[4:]] == [["a", *row], ["b", *row]]
+    for _ in range(3):
+        topics["a"].append(records(1))
+    assert repr(log["a"]).splitlines()[3] == "more than 4 segments, whose bytes and times describe() tells"
+    assert repr(log["a"]).splitlines()[-1].split() == ["1", "0", "1", "1"]
+    assert [re.split("  +", line) for line in repr(log).splitlines()[4:]] == [["a", "2", "5", "4", "2023-11-14 22:13:24"], ["b", *row]]
+    assert (log["a"].describe()["bytes"], log["a"].describe()["segments"]) == (5 * size, 5)
 
 
 def test_records_are_shown_as_text(tmp_path, capsys):
