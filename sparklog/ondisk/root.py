@@ -52,14 +52,14 @@ def require(root: str) -> None:
     here = Path(root)
     if not here.is_dir():
         raise SparklogError("ROOT_NOT_A_DIRECTORY" if here.exists() else "ROOT_NOT_FOUND", root=here)
-    if (here / COMMITS).exists():
+    if os.path.lexists(here / COMMITS):
         return
     for file in _BROKERS:
         for folder, name in ((here, file), (here.parent, f"../{file}")):
             if os.path.lexists(folder / file):
                 raise SparklogError("BROKER_DIRECTORY", root=here, file=name, limit="reading it is not supported yet")
     topic, _, partition = here.name.rpartition("-")
-    if re.fullmatch("0|[1-9][0-9]{0,3}", partition) and is_topic(topic) and (here.parent / COMMITS / topic).exists():
+    if re.fullmatch("0|[1-9][0-9]{0,3}", partition) and is_topic(topic) and os.path.lexists(here.parent / COMMITS / topic):
         raise SparklogError("PARTITION_DIRECTORY", root=here, partition=partition, topic=topic, above=here.parent)
     raise SparklogError("ROOT_WITHOUT_LOG", root=here)
 

@@ -83,6 +83,20 @@ def test_headers_are_a_matter_of_the_table(spark: SparkSession, table: str, fail
     assert spark.sql(f"SELECT count(*) FROM {table} WITH ('includeHeaders' = 'false', 'startingOffsets' = 'earliest')").first()[0] == 1
 
 
+def test_views_and_settings_of_the_session_say_which_columns_there_are(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    spark.sql(f"CREATE TEMPORARY VIEW tables_v USING partlog OPTIONS (path '{tmp_path}/log', includeHeaders 'false', topic 't')")
+    setting = "spark.datasource.partlog.includeHeaders"
+    try:
+        assert len(spark.sql("SELECT * FROM tables_v").first()) == 7
+        spark.conf.set(setting, "false")
+        assert len(spark.read.format("partlog").load(f"{tmp_path}/log").first()) == 7
+        assert len(spark.read.format("partlog").option("includeHeaders", True).load(f"{tmp_path}/log").first()) == 8
+        assert len(spark.table(table).first()) == 8
+    finally:
+        spark.conf.unset(setting)
+        spark.sql("DROP VIEW tables_v")
+
+
 def test_sql_users_are_told_in_sql(spark: SparkSession, table: str, fails: Callable[..., str]) -> None:
     said = fails("COLUMN_REQUIRED", lambda: spark.sql(f"INSERT INTO {table} VALUES ('a', 'b')"))
     assert "col1, col2" in said

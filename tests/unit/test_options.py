@@ -46,6 +46,20 @@ class TestDeclaration:
         assert option.requires is None or option.requires in {other.key for other in DECLARED.options}
 
 
+# The options that the guide to Spark's Kafka connector lists, of source and sink.
+OF_KAFKA = """
+    assign subscribe subscribePattern kafka.bootstrap.servers startingTimestamp startingOffsetsByTimestamp startingOffsets endingTimestamp
+    endingOffsetsByTimestamp endingOffsets failOnDataLoss kafkaConsumer.pollTimeoutMs fetchOffset.numRetries fetchOffset.retryIntervalMs
+    maxOffsetsPerTrigger minOffsetsPerTrigger maxTriggerDelay minPartitions maxRecordsPerPartition groupIdPrefix kafka.group.id
+    includeHeaders startingOffsetsByTimestampStrategy topic
+"""
+
+
+def test_the_page_for_those_who_come_from_kafka_has_all_of_its_options(repository):
+    page = (repository / "docs" / "guide" / "from-kafka.md").read_text(encoding="utf-8")
+    assert [key for key in OF_KAFKA.split() if f"\n| `{key}` |" not in page] == []
+
+
 def test_what_is_given_instead_is_declared():
     for entry in DECLARED.warned:
         for named in re.findall("`([^`]+)`", entry.instead or ""):
