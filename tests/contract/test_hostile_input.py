@@ -7,10 +7,12 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import broken_rules
+import google_crc32c
 import pytest
-from broken_rules import changed, write_third, write_two_versions
+from broken_rules import BIG, changed, write_third, write_two_versions
 from handmade import Record, Topic, batch, flipped, given, records, seeded
 from logtool import TIMEOUT_S, BatchTool, LogTool
 from odd_batches import BROKEN, CONTENT, RIGHT, WRONG, compressed
@@ -67,9 +69,57 @@ def test_version_files(tool: LogTool) -> None:
         topic = Topic(tool.root, name, partitions=2)
         change, text, _ = changes[rule]
         write_third(topic, changed(write_two_versions(topic), change), text)
-    expected = {rule: verdict for rule, (_, _, verdict) in changes.items()}
+    expected = {rule: found for rule, (_, _, found) in changes.items()}
+    names["large"] = "64 MiB and a byte"
+    large = Topic(tool.root, "large", partitions=2)
+    os.truncate(write_third(large, write_two_versions(large)), (64 << 20) + 1)
+    expected[names["large"]] = "VERSION_CORRUPT"
     assert {rule: verdict(tool.root, name) for name, rule in names.items()} == expected
-    assert {names[name]: verdict for name, verdict in (line.split(" ") for line in tool.run("states"))} == expected
+    assert {names[name]: found for name, found in (line.split(" ") for line in tool.run("states"))} == expected
+
+
+def test_checkpoints(tool: LogTool) -> None:
+    """Nothing but the checkpoint tells of the versions up to its own: it is good, or these are missing."""
+    heads: dict[str, Callable[[list[Any]], object]] = {
+        rule: lambda lines, change=change: change(lines[0]) for rule, change in broken_rules.CHECKPOINT_HEADS.items()
+    }
+    segments: dict[str, Callable[[list[Any]], object]] = {
+        f"a segment: {rule}": lambda lines, change=change: lines.__setitem__(2, change(lines[2]))
+        for rule, change in broken_rules.CHECKPOINT_LINES.items()
+    }
+    right: dict[str, Callable[[list[Any]], object]] = {
+        "as it should be": len,
+        "fields that nobody knows": lambda lines: lines[0].update(more=[{}, BIG - 1]),
+        "queries in any order": lambda lines: lines[0].update(queries=[["q", 1], ["", BIG - 1], ["ä", 0]]),
+    }
+    changes = {**heads, **segments, **right}
+    names = {f"t{number}": rule for number, rule in enumerate(changes)}
+    for name, rule in names.items():
+        topic = Topic(tool.root, name, partitions=2)
+        for number in range(4):
+            topic.append(records(3), number % 2)
+        lines = [json.loads(line.split(b"\t")[0]) for line in topic.checkpoint().read_bytes().splitlines()]
+        for file in topic.folder.glob("0*"):
+            file.unlink()
+        changes[rule](lines)
+        topic.put_checkpoint(3, lines)
+    expected = {rule: "ok" if rule in right else "VERSION_MISSING" for rule in changes}
+    assert {rule: verdict(tool.root, name) for name, rule in names.items()} == expected
+    assert {names[name]: found for name, found in (line.split(" ") for line in tool.run("states"))} == expected
+
+
+@pytest.mark.parametrize(("size", "expected"), [(4096, "ok"), (4097, "VERSION_MISSING")])
+def test_the_longest_line_of_a_checkpoint(tool: LogTool, size: int, expected: str) -> None:
+    topic = Topic(tool.root)
+    topic.append(records(3))
+    file = topic.checkpoint()
+    topic.version_file(0).unlink()
+    head, segment = (line.split(b"\t")[0] for line in file.read_bytes().splitlines())
+    segment += b" " * (size - len(segment) - 9)
+    sums = google_crc32c.value(head), google_crc32c.value(head + segment)
+    file.write_bytes(head + b"\t%08x\n" % sums[0] + segment + b"\t%08x\n" % sums[1])
+    assert verdict(tool.root, "t") == expected
+    assert tool.run("states") == [f"t {expected}"]
 
 
 def flipped_bits(tool: LogTool, file: Path) -> Counter[str]:
@@ -91,8 +141,8 @@ def flipped_bits(tool: LogTool, file: Path) -> Counter[str]:
     return found
 
 
-def everything(root: Path) -> object:
-    state = CommitLog(str(root), "t").newest()
+def everything(root: Path, topic: str = "t") -> object:
+    state = CommitLog(str(root), topic).newest()
     segments = [list(state.segments_of(partition)) for partition in range(state.partitions)]
     return state.topic_id, state.version, state.hash, dict(state.config), state.starts, state.ends, segments
 
@@ -118,9 +168,9 @@ def test_every_bit(tool: LogTool) -> None:
 
 @pytest.mark.soak
 def test_every_bit_of_larger_files(tool: LogTool) -> None:
-    version, checkpoint = hand_made(tool.root, 10, 40)
+    version, checkpoint = hand_made(tool.root, 10, 10)
     tool.run("append", tag="A", query="Zürich", epoch=0)
-    later = version.with_name(f"{41:020d}.json")
+    later = version.with_name(f"{11:020d}.json")
     for file in (version, later):
         assert flipped_bits(tool, file) == {"VERSION_CORRUPT": 8 * file.stat().st_size}
     assert flipped_bits(tool, checkpoint) == {"same": 8 * checkpoint.stat().st_size}
@@ -213,7 +263,7 @@ def failure(tool: LogTool, *words: str) -> str:
 def verdict(root: Path, topic: str) -> str:
     """What the reader in Python says, in the words of `LogTool states`."""
     try:
-        Log(root).topic(topic)
+        everything(root, topic)
     except SparklogError as error:
         return error.id
     return "ok"

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from handmade import Topic, batch, flipped, given, records, seeded, without
+from broken_rules import CHECKPOINT_HEADS, CHECKPOINT_LINES
+from handmade import Topic, batch, flipped, records, seeded
 from readback import failure, newest, values
 
 from sparklog import Log, SparklogError
@@ -77,20 +78,7 @@ def test_a_checkpoint_of_another_state_is_not_believed(topic, checked):
     assert failure(topic).parameters["file"] == str(topic.version_file(10))
 
 
-LINES = {
-    "no array": lambda line: {"partition": 0},
-    "too few numbers": lambda line: line[:-1],
-    "a fraction": lambda line: [*line[:3], 1.0, *line[4:]],
-    "a number for a truth": lambda line: [*line[:10], 1, *line[11:]],
-    "another partition": lambda line: [1 - line[0], *line[1:]],
-    "a name that leaves the root": lambda line: [line[0], "../x.log", *line[2:]],
-    "another base": lambda line: [*line[:4], line[4] + 1, *line[5:]],
-    "another end": lambda line: [*line[:5], line[5] + 1, *line[6:]],
-    "a long line": lambda line: [*line[:-1], "x" * 5000],
-}
-
-
-@pytest.mark.parametrize("change", LINES.values(), ids=LINES)
+@pytest.mark.parametrize("change", CHECKPOINT_LINES.values(), ids=CHECKPOINT_LINES)
 @pytest.mark.parametrize("number", [1, 3, 5, 6, 10])
 def test_a_checkpoint_with_a_wrong_line_and_right_checksums_is_passed_over(topic, checked, wanted, number, change):
     lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
@@ -103,37 +91,7 @@ def test_a_checkpoint_with_a_wrong_line_and_right_checksums_is_passed_over(topic
     assert sum(partition["segments"] for partition in log.describe()["partitions"]) == 11
 
 
-HEADS = {
-    **{
-        f"no {name}": without(name)
-        for name in (
-            "format",
-            "features",
-            "topic",
-            "topicId",
-            "version",
-            "hash",
-            "time",
-            "horizon",
-            "boundary",
-            "config",
-            "starts",
-            "ends",
-            "queries",
-            "segments",
-        )
-    },
-    "too few segments": given("segments", [5, 4]),
-    "too many segments": given("segments", [5, 6]),
-    "segments of one partition": given("segments", [10]),
-    "segments of the wrong partitions": given("segments", [4, 6]),
-    "another topic": given("topic", "other"),
-    "another version": given("version", 8),
-    "queries of numbers": given("queries", [1]),
-}
-
-
-@pytest.mark.parametrize("change", HEADS.values(), ids=HEADS)
+@pytest.mark.parametrize("change", CHECKPOINT_HEADS.values(), ids=CHECKPOINT_HEADS)
 def test_a_checkpoint_with_a_wrong_head_is_passed_over(topic, checked, wanted, change):
     lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
     checked.unlink()
@@ -157,7 +115,7 @@ def test_an_older_checkpoint_takes_the_place_of_a_damaged_one(topic, checked, wa
     lines = [json.loads(line.split(b"\t")[0]) for line in second.read_bytes().splitlines()]
     second.unlink()
     # It shows only when the segments of partition 1 are asked for.
-    lines[8] = LINES["another base"](lines[8])
+    lines[8] = CHECKPOINT_LINES["another base"](lines[8])
     topic.put_checkpoint(10, lines)
     log = Log(topic.root).topic("t")
     assert log.end_offsets() == {0: 17, 1: 15}
@@ -192,6 +150,6 @@ def test_a_merge_after_a_checkpoint(topic, checked):
     assert found == [(0, 9), (9, 12), (12, 15)]
     lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
     checked.unlink()
-    lines[8] = LINES["no array"](lines[8])
+    lines[8] = CHECKPOINT_LINES["no array"](lines[8])
     topic.put_checkpoint(9, lines)
     assert [(segment.base, segment.end) for segment in newest(topic).segments_of(1)] == found
