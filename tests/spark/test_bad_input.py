@@ -91,7 +91,7 @@ OPTIONS = {
     "other partitions": ({"partitions": 5}, "OPTION_CONTRADICTS_TOPIC", "has 4"),
     "another partitioner": ({"partitioner": "murmur2"}, "OPTION_CONTRADICTS_TOPIC", "murmur3"),
     "another codec": ({"compression.type": "zstd"}, "OPTION_CONTRADICTS_TOPIC", "none"),
-    "a transaction's long name": ({"txnAppId": "x" * 32_769, "txnVersion": 1}, "OPTION_VALUE", "32769 characters"),
+    "a transaction's long name": ({"txnAppId": "ä" * 16_385, "txnVersion": 1}, "OPTION_VALUE", "32770 bytes in UTF-8"),
     "half a transaction": ({"txnAppId": "job"}, "OPTION_VALUE", "txnVersion"),
 }
 

@@ -53,4 +53,13 @@ class OptionsTest {
     assertFalse(write.isOfTable("batch.size"));
     assertEquals("other", Options.of(Map.of("subscribe", "other"), table, Options.Side.READ).text("subscribe"), "topic is another name of it");
   }
+
+  /** The unit of FORMAT.md: a commit must not find out that readers would refuse it. */
+  @Test
+  void textIsBoundedInBytes() {
+    String fits = "ä".repeat(16_384);
+    assertEquals(fits, Options.of(Map.of("txnAppId", fits, "txnVersion", "1"), Options.Side.WRITE).text("txnAppId"));
+    PartlogException error = assertThrows(PartlogException.class, () -> Options.of(Map.of("txnAppId", fits + "a", "txnVersion", "1"), Options.Side.WRITE));
+    assertTrue(error.getMessage().contains("it has 32769 bytes in UTF-8, and at most 32768 fit"), error.getMessage());
+  }
 }
