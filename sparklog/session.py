@@ -56,7 +56,7 @@ def session(*, app_name: str | None = None, **conf: object) -> SparkSession:
         if not name.startswith("spark."):
             raise SparklogError("SESSION_SETTING", name=name)
         builder.config(name, cast(str, value))
-    earlier = _session_of_any_thread()
+    earlier = _running_session()
     try:
         spark = configure(builder).getOrCreate()
     except PySparkRuntimeError as error:
@@ -83,7 +83,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     """
     _require_spark_version()
     options = _options_of(builder)
-    running = _session_of_any_thread()
+    running = _running_session()
     for name, value in SETTINGS.items():
         if name not in options and not _is_set(name, running, options):
             builder.config(name, value)
@@ -120,14 +120,17 @@ def _require_spark_version() -> None:
         raise SparklogError("SPARK_VERSION", found=pyspark.__version__, expected=_BUILT_FOR)
 
 
-def _session_of_any_thread() -> SparkSession | None:
+def _running_session() -> SparkSession | None:
+    """The session that getOrCreate() would return, of whatever thread; one whose context was stopped counts for none."""
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
     try:
-        return SparkSession.active()
+        session = SparkSession.active()
     except PySparkRuntimeError:
         return None
+    context = getattr(session, "_sc", None)  # a session of Connect has none
+    return None if context is not None and context._jsc is None else session
 
 
 def _require_connector(spark: SparkSession) -> None:

@@ -147,12 +147,15 @@ from pyspark.sql import functions as F
 
 spark = sparklog.session(app_name="jars", **{"spark.master": "local[1]", "spark.ui.enabled": "false"})
 worker = F.udf(lambda _: __import__("sys").executable)
-print(json.dumps({
+said = {
     "jars": spark.sparkContext.getConf().get("spark.jars").split(","),
     "name": spark.sparkContext.appName,
     "worker": spark.range(1).select(worker("id")).first()[0],
     "interpreter": sys.executable,
-}))
+}
+spark.sparkContext.stop()
+said["again"] = sparklog.session(**{"spark.master": "local[1]", "spark.ui.enabled": "false"}).range(3).count()
+print(json.dumps(said))
 """,
         PYSPARK_SUBMIT_ARGS=f"--jars {other} pyspark-shell",
         PATH="/usr/bin:/bin",
@@ -160,3 +163,4 @@ print(json.dumps({
     assert [Path(jar.removeprefix("file:")) for jar in said["jars"]] == [other, Path(JAR)]
     assert said["name"] == "jars"
     assert said["worker"] == said["interpreter"] == sys.executable
+    assert said["again"] == 3, "a session whose context was stopped is not one that runs"

@@ -20,7 +20,7 @@ SETTINGS = {
 @pytest.fixture(autouse=True)
 def jar(tmp_path, monkeypatch):
     """A jar in its place, no session, an environment that says nothing of Spark, and defaults that are empty."""
-    monkeypatch.setattr(module, "_session_of_any_thread", lambda: None)
+    monkeypatch.setattr(module, "_running_session", lambda: None)
     for name in ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_HOME"):
         monkeypatch.delenv(name, raising=False)
     # Set first: what configure() sets itself is then undone after the test.
