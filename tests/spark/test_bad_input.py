@@ -1,11 +1,13 @@
 """Bad input to a write: a clear error with its condition, and nothing written or lost."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 import sparklog
 
@@ -75,6 +77,30 @@ def test_rows(spark: SparkSession, root: Path, fails: Callable[..., str], case: 
     bad = spark.range(0, 2_000, 1, 2).selectExpr(*columns)
     assert says in fails(condition, lambda: save(bad, root))
     assert files(root) == before
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "1.5 AS key",
+        "struct(1 AS a) AS key",
+        "map('a', 1) AS value",
+        "array(1, 2) AS value",
+        "parse_json('[1]') AS value",
+        "'1' AS partition",
+        "1700000000000 AS timestamp",
+        "'2026-01-01' AS timestamp",
+        "map('a', 'b', 'c', NULL) AS headers",
+        "'a' AS headers",
+    ],
+)
+def test_what_an_error_recommends_works(spark: SparkSession, tmp_path: Path, fails: Callable[..., str], column: str) -> None:
+    rows = spark.range(1).selectExpr(*([column] if column.endswith(" value") else [VALUE, column]))
+    said = fails("COLUMN_TYPE", lambda: save(rows, tmp_path)).splitlines()[0]
+    advice = re.search(r"Column `(\w+)` has type .* Convert it, for example with (.*)\.$", said)
+    assert advice, said
+    save(rows.withColumn(advice[1], F.expr(advice[2])), tmp_path)
+    assert spark.read.format("partlog").load(str(tmp_path)).count() == 1
 
 
 OPTIONS = {

@@ -87,7 +87,8 @@ public final class Root {
   /**
    * Whether a read may begin.
    *
-   * @throws PartlogException ROOT_NOT_FOUND, ROOT_NOT_A_DIRECTORY; for a directory that is there and is not a root, ROOT_WITHOUT_LOG, PARTITION_DIRECTORY, BROKER_DIRECTORY
+   * @throws PartlogException ROOT_NOT_FOUND, ROOT_NOT_A_DIRECTORY; for a directory that is there and is not a root, ROOT_WITHOUT_LOG,
+   *     PARTITION_DIRECTORY, BROKER_DIRECTORY
    */
   public void requireReadable() {
     requireDirectory();
@@ -130,7 +131,8 @@ public final class Root {
     OptionalInt partition = Names.viewPartition(topic, folder);
     if (partition.isPresent() && Names.illegalTopic(topic).isEmpty() && store.existsBeside(Names.topicFolder(topic))) {
       String above = store.root().substring(0, slash);
-      throw PartlogException.of("PARTITION_DIRECTORY", "root", store.root(), "partition", partition.getAsInt(), "topic", topic, "above", above);
+      throw PartlogException.of(
+          "PARTITION_DIRECTORY", "root", store.root(), "partition", partition.getAsInt(), "topic", topic, "above", above);
     }
   }
 

@@ -22,7 +22,8 @@ import org.apache.spark.sql.types.VariantType;
  *
  * @param headerKey where the key stands in a header, whose other field is its value
  */
-record RowColumns(StructType schema, int key, int value, int headers, int partition, int topic, int timestamp, int headerKey) implements Serializable {
+record RowColumns(StructType schema, int key, int value, int headers, int partition, int topic, int timestamp, int headerKey)
+    implements Serializable {
   private static final List<String> WRITTEN =
       List.of(Columns.KEY, Columns.VALUE, Columns.HEADERS, Columns.PARTITION, Columns.TOPIC, Columns.TIMESTAMP);
 
@@ -110,7 +111,10 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
     if (type instanceof ArrayType array && array.elementType() instanceof StructType header && header.size() == 2) {
       List<String> names = Arrays.asList(header.fieldNames());
       int key = indexIn(names, Columns.KEY);
-      if (key >= 0 && indexIn(names, Columns.VALUE) == 1 - key && isText(header.apply(key).dataType()) && header.apply(1 - key).dataType() instanceof BinaryType) {
+      if (key >= 0
+          && indexIn(names, Columns.VALUE) == 1 - key
+          && isText(header.apply(key).dataType())
+          && header.apply(1 - key).dataType() instanceof BinaryType) {
         return key;
       }
     }
@@ -136,6 +140,7 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
 
   private static PartlogException wrong(StructType schema, int column, String expected, String example) {
     StructField field = schema.apply(column);
-    return PartlogException.of("COLUMN_TYPE", "column", field.name(), "found", field.dataType().sql(), "expected", expected, "example", example);
+    return PartlogException.of(
+        "COLUMN_TYPE", "column", field.name(), "found", field.dataType().sql(), "expected", expected, "example", example);
   }
 }

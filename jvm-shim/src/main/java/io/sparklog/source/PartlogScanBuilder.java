@@ -34,8 +34,11 @@ public final class PartlogScanBuilder
   public PartlogScanBuilder(Root root, StructType columns, Options options) {
     boolean headers = Arrays.asList(columns.fieldNames()).contains(Columns.HEADERS);
     if (options.truth("includeHeaders") != headers) {
-      String mend = headers ? "name the columns you want in place of *" : "give the table another option: ALTER TABLE … SET TBLPROPERTIES ('includeHeaders' = 'true')";
-      String reason = "a table has its columns before it is read, and this one has " + (headers ? "the" : "no") + " column headers; " + mend;
+      String found =
+          headers
+              ? "the column headers; name the columns you want in place of *"
+              : "no column headers; give the table another option: ALTER TABLE … SET TBLPROPERTIES ('includeHeaders' = 'true')";
+      String reason = "a table has its columns before it is read, and this one has " + found;
       throw Options.bad("includeHeaders", options.text("includeHeaders"), reason);
     }
     this.snapshot = new Snapshot(root, options);

@@ -101,9 +101,13 @@ public final class Options {
     String told =
         ignored.entrySet().stream()
             .filter(entry -> isNew.test(entry.getKey()))
-            .map(entry -> "`" + entry.getKey() + "`" + (entry.getValue().has("instead") ? " (give " + entry.getValue().get("instead").textValue() + " instead)" : ""))
+            .map(entry -> "`" + entry.getKey() + "`" + instead(entry.getValue()))
             .collect(Collectors.joining(", "));
     return told.isEmpty() ? Optional.empty() : Optional.of("partlog has no broker, and ignores options for one: " + told);
+  }
+
+  private static String instead(JsonNode entry) {
+    return entry.has("instead") ? " (give " + entry.get("instead").textValue() + " instead)" : "";
   }
 
   private void declare(JsonNode option) {
