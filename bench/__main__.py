@@ -32,7 +32,12 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", default=list(CASES), metavar="CASE", help=f"of {', '.join(CASES)}; all of them without")
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=40, help="what takes less than this in all rounds has more of them")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=40,
+        help="what takes less than this in all rounds has more of them; below 6, the warm-up is shorter too",
+    )
     parser.add_argument("--codecs", default="none,snappy,zstd", help="of the cases flights and small")
     parser.add_argument("--writes", type=int, default=1000, help="of the case commits")
     parser.add_argument("--discard", action="store_true", help="only print: results.ndjson and docs/performance.md stay as they are")

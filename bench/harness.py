@@ -80,7 +80,7 @@ class Bench:
         for _ in range(2):
             for side in sides.values():
                 # A JVM compiles what runs for seconds, not what ran once.
-                ends = time.perf_counter() + WARM_UP_S / 2
+                ends = time.perf_counter() + min(WARM_UP_S, self.seconds) / 2
                 while True:
                     before()
                     side()
