@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -58,7 +59,10 @@ def session(*, app_name: str | None = None, **conf: object) -> SparkSession:
         builder.config(name, cast(str, value))
     earlier = _running_session()
     try:
-        spark = configure(builder).getOrCreate()
+        with warnings.catch_warnings():
+            # Connect, with a server in this process, sets again what only its start can set, and warns that it cannot.
+            warnings.filterwarnings("ignore", r"Failed to set spark\.(jars|pyspark\.python) ", UserWarning)
+            spark = configure(builder).getOrCreate()
     except PySparkRuntimeError as error:
         if error.getCondition() == "JAVA_GATEWAY_EXITED" and (problem := _problem_of_java()):
             raise SparklogError("JAVA_NEEDED", problem=problem) from None

@@ -98,6 +98,7 @@ def test_over_a_log(how: str, tmp_path: Path) -> None:
         pytest.fail(f"it hangs in: {(waited.stdout or b'').decode().splitlines()[-1:]}")
     assert ran.returncode == 0, ran.stdout + ran.stderr[-4_000:]
     assert ran.stdout.splitlines()[-len(KINDS) :] == list(KINDS)
+    assert "Failed to set spark.jars" not in ran.stderr and "Failed to set spark.pyspark.python" not in ran.stderr
 
 
 if __name__ == "__main__":
