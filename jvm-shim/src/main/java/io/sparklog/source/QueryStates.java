@@ -10,15 +10,20 @@ import java.util.Map;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.SQLExecution;
+import org.apache.spark.sql.execution.streaming.runtime.StreamExecution;
 import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The topics under a root as one query sees them: all scans of a query share the state of a topic, so both sides of a self-join and every subquery are of the same offsets, whatever is committed meanwhile.
  *
- * <p>A query is what Spark gives one execution id. A plan that is made outside of an execution, as by {@code explain}, shares nothing.
+ * <p>A query is what Spark gives one execution id, or over Connect, which plans before there is one, one operation. A plan that is made outside of both, as by {@code explain}, shares nothing.
  */
 final class QueryStates {
   private static final int QUERIES_MAX = 100;
+
+  /** How the tag begins that a Connect server gives the jobs of one operation. */
+  private static final String CONNECT_OPERATION = "SparkConnect_OperationTag_";
 
   /** By query, the one that was asked for longest ago first; then by root and topic. */
   private static final Map<String, Map<String, SoftReference<State>>> QUERIES =
@@ -46,8 +51,12 @@ final class QueryStates {
       return null;
     }
     SparkContext context = session.get().sparkContext();
-    String execution = context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
-    return execution == null ? null : context.applicationId() + "/" + execution;
+    String query = context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
+    // The thread of a streaming query inherits the tag of the operation that started it, and outlives that.
+    if (query == null && context.getLocalProperty(StreamExecution.QUERY_ID_KEY()) == null) {
+      query = CollectionConverters.asJava(context.getJobTags()).stream().filter(tag -> tag.startsWith(CONNECT_OPERATION)).findFirst().orElse(null);
+    }
+    return query == null ? null : context.applicationId() + "/" + query;
   }
 
   Root root() {
