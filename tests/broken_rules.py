@@ -168,6 +168,7 @@ BROKEN: dict[str, Change] = {
     "a line end after the txn": lambda content: given("txn", content["txn"] + "\n")(content),
     "a line end after the hash": lambda content: given("previous", content["previous"] + "\n")(content),
     "JSON that nests too deep": given("more", NESTED),
+    "millions of empty arrays": given("more", [[]] * 2_100_000),
     **{
         f"a string of {len(text)} characters of {len(text.encode()) // len(text)} bytes": given("more", text)
         for text in ("m" * 32_769, "ä" * 16_385, "€" * 10_923, "\U0001f600" * 8_193)

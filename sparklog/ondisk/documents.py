@@ -11,6 +11,8 @@ from sparklog.ondisk.names import INT64_MAX
 FORMAT = 1
 DEPTH_MAX = 8
 STRING_BYTES_MAX = 32 * 1024
+CONTAINERS_MAX = 2_100_000
+"""A million segments added and as many removed, and some room. Empty arrays instead would take thirty times their bytes in memory."""
 
 
 class TooNew(Exception):
@@ -84,6 +86,9 @@ def integer(value: object, name: str, least: int, most: int) -> int:
 
 def parse(text: bytes) -> Any:
     """A JSON value that keeps to the limits."""
+    containers = text.count(b"[") + text.count(b"{")
+    if containers > CONTAINERS_MAX:
+        raise Damaged(f"it has {containers} brackets and braces that open, and {CONTAINERS_MAX} is the limit")
     try:
         value = json.loads(text.decode(), object_pairs_hook=_object, parse_constant=_no_constant)
     except UnicodeDecodeError:

@@ -1,5 +1,8 @@
 """What stands around a read or a write: other writers, the JVM's locale, what a topic holds already."""
 
+import os
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,17 +19,15 @@ def load(spark: SparkSession, root: Path, **options: object) -> DataFrame:
     return spark.read.format("partlog").options(**options).load(str(root))
 
 
-def test_a_query_sees_a_topic_at_one_moment(spark: SparkSession, java_classpath: str, tmp_path: Path) -> None:
+def see_moments(spark: SparkSession, tool: LogTool) -> None:
     """Beside a writer: subqueries, both sides of a join and of a union are of the same offsets; the next query is of later ones."""
-    tool = LogTool(java_classpath, tmp_path / "root")
     tool.run("append", tag="A")
-    rows = load(spark, tool.root, subscribe="t")
-    rows.createOrReplaceTempView("moments")
+    load(spark, tool.root, subscribe="t").createOrReplaceTempView("moments")
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW moments_again USING partlog OPTIONS (path '{tool.root}', topic 't')")
     writer = tool.start("append", tag="B", commits=1_000_000, records=2)
     counts = []
     try:
-        for _ in range(8):
+        for _ in range(5):
             answers = spark.sql("""
                 SELECT (SELECT count(*) FROM moments), (SELECT sum(1 + 0 * `offset`) FROM moments), (SELECT count(*) FROM moments_again),
                        (SELECT count(*) FROM moments m JOIN moments_again USING (partition, `offset`)),
@@ -38,6 +39,17 @@ def test_a_query_sees_a_topic_at_one_moment(spark: SparkSession, java_classpath:
         writer.kill()
         writer.communicate()
     assert counts == sorted(set(counts)), "each query sees what was committed since"
+
+
+def test_a_query_sees_a_topic_at_one_moment(spark: SparkSession, java_classpath: str, tmp_path: Path) -> None:
+    see_moments(spark, LogTool(java_classpath, tmp_path / "root"))
+
+
+def test_a_query_over_connect_sees_a_topic_at_one_moment(java_classpath: str, tmp_path: Path) -> None:
+    """Connect plans a query before Spark gives its execution a number."""
+    command = [sys.executable, __file__, java_classpath, str(tmp_path / "root")]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=150, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert ran.returncode == 0, ran.stdout + ran.stderr[-4_000:]
 
 
 @contextmanager
@@ -98,3 +110,10 @@ def test_record_sizes_that_change_make_no_tiny_tasks(spark: SparkSession, tmp_pa
         some = load(spark, tmp_path, subscribe="t", endingOffsets=f'{{"t":{{"0":{end}}}}}')
         assert some.rdd.getNumPartitions() <= 24, f"up to offset {end}"
         assert some.count() == end
+
+
+if __name__ == "__main__":
+    classpath, root = sys.argv[1:]
+    session = sparklog.session(**{"spark.remote": "local[2]", "spark.ui.enabled": "false"})
+    see_moments(session, LogTool(classpath, Path(root)))
+    session.stop()

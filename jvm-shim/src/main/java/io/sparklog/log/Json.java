@@ -20,6 +20,9 @@ final class Json {
   private static final int DEPTH_MAX = 8;
   private static final int STRING_BYTES_MAX = 32 << 10;
 
+  /** A million segments added and as many removed, and some room. Empty arrays in place of them would take thirty times their bytes in memory. */
+  private static final int CONTAINERS_MAX = 2_100_000;
+
   /** Of the longest integers, −2⁶³ is one. */
   private static final int NUMBER_CHARACTERS_MAX = 20;
 
@@ -41,6 +44,11 @@ final class Json {
   private Json() {}
 
   static JsonNode parse(byte[] bytes, int at, int length) {
+    int containers = 0;
+    for (int i = at; i < at + length; i++) {
+      containers += bytes[i] == '[' || bytes[i] == '{' ? 1 : 0;
+    }
+    require(containers <= CONTAINERS_MAX, "it has " + containers + " brackets and braces that open, and " + CONTAINERS_MAX + " is the limit");
     // Given bytes, the parser would guess at their encoding, and take forms of UTF-8 that are none.
     try (Reader text = new InputStreamReader(new ByteArrayInputStream(bytes, at, length), StandardCharsets.UTF_8.newDecoder())) {
       JsonNode value = MAPPER.readTree(text);
