@@ -187,7 +187,7 @@ def _problem_of_java() -> str | None:
     java = str(Path(home, "bin", "java")) if home else "java"
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         return f"there is none at {java}, where JAVA_HOME points" if home else "there is none on the PATH, and JAVA_HOME is not set"
     version = re.search(r'version "(?:1\.)?(\d+)', said)
     if version is not None and int(version[1]) >= _JAVA:

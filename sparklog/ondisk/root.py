@@ -40,7 +40,8 @@ def local(root: str) -> str:
         raise _bad(root, f"only a shell makes a home directory of ~; write {Path(path).expanduser()}")
     if "\0" in path:
         raise _bad(root, f"Nul character not allowed: {path}")
-    return os.path.normpath(Path(path).absolute())
+    # POSIX leaves two slashes at the beginning to the system; here they are one, as in Java.
+    return re.sub("^//", "/", os.path.normpath(Path(path).absolute()))
 
 
 def require(root: str) -> None:

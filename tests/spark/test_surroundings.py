@@ -52,6 +52,27 @@ def test_a_query_over_connect_sees_a_topic_at_one_moment(java_classpath: str, tm
     assert ran.returncode == 0, ran.stdout + ran.stderr[-4_000:]
 
 
+def test_a_function_of_a_stream_reads_what_it_wrote(spark: SparkSession, tmp_path: Path) -> None:
+    """The function of foreachBatch runs within the micro-batch's execution, and a read of `rdd` begins none of its own."""
+    counts = []
+
+    def write_and_read(rows: DataFrame, batch: int) -> None:
+        for _ in range(2):
+            rows.selectExpr("CAST(value AS STRING) AS value").write.format("partlog").option("topic", "t").mode("append").save(
+                str(tmp_path / "log")
+            )
+            counts.append(load(spark, tmp_path / "log").rdd.count())
+
+    ticks = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 10).load()
+    query = ticks.writeStream.foreachBatch(write_and_read).option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    try:
+        while len(counts) < 2:
+            assert not query.awaitTermination(1)
+    finally:
+        query.stop()
+    assert counts[:2] == [10, 20]
+
+
 @contextmanager
 def locale(spark: SparkSession, name: str) -> Iterator[None]:
     java = spark._jvm.java.util.Locale

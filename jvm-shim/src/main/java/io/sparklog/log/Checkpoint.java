@@ -44,15 +44,14 @@ final class Checkpoint {
     Step.CHECKPOINT_PUT.reached();
     Lines lines = new Lines();
     lines.add(head(state));
-    if (lines.bytes.size() > HEAD_BYTES_MAX) {
+    if (lines.bytes.size() > HEAD_BYTES_MAX || !Json.fits(lines.json.toByteArray())) {
       if (TOO_LARGE.add(store.location(Names.topicFolder(state.topic())))) {
         LoggerFactory.getLogger(Checkpoint.class)
             .warn(
-                "topic {} has no more checkpoints: the {} queries and txnAppIds that have written to it take {} bytes, and {} is the limit; readers replay the versions since the newest one",
+                "topic {} has no more checkpoints: the {} queries and txnAppIds that have written to it take {} bytes, and are beyond the limits of FORMAT.md; readers replay the versions since the newest one",
                 state.topic(),
                 state.epochs().size(),
-                lines.bytes.size(),
-                HEAD_BYTES_MAX);
+                lines.bytes.size());
       }
       return;
     }

@@ -85,7 +85,6 @@ public final class Committer {
         Step.COMMIT_READ.reached();
         Optional<State> state = log.newest();
         if (state.isPresent() && isDone(state.get(), segments)) {
-          requireDurable(state.get());
           return state.get().version();
         }
         state.ifPresent(this::requirePlanned);
@@ -127,18 +126,33 @@ public final class Committer {
           state.epoch(query.id()).getAsLong(),
           query.id(),
           segments.stream().mapToLong(Segment::records).sum());
+      requireDurable(state);
       return true;
     }
-    return state.txn().equals(txn) || segments.isEmpty() && query == null;
+    if (state.txn().equals(txn)) {
+      requireDurable(state);
+      return true;
+    }
+    return segments.isEmpty() && query == null;
   }
 
-  /** The process that put that version may have died before it synced the folder. */
+  /** The process that put the version of this epoch, or of this transaction, may have died before it synced the folder. */
   private void requireDurable(State state) {
-    try {
-      store.sync(Names.topicFolder(plan.topic()));
-    } catch (Throwable e) {
-      throw unknown(state.version(), e);
+    Throwable last = null;
+    for (int syncs = 0; syncs < PUTS_MAX && !(last instanceof SyncFailedException); syncs++) {
+      try {
+        store.sync(Names.topicFolder(plan.topic()));
+        return;
+      } catch (Throwable e) {
+        last = e;
+      }
+      interrupted |= Thread.interrupted();
+      backOff();
     }
+    if (state.txn().equals(txn)) {
+      throw unknown(state.version(), last);
+    }
+    throw failed(last, "epoch " + query.epoch() + " of " + query.id() + " is there already, but its folder cannot be synced, so it may be lost: " + last);
   }
 
   private void requirePlanned(State state) {
@@ -240,6 +254,10 @@ public final class Committer {
       Optional<Put> found = readBack(version.version(), failure);
       if (found.isPresent()) {
         return found.get();
+      }
+      if (failure instanceof SyncFailedException) {
+        // A folder's lost write is told of once: the next put could succeed without it.
+        throw failed(failure, String.valueOf(failure));
       }
       backOff();
     }

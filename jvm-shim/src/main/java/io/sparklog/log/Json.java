@@ -43,11 +43,21 @@ final class Json {
 
   private Json() {}
 
-  static JsonNode parse(byte[] bytes, int at, int length) {
+  /** Whether JSON of ours, which keeps to the other limits, is not too large for {@link #parse}. */
+  static boolean fits(byte[] bytes) {
+    return containers(bytes, 0, bytes.length) <= CONTAINERS_MAX;
+  }
+
+  private static int containers(byte[] bytes, int at, int length) {
     int containers = 0;
     for (int i = at; i < at + length; i++) {
       containers += bytes[i] == '[' || bytes[i] == '{' ? 1 : 0;
     }
+    return containers;
+  }
+
+  static JsonNode parse(byte[] bytes, int at, int length) {
+    int containers = containers(bytes, at, length);
     require(containers <= CONTAINERS_MAX, "it has " + containers + " brackets and braces that open, and " + CONTAINERS_MAX + " is the limit");
     // Given bytes, the parser would guess at their encoding, and take forms of UTF-8 that are none.
     try (Reader text = new InputStreamReader(new ByteArrayInputStream(bytes, at, length), StandardCharsets.UTF_8.newDecoder())) {

@@ -1,8 +1,6 @@
 package io.sparklog.partition;
 
 import java.util.Arrays;
-import java.util.Comparator;
-import java.util.PriorityQueue;
 import java.util.function.LongPredicate;
 
 /**
@@ -58,26 +56,63 @@ public final class NullKeyRouter {
     }
   }
 
-  /** A round: the tasks choose one after another, each the partition that will be emptiest. */
+  /**
+   * A round: the tasks choose one after another, each the partition that will be emptiest.
+   *
+   * <p>What partition p offers, one choice after the other, is its load, its load + a batch, its load + two batches, and so on; the tasks take the least of all that is offered, of equal offers that of the lowest
+   * partition. So it is found by arithmetic, and costs no more where there are thousands of tasks.
+   */
   private void choose(long batchRecords, LongPredicate takesPart) {
-    Arrays.fill(batches, 0);
-    // Unsigned, so that an expectation beyond 2⁶³ is a large one.
-    Comparator<long[]> emptiest = (one, other) -> Long.compareUnsigned(one[1], other[1]);
-    PriorityQueue<long[]> queue = new PriorityQueue<>(emptiest.thenComparing(entry -> entry[0]));
+    long[] leads = new long[loads.length];
+    long least = loads[0];
+    for (long load : loads) {
+      // Unsigned, so that an expectation beyond 2⁶³ is a large one.
+      least = Long.compareUnsigned(load, least) < 0 ? load : least;
+    }
     for (int partition = 0; partition < loads.length; partition++) {
-      if (takesPart.test(loads[partition])) {
-        queue.add(new long[] {partition, loads[partition]});
+      leads[partition] = takesPart.test(loads[partition]) ? loads[partition] - least : -1;
+    }
+    current = take(leads, batchRecords, task + 1);
+    take(leads, batchRecords, tasks);
+  }
+
+  /** Gives out the first {@code choices} choices, into {@link #batches}. @return the partition that was chosen last */
+  private int take(long[] leads, long batchRecords, int choices) {
+    // The highest offer that is taken: the emptiest partition alone would reach this bound.
+    long low = 0;
+    long high = (choices - 1) * batchRecords;
+    while (low < high) {
+      long middle = (low + high) >>> 1;
+      if (offers(leads, batchRecords, middle) >= choices) {
+        high = middle;
+      } else {
+        low = middle + 1;
       }
     }
-    for (int chooser = 0; chooser < tasks; chooser++) {
-      long[] chosen = queue.remove();
-      int partition = (int) chosen[0];
-      batches[partition]++;
-      if (chooser == task) {
-        current = partition;
+    long left = choices - offers(leads, batchRecords, low - 1);
+    int last = -1;
+    for (int partition = 0; partition < leads.length; partition++) {
+      long below = offers(leads[partition], batchRecords, low - 1);
+      boolean offersLast = left > 0 && offers(leads[partition], batchRecords, low) > below;
+      batches[partition] = below + (offersLast ? 1 : 0);
+      if (offersLast) {
+        left--;
+        last = partition;
       }
-      chosen[1] += batchRecords;
-      queue.add(chosen);
     }
+    return last;
+  }
+
+  private static long offers(long[] leads, long batchRecords, long most) {
+    long offers = 0;
+    for (long lead : leads) {
+      offers += offers(lead, batchRecords, most);
+    }
+    return offers;
+  }
+
+  /** How many offers of a partition are at most {@code most}. */
+  private static long offers(long lead, long batchRecords, long most) {
+    return lead < 0 || lead > most ? 0 : (most - lead) / batchRecords + 1;
   }
 }

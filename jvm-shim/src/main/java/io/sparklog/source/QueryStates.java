@@ -52,8 +52,11 @@ final class QueryStates {
     }
     SparkContext context = session.get().sparkContext();
     String query = context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
-    // The thread of a streaming query inherits the tag of the operation that started it, and outlives that.
-    if (query == null && context.getLocalProperty(StreamExecution.QUERY_ID_KEY()) == null) {
+    if (context.getLocalProperty(StreamExecution.QUERY_ID_KEY()) != null) {
+      // The function of a foreachBatch may read, write and read again under the micro-batch's own id. And the thread of a stream inherits the tag of the operation that started it, and outlives that.
+      return query == null || query.equals(context.getLocalProperty(SQLExecution.EXECUTION_ROOT_ID_KEY())) ? null : context.applicationId() + "/" + query;
+    }
+    if (query == null) {
       query = CollectionConverters.asJava(context.getJobTags()).stream().filter(tag -> tag.startsWith(CONNECT_OPERATION)).findFirst().orElse(null);
     }
     return query == null ? null : context.applicationId() + "/" + query;

@@ -146,7 +146,7 @@ final class LocalStore implements LogStore {
     return new LocalWriter(channel, channel.size());
   }
 
-  /** A share of what the process may have: other tasks, sockets and jars need theirs. */
+  /** A share of what the process may have, if no more than four tasks a core run at once: other tasks, sockets and jars need theirs. */
   @Override
   public int openFilesMax() {
     long process = ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean unix ? unix.getMaxFileDescriptorCount() : 1024;

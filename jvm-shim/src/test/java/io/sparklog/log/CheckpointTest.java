@@ -31,7 +31,7 @@ final class CheckpointTest {
     store = Stores.open(directory.toString());
   }
 
-  private State state(int queries, int idLength) {
+  private State state(int queries, int idLength, char padding) {
     Map<String, String> config =
         Map.of(
             "partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576", "max.message.bytes", "1000", "message.timestamp.type", "CreateTime",
@@ -40,7 +40,7 @@ final class CheckpointTest {
         new Version("t", Names.identity(new Random(1)), 100, "", null, 0, "checkpoint", null, 0, 0, config, new long[] {0}, new long[] {0}, List.of(), List.of());
     Map<String, Long> epochs = new TreeMap<>();
     for (int i = 0; i < queries; i++) {
-      epochs.put(i + "x".repeat(idLength - Integer.toString(i).length()), (long) i);
+      epochs.put(i + String.valueOf(padding).repeat(idLength - Integer.toString(i).length()), (long) i);
     }
     return new State.Builder(head, "0".repeat(64), epochs, List.of(List.of())).build();
   }
@@ -51,9 +51,10 @@ final class CheckpointTest {
 
   @Test
   void oneThatNoReaderWouldTakeIsNotWritten() throws IOException {
-    Checkpoint.write(store, state(2100, 32_000), TXN);
+    Checkpoint.write(store, state(2100, 32_000, 'x'), TXN);
+    Checkpoint.write(store, state(70, 32_000, '['), TXN);
     assertEquals(List.of(), written());
-    State largest = state(2090, 32_000);
+    State largest = state(2090, 32_000, 'x');
     Checkpoint.write(store, largest, TXN);
     String name = written().get(0);
     long bytes = Files.size(directory.resolve(Names.topicFile("t", name)));

@@ -12,6 +12,7 @@ import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.io.SyncFailedException;
 import java.lang.reflect.Proxy;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
@@ -87,7 +88,7 @@ final class CommitterTest {
   }
 
   @Test
-  void aRepeatedEpochThatMayBeLostIsUnknown() throws IOException {
+  void aRepeatedEpochThatMayBeLostIsNotDone() throws IOException {
     commit(5, 0L);
     fault =
         (call, name, after) -> {
@@ -95,7 +96,38 @@ final class CommitterTest {
             throw new SyncFailedException("EIO");
           }
         };
-    assertEquals("COMMIT_UNKNOWN", assertThrows(PartlogException.class, () -> commit(5, 0L)).id());
+    PartlogException e = assertThrows(PartlogException.class, () -> commit(5, 0L));
+    assertEquals("COMMIT_FAILED", e.id());
+    assertTrue(e.getMessage().contains("epoch 0 of q is there already, but its folder cannot be synced"), e.getMessage());
+    assertEquals(1, calls.stream().filter(("sync " + TOPIC_FOLDER)::equals).count());
+  }
+
+  @Test
+  void aRepeatedEpochIsSyncedAgainAfterAnInterrupt() throws IOException {
+    commit(5, 0L);
+    boolean[] failed = {false};
+    fault =
+        (call, name, after) -> {
+          if (call.equals("sync") && name.equals(TOPIC_FOLDER)) {
+            failOnce(failed, new ClosedByInterruptException());
+          }
+        };
+    assertEquals(0, commit(5, 0L));
+  }
+
+  /** Nothing is there yet, and what the sync lost may be a folder above: the next put would not tell. */
+  @Test
+  void afterAFailedSyncBeforeThePutThereIsNoOther() throws IOException {
+    commit(5, null);
+    boolean[] failed = {false};
+    fault =
+        (call, name, after) -> {
+          if (call.equals("putIfAbsent")) {
+            failOnce(failed, new SyncFailedException("EIO"));
+          }
+        };
+    assertEquals("COMMIT_FAILED", assertThrows(PartlogException.class, () -> commit(5, null)).id());
+    assertEquals(0, state().version());
   }
 
   @Test
