@@ -24,6 +24,7 @@ import java.util.Random;
 import java.util.zip.CRC32C;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.core.ErrorHandler;
 import org.apache.logging.log4j.core.LogEvent;
 import org.apache.logging.log4j.core.Logger;
 import org.apache.logging.log4j.core.appender.AbstractAppender;
@@ -68,6 +69,17 @@ final class CommitterTest {
 
   private State state() {
     return new TopicLog(Stores.open(root.toString()), "t").newest().orElseThrow();
+  }
+
+  private static final class Silent implements ErrorHandler {
+    @Override
+    public void error(String text) {}
+
+    @Override
+    public void error(String text, Throwable cause) {}
+
+    @Override
+    public void error(String text, LogEvent event, Throwable cause) {}
   }
 
   private static void failOnce(boolean[] failed, Throwable with) throws Throwable {
@@ -246,6 +258,7 @@ final class CommitterTest {
             throw new AppenderLoggingException("no space left for logs");
           }
         };
+    broken.setHandler(new Silent()); // Log4j's own would tell of it on the console
     broken.start();
     Logger logger = (Logger) LogManager.getLogger(Committer.class);
     Level before = logger.getLevel();
