@@ -3,6 +3,7 @@
 import json
 import re
 import struct
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def plan(rows: DataFrame) -> str:
 def stage_metrics(spark: SparkSession, action: Callable[[], object]) -> tuple[int, int]:
     """Bytes and records that Spark's UI shows as read by the stages that `action` runs."""
     store = spark.sparkContext._jsc.sc().statusStore()
-    group = f"group-{id(action)}"
+    group = str(uuid.uuid4())
     spark.sparkContext.setJobGroup(group, "")
     action()
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
