@@ -186,7 +186,7 @@ class Topic:
         * partition: only this one; without it, all of them.
         * start, end: the first offset, and the one to stop before, for all partitions or as a dict by partition. Left out, they are
           the first that is there and the end. Offsets that are not there are an error (PARTLOG_OFFSETS_OUT_OF_RANGE).
-        * limit: at most so many records in all.
+        * limit: the most records to read, over all partitions.
         * key: only records with this key (a string counts as its UTF-8 bytes). Only the partition where the topic's partitioner puts
           it is read; for records that were written into an explicit partition, give that as `partition`.
         * columns: the names of the columns to make, in this order; without it, all of them.
@@ -273,7 +273,7 @@ class Topic:
                 )
 
     def commits(self, limit: int | None = None) -> list[Commit]:
-        """What was committed, oldest first; with a limit, only so many of the newest. Very old commits may be known no more."""
+        """What was committed, oldest first; with a limit, only that number of the newest. Very old commits may no longer be known."""
         return Commits(map(Commit.of, self._log.history(None if limit is None else arguments.count("limit", limit))))
 
     def describe(self) -> dict[str, Any]:

@@ -91,7 +91,10 @@ final class SplitPlanner {
       return share(later + rest.bytesToRead());
     }
 
-    /** Even shares of the bytes that are left, rather than full splits and a small last one. What is left is guessed anew for each: where record sizes change within a segment, the guess before was wrong. */
+    /**
+     * Even shares of the bytes that are left, rather than full splits and a small last one. What is left is estimated again for each split, since an estimate is wrong where record sizes change within a
+     * segment.
+     */
     private long share(long bytesLeft) {
       return bytesLeft / size.count(bytesLeft, splitBytes) + 1;
     }

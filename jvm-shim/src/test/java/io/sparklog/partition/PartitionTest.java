@@ -64,7 +64,7 @@ class PartitionTest {
     return IntStream.range(0, tasks).map(task -> new NullKeyRouter(committed, batchRecords, tasks, task).partition()).toArray();
   }
 
-  /** Routes so many batches of so many records in each task. @return the records of each partition afterwards */
+  /** Routes {@code batches} batches of {@code records} records in each of {@code tasks} tasks. @return the records of each partition afterwards */
   private static long[] write(long[] committed, long batchRecords, int tasks, int batches, int records) {
     long[] totals = committed.clone();
     for (int task = 0; task < tasks; task++) {
