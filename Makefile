@@ -14,6 +14,7 @@ DELTA := .tools/delta/.copied
 VENV := .venv/.installed
 PY := .venv/bin/python
 MVN ?= mvn -q -B
+FORMATTER := $(MVN) -f jvm-shim/pom.xml net.revelc.code.formatter:formatter-maven-plugin
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 # The first Python that is new enough; `make PYTHON=…` names another.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
@@ -45,16 +46,18 @@ test: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) jvm-test ## all tests: of Java,
 	@$(PY) -m pytest $(ARGS)
 
 .PHONY: check
-check: $(VENV) ## format, lint, types, layers and unit tests, without Spark: under a minute
-	@$(PY) -m ruff format --check --quiet . || { echo "Some files are not formatted: run make format."; exit 1; }
+check: toolchain $(VENV) ## format, lint, types, layers and unit tests, without Spark: under a minute
+	@$(PY) -m ruff format --check --quiet . || { echo "Some Python files are not formatted: run make format."; exit 1; }
+	@$(FORMATTER):validate > /dev/null || { echo "Some Java files are not formatted: run make format."; exit 1; }
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m mypy
 	@$(PY) -m pytest -q tests/unit tests/test_tidy.py $(ARGS)
 
 .PHONY: format
-format: $(VENV) ## format the Python code, and mend what the linter can mend
+format: toolchain $(VENV) ## format Python and Java, and fix what the linter can fix
 	@$(PY) -m ruff format --quiet .
 	@$(PY) -m ruff check --quiet --fix .
+	@$(FORMATTER):format
 
 .PHONY: jar
 jar: $(JAR) ## the connector's jar, where the Python half looks for it

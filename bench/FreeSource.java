@@ -24,7 +24,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * What Spark takes for a query, whatever it is over: a source that reads and decodes nothing. Each task fills one batch in Spark's own vectors, with columns of the names and types that partlog has, and gives it again and again.
+ * What Spark takes for a query, whatever it is over: a source that reads and decodes nothing. Each task fills one batch in Spark's own
+ * vectors, with columns of the names and types that partlog has, and gives it again and again.
  *
  * <p>Options: {@code records} in all, {@code partitions}, {@code keyBytes} and {@code valueBytes} of a record.
  */
@@ -56,7 +57,9 @@ public final class FreeSource implements TableProvider {
 
     @Override
     public Column[] columns() {
-      return Arrays.stream(read.fields()).map(field -> Column.create(field.name(), field.dataType(), field.nullable())).toArray(Column[]::new);
+      return Arrays.stream(read.fields())
+          .map(field -> Column.create(field.name(), field.dataType(), field.nullable()))
+          .toArray(Column[]::new);
     }
 
     @Override
@@ -101,7 +104,8 @@ public final class FreeSource implements TableProvider {
       long records = options.getLong("records", 0);
       int partitions = options.getInt("partitions", 1);
       return IntStream.range(0, partitions)
-          .mapToObj(p -> new Part(readSchema, records / partitions + (p < records % partitions ? 1 : 0), options.getInt("keyBytes", 0), options.getInt("valueBytes", 0)))
+          .mapToObj(p -> new Part(readSchema, records / partitions + (p < records % partitions ? 1 : 0), options.getInt("keyBytes", 0),
+              options.getInt("valueBytes", 0)))
           .toArray(InputPartition[]::new);
     }
 

@@ -13,7 +13,8 @@ import java.util.zip.CRC32C;
 import org.xerial.snappy.Snappy;
 
 /**
- * The least that a checked read can cost: for each line of standard input, all bytes of the .log files in a folder are read and given to CRC-32C, a thread a core, and the number of bytes is
+ * The least that a checked read can cost: for each line of standard input, all bytes of the .log files in a folder are read and given to
+ * CRC-32C, a thread a core, and the number of bytes is
  * printed. With "decompress", the batches are also given to their codec's library, and the number of bytes that come out is printed.
  */
 final class ReadAlone {
@@ -46,17 +47,15 @@ final class ReadAlone {
     Thread[] threads = new Thread[bytes.length];
     for (int t = 0; t < threads.length; t++) {
       int thread = t;
-      threads[t] =
-          new Thread(
-              () -> {
-                for (int file; (file = next.getAndIncrement()) < files.size(); ) {
-                  try (FileChannel channel = FileChannel.open(files.get(file))) {
-                    bytes[thread] += reader.read(channel);
-                  } catch (IOException e) {
-                    throw new UncheckedIOException(e);
-                  }
-                }
-              });
+      threads[t] = new Thread(() -> {
+        for (int file; (file = next.getAndIncrement()) < files.size();) {
+          try (FileChannel channel = FileChannel.open(files.get(file))) {
+            bytes[thread] += reader.read(channel);
+          } catch (IOException e) {
+            throw new UncheckedIOException(e);
+          }
+        }
+      });
       threads[t].start();
     }
     long total = 0;
@@ -94,12 +93,11 @@ final class ReadAlone {
         file.read(batch.clear().limit(length), at);
         crc.update(batch.array(), SUMMED_AT, length - SUMMED_AT);
         int payload = length - HEADER_BYTES;
-        bytes +=
-            switch (batch.get(ATTRIBUTES_AT) & 7) {
-              case 2 -> snappy(batch, length, plain);
-              case 4 -> zstd.decompressByteArray(plain, 0, plain.length, batch.array(), HEADER_BYTES, payload);
-              default -> throw new IllegalArgumentException("only snappy and zstd are compared");
-            };
+        bytes += switch (batch.get(ATTRIBUTES_AT) & 7) {
+          case 2 -> snappy(batch, length, plain);
+          case 4 -> zstd.decompressByteArray(plain, 0, plain.length, batch.array(), HEADER_BYTES, payload);
+          default -> throw new IllegalArgumentException("only snappy and zstd are compared");
+        };
       }
     }
     return bytes;
@@ -107,7 +105,7 @@ final class ReadAlone {
 
   private static int snappy(ByteBuffer batch, int length, byte[] plain) throws IOException {
     int out = 0;
-    for (int at = HEADER_BYTES + XERIAL_HEADER_BYTES; at < length; ) {
+    for (int at = HEADER_BYTES + XERIAL_HEADER_BYTES; at < length;) {
       int block = batch.getInt(at);
       out += Snappy.uncompress(batch.array(), at + Integer.BYTES, block, plain, out);
       at += Integer.BYTES + block;

@@ -23,33 +23,21 @@ public final class KafkaBatches {
     for (String line : new String(System.in.readAllBytes(), StandardCharsets.UTF_8).split("\n")) {
       JsonNode batch = json.readTree(line);
       long baseOffset = batch.get("baseOffset").longValue();
-      MemoryRecordsBuilder builder =
-          new MemoryRecordsBuilder(
-              ByteBuffer.allocate(1 << 16),
-              RecordBatch.MAGIC_VALUE_V2,
-              Compression.of(CompressionType.forName(batch.get("codec").textValue())).build(),
-              batch.get("logAppendTime").booleanValue() ? TimestampType.LOG_APPEND_TIME : TimestampType.CREATE_TIME,
-              baseOffset,
-              batch.get("maxTimestamp").longValue(),
-              batch.get("producerId").longValue(),
-              batch.get("producerEpoch").shortValue(),
-              batch.get("baseSequence").intValue(),
-              batch.get("transactional").booleanValue(),
-              false,
-              batch.get("leaderEpoch").intValue(),
-              1 << 16);
+      MemoryRecordsBuilder builder = new MemoryRecordsBuilder(ByteBuffer.allocate(1 << 16), RecordBatch.MAGIC_VALUE_V2,
+          Compression.of(CompressionType.forName(batch.get("codec").textValue())).build(),
+          batch.get("logAppendTime").booleanValue() ? TimestampType.LOG_APPEND_TIME : TimestampType.CREATE_TIME, baseOffset,
+          batch.get("maxTimestamp").longValue(), batch.get("producerId").longValue(), batch.get("producerEpoch").shortValue(),
+          batch.get("baseSequence").intValue(), batch.get("transactional").booleanValue(), false, batch.get("leaderEpoch").intValue(),
+          1 << 16);
       for (JsonNode record : batch.get("records")) {
         List<Header> headers = new ArrayList<>();
         for (JsonNode header : record.get("headers")) {
           headers.add(new RecordHeader(header.get("key").textValue(), bytes(header.get("value"))));
         }
-        builder.appendWithOffset(
-            record.get("offset").longValue(),
+        builder.appendWithOffset(record.get("offset").longValue(),
             // With LogAppendTime what the producer gave is kept in the deltas, which nobody may look at.
             record.get("timestamp").longValue() - (batch.get("logAppendTime").booleanValue() ? record.get("offset").longValue() : 0),
-            bytes(record.get("key")),
-            bytes(record.get("value")),
-            headers.toArray(new Header[0]));
+            bytes(record.get("key")), bytes(record.get("value")), headers.toArray(new Header[0]));
       }
       builder.overrideLastOffset(baseOffset + batch.get("lastOffsetDelta").longValue());
       ByteBuffer buffer = builder.build().buffer();

@@ -12,82 +12,77 @@ import com.tngtech.archunit.lang.ArchRule;
 @AnalyzeClasses(packages = "io.sparklog", importOptions = DoNotIncludeTests.class)
 final class LayersTest {
   @ArchTest
-  static final ArchRule LAYERS =
-      layeredArchitecture()
-          .consideringOnlyDependenciesInLayers()
-          .layer("catalog")
-          .definedBy("..catalog..")
-          .layer("source")
-          .definedBy("..source..")
-          .layer("sink")
-          .definedBy("..sink..")
-          .layer("spark")
-          .definedBy("io.sparklog.spark..")
-          .layer("log")
-          .definedBy("..log..")
-          .layer("partition")
-          .definedBy("..partition..")
-          .layer("storage")
-          .definedBy("..storage..")
-          .layer("format")
-          .definedBy("..format..")
-          .layer("spec")
-          .definedBy("..spec..")
-          .whereLayer("catalog")
-          .mayNotBeAccessedByAnyLayer()
-          .whereLayer("source")
-          .mayOnlyBeAccessedByLayers("catalog")
-          .whereLayer("sink")
-          .mayOnlyBeAccessedByLayers("catalog")
-          .whereLayer("spark")
-          .mayOnlyBeAccessedByLayers("catalog", "source", "sink")
-          .whereLayer("log")
-          .mayOnlyBeAccessedByLayers("catalog", "source", "sink")
-          .whereLayer("partition")
-          .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "log")
-          .whereLayer("storage")
-          .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "log")
-          .whereLayer("format")
-          .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "log");
+  static final ArchRule LAYERS = layeredArchitecture().consideringOnlyDependenciesInLayers()
+      .layer("catalog")
+      .definedBy("..catalog..")
+      .layer("source")
+      .definedBy("..source..")
+      .layer("sink")
+      .definedBy("..sink..")
+      .layer("spark")
+      .definedBy("io.sparklog.spark..")
+      .layer("log")
+      .definedBy("..log..")
+      .layer("partition")
+      .definedBy("..partition..")
+      .layer("storage")
+      .definedBy("..storage..")
+      .layer("format")
+      .definedBy("..format..")
+      .layer("spec")
+      .definedBy("..spec..")
+      .whereLayer("catalog")
+      .mayNotBeAccessedByAnyLayer()
+      .whereLayer("source")
+      .mayOnlyBeAccessedByLayers("catalog")
+      .whereLayer("sink")
+      .mayOnlyBeAccessedByLayers("catalog")
+      .whereLayer("spark")
+      .mayOnlyBeAccessedByLayers("catalog", "source", "sink")
+      .whereLayer("log")
+      .mayOnlyBeAccessedByLayers("catalog", "source", "sink")
+      .whereLayer("partition")
+      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "log")
+      .whereLayer("storage")
+      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "log")
+      .whereLayer("format")
+      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "log");
 
   /** The log is tested, and broken on purpose, in processes that start without Spark. */
   @ArchTest
-  static final ArchRule SPARK =
-      noClasses()
-          .that()
-          .resideInAnyPackage("..format..", "..storage..", "..log..", "..partition..", "..spec..")
-          .should()
-          .dependOnClassesThat()
-          .resideInAPackage("org.apache.spark..");
+  static final ArchRule SPARK = noClasses().that()
+      .resideInAnyPackage("..format..", "..storage..", "..log..", "..partition..", "..spec..")
+      .should()
+      .dependOnClassesThat()
+      .resideInAPackage("org.apache.spark..");
 
   @ArchTest
-  static final ArchRule HADOOP =
-      noClasses().that().resideOutsideOfPackage("..storage..").should().dependOnClassesThat().resideInAPackage("org.apache.hadoop..");
+  static final ArchRule HADOOP = noClasses().that()
+      .resideOutsideOfPackage("..storage..")
+      .should()
+      .dependOnClassesThat()
+      .resideInAPackage("org.apache.hadoop..");
 
   /** One place decides what is a safe way to a file. */
   @ArchTest
-  static final ArchRule FILES =
-      noClasses()
-          .that()
-          .resideOutsideOfPackage("..storage..")
-          .should()
-          .dependOnClassesThat()
-          .haveFullyQualifiedName("java.nio.file.Files")
-          .orShould()
-          .dependOnClassesThat()
-          .haveFullyQualifiedName("java.nio.channels.FileChannel")
-          .orShould()
-          .dependOnClassesThat()
-          .haveFullyQualifiedName("java.io.File");
+  static final ArchRule FILES = noClasses().that()
+      .resideOutsideOfPackage("..storage..")
+      .should()
+      .dependOnClassesThat()
+      .haveFullyQualifiedName("java.nio.file.Files")
+      .orShould()
+      .dependOnClassesThat()
+      .haveFullyQualifiedName("java.nio.channels.FileChannel")
+      .orShould()
+      .dependOnClassesThat()
+      .haveFullyQualifiedName("java.io.File");
 
   /** Clocks and randomness are handed in where a write begins, so that what follows can be tested at any time and seed. */
   @ArchTest
-  static final ArchRule CLOCK =
-      noClasses()
-          .that()
-          .resideInAnyPackage("..format..", "..storage..", "..log..", "..partition..", "..spec..", "..sink..", "..source..")
-          .should()
-          .callMethod(System.class, "currentTimeMillis")
-          .orShould()
-          .callMethod(Math.class, "random");
+  static final ArchRule CLOCK = noClasses().that()
+      .resideInAnyPackage("..format..", "..storage..", "..log..", "..partition..", "..spec..", "..sink..", "..source..")
+      .should()
+      .callMethod(System.class, "currentTimeMillis")
+      .orShould()
+      .callMethod(Math.class, "random");
 }

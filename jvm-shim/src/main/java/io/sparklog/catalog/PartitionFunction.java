@@ -18,7 +18,8 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * {@code partlog.murmur3_partition(key, partitions)} and {@code partlog.murmur2_partition(key, partitions)} in SQL: the partition of a topic with so many partitions where the sink puts a record with this
+ * {@code partlog.murmur3_partition(key, partitions)} and {@code partlog.murmur2_partition(key, partitions)} in SQL: the partition of a
+ * topic with so many partitions where the sink puts a record with this
  * key. NULL for a null key: records without one have no partition of their own.
  */
 abstract class PartitionFunction implements UnboundFunction, ScalarFunction<Integer> {
@@ -39,7 +40,9 @@ abstract class PartitionFunction implements UnboundFunction, ScalarFunction<Inte
     return ALL;
   }
 
-  /** Spark's generated code calls {@code invoke}, which must stand in the bound class itself, with the Java types of {@link #inputTypes}. */
+  /**
+   * Spark's generated code calls {@code invoke}, which must stand in the bound class itself, with the Java types of {@link #inputTypes}.
+   */
   public static final class Murmur3 extends PartitionFunction {
     private Murmur3() {
       super(Partitioner.MURMUR3);
@@ -63,11 +66,10 @@ abstract class PartitionFunction implements UnboundFunction, ScalarFunction<Inte
 
   private static Integer place(Partitioner partitioner, byte[] key, int partitions) {
     if (partitions < 1 || partitions > Names.PARTITIONS_MAX) {
-      return SparkErrors.run(
-          () -> {
-            String reason = "it must be an integer from 1 to " + Names.PARTITIONS_MAX;
-            throw PartlogException.of("OPTION_VALUE", "option", "partitions", "value", partitions, "reason", reason);
-          });
+      return SparkErrors.run(() -> {
+        String reason = "it must be an integer from 1 to " + Names.PARTITIONS_MAX;
+        throw PartlogException.of("OPTION_VALUE", "option", "partitions", "value", partitions, "reason", reason);
+      });
     }
     return key == null ? null : Integer.valueOf(partitioner.partition(key, 0, key.length, partitions));
   }

@@ -53,10 +53,9 @@ public final class PartlogCatalog implements FunctionCatalog, ProcedureCatalog {
     if (procedure.namespace().length == 0 && procedure.name().equalsIgnoreCase(PublishProcedure.NAME)) {
       return new PublishProcedure();
     }
-    return SparkErrors.run(
-        () -> {
-          String asked = String.join(".", procedure.namespace()) + (procedure.namespace().length == 0 ? "" : ".") + procedure.name();
-          throw PartlogException.of("PROCEDURE_NOT_FOUND", "catalog", name, "procedure", asked, "procedures", PublishProcedure.NAME);
-        });
+    return SparkErrors.run(() -> {
+      String asked = String.join(".", procedure.namespace()) + (procedure.namespace().length == 0 ? "" : ".") + procedure.name();
+      throw PartlogException.of("PROCEDURE_NOT_FOUND", "catalog", name, "procedure", asked, "procedures", PublishProcedure.NAME);
+    });
   }
 }

@@ -57,7 +57,10 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
     return properties.containsKey(TableCatalog.PROP_PROVIDER);
   }
 
-  /** The root of a table that names one. One that does not has a place of Spark's, and a log there would be deleted when the table is dropped or replaced. */
+  /**
+   * The root of a table that names one. One that does not has a place of Spark's, and a log there would be deleted when the table is
+   * dropped or replaced.
+   */
   private Root root() {
     if (isOfCatalog() && !properties.containsKey(TableCatalog.PROP_LOCATION)) {
       throw PartlogException.of("ROOT_REQUIRED");
@@ -72,7 +75,9 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
 
   @Override
   public Column[] columns() {
-    return Arrays.stream(schema.fields()).map(field -> Column.create(field.name(), field.dataType(), field.nullable())).toArray(Column[]::new);
+    return Arrays.stream(schema.fields())
+        .map(field -> Column.create(field.name(), field.dataType(), field.nullable()))
+        .toArray(Column[]::new);
   }
 
   /** What DESCRIBE EXTENDED and SHOW TBLPROPERTIES show: the options it was made with, and that its log stays when it is dropped. */
@@ -88,7 +93,8 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
   }
 
   /**
-   * ACCEPT_ANY_SCHEMA: a write need not have all columns of a read, and may have STRING for BINARY; the sink checks. TRUNCATE: see {@link PartlogWrite}.
+   * ACCEPT_ANY_SCHEMA: a write need not have all columns of a read, and may have STRING for BINARY; the sink checks. TRUNCATE: see {@link
+   * PartlogWrite}.
    */
   @Override
   public Set<TableCapability> capabilities() {
@@ -102,7 +108,8 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    return SparkErrors.run(() -> new PartlogWrite(root(), options(info.options(), Options.Side.WRITE), info, Clock.systemUTC(), new SecureRandom()));
+    return SparkErrors
+        .run(() -> new PartlogWrite(root(), options(info.options(), Options.Side.WRITE), info, Clock.systemUTC(), new SecureRandom()));
   }
 
   /** The options of one read or write over those that the table or view was made with, which Spark does not merge. */

@@ -60,7 +60,8 @@ public final class BatchDecoder {
   }
 
   /**
-   * Checks the header at {@code at} and the CRC-32C of its batch, which takes exactly {@code bytes} bytes. Of its records nothing is known then but {@link #count}, which only the header says.
+   * Checks the header at {@code at} and the CRC-32C of its batch, which takes exactly {@code bytes} bytes. Of its records nothing is known
+   * then but {@link #count}, which only the header says.
    *
    * @throws IOException that of {@code body}
    */
@@ -118,7 +119,7 @@ public final class BatchDecoder {
     }
     int position = start;
     int previousDelta = -1;
-    for (int done = 0; done < claimed; ) {
+    for (int done = 0; done < claimed;) {
       int until = Math.min(claimed, Math.max(FIRST_RECORDS, 2 * done));
       grow(until);
       position = walk(position, end, done, until, previousDelta, buffer, at);

@@ -133,10 +133,9 @@ public final class BatchEncoder {
     if (records == 0) {
       throw new IllegalStateException("a batch without records is never written");
     }
-    byte[] batch =
-        codec == Codec.NONE
-            ? Arrays.copyOf(buffer, end)
-            : Compressor.compressed(codec, buffer, Layout.HEADER_BYTES, end - Layout.HEADER_BYTES, Layout.HEADER_BYTES);
+    byte[] batch = codec == Codec.NONE
+        ? Arrays.copyOf(buffer, end)
+        : Compressor.compressed(codec, buffer, Layout.HEADER_BYTES, end - Layout.HEADER_BYTES, Layout.HEADER_BYTES);
     BatchHeader.write(batch, baseOffset, attributes, records - 1, baseTimestamp, maxTimestamp, records);
     BatchHeader.seal(batch, crc);
     end = Layout.HEADER_BYTES;
@@ -155,12 +154,7 @@ public final class BatchEncoder {
   private long bodyBytes(long timestamp, int keyLength, int valueLength, int headersBytes) {
     long delta = records == 0 ? 0 : timestamp - baseTimestamp;
     return 1L // attributes
-        + Varint.sizeOf(delta)
-        + Varint.sizeOf(records)
-        + Varint.sizeOf(keyLength)
-        + Math.max(keyLength, 0)
-        + Varint.sizeOf(valueLength)
-        + Math.max(valueLength, 0)
-        + headersBytes;
+        + Varint.sizeOf(delta) + Varint.sizeOf(records) + Varint.sizeOf(keyLength) + Math.max(keyLength, 0) + Varint.sizeOf(valueLength)
+        + Math.max(valueLength, 0) + headersBytes;
   }
 }

@@ -65,7 +65,8 @@ public final class BatchHeader {
   }
 
   /**
-   * Whether each of the eight bytes of a base offset field is that of the relative or of the absolute offset: a stamp is seen half written beside a writer, and left so by a power loss. FORMAT.md section 4.
+   * Whether each of the eight bytes of a base offset field is that of the relative or of the absolute offset: a stamp is seen half written
+   * beside a writer, and left so by a power loss. FORMAT.md section 4.
    */
   public static boolean isStamped(long field, long relative, long absolute) {
     return field == absolute || field == relative || (bytesThatDiffer(field, relative) & bytesThatDiffer(field, absolute)) == 0;
@@ -150,8 +151,7 @@ public final class BatchHeader {
   }
 
   /** Writes the header of a finished batch, all but its CRC, which {@link #seal} adds when the rest is there. */
-  static void write(
-      byte[] batch, long baseOffset, int attributes, int lastOffsetDelta, long baseTimestamp, long maxTimestamp, int count) {
+  static void write(byte[] batch, long baseOffset, int attributes, int lastOffsetDelta, long baseTimestamp, long maxTimestamp, int count) {
     LONG.set(batch, Layout.BASE_OFFSET_AT, baseOffset);
     INT.set(batch, Layout.LENGTH_AT, batch.length - Layout.UNCOUNTED_BYTES);
     INT.set(batch, Layout.LEADER_EPOCH_AT, 0);

@@ -2,11 +2,7 @@ package io.sparklog.format;
 
 /** How the records of a batch are compressed. The names are those of Kafka's {@code compression.type}. */
 public enum Codec {
-  NONE("none"),
-  GZIP("gzip"),
-  SNAPPY("snappy"),
-  LZ4("lz4"),
-  ZSTD("zstd");
+  NONE("none"), GZIP("gzip"), SNAPPY("snappy"), LZ4("lz4"), ZSTD("zstd");
 
   private static final Codec[] BY_ID = values();
 

@@ -237,8 +237,7 @@ final class Decompressor {
       xxHash = XXHashFactory.fastestInstance().hash32();
     }
     int descriptorAt = at + Compressor.LZ4_MAGIC.length;
-    if (end - descriptorAt < 3
-        || !Arrays.equals(from, at, descriptorAt, Compressor.LZ4_MAGIC, 0, Compressor.LZ4_MAGIC.length)) {
+    if (end - descriptorAt < 3 || !Arrays.equals(from, at, descriptorAt, Compressor.LZ4_MAGIC, 0, Compressor.LZ4_MAGIC.length)) {
       throw new BadBatch("its records are no LZ4 frame");
     }
     int flags = from[descriptorAt] & 0xff;
@@ -310,11 +309,9 @@ final class Decompressor {
     try {
       return out + lz4.decompress(from, at, bytes, buffer, out, Math.min(blockBytesMax, Math.min(buffer.length, bytesMax) - out));
     } catch (LZ4Exception e) {
-      throw new BadBatch(
-          bytesMax - out < blockBytesMax
-              ? "its LZ4 data is damaged, or takes more than " + bytesMax + " bytes"
-              : "its LZ4 data is damaged: " + e.getMessage(),
-          e);
+      throw new BadBatch(bytesMax - out < blockBytesMax
+          ? "its LZ4 data is damaged, or takes more than " + bytesMax + " bytes"
+          : "its LZ4 data is damaged: " + e.getMessage(), e);
     }
   }
 

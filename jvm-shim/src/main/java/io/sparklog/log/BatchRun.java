@@ -55,7 +55,7 @@ final class BatchRun {
   /** @param travelling its bytes, or null if they lie in its file */
   Piece piece(byte[] travelling) {
     // Where a run was split, the bound of the whole may lie above what its parts hold.
-    return new Piece(
-        partition, file, position, travelling, bytes, records, batches, Math.min(minTimestamp, maxTimestamp), maxTimestamp, routed, ordered, (int) headerCrc.getValue());
+    return new Piece(partition, file, position, travelling, bytes, records, batches, Math.min(minTimestamp, maxTimestamp), maxTimestamp,
+        routed, ordered, (int) headerCrc.getValue());
   }
 }

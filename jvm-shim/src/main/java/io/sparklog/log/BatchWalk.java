@@ -9,7 +9,8 @@ import java.io.EOFException;
 import java.io.IOException;
 
 /**
- * Steps from batch header to batch header through part of a segment, reading no more than it must. Checks what a header alone can show, its base offset included; the records are for whoever decodes them.
+ * Steps from batch header to batch header through part of a segment, reading no more than it must. Checks what a header alone can show, its
+ * base offset included; the records are for whoever decodes them.
  */
 public final class BatchWalk {
   /** Why a segment is corrupt whose headers do not give its headerCrc. */
@@ -103,13 +104,17 @@ public final class BatchWalk {
    */
   public static long base(String topic, Segment segment, DataReader file, long position, byte[] header, int at, long expected) {
     long stored = BatchHeader.baseOffset(header, at);
-    if (segment.dense() && (BatchHeader.count(header, at) != BatchHeader.lastOffsetDelta(header, at) + 1 || BatchHeader.isControl(header, at))) {
+    if (segment.dense()
+        && (BatchHeader.count(header, at) != BatchHeader.lastOffsetDelta(header, at) + 1 || BatchHeader.isControl(header, at))) {
       throw corrupt(topic, segment, file, position, new BadBatch("records are missing in it, and its segment has one at every offset"));
     }
-    if (segment.dense() ? BatchHeader.isStamped(stored, expected - segment.base(), expected) : stored >= expected && stored < segment.end()) {
+    if (segment.dense()
+        ? BatchHeader.isStamped(stored, expected - segment.base(), expected)
+        : stored >= expected && stored < segment.end()) {
       return segment.dense() ? expected : stored;
     }
-    throw corrupt(topic, segment, file, position, new BadBatch("its base offset is " + stored + ", where offset " + expected + " should be"));
+    throw corrupt(topic, segment, file, position,
+        new BadBatch("its base offset is " + stored + ", where offset " + expected + " should be"));
   }
 
   /** The header of the batch is in {@link #buffer} at this place. */
@@ -142,13 +147,13 @@ public final class BatchWalk {
 
   /** BATCH_CORRUPT for the batch at {@code position}. */
   public static PartlogException corrupt(String topic, Segment segment, DataReader file, long position, BadBatch why) {
-    return PartlogException.caused(
-        why, "BATCH_CORRUPT", "topic", topic, "partition", segment.partition(), "byte", position, "file", file.location(), "reason", why.getMessage());
+    return PartlogException.caused(why, "BATCH_CORRUPT", "topic", topic, "partition", segment.partition(), "byte", position, "file",
+        file.location(), "reason", why.getMessage());
   }
 
   /** SEGMENT_CORRUPT for a segment as a whole. */
   public static PartlogException corrupt(String topic, Segment segment, DataReader file, String why) {
-    return PartlogException.of(
-        "SEGMENT_CORRUPT", "topic", topic, "partition", segment.partition(), "base", segment.base(), "end", segment.end(), "file", file.location(), "reason", why);
+    return PartlogException.of("SEGMENT_CORRUPT", "topic", topic, "partition", segment.partition(), "base", segment.base(), "end",
+        segment.end(), "file", file.location(), "reason", why);
   }
 }

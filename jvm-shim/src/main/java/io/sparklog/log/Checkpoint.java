@@ -38,7 +38,8 @@ final class Checkpoint {
   private Checkpoint() {}
 
   /**
-   * Writes the checkpoint of {@code state}, unless it has more epochs than readers would take. Who comes second finds the same file: its name is made of its content.
+   * Writes the checkpoint of {@code state}, unless it has more epochs than readers would take. Who comes second finds the same file: its
+   * name is made of its content.
    */
   static void write(LogStore store, State state, String temporaryTxn) throws IOException {
     Step.CHECKPOINT_PUT.reached();
@@ -48,10 +49,9 @@ final class Checkpoint {
       if (TOO_LARGE.add(store.location(Names.topicFolder(state.topic())))) {
         LoggerFactory.getLogger(Checkpoint.class)
             .warn(
-                "topic {} has no more checkpoints: the {} queries and txnAppIds that have written to it take {} bytes, and are beyond the limits of FORMAT.md; readers replay the versions since the newest one",
-                state.topic(),
-                state.epochs().size(),
-                lines.bytes.size());
+                "topic {} has no more checkpoints: the {} queries and txnAppIds that have written to it take {} bytes,"
+                    + " and are beyond the limits of FORMAT.md;" + " readers replay the versions since the newest one",
+                state.topic(), state.epochs().size(), lines.bytes.size());
       }
       return;
     }
@@ -62,8 +62,8 @@ final class Checkpoint {
     }
     String name = Names.checkpoint(state.version(), Version.sha256(lines.json.toByteArray()).substring(0, 16));
     try {
-      store.putQuietly(
-          Names.topicFile(state.topic(), name), Names.topicFile(state.topic(), Names.temporary(temporaryTxn, "checkpoint")), lines.bytes.toByteArray());
+      store.putQuietly(Names.topicFile(state.topic(), name), Names.topicFile(state.topic(), Names.temporary(temporaryTxn, "checkpoint")),
+          lines.bytes.toByteArray());
     } catch (FileAlreadyExistsException sameContent) {
       return;
     }
@@ -92,8 +92,7 @@ final class Checkpoint {
   }
 
   private static ArrayNode line(Segment segment) {
-    return Json.MAPPER
-        .createArrayNode()
+    return Json.MAPPER.createArrayNode()
         .add(segment.partition())
         .add(segment.file())
         .add(segment.position())
@@ -137,7 +136,8 @@ final class Checkpoint {
 
   private static State.Builder builder(JsonNode head, String topic, String name, List<List<Segment>> live) {
     long version = Json.number(head, "version", 0);
-    require(Names.checkpointVersion(name).orElse(-1) == version && Json.text(head, "topic").equals(topic), "it is of another topic or version");
+    require(Names.checkpointVersion(name).orElse(-1) == version && Json.text(head, "topic").equals(topic),
+        "it is of another topic or version");
     long[] ends = Json.numbers(head, "ends", Names.PARTITIONS_MAX);
     long[] starts = Json.numbers(head, "starts", Names.PARTITIONS_MAX);
     require(starts.length == ends.length && live.size() == ends.length, "starts, ends and segments differ in length");
@@ -149,44 +149,21 @@ final class Checkpoint {
     }
     String hash = Json.text(head, "hash");
     require(Version.isHash(hash), "field hash is no SHA-256");
-    Version last =
-        new Version(
-            topic,
-            Version.identity(head, "topicId"),
-            version,
-            "",
-            null,
-            Json.number(head, "time", 0),
-            "checkpoint",
-            null,
-            Json.number(head, "horizon", 0),
-            Json.number(head, "boundary", 0),
-            Version.config(Json.field(head, "config")),
-            starts,
-            ends,
-            List.of(),
-            List.of());
+    Version last = new Version(topic, Version.identity(head, "topicId"), version, "", null, Json.number(head, "time", 0), "checkpoint",
+        null, Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), Version.config(Json.field(head, "config")), starts, ends,
+        List.of(), List.of());
     return new State.Builder(last, hash, epochs, live);
   }
 
   private static Segment segment(JsonNode line) {
     require(line.isArray() && line.size() == 14 && line.get(1).isTextual(), "a segment is damaged");
-    return Version.checked(
-        new Segment(
-            (int) Json.number(line.get(0), "partition", 0, Names.PARTITIONS_MAX),
-            line.get(1).textValue(),
-            Json.number(line.get(2), "position", 0, Long.MAX_VALUE),
-            Json.number(line.get(3), "bytes", 61, Integer.MAX_VALUE),
-            Json.number(line.get(4), "base", 0, Long.MAX_VALUE),
-            Json.number(line.get(5), "end", 0, Long.MAX_VALUE),
-            Json.number(line.get(6), "records", 0, Long.MAX_VALUE),
-            (int) Json.number(line.get(7), "batches", 1, Integer.MAX_VALUE),
-            Json.number(line.get(8), "minTimestamp", -1, Long.MAX_VALUE),
-            Json.number(line.get(9), "maxTimestamp", -1, Long.MAX_VALUE),
-            Json.truth(line.get(10), "dense"),
-            Json.truth(line.get(11), "routed"),
-            Json.truth(line.get(12), "ordered"),
-            (int) Json.number(line.get(13), "headerCrc", 0, 0xffffffffL)));
+    return Version.checked(new Segment((int) Json.number(line.get(0), "partition", 0, Names.PARTITIONS_MAX), line.get(1).textValue(),
+        Json.number(line.get(2), "position", 0, Long.MAX_VALUE), Json.number(line.get(3), "bytes", 61, Integer.MAX_VALUE),
+        Json.number(line.get(4), "base", 0, Long.MAX_VALUE), Json.number(line.get(5), "end", 0, Long.MAX_VALUE),
+        Json.number(line.get(6), "records", 0, Long.MAX_VALUE), (int) Json.number(line.get(7), "batches", 1, Integer.MAX_VALUE),
+        Json.number(line.get(8), "minTimestamp", -1, Long.MAX_VALUE), Json.number(line.get(9), "maxTimestamp", -1, Long.MAX_VALUE),
+        Json.truth(line.get(10), "dense"), Json.truth(line.get(11), "routed"), Json.truth(line.get(12), "ordered"),
+        (int) Json.number(line.get(13), "headerCrc", 0, 0xffffffffL)));
   }
 
   private static void require(boolean right, String otherwise) {
@@ -249,7 +226,8 @@ final class Checkpoint {
       int json = length - TAIL_BYTES;
       require(json > 0 && buffer[at + json] == '\t', "a line has no checksum");
       crc.update(buffer, at, json);
-      require(new String(buffer, at + json + 1, TAIL_BYTES - 1, StandardCharsets.ISO_8859_1).equals(Json.crc(crc)), "a checksum does not fit");
+      require(new String(buffer, at + json + 1, TAIL_BYTES - 1, StandardCharsets.ISO_8859_1).equals(Json.crc(crc)),
+          "a checksum does not fit");
       JsonNode line = Json.parse(buffer, at, json);
       at += length + 1;
       return line;

@@ -20,7 +20,8 @@ import org.slf4j.LoggerFactory;
 /**
  * The driver's part of one write to one topic: FORMAT.md section 7, step by step.
  *
- * <p>A commit is done when its version file is linked, not done when somebody else's stands there or none does, and unknown when neither can be told. After a put was tried nothing is ever cleaned up.
+ * <p>A commit is done when its version file is linked, not done when somebody else's stands there or none does, and unknown when neither
+ * can be told. After a put was tried nothing is ever cleaned up.
  */
 public final class Committer {
   private static final int PUTS_MAX = 5;
@@ -42,8 +43,7 @@ public final class Committer {
 
   /** How a put ended, where that can be told. */
   private enum Put {
-    DONE,
-    LOST
+    DONE, LOST
   }
 
   /**
@@ -67,14 +67,16 @@ public final class Committer {
   }
 
   /**
-   * Commits what the tasks wrote; creates the topic if it is not there. Nothing is committed for no records, unless that creates the topic or notes an epoch.
+   * Commits what the tasks wrote; creates the topic if it is not there. Nothing is committed for no records, unless that creates the topic
+   * or notes an epoch.
    *
    * @param tasks the pieces of each task, by task
    * @return the version that holds them; a later one if the query's epoch was there already
    * @throws PartlogException when it is not done, and COMMIT_UNKNOWN when that cannot be told
    */
   public long commit(List<List<Piece>> tasks) {
-    // An interrupt (a query that is stopped) closes channels in mid-commit, and would turn what can be told into "unknown": it waits until the outcome is known.
+    // An interrupt (a query that is stopped) closes channels in mid-commit, and would turn what can be told into "unknown": it waits until
+    // the outcome is known.
     interrupted = Thread.interrupted();
     try {
       List<Segment> segments = Pool.segments(store, plan, txn, tasks);
@@ -119,13 +121,8 @@ public final class Committer {
 
   private boolean isDone(State state, List<Segment> segments) {
     if (query != null && state.epoch(query.id()).orElse(-1) >= query.epoch()) {
-      warn(
-          "topic {} under {} holds {} of {} already; {} records of a repeated write are skipped",
-          plan.topic(),
-          store.root(),
-          state.epoch(query.id()).getAsLong(),
-          query.id(),
-          segments.stream().mapToLong(Segment::records).sum());
+      warn("topic {} under {} holds {} of {} already; {} records of a repeated write are skipped", plan.topic(), store.root(),
+          state.epoch(query.id()).getAsLong(), query.id(), segments.stream().mapToLong(Segment::records).sum());
       requireDurable(state);
       return true;
     }
@@ -152,31 +149,30 @@ public final class Committer {
     if (state.txn().equals(txn)) {
       throw unknown(state.version(), last);
     }
-    throw failed(last, "epoch " + query.epoch() + " of " + query.id() + " is there already, but its folder cannot be synced, so it may be lost: " + last);
+    throw failed(last,
+        "epoch " + query.epoch() + " of " + query.id() + " is there already, but its folder cannot be synced, so it may be lost: " + last);
   }
 
   private void requirePlanned(State state) {
     if (plan.topicId() != null && !plan.topicId().equals(state.topicId())) {
-      throw PartlogException.of(
-          "TOPIC_RECREATED", "topic", plan.topic(), "root", store.root(), "found", state.topicId(), "expected", plan.topicId());
+      throw PartlogException.of("TOPIC_RECREATED", "topic", plan.topic(), "root", store.root(), "found", state.topicId(), "expected",
+          plan.topicId());
     }
     if (!state.config().routing().equals(plan.config().routing())) {
       throw changed(state.config().routing(), plan.config().routing());
     }
     if (plan.topicId() == null) {
       // Another writer created it meanwhile: the batches here were made by limits and times that nobody set for it.
-      plan.config()
-          .entries()
-          .forEach(
-              (key, expected) -> {
-                String found = state.config().entries().get(key);
-                if (!expected.equals(found)) {
-                  throw changed(key + " " + found, key + " " + expected);
-                }
-              });
+      plan.config().entries().forEach((key, expected) -> {
+        String found = state.config().entries().get(key);
+        if (!expected.equals(found)) {
+          throw changed(key + " " + found, key + " " + expected);
+        }
+      });
     }
     if (plan.plannedVersion() < state.horizon()) {
-      throw PartlogException.of("WRITE_EXPIRED", "topic", plan.topic(), "root", store.root(), "planned", plan.plannedVersion(), "horizon", state.horizon());
+      throw PartlogException.of("WRITE_EXPIRED", "topic", plan.topic(), "root", store.root(), "planned", plan.plannedVersion(), "horizon",
+          state.horizon());
     }
   }
 
@@ -191,7 +187,8 @@ public final class Committer {
       String name = Names.topicFile(plan.topic(), file.getKey());
       try (DataReader reader = store.open(name)) {
         if (reader.bytes() != file.getValue()) {
-          throw PartlogException.of("FILE_LENGTH", "file", name, "found", reader.bytes(), "expected", file.getValue(), "root", store.root());
+          throw PartlogException.of("FILE_LENGTH", "file", name, "found", reader.bytes(), "expected", file.getValue(), "root",
+              store.root());
         }
       } catch (NoSuchFileException e) {
         throw PartlogException.caused(e, "FILE_NOT_SHARED", "file", name, "root", store.root());
@@ -205,35 +202,23 @@ public final class Committer {
 
   private Version version(Optional<State> state, List<Segment> segments) {
     if (state.isEmpty() && plan.topicId() != null) {
-      throw PartlogException.of("TOPIC_RECREATED", "topic", plan.topic(), "root", store.root(), "found", "none", "expected", plan.topicId());
+      throw PartlogException.of("TOPIC_RECREATED", "topic", plan.topic(), "root", store.root(), "found", "none", "expected",
+          plan.topicId());
     }
     long[] starts = state.map(State::starts).orElseGet(() -> new long[plan.config().partitions()]);
     long[] ends = state.map(State::ends).orElseGet(starts::clone);
     List<Segment> added = new ArrayList<>();
     for (Segment segment : segments) {
       int p = segment.partition();
-      added.add(
-          new Segment(
-              p, segment.file(), segment.position(), segment.bytes(), ends[p], ends[p] + segment.records(), segment.records(), segment.batches(),
-              segment.minTimestamp(), segment.maxTimestamp(), segment.dense(), segment.routed(), segment.ordered(), segment.headerCrc()));
+      added.add(new Segment(p, segment.file(), segment.position(), segment.bytes(), ends[p], ends[p] + segment.records(), segment.records(),
+          segment.batches(), segment.minTimestamp(), segment.maxTimestamp(), segment.dense(), segment.routed(), segment.ordered(),
+          segment.headerCrc()));
       ends[p] += segment.records();
     }
-    return new Version(
-        plan.topic(),
-        state.map(State::topicId).orElseGet(() -> Names.identity(random)),
-        state.map(s -> s.version() + 1).orElse(0L),
-        txn,
-        state.map(State::hash).orElse(null),
-        Math.max(0, clock.millis()),
-        segments.isEmpty() && query == null ? "create" : "write",
-        query,
-        state.map(State::horizon).orElse(0L),
-        state.map(State::boundary).orElse(0L),
-        state.isPresent() ? Map.of() : plan.config().entries(),
-        starts,
-        ends,
-        List.of(),
-        added);
+    return new Version(plan.topic(), state.map(State::topicId).orElseGet(() -> Names.identity(random)),
+        state.map(s -> s.version() + 1).orElse(0L), txn, state.map(State::hash).orElse(null), Math.max(0, clock.millis()),
+        segments.isEmpty() && query == null ? "create" : "write", query, state.map(State::horizon).orElse(0L),
+        state.map(State::boundary).orElse(0L), state.isPresent() ? Map.of() : plan.config().entries(), starts, ends, List.of(), added);
   }
 
   private Put put(Version version) {
@@ -309,7 +294,10 @@ public final class Committer {
     throw unknown(version, last);
   }
 
-  /** Whether the version file holds this write. @throws PartlogException if it is there and cannot be read, @throws NoSuchFileException if it is not */
+  /**
+   * Whether the version file holds this write. @throws PartlogException if it is there and cannot be read, @throws NoSuchFileException if
+   * it is not
+   */
   private boolean isOurs(long version) throws IOException {
     try {
       return log.parse(log.read(version), version).txn().equals(txn);
@@ -322,9 +310,8 @@ public final class Committer {
   }
 
   private PartlogException unknown(long version, Throwable cause) {
-    return PartlogException.caused(
-        cause, "COMMIT_UNKNOWN", "txn", txn, "version", version, "topic", plan.topic(), "root", store.root(), "file", Names.versionFile(version), "cause",
-        String.valueOf(cause));
+    return PartlogException.caused(cause, "COMMIT_UNKNOWN", "txn", txn, "version", version, "topic", plan.topic(), "root", store.root(),
+        "file", Names.versionFile(version), "cause", String.valueOf(cause));
   }
 
   private void backOff() {
@@ -346,7 +333,8 @@ public final class Committer {
         log.noteCheckpoint(state.version());
       }
     } catch (Throwable e) { // An Error, too, must not make a commit that is done look as if it had failed.
-      warn("version {} of topic {} is committed; what follows a commit failed, and publish makes up for it", version.version(), plan.topic(), e);
+      warn("version {} of topic {} is committed; what follows a commit failed, and publish makes up for it", version.version(),
+          plan.topic(), e);
     }
   }
 

@@ -15,31 +15,32 @@ import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 import java.util.zip.CRC32C;
 
-/** JSON that may be hostile: what FORMAT.md sections 5 and 10 allow, and every field of the type and range that it has there. Complaints are IllegalArgumentExceptions with the reason. */
+/**
+ * JSON that may be hostile: what FORMAT.md sections 5 and 10 allow, and every field of the type and range that it has there. Complaints are
+ * IllegalArgumentExceptions with the reason.
+ */
 final class Json {
   private static final int DEPTH_MAX = 8;
   private static final int STRING_BYTES_MAX = 32 << 10;
 
-  /** A million segments added and as many removed, and some room. Empty arrays in place of them would take thirty times their bytes in memory. */
+  /**
+   * A million segments added and as many removed, and some room. Empty arrays in place of them would take thirty times their bytes in
+   * memory.
+   */
   private static final int CONTAINERS_MAX = 2_100_000;
 
   /** Of the longest integers, −2⁶³ is one. */
   private static final int NUMBER_CHARACTERS_MAX = 20;
 
-  static final JsonMapper MAPPER =
-      JsonMapper.builder(
-              JsonFactory.builder()
-                  .streamReadConstraints(
-                      StreamReadConstraints.builder()
-                          .maxNestingDepth(DEPTH_MAX)
-                          .maxStringLength(STRING_BYTES_MAX)
-                          .maxNameLength(STRING_BYTES_MAX)
-                          .maxNumberLength(NUMBER_CHARACTERS_MAX)
-                          .build())
-                  .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
-                  .build())
-          .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
-          .build();
+  static final JsonMapper MAPPER = JsonMapper.builder(JsonFactory.builder()
+      .streamReadConstraints(StreamReadConstraints.builder()
+          .maxNestingDepth(DEPTH_MAX)
+          .maxStringLength(STRING_BYTES_MAX)
+          .maxNameLength(STRING_BYTES_MAX)
+          .maxNumberLength(NUMBER_CHARACTERS_MAX)
+          .build())
+      .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+      .build()).enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS).build();
 
   private Json() {}
 
@@ -58,7 +59,8 @@ final class Json {
 
   static JsonNode parse(byte[] bytes, int at, int length) {
     int containers = containers(bytes, at, length);
-    require(containers <= CONTAINERS_MAX, "it has " + containers + " brackets and braces that open, and " + CONTAINERS_MAX + " is the limit");
+    require(containers <= CONTAINERS_MAX,
+        "it has " + containers + " brackets and braces that open, and " + CONTAINERS_MAX + " is the limit");
     // Given bytes, the parser would guess at their encoding, and take forms of UTF-8 that are none.
     try (Reader text = new InputStreamReader(new ByteArrayInputStream(bytes, at, length), StandardCharsets.UTF_8.newDecoder())) {
       JsonNode value = MAPPER.readTree(text);
@@ -76,7 +78,8 @@ final class Json {
     if (value.isTextual()) {
       requireBounded(value.textValue());
     } else if (value.isNumber()) {
-      require(value.isIntegralNumber() && value.canConvertToLong(), "it holds the number " + brief(value) + ", which is no integer of 64 bits");
+      require(value.isIntegralNumber() && value.canConvertToLong(),
+          "it holds the number " + brief(value) + ", which is no integer of 64 bits");
     } else if (value.isObject()) {
       value.properties().forEach(field -> {
         requireBounded(field.getKey());

@@ -10,7 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Turns what tasks report into segments without offsets, ordered by (partition, task, sequence). Pieces that travelled go into one data file; neighbours of a partition become one segment.
+ * Turns what tasks report into segments without offsets, ordered by (partition, task, sequence). Pieces that travelled go into one data
+ * file; neighbours of a partition become one segment.
  */
 final class Pool {
   private final TopicPlan plan;
@@ -26,7 +27,8 @@ final class Pool {
   }
 
   /**
-   * The segments of a write; {@code base} and {@code end} count from 0 in each of them. Writes and syncs the pool file if anything travelled.
+   * The segments of a write; {@code base} and {@code end} count from 0 in each of them. Writes and syncs the pool file if anything
+   * travelled.
    *
    * @param tasks the pieces of each task, by task
    */

@@ -18,7 +18,10 @@ import java.util.List;
 import java.util.Set;
 import java.util.zip.CRC32C;
 
-/** Keeps the Kafka view of a topic: names and bytes that Kafka's tools and people look at. Anyone may repeat any of it at any time. FORMAT.md section 8. */
+/**
+ * Keeps the Kafka view of a topic: names and bytes that Kafka's tools and people look at. Anyone may repeat any of it at any time.
+ * FORMAT.md section 8.
+ */
 public final class Publisher {
   private static final int COPY_BYTES = 1 << 20;
 
@@ -58,7 +61,8 @@ public final class Publisher {
   }
 
   /**
-   * Makes the whole view right, whatever is there: removes segments that are not live, brings in what is missing, mends what differs. What cannot be mended keeps nothing else from being so.
+   * Makes the whole view right, whatever is there: removes segments that are not live, brings in what is missing, mends what differs. What
+   * cannot be mended keeps nothing else from being so.
    *
    * @param names what was in the view before {@link #state} was read, so that nothing is removed that was committed meanwhile
    * @throws PartlogException the first failure, which holds the others
@@ -136,7 +140,7 @@ public final class Publisher {
 
   private void walk(Segment segment, DataReader file, IndexBuilder index) throws IOException {
     CRC32C headers = new CRC32C();
-    for (BatchWalk walk = new BatchWalk(state.topic(), segment, file); walk.next(); ) {
+    for (BatchWalk walk = new BatchWalk(state.topic(), segment, file); walk.next();) {
       index.batch(walk.position() - segment.position(), walk.last(), BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
       BatchHeader.addTo(headers, walk.buffer(), walk.at(), segment.dense());
     }
@@ -149,13 +153,16 @@ public final class Publisher {
     }
   }
 
-  /** Writes the absolute base offset into each batch, where it does not stand yet. Kafka's CRC does not cover it, and our readers accept either. */
+  /**
+   * Writes the absolute base offset into each batch, where it does not stand yet. Kafka's CRC does not cover it, and our readers accept
+   * either.
+   */
   private void stamp(Segment segment, DataReader file, String data, IndexBuilder index) throws IOException {
     DataWriter writer = null;
     CRC32C headers = new CRC32C();
     try {
       byte[] offset = new byte[Layout.HEADER_BYTES];
-      for (BatchWalk walk = new BatchWalk(state.topic(), segment, file); walk.next(); ) {
+      for (BatchWalk walk = new BatchWalk(state.topic(), segment, file); walk.next();) {
         index.batch(walk.position(), walk.last(), BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
         BatchHeader.addTo(headers, walk.buffer(), walk.at(), segment.dense());
         if (BatchHeader.baseOffset(walk.buffer(), walk.at()) != walk.base()) {
@@ -214,7 +221,7 @@ public final class Publisher {
     String name = view(segment, "log");
     byte[] bytes = new byte[(int) segment.bytes()];
     file.read(segment.position(), bytes, 0, bytes.length);
-    for (BatchWalk walk = new BatchWalk(state.topic(), segment, file); walk.next(); ) {
+    for (BatchWalk walk = new BatchWalk(state.topic(), segment, file); walk.next();) {
       BatchHeader.setBaseOffset(bytes, (int) (walk.position() - segment.position()), walk.base());
     }
     if (holds(name, bytes)) {

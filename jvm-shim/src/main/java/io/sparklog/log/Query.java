@@ -3,7 +3,8 @@ package io.sparklog.log;
 import java.io.Serializable;
 
 /**
- * What makes a write exactly once: a streaming query and its epoch, or a user's {@code txnAppId} and {@code txnVersion}. An epoch is applied to a topic at most once, and none after a later one.
+ * What makes a write exactly once: a streaming query and its epoch, or a user's {@code txnAppId} and {@code txnVersion}. An epoch is
+ * applied to a topic at most once, and none after a later one.
  *
  * @param epoch at least 0
  */

@@ -13,13 +13,8 @@ import java.util.OptionalInt;
 
 /** A root: the topics under it. FORMAT.md section 1. */
 public final class Root {
-  private static final List<String> BROKER_FILES =
-      List.of(
-          "meta.properties",
-          "recovery-point-offset-checkpoint",
-          "replication-offset-checkpoint",
-          "log-start-offset-checkpoint",
-          "cleaner-offset-checkpoint");
+  private static final List<String> BROKER_FILES = List.of("meta.properties", "recovery-point-offset-checkpoint",
+      "replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint");
 
   private final LogStore store;
   private final Map<String, TopicLog> topics = new HashMap<>();
@@ -44,12 +39,10 @@ public final class Root {
 
   /** @throws PartlogException TOPIC_NAME_ILLEGAL */
   public static void requireLegal(String topic) {
-    Names.illegalTopic(topic)
-        .ifPresent(
-            reason -> {
-              String shown = topic.length() > 80 ? topic.substring(0, 80) + "…" : topic;
-              throw PartlogException.of("TOPIC_NAME_ILLEGAL", "topic", "'" + shown + "'", "reason", reason);
-            });
+    Names.illegalTopic(topic).ifPresent(reason -> {
+      String shown = topic.length() > 80 ? topic.substring(0, 80) + "…" : topic;
+      throw PartlogException.of("TOPIC_NAME_ILLEGAL", "topic", "'" + shown + "'", "reason", reason);
+    });
   }
 
   /** The topics that exist, by name. */
@@ -69,19 +62,18 @@ public final class Root {
   }
 
   private boolean isTopic(String name) throws IOException {
-    return store.list(Names.topicFolder(name)).stream().anyMatch(file -> Names.versionOf(file).isPresent() || Names.checkpointVersion(file).isPresent());
+    return store.list(Names.topicFolder(name))
+        .stream()
+        .anyMatch(file -> Names.versionOf(file).isPresent() || Names.checkpointVersion(file).isPresent());
   }
 
   /** The newest state of a topic that must exist. @throws PartlogException TOPIC_NOT_FOUND, which lists the topics there are */
   public State state(String topic) {
-    return topic(topic)
-        .newest()
-        .orElseThrow(
-            () -> {
-              List<String> there = topics();
-              return PartlogException.of(
-                  "TOPIC_NOT_FOUND", "topic", topic, "root", store.root(), "topics", there.isEmpty() ? "none" : String.join(", ", there));
-            });
+    return topic(topic).newest().orElseThrow(() -> {
+      List<String> there = topics();
+      return PartlogException.of("TOPIC_NOT_FOUND", "topic", topic, "root", store.root(), "topics",
+          there.isEmpty() ? "none" : String.join(", ", there));
+    });
   }
 
   /**
@@ -131,8 +123,8 @@ public final class Root {
     OptionalInt partition = Names.viewPartition(topic, folder);
     if (partition.isPresent() && Names.illegalTopic(topic).isEmpty() && store.existsBeside(Names.topicFolder(topic))) {
       String above = store.root().substring(0, slash);
-      throw PartlogException.of(
-          "PARTITION_DIRECTORY", "root", store.root(), "partition", partition.getAsInt(), "topic", topic, "above", above);
+      throw PartlogException.of("PARTITION_DIRECTORY", "root", store.root(), "partition", partition.getAsInt(), "topic", topic, "above",
+          above);
     }
   }
 

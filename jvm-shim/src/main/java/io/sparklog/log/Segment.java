@@ -14,21 +14,8 @@ package io.sparklog.log;
  * @param ordered whether no record's time is below that of a record before it, and batches begin with their base timestamp
  * @param headerCrc CRC-32C over the headers of all batches
  */
-public record Segment(
-    int partition,
-    String file,
-    long position,
-    long bytes,
-    long base,
-    long end,
-    long records,
-    int batches,
-    long minTimestamp,
-    long maxTimestamp,
-    boolean dense,
-    boolean routed,
-    boolean ordered,
-    int headerCrc) {
+public record Segment(int partition, String file, long position, long bytes, long base, long end, long records, int batches,
+    long minTimestamp, long maxTimestamp, boolean dense, boolean routed, boolean ordered, int headerCrc) {
 
   /** The position after the last batch. */
   public long endPosition() {

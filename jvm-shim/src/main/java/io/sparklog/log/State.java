@@ -18,7 +18,8 @@ public final class State {
   private final TreeMap<String, Long> epochs;
   private final List<List<Segment>> segments;
 
-  private State(Version newest, String hash, long checkpointVersion, TopicConfig config, TreeMap<String, Long> epochs, List<List<Segment>> segments) {
+  private State(Version newest, String hash, long checkpointVersion, TopicConfig config, TreeMap<String, Long> epochs,
+      List<List<Segment>> segments) {
     this.newest = newest;
     this.hash = hash;
     this.checkpointVersion = checkpointVersion;
@@ -203,7 +204,8 @@ public final class State {
       long[] ends = newest == null ? version.starts().clone() : Arrays.copyOf(newest.ends(), changed.partitions());
       version.added().forEach(segment -> add(segment, ends));
       for (int p = 0; p < ends.length; p++) {
-        require(ends[p] == version.ends()[p], "its segments lead partition " + p + " to " + ends[p] + ", not to its end " + version.ends()[p]);
+        require(ends[p] == version.ends()[p],
+            "its segments lead partition " + p + " to " + ends[p] + ", not to its end " + version.ends()[p]);
       }
       if (!version.removed().isEmpty()) {
         for (int p = 0; p < segments.size(); p++) {
@@ -219,7 +221,8 @@ public final class State {
     }
 
     private void remove(Version.Removed gone) {
-      boolean found = own(gone.partition()).removeIf(segment -> segment.position() == gone.position() && segment.file().equals(gone.file()));
+      boolean found = own(gone.partition())
+          .removeIf(segment -> segment.position() == gone.position() && segment.file().equals(gone.file()));
       require(found, "it removes a segment that is not live: " + gone.file() + " at byte " + gone.position());
     }
 
@@ -237,8 +240,10 @@ public final class State {
       while (at < live.size() && live.get(at).base() < segment.base()) {
         at++;
       }
-      require(at == 0 || live.get(at - 1).end() <= segment.base(), "a segment of partition " + p + " overlaps another at " + segment.base());
-      require(at == live.size() ? segment.end() <= ends[p] : segment.end() <= live.get(at).base(), "a segment of partition " + p + " overlaps another at " + segment.base());
+      require(at == 0 || live.get(at - 1).end() <= segment.base(),
+          "a segment of partition " + p + " overlaps another at " + segment.base());
+      require(at == live.size() ? segment.end() <= ends[p] : segment.end() <= live.get(at).base(),
+          "a segment of partition " + p + " overlaps another at " + segment.base());
       live.add(at, segment);
     }
 
@@ -268,7 +273,8 @@ public final class State {
         last = segment.end();
         // Segments below the log start may still be there, or be gone.
         if (segment.end() > start) {
-          require(segment.base() <= at && (segment.base() == at || at == start), "no segment of partition " + partition + " holds offset " + at);
+          require(segment.base() <= at && (segment.base() == at || at == start),
+              "no segment of partition " + partition + " holds offset " + at);
           at = segment.end();
         }
       }

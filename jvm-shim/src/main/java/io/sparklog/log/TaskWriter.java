@@ -17,7 +17,8 @@ import java.util.Map;
 import org.slf4j.LoggerFactory;
 
 /**
- * A task's part of a write: batches for each partition, held in bounded memory, then data files that nobody sees until the driver commits them. FORMAT.md section 7.
+ * A task's part of a write: batches for each partition, held in bounded memory, then data files that nobody sees until the driver commits
+ * them. FORMAT.md section 7.
  *
  * <p>After any exception the task must {@link #abort}. Not for several threads at once.
  */
@@ -210,7 +211,8 @@ public final class TaskWriter implements Closeable {
     /** The partition for the next record without a key. */
     public int nullKeyPartition(long timestamp, int valueLength, int headersBytes) throws IOException {
       Partition current = partitions[nullKeys.partition()];
-      if (current != null && !current.encoder.isEmpty() && current.encoder.bytesWith(timestamp, -1, valueLength, headersBytes) > batchBytesTarget) {
+      if (current != null && !current.encoder.isEmpty()
+          && current.encoder.bytesWith(timestamp, -1, valueLength, headersBytes) > batchBytesTarget) {
         current.closeBatch();
       }
       int partition = nullKeys.partition();
@@ -227,9 +229,11 @@ public final class TaskWriter implements Closeable {
      * @param routed whether the partitioner chose the partition by the key
      * @throws PartlogException PARTITION_OUT_OF_RANGE, TIMESTAMP_NEGATIVE, RECORD_TOO_LARGE
      */
-    public BatchEncoder begin(int partition, long timestamp, int keyLength, int valueLength, int headersBytes, boolean routed) throws IOException {
+    public BatchEncoder begin(int partition, long timestamp, int keyLength, int valueLength, int headersBytes, boolean routed)
+        throws IOException {
       if (partition < 0 || partition >= partitions.length) {
-        throw PartlogException.of("PARTITION_OUT_OF_RANGE", "partition", partition, "topic", plan.topic(), "root", store.root(), "last", partitions.length - 1);
+        throw PartlogException.of("PARTITION_OUT_OF_RANGE", "partition", partition, "topic", plan.topic(), "root", store.root(), "last",
+            partitions.length - 1);
       }
       if (timestamp < 0) {
         throw PartlogException.of("TIMESTAMP_NEGATIVE", "topic", plan.topic(), "root", store.root(), "timestamp", timestamp);
@@ -273,26 +277,10 @@ public final class TaskWriter implements Closeable {
 
     private PartlogException tooLarge(int partition, int bytes, int keyLength, int valueLength) {
       TopicConfig config = plan.config();
-      return PartlogException.of(
-          "RECORD_TOO_LARGE",
-          "topic",
-          plan.topic(),
-          "partition",
-          partition,
-          "root",
-          store.root(),
-          "record",
-          "record " + (records + 1),
-          "found",
-          bytes,
-          "option",
-          config.maxMessageBytes() <= config.segmentBytes() ? TopicConfig.MAX_MESSAGE_BYTES : TopicConfig.SEGMENT_BYTES,
-          "limit",
-          config.batchBytesMax(),
-          "key",
-          Math.max(0, keyLength),
-          "value",
-          Math.max(0, valueLength));
+      return PartlogException.of("RECORD_TOO_LARGE", "topic", plan.topic(), "partition", partition, "root", store.root(), "record",
+          "record " + (records + 1), "found", bytes, "option",
+          config.maxMessageBytes() <= config.segmentBytes() ? TopicConfig.MAX_MESSAGE_BYTES : TopicConfig.SEGMENT_BYTES, "limit",
+          config.batchBytesMax(), "key", Math.max(0, keyLength), "value", Math.max(0, valueLength));
     }
 
     /** Closes the open batches, and writes those of partitions that have a file of their own. @return the bytes that are left */

@@ -9,7 +9,9 @@ import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/** What a topic was created with. Values are text, as in version files and in Kafka; keys that are not known are kept. FORMAT.md section 5. */
+/**
+ * What a topic was created with. Values are text, as in version files and in Kafka; keys that are not known are kept. FORMAT.md section 5.
+ */
 public final class TopicConfig implements Serializable {
   private static final long serialVersionUID = 1;
 
@@ -38,7 +40,8 @@ public final class TopicConfig implements Serializable {
     this.codec = known(COMPRESSION, Codec.named(text(COMPRESSION)));
     this.segmentBytes = number(SEGMENT_BYTES, 1024, Integer.MAX_VALUE);
     this.maxMessageBytes = number(MAX_MESSAGE_BYTES, 128, 1 << 30);
-    this.logAppendTime = known(TIMESTAMP_TYPE, text(TIMESTAMP_TYPE).matches("CreateTime|LogAppendTime") ? text(TIMESTAMP_TYPE) : null).startsWith("L");
+    this.logAppendTime = known(TIMESTAMP_TYPE, text(TIMESTAMP_TYPE).matches("CreateTime|LogAppendTime") ? text(TIMESTAMP_TYPE) : null)
+        .startsWith("L");
     this.indexIntervalBytes = number(INDEX_INTERVAL_BYTES, 0, Integer.MAX_VALUE);
   }
 

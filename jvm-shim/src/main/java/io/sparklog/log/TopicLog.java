@@ -73,8 +73,8 @@ public final class TopicLog {
     }
     // Unless another writer has created the topic just now: then they are its own.
     if (!files.isEmpty() && newest().isEmpty()) {
-      throw PartlogException.of(
-          "FOREIGN_SEGMENTS", "topic", topic, "root", store.root(), "count", files.size(), "partitions", shown(in), "file", files.get(0));
+      throw PartlogException.of("FOREIGN_SEGMENTS", "topic", topic, "root", store.root(), "count", files.size(), "partitions", shown(in),
+          "file", files.get(0));
     }
   }
 
@@ -103,7 +103,10 @@ public final class TopicLog {
     return store.location(Names.topicFile(topic, Names.versionFile(version)));
   }
 
-  /** Whether the newest version that is known is still what it was: a topic that was deleted and made anew has other versions under the same numbers. */
+  /**
+   * Whether the newest version that is known is still what it was: a topic that was deleted and made anew has other versions under the same
+   * numbers.
+   */
   private boolean stillThere(State state) throws IOException {
     try {
       return Version.sha256(read(state.version())).equals(state.hash());
@@ -134,8 +137,7 @@ public final class TopicLog {
       try {
         builder.apply(version, bytes);
       } catch (IllegalArgumentException e) {
-        throw PartlogException.caused(
-            e, "VERSION_CORRUPT", "file", location(next), "reason", e.getMessage());
+        throw PartlogException.caused(e, "VERSION_CORRUPT", "file", location(next), "reason", e.getMessage());
       }
     }
   }
@@ -143,10 +145,14 @@ public final class TopicLog {
   private State load() throws IOException {
     List<String> names = store.list(Names.topicFolder(topic));
     // A checkpoint, though it be damaged, tells that its version was committed.
-    long last =
-        names.stream().flatMapToLong(name -> LongStream.concat(Names.versionOf(name).stream(), Names.checkpointVersion(name).stream())).max().orElse(-1);
-    List<String> checkpoints =
-        names.stream().filter(name -> Names.checkpointVersion(name).isPresent()).sorted(Comparator.reverseOrder()).toList();
+    long last = names.stream()
+        .flatMapToLong(name -> LongStream.concat(Names.versionOf(name).stream(), Names.checkpointVersion(name).stream()))
+        .max()
+        .orElse(-1);
+    List<String> checkpoints = names.stream()
+        .filter(name -> Names.checkpointVersion(name).isPresent())
+        .sorted(Comparator.reverseOrder())
+        .toList();
     if (last < 0) {
       return null;
     }

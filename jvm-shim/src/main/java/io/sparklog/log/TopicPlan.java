@@ -13,7 +13,8 @@ import java.util.Optional;
  * @param loads committed records by partition
  * @param batchRecords how many records a live batch holds on average, rounded up; 1 where there is none
  */
-public record TopicPlan(String topic, String topicId, long plannedVersion, TopicConfig config, long[] loads, long batchRecords) implements Serializable {
+public record TopicPlan(String topic, String topicId, long plannedVersion, TopicConfig config, long[] loads,
+    long batchRecords) implements Serializable {
 
   /** The plan for a write to a topic in state {@code state}; if there is none, the write creates the topic with {@code config}. */
   public static TopicPlan of(String topic, Optional<State> state, Map<String, String> config) {

@@ -26,27 +26,14 @@ import java.util.zip.CRC32C;
  * @param starts log start offsets by partition
  * @param ends end offsets (exclusive) by partition
  */
-record Version(
-    String topic,
-    String topicId,
-    long version,
-    String txn,
-    String previous,
-    long time,
-    String operation,
-    Query query,
-    long horizon,
-    long boundary,
-    Map<String, String> config,
-    long[] starts,
-    long[] ends,
-    List<Removed> removed,
-    List<Segment> added) {
+record Version(String topic, String topicId, long version, String txn, String previous, long time, String operation, Query query,
+    long horizon, long boundary, Map<String, String> config, long[] starts, long[] ends, List<Removed> removed, List<Segment> added) {
 
   static final int BYTES_MAX = 64 << 20;
   static final int SEGMENTS_MAX = 1_000_000;
   private static final int FORMAT = 1;
-  private static final String WRITER = "sparklog " + Objects.requireNonNullElse(Version.class.getPackage().getImplementationVersion(), "(not from a jar)");
+  private static final String WRITER = "sparklog "
+      + Objects.requireNonNullElse(Version.class.getPackage().getImplementationVersion(), "(not from a jar)");
 
   /** A segment that is live no more. */
   record Removed(int partition, String file, long position) {}
@@ -76,8 +63,7 @@ record Version(
     }
     ArrayNode addedJson = json.putArray("added");
     for (Segment segment : added) {
-      addedJson
-          .addObject()
+      addedJson.addObject()
           .put("partition", segment.partition())
           .put("file", segment.file())
           .put("position", segment.position())
@@ -148,22 +134,9 @@ record Version(
     for (JsonNode segment : Json.array(json, "added", SEGMENTS_MAX)) {
       added.add(segment(segment, ends.length));
     }
-    return new Version(
-        topic,
-        identity(json, "topicId"),
-        version,
-        txn,
-        previous,
-        Json.number(json, "time", 0),
-        operation,
-        query(Json.field(json, "query")),
-        Json.number(json, "horizon", 0),
-        Json.number(json, "boundary", 0),
-        config(Json.field(json, "config")),
-        starts,
-        ends,
-        removed,
-        added);
+    return new Version(topic, identity(json, "topicId"), version, txn, previous, Json.number(json, "time", 0), operation,
+        query(Json.field(json, "query")), Json.number(json, "horizon", 0), Json.number(json, "boundary", 0),
+        config(Json.field(json, "config")), starts, ends, removed, added);
   }
 
   /** The length of the first line, after the checksum in the second was found to be right. */
@@ -208,22 +181,12 @@ record Version(
   private static Segment segment(JsonNode json, int partitions) {
     String offsets = Json.text(json, "offsets");
     check(offsets.equals("dense") || offsets.equals("stored"), "field offsets is " + offsets);
-    return checked(
-        new Segment(
-            (int) Json.number(Json.field(json, "partition"), "partition", 0, partitions - 1),
-            Json.text(json, "file"),
-            Json.number(json, "position", 0),
-            Json.number(Json.field(json, "bytes"), "bytes", 61, Integer.MAX_VALUE),
-            Json.number(json, "base", 0),
-            Json.number(json, "end", 0),
-            Json.number(json, "records", 0),
-            (int) Json.number(Json.field(json, "batches"), "batches", 1, Integer.MAX_VALUE),
-            Json.number(json, "minTimestamp", -1),
-            Json.number(json, "maxTimestamp", -1),
-            offsets.equals("dense"),
-            Json.truth(Json.field(json, "routed"), "routed"),
-            Json.truth(Json.field(json, "ordered"), "ordered"),
-            (int) Json.number(Json.field(json, "headerCrc"), "headerCrc", 0, 0xffffffffL)));
+    return checked(new Segment((int) Json.number(Json.field(json, "partition"), "partition", 0, partitions - 1), Json.text(json, "file"),
+        Json.number(json, "position", 0), Json.number(Json.field(json, "bytes"), "bytes", 61, Integer.MAX_VALUE),
+        Json.number(json, "base", 0), Json.number(json, "end", 0), Json.number(json, "records", 0),
+        (int) Json.number(Json.field(json, "batches"), "batches", 1, Integer.MAX_VALUE), Json.number(json, "minTimestamp", -1),
+        Json.number(json, "maxTimestamp", -1), offsets.equals("dense"), Json.truth(Json.field(json, "routed"), "routed"),
+        Json.truth(Json.field(json, "ordered"), "ordered"), (int) Json.number(Json.field(json, "headerCrc"), "headerCrc", 0, 0xffffffffL)));
   }
 
   /** What must hold for a segment whatever the state. */
@@ -231,7 +194,8 @@ record Version(
     dataFile(segment.file());
     long offsets = segment.end() - segment.base();
     check(offsets > 0 && offsets <= Integer.MAX_VALUE, "a segment holds offsets " + segment.base() + " to " + segment.end());
-    check(segment.dense() ? segment.records() == offsets : segment.records() <= offsets, "a segment of " + offsets + " offsets has " + segment.records() + " records");
+    check(segment.dense() ? segment.records() == offsets : segment.records() <= offsets,
+        "a segment of " + offsets + " offsets has " + segment.records() + " records");
     check(segment.batches() <= segment.bytes() / 61, "a segment of " + segment.bytes() + " bytes has " + segment.batches() + " batches");
     check(segment.position() <= Long.MAX_VALUE - segment.bytes(), "a segment lies at byte " + segment.position());
     check(segment.minTimestamp() <= segment.maxTimestamp(), "a segment's timestamps are out of order");

@@ -4,7 +4,8 @@ import java.util.Arrays;
 import java.util.function.LongPredicate;
 
 /**
- * Where one task of a write puts its records without a key: to one partition until its batch is closed, then to another. FORMAT.md section 13.
+ * Where one task of a write puts its records without a key: to one partition until its batch is closed, then to another. FORMAT.md section
+ * 13.
  *
  * <p>Each task sees only what was committed and what it wrote itself, and simulates that the others do as it does. Since it is told nothing
  * else, a retried task routes alike.
@@ -59,7 +60,8 @@ public final class NullKeyRouter {
   /**
    * A round: the tasks choose one after another, each the partition that will be emptiest.
    *
-   * <p>What partition p offers, one choice after the other, is its load, its load + a batch, its load + two batches, and so on; the tasks take the least of all that is offered, of equal offers that of the lowest
+   * <p>What partition p offers, one choice after the other, is its load, its load + a batch, its load + two batches, and so on; the tasks
+   * take the least of all that is offered, of equal offers that of the lowest
    * partition. So it is found by arithmetic, and costs no more where there are thousands of tasks.
    */
   private void choose(long batchRecords, LongPredicate takesPart) {

@@ -2,8 +2,7 @@ package io.sparklog.partition;
 
 /** How a topic maps keys to partitions; fixed when it is created. */
 public enum Partitioner {
-  MURMUR3("murmur3"),
-  MURMUR2("murmur2");
+  MURMUR3("murmur3"), MURMUR2("murmur2");
 
   private final String optionName;
 

@@ -72,12 +72,11 @@ final class PartlogBatchWrite implements BatchWrite {
       for (WriterCommitMessage message : messages) {
         tasks.add(((TaskReport) message).pieces().getOrDefault(topic, List.of()));
       }
-      SparkErrors.run(
-          () -> {
-            Committer committer = new Committer(root.topic(topic), plan.topicPlan(topic), plan.txn(), query, clock, random);
-            committers.put(topic, committer);
-            return committer.commit(tasks);
-          });
+      SparkErrors.run(() -> {
+        Committer committer = new Committer(root.topic(topic), plan.topicPlan(topic), plan.txn(), query, clock, random);
+        committers.put(topic, committer);
+        return committer.commit(tasks);
+      });
     }
   }
 

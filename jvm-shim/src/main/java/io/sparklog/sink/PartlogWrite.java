@@ -16,7 +16,8 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 
 /**
- * Builds a write. Truncation is declared although nothing is ever truncated: without it Spark refuses the save modes by itself, with the advice to overwrite.
+ * Builds a write. Truncation is declared although nothing is ever truncated: without it Spark refuses the save modes by itself, with the
+ * advice to overwrite.
  */
 public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Write {
   private final Root root;
@@ -47,22 +48,21 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Write
 
   @Override
   public BatchWrite toBatch() {
-    return SparkErrors.run(
-        () -> {
-          if (truncate) {
-            throw PartlogException.of("SAVE_MODE", "mode", "overwrite");
-          }
-          String topic = options.text("topic");
-          RowColumns columns = RowColumns.of(info.schema(), topic != null);
-          if (topic != null) {
-            Root.requireLegal(topic);
-          }
-          root.requireWritable();
-          WritePlan plan = WritePlan.of(root, options, columns, Names.identity(random), clock.millis());
-          root.prepare();
-          Query query = options.given("txnAppId") ? new Query(options.text("txnAppId"), options.number("txnVersion")) : null;
-          return new PartlogBatchWrite(root, plan, query, clock, random);
-        });
+    return SparkErrors.run(() -> {
+      if (truncate) {
+        throw PartlogException.of("SAVE_MODE", "mode", "overwrite");
+      }
+      String topic = options.text("topic");
+      RowColumns columns = RowColumns.of(info.schema(), topic != null);
+      if (topic != null) {
+        Root.requireLegal(topic);
+      }
+      root.requireWritable();
+      WritePlan plan = WritePlan.of(root, options, columns, Names.identity(random), clock.millis());
+      root.prepare();
+      Query query = options.given("txnAppId") ? new Query(options.text("txnAppId"), options.number("txnVersion")) : null;
+      return new PartlogBatchWrite(root, plan, query, clock, random);
+    });
   }
 
   @Override

@@ -22,10 +22,10 @@ import org.apache.spark.sql.types.VariantType;
  *
  * @param headerKey where the key stands in a header, whose other field is its value
  */
-record RowColumns(StructType schema, int key, int value, int headers, int partition, int topic, int timestamp, int headerKey)
-    implements Serializable {
-  private static final List<String> WRITTEN =
-      List.of(Columns.KEY, Columns.VALUE, Columns.HEADERS, Columns.PARTITION, Columns.TOPIC, Columns.TIMESTAMP);
+record RowColumns(StructType schema, int key, int value, int headers, int partition, int topic, int timestamp,
+    int headerKey) implements Serializable {
+  private static final List<String> WRITTEN = List.of(Columns.KEY, Columns.VALUE, Columns.HEADERS, Columns.PARTITION, Columns.TOPIC,
+      Columns.TIMESTAMP);
 
   /** What a read gives and a write has no use for; accepted, so that what was read can be written. */
   private static final List<String> IGNORED = List.of(Columns.OFFSET, Columns.TIMESTAMP_TYPE);
@@ -41,7 +41,8 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
         if (indexIn(Arrays.asList(schema.fieldNames()), Columns.VALUE) < 0) {
           throw required(schema);
         }
-        throw PartlogException.of("COLUMN_UNKNOWN", "column", name, "known", "value, key, headers, partition, topic, timestamp, each at most once");
+        throw PartlogException.of("COLUMN_UNKNOWN", "column", name, "known",
+            "value, key, headers, partition, topic, timestamp, each at most once");
       }
       if (column >= 0) {
         found[column] = i;
@@ -111,17 +112,14 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
     if (type instanceof ArrayType array && array.elementType() instanceof StructType header && header.size() == 2) {
       List<String> names = Arrays.asList(header.fieldNames());
       int key = indexIn(names, Columns.KEY);
-      if (key >= 0
-          && indexIn(names, Columns.VALUE) == 1 - key
-          && isText(header.apply(key).dataType())
+      if (key >= 0 && indexIn(names, Columns.VALUE) == 1 - key && isText(header.apply(key).dataType())
           && header.apply(1 - key).dataType() instanceof BinaryType) {
         return key;
       }
     }
-    String example =
-        type instanceof MapType
-            ? "transform(map_entries(headers), h -> named_struct('key', h.key, 'value', CAST(h.value AS BINARY)))"
-            : "array(named_struct('key', 'trace', 'value', CAST('4711' AS BINARY)))";
+    String example = type instanceof MapType
+        ? "transform(map_entries(headers), h -> named_struct('key', h.key, 'value', CAST(h.value AS BINARY)))"
+        : "array(named_struct('key', 'trace', 'value', CAST('4711' AS BINARY)))";
     throw wrong(schema, headers, "ARRAY<STRUCT<key: STRING, value: BINARY>>", example);
   }
 
@@ -140,7 +138,7 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
 
   private static PartlogException wrong(StructType schema, int column, String expected, String example) {
     StructField field = schema.apply(column);
-    return PartlogException.of(
-        "COLUMN_TYPE", "column", field.name(), "found", field.dataType().sql(), "expected", expected, "example", example);
+    return PartlogException.of("COLUMN_TYPE", "column", field.name(), "found", field.dataType().sql(), "expected", expected, "example",
+        example);
   }
 }

@@ -47,12 +47,11 @@ final class RowWriter implements DataWriter<InternalRow> {
 
   @Override
   public void writeAll(Iterator<InternalRow> rows) {
-    SparkErrors.act(
-        () -> {
-          while (rows.hasNext()) {
-            append(rows.next());
-          }
-        });
+    SparkErrors.act(() -> {
+      while (rows.hasNext()) {
+        append(rows.next());
+      }
+    });
   }
 
   @Override
@@ -138,7 +137,8 @@ final class RowWriter implements DataWriter<InternalRow> {
     for (int i = 0; i < array.numElements(); i++) {
       InternalRow header = array.isNullAt(i) ? null : array.getStruct(i, 2);
       if (header == null || header.isNullAt(columns.headerKey())) {
-        throw PartlogException.of("HEADER_KEY_NULL", "topic", plan.topic() == null ? String.valueOf(topic) : plan.topic(), "root", plan.root());
+        throw PartlogException.of("HEADER_KEY_NULL", "topic", plan.topic() == null ? String.valueOf(topic) : plan.topic(), "root",
+            plan.root());
       }
       byte[] value = header.isNullAt(columns.headerValue()) ? null : header.getBinary(columns.headerValue());
       headers.add(header.getUTF8String(columns.headerKey()).getBytes(), value);

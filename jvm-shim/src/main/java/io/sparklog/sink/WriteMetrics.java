@@ -61,10 +61,7 @@ final class WriteMetrics {
   private record Value(String name, long value) implements CustomTaskMetric {}
 
   static CustomTaskMetric[] of(TaskWriter writer) {
-    return new CustomTaskMetric[] {
-      new Value("bytesWritten", writer.writtenBytes()),
-      new Value("recordsWritten", writer.records()),
-      new Value("peakBufferBytes", writer.heldBytesPeak())
-    };
+    return new CustomTaskMetric[] {new Value("bytesWritten", writer.writtenBytes()), new Value("recordsWritten", writer.records()),
+        new Value("peakBufferBytes", writer.heldBytesPeak())};
   }
 }

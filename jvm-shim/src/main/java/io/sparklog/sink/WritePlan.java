@@ -25,40 +25,18 @@ import java.util.stream.Collectors;
  * @param given the topic options that were given, which a topic must not contradict
  * @param ofTable those of them that the table has, and not the write
  */
-record WritePlan(
-    String root,
-    String txn,
-    String topic,
-    RowColumns columns,
-    long timeMs,
-    int batchBytes,
-    long bufferBytes,
-    TreeMap<String, TopicPlan> known,
-    TreeMap<String, PartlogException> unreadable,
-    TreeMap<String, String> config,
-    TreeMap<String, String> given,
-    TreeSet<String> ofTable)
-    implements Serializable {
+record WritePlan(String root, String txn, String topic, RowColumns columns, long timeMs, int batchBytes, long bufferBytes,
+    TreeMap<String, TopicPlan> known, TreeMap<String, PartlogException> unreadable, TreeMap<String, String> config,
+    TreeMap<String, String> given, TreeSet<String> ofTable) implements Serializable {
 
   static WritePlan of(Root root, Options options, RowColumns columns, String txn, long timeMs) throws IOException {
     String topic = options.text("topic");
     TreeMap<String, TopicPlan> known = new TreeMap<>();
     TreeMap<String, String> config = new TreeMap<>(options.topicConfig());
     TreeMap<String, String> given = new TreeMap<>(options.givenTopicConfig());
-    WritePlan plan =
-        new WritePlan(
-            root.store().root(),
-            txn,
-            topic,
-            columns,
-            timeMs,
-            options.integer("batch.size"),
-            options.number("write.buffer.bytes"),
-            known,
-            new TreeMap<>(),
-            config,
-            given,
-            given.keySet().stream().filter(options::isOfTable).collect(Collectors.toCollection(TreeSet::new)));
+    WritePlan plan = new WritePlan(root.store().root(), txn, topic, columns, timeMs, options.integer("batch.size"),
+        options.number("write.buffer.bytes"), known, new TreeMap<>(), config, given,
+        given.keySet().stream().filter(options::isOfTable).collect(Collectors.toCollection(TreeSet::new)));
     if (topic == null) {
       for (String name : root.topics()) {
         try {
@@ -78,7 +56,10 @@ record WritePlan(
     return plan;
   }
 
-  /** The plan for a topic, the same wherever it is asked for. @throws PartlogException TOPIC_NAME_ILLEGAL, OPTION_CONTRADICTS_TOPIC, and what makes the topic unreadable */
+  /**
+   * The plan for a topic, the same wherever it is asked for. @throws PartlogException TOPIC_NAME_ILLEGAL, OPTION_CONTRADICTS_TOPIC, and
+   * what makes the topic unreadable
+   */
   TopicPlan topicPlan(String name) {
     TopicPlan there = known.get(name);
     if (unreadable.containsKey(name)) {
@@ -92,12 +73,11 @@ record WritePlan(
       String found = there.config().entries().get(option.getKey());
       if (!option.getValue().equals(found)) {
         String key = option.getKey();
-        String way =
-            ofTable.contains(key)
-                ? "The table or view was made with it; take it away there, as with ALTER TABLE … UNSET TBLPROPERTIES ('" + key + "')"
-                : "Leave the option out";
-        throw PartlogException.of(
-            "OPTION_CONTRADICTS_TOPIC", "option", key, "value", option.getValue(), "topic", name, "root", root, "found", found, "way", way);
+        String way = ofTable.contains(key)
+            ? "The table or view was made with it; take it away there, as with ALTER TABLE … UNSET TBLPROPERTIES ('" + key + "')"
+            : "Leave the option out";
+        throw PartlogException.of("OPTION_CONTRADICTS_TOPIC", "option", key, "value", option.getValue(), "topic", name, "root", root,
+            "found", found, "way", way);
       }
     }
     return there;

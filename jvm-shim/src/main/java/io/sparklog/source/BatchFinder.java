@@ -15,7 +15,8 @@ import java.io.IOException;
 import java.util.Arrays;
 
 /**
- * Finds batches inside one segment. The index in the Kafka view shows where to look; since it has no checksum, only a batch that is really there with the right offset counts, and otherwise the headers
+ * Finds batches inside one segment. The index in the Kafka view shows where to look; since it has no checksum, only a batch that is really
+ * there with the right offset counts, and otherwise the headers
  * are walked from the segment's start.
  */
 final class BatchFinder implements Closeable {

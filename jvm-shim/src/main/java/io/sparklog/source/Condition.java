@@ -7,7 +7,8 @@ import java.util.Set;
 import java.util.function.BinaryOperator;
 
 /**
- * What is asked of a record's topic, partition, offset and time. There is no "not": it is moved into the leaves, whose columns are never null.
+ * What is asked of a record's topic, partition, offset and time. There is no "not": it is moved into the leaves, whose columns are never
+ * null.
  *
  * <p>A condition is first brought to one partition with {@link #at}; what is left of it is about offsets and times only.
  */

@@ -23,7 +23,9 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Counts, and least and greatest topics, partitions and offsets, where the state says them: not a segment is opened, and no task is run. */
+/**
+ * Counts, and least and greatest topics, partitions and offsets, where the state says them: not a segment is opened, and no task is run.
+ */
 final class Counted implements LocalScan {
   private final StructType schema;
   private final InternalRow[] rows;
@@ -36,7 +38,8 @@ final class Counted implements LocalScan {
   }
 
   /** What one group, or one partition of it, has: a count, or a bound. */
-  private record Aggregate(String name, org.apache.spark.sql.types.DataType type, Function<Selection, Comparable<?>> ofPartition, int order) {
+  private record Aggregate(String name, org.apache.spark.sql.types.DataType type, Function<Selection, Comparable<?>> ofPartition,
+      int order) {
     @SuppressWarnings({"unchecked", "rawtypes"})
     private Object of(List<Selection> group) {
       if (order == 0) {
@@ -87,7 +90,9 @@ final class Counted implements LocalScan {
     if (function instanceof Count count) {
       String column = column(count.column());
       boolean neverNull = !column.isEmpty() && !columns.apply(column).nullable();
-      return neverNull && !count.isDistinct() ? Optional.of(new Aggregate("count(" + column + ")", DataTypes.LongType, null, 0)) : Optional.empty();
+      return neverNull && !count.isDistinct()
+          ? Optional.of(new Aggregate("count(" + column + ")", DataTypes.LongType, null, 0))
+          : Optional.empty();
     }
     if (function instanceof Min min) {
       return bound("min", column(min.column()), columns, -1);
@@ -99,14 +104,16 @@ final class Counted implements LocalScan {
   }
 
   private static Optional<Aggregate> bound(String name, String column, StructType columns, int order) {
-    Function<Selection, Comparable<?>> value =
-        switch (column) {
-          case Columns.TOPIC -> selection -> UTF8String.fromString(selection.state().topic());
-          case Columns.PARTITION -> Selection::partition;
-          case Columns.OFFSET -> selection -> order < 0 ? selection.offsets().first(0) : selection.offsets().last(selection.offsets().count() - 1);
-          default -> null;
-        };
-    return value == null ? Optional.empty() : Optional.of(new Aggregate(name + "(" + column + ")", columns.apply(column).dataType(), value, order));
+    Function<Selection, Comparable<?>> value = switch (column) {
+      case Columns.TOPIC -> selection -> UTF8String.fromString(selection.state().topic());
+      case Columns.PARTITION -> Selection::partition;
+      case Columns.OFFSET ->
+        selection -> order < 0 ? selection.offsets().first(0) : selection.offsets().last(selection.offsets().count() - 1);
+      default -> null;
+    };
+    return value == null
+        ? Optional.empty()
+        : Optional.of(new Aggregate(name + "(" + column + ")", columns.apply(column).dataType(), value, order));
   }
 
   private static String column(Expression expression) {
@@ -120,16 +127,16 @@ final class Counted implements LocalScan {
     }
     for (Selection selection : selections) {
       List<Object> key = new ArrayList<>();
-      groups.forEach(column -> key.add(column.equals(Columns.TOPIC) ? UTF8String.fromString(selection.state().topic()) : (Object) selection.partition()));
+      groups.forEach(column -> key
+          .add(column.equals(Columns.TOPIC) ? UTF8String.fromString(selection.state().topic()) : (Object) selection.partition()));
       grouped.computeIfAbsent(key, absent -> new ArrayList<>()).add(selection);
     }
     List<InternalRow> rows = new ArrayList<>();
-    grouped.forEach(
-        (key, group) -> {
-          List<Object> row = new ArrayList<>(key);
-          aggregates.forEach(aggregate -> row.add(aggregate.of(group)));
-          rows.add(new GenericInternalRow(row.toArray()));
-        });
+    grouped.forEach((key, group) -> {
+      List<Object> row = new ArrayList<>(key);
+      aggregates.forEach(aggregate -> row.add(aggregate.of(group)));
+      rows.add(new GenericInternalRow(row.toArray()));
+    });
     return rows.toArray(InternalRow[]::new);
   }
 

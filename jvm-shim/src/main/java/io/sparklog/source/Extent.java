@@ -14,42 +14,14 @@ import java.io.Serializable;
  * @param endOffset the offset after the last one to hand out
  * @param tested whether of the records between only those are handed out that meet the split's condition
  */
-record Extent(
-    String file,
-    long position,
-    long bytes,
-    long base,
-    long end,
-    long records,
-    int batches,
-    boolean dense,
-    int headerCrc,
-    long from,
-    long fromOffset,
-    long to,
-    long startOffset,
-    long endOffset,
-    boolean tested)
-    implements Serializable {
+record Extent(String file, long position, long bytes, long base, long end, long records, int batches, boolean dense, int headerCrc,
+    long from, long fromOffset, long to, long startOffset, long endOffset, boolean tested) implements Serializable {
 
   /** The offsets [{@code startOffset}, {@code endOffset}) of a segment, read from {@code first} on. */
   static Extent of(Segment segment, BatchFinder.Place first, long startOffset, long endOffset, boolean tested) {
-    return new Extent(
-        segment.file(),
-        segment.position(),
-        segment.bytes(),
-        segment.base(),
-        segment.end(),
-        segment.records(),
-        segment.batches(),
-        segment.dense(),
-        segment.headerCrc(),
-        first.position(),
-        first.offset(),
-        endOffset == segment.end() ? segment.endPosition() : -1,
-        startOffset,
-        endOffset,
-        tested);
+    return new Extent(segment.file(), segment.position(), segment.bytes(), segment.base(), segment.end(), segment.records(),
+        segment.batches(), segment.dense(), segment.headerCrc(), first.position(), first.offset(),
+        endOffset == segment.end() ? segment.endPosition() : -1, startOffset, endOffset, tested);
   }
 
   /** What comes before the batch that begins at {@code cut}. */
@@ -68,7 +40,8 @@ record Extent(
   }
 
   private Extent with(long from, long fromOffset, long to, long startOffset, long endOffset) {
-    return new Extent(file, position, bytes, base, end, records, batches, dense, headerCrc, from, fromOffset, to, startOffset, endOffset, tested);
+    return new Extent(file, position, bytes, base, end, records, batches, dense, headerCrc, from, fromOffset, to, startOffset, endOffset,
+        tested);
   }
 
   /** The segment as far as readers need it: its times, their order and its routing did not travel. */

@@ -14,7 +14,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.zip.CRC32C;
 
-/** Finds what to read of each segment: whole segments go by what the state says of them, and large ones that are wanted in part are looked into. */
+/**
+ * Finds what to read of each segment: whole segments go by what the state says of them, and large ones that are wanted in part are looked
+ * into.
+ */
 final class ExtentFinder {
   /** Segments up to this size are read from their start rather than looked into. */
   static final long LOCATE_BYTES = 256 << 10;
@@ -85,19 +88,20 @@ final class ExtentFinder {
   }
 
   /** The runs of batches of a segment that may hold such records, by the times in their headers. */
-  private List<Extent> byHeaders(String topic, Segment segment, long first, long after, long earliest, Condition condition) throws IOException {
+  private List<Extent> byHeaders(String topic, Segment segment, long first, long after, long earliest, Condition condition)
+      throws IOException {
     Extent whole = Extent.of(segment, BatchFinder.Place.startOf(segment), first, after, true);
     List<Extent> runs = new ArrayList<>();
     try (DataReader file = store.open(Names.topicFile(topic, segment.file()))) {
       CRC32C headerCrc = new CRC32C();
       Extent run = null;
-      for (BatchWalk walk = new BatchWalk(topic, segment, file); walk.next(); ) {
+      for (BatchWalk walk = new BatchWalk(topic, segment, file); walk.next();) {
         BatchHeader.addTo(headerCrc, walk.buffer(), walk.at(), segment.dense());
         long latest = RecordVectors.micros(BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
         boolean sameTime = BatchHeader.isLogAppendTime(walk.buffer(), walk.at());
         long from = segment.ordered() ? RecordVectors.micros(BatchHeader.baseTimestamp(walk.buffer(), walk.at())) : earliest;
-        boolean wanted =
-            walk.last() >= first && walk.base() < after && condition.canMeet(walk.base(), walk.last(), sameTime ? latest : Math.min(from, latest), latest);
+        boolean wanted = walk.last() >= first && walk.base() < after
+            && condition.canMeet(walk.base(), walk.last(), sameTime ? latest : Math.min(from, latest), latest);
         BatchFinder.Place place = new BatchFinder.Place(walk.position(), walk.base());
         if (wanted && run == null) {
           run = whole.after(place, Math.max(first, walk.base()));

@@ -46,7 +46,7 @@ final class Intervals implements Serializable {
   Intervals or(Intervals other) {
     long[] union = new long[bounds.length + other.bounds.length];
     int used = 0;
-    for (int i = 0, j = 0; i < bounds.length || j < other.bounds.length; ) {
+    for (int i = 0, j = 0; i < bounds.length || j < other.bounds.length;) {
       if (j == other.bounds.length || i < bounds.length && bounds[i] <= other.bounds[j]) {
         used = append(union, used, bounds[i], bounds[i + 1]);
         i += 2;

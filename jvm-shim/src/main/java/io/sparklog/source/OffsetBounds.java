@@ -13,7 +13,10 @@ import java.util.TreeMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Where a batch read starts and ends in each partition. The options of one end come before each other: times for all partitions, times by partition, offsets. */
+/**
+ * Where a batch read starts and ends in each partition. The options of one end come before each other: times for all partitions, times by
+ * partition, offsets.
+ */
 final class OffsetBounds {
   private static final Logger LOG = LoggerFactory.getLogger(OffsetBounds.class);
   private static final long LATEST = -1;
@@ -57,41 +60,13 @@ final class OffsetBounds {
   }
 
   private PartlogException backwards(String starting, long start, String ending, long end, State state, int partition) {
-    return PartlogException.of(
-        "OFFSETS_BACKWARDS",
-        "starting",
-        starting,
-        "start",
-        start,
-        "ending",
-        ending,
-        "end",
-        end,
-        "topic",
-        state.topic(),
-        "partition",
-        partition,
-        "root",
-        store.root());
+    return PartlogException.of("OFFSETS_BACKWARDS", "starting", starting, "start", start, "ending", ending, "end", end, "topic",
+        state.topic(), "partition", partition, "root", store.root());
   }
 
   private PartlogException outside(String option, long offset, State state, int partition) {
-    return PartlogException.of(
-        "OFFSETS_OUT_OF_RANGE",
-        "option",
-        option,
-        "offset",
-        offset,
-        "topic",
-        state.topic(),
-        "partition",
-        partition,
-        "root",
-        store.root(),
-        "start",
-        state.start(partition),
-        "end",
-        state.end(partition));
+    return PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", option, "offset", offset, "topic", state.topic(), "partition", partition,
+        "root", store.root(), "start", state.start(partition), "end", state.end(partition));
   }
 
   private void complain(PartlogException error) {
@@ -159,7 +134,8 @@ final class OffsetBounds {
       }
       OptionalLong found = TimeSearch.firstOffset(store, state, partition, timestamp);
       if (found.isEmpty() && starts && options.text("startingOffsetsByTimestampStrategy").equals("error")) {
-        throw PartlogException.of("TIMESTAMP_NOT_FOUND", "topic", state.topic(), "partition", partition, "root", store.root(), "timestamp", timestamp);
+        throw PartlogException.of("TIMESTAMP_NOT_FOUND", "topic", state.topic(), "partition", partition, "root", store.root(), "timestamp",
+            timestamp);
       }
       return found.orElse(state.end(partition));
     }
@@ -169,7 +145,9 @@ final class OffsetBounds {
         return starts ? state.start(partition) : state.end(partition);
       }
       if (offset < 0) {
-        String meaning = offset == LATEST ? "-1, the latest, is no start of a batch read" : offset == EARLIEST ? "-2, the earliest, is no end" : offset + " is no offset";
+        String meaning = offset == LATEST
+            ? "-1, the latest, is no start of a batch read"
+            : offset == EARLIEST ? "-2, the earliest, is no end" : offset + " is no offset";
         throw Options.bad(option, options.text(option), meaning);
       }
       long inside = Math.max(state.start(partition), Math.min(offset, state.end(partition)));

@@ -14,8 +14,10 @@ import java.util.TreeSet;
 
 /** The JSON in which options name topics and partitions, as Spark's Kafka source has it. */
 final class PartitionJson {
-  private static final JsonMapper MAPPER =
-      JsonMapper.builder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS).build();
+  private static final JsonMapper MAPPER = JsonMapper.builder()
+      .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
+      .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+      .build();
 
   private PartitionJson() {}
 
@@ -49,7 +51,8 @@ final class PartitionJson {
         }
         JsonNode number = partition.getValue();
         if (!number.isIntegralNumber() || !number.canConvertToLong()) {
-          throw Options.bad(option, json, number + " for partition " + partition.getKey() + " of topic " + topic.getKey() + " is no integer");
+          throw Options.bad(option, json,
+              number + " for partition " + partition.getKey() + " of topic " + topic.getKey() + " is no integer");
         }
         numbers.put(Integer.valueOf(partition.getKey()), number.longValue());
       }

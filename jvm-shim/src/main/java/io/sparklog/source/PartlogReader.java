@@ -27,9 +27,8 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
 
   @Override
   public CustomTaskMetric[] currentMetricsValues() {
-    return new CustomTaskMetric[] {
-      new ReadMetrics.Value(ReadMetrics.BATCHES, reader.batchesRead()), new ReadMetrics.Value(ReadMetrics.BYTES, reader.bytesRead())
-    };
+    return new CustomTaskMetric[] {new ReadMetrics.Value(ReadMetrics.BATCHES, reader.batchesRead()),
+        new ReadMetrics.Value(ReadMetrics.BYTES, reader.bytesRead())};
   }
 
   @Override

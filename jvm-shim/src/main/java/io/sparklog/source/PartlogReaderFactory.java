@@ -21,9 +21,8 @@ record PartlogReaderFactory(String root, StructType schema, boolean failOnDataLo
   public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
     Split split = (Split) partition;
     return SparkErrors.run(
-        () ->
-            new PartlogReader(
-                new SplitReader(Stores.open(root), split, failOnDataLoss, RecordVectors.needHeadersOnly(schema), rowsMax), new RecordVectors(schema, split.topic(), split.partition())));
+        () -> new PartlogReader(new SplitReader(Stores.open(root), split, failOnDataLoss, RecordVectors.needHeadersOnly(schema), rowsMax),
+            new RecordVectors(schema, split.topic(), split.partition())));
   }
 
   @Override

@@ -59,9 +59,8 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
 
   private synchronized List<Split> splits() {
     if (splits == null) {
-      splits =
-          SparkErrors.run(
-              () -> new SplitPlanner(snapshot.root().store(), splitSize).plan(Selection.of(snapshot.ranges(), pushed.condition()), snapshot.isOfOneTopic()));
+      splits = SparkErrors.run(() -> new SplitPlanner(snapshot.root().store(), splitSize)
+          .plan(Selection.of(snapshot.ranges(), pushed.condition()), snapshot.isOfOneTopic()));
     }
     return splits;
   }
@@ -132,7 +131,9 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
   private long memoryBytes() {
     Map<String, Codec> codecs = new HashMap<>();
     snapshot.ranges().forEach(range -> codecs.put(range.state().topic(), range.state().config().codec()));
-    return splits().stream().mapToLong(split -> split.bytesToRead() * (codecs.get(split.topic()) == Codec.NONE ? 1 : COMPRESSION_GUESS)).sum();
+    return splits().stream()
+        .mapToLong(split -> split.bytesToRead() * (codecs.get(split.topic()) == Codec.NONE ? 1 : COMPRESSION_GUESS))
+        .sum();
   }
 
   @Override
@@ -169,10 +170,7 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
   /** Spark reads once what a query reads twice, if it can tell that it is the same. */
   @Override
   public boolean equals(Object other) {
-    return other instanceof PartlogScan scan
-        && schema.equals(scan.schema)
-        && pushed.isSame(scan.pushed)
-        && splitSize.equals(scan.splitSize)
+    return other instanceof PartlogScan scan && schema.equals(scan.schema) && pushed.isSame(scan.pushed) && splitSize.equals(scan.splitSize)
         && snapshot.isSame(scan.snapshot);
   }
 

@@ -20,7 +20,11 @@ import org.apache.spark.sql.types.StructType;
 
 /** Takes in what Spark says of a query, and makes the read of it. */
 public final class PartlogScanBuilder
-    implements SupportsPushDownRequiredColumns, SupportsPushDownV2Filters, SupportsPushDownAggregates, SupportsPushDownLimit {
+    implements
+      SupportsPushDownRequiredColumns,
+      SupportsPushDownV2Filters,
+      SupportsPushDownAggregates,
+      SupportsPushDownLimit {
   private final Snapshot snapshot;
   private StructType schema;
   private Pushed pushed = Pushed.NOTHING;
@@ -34,10 +38,9 @@ public final class PartlogScanBuilder
   public PartlogScanBuilder(Root root, StructType columns, Options options) {
     boolean headers = Arrays.asList(columns.fieldNames()).contains(Columns.HEADERS);
     if (options.truth("includeHeaders") != headers) {
-      String found =
-          headers
-              ? "the column headers; name the columns you want in place of *"
-              : "no column headers; give the table another option: ALTER TABLE … SET TBLPROPERTIES ('includeHeaders' = 'true')";
+      String found = headers
+          ? "the column headers; name the columns you want in place of *"
+          : "no column headers; give the table another option: ALTER TABLE … SET TBLPROPERTIES ('includeHeaders' = 'true')";
       String reason = "a table has its columns before it is read, and this one has " + found;
       throw Options.bad("includeHeaders", options.text("includeHeaders"), reason);
     }

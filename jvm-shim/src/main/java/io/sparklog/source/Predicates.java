@@ -13,7 +13,9 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
-/** Spark's predicates as conditions of the log: as far as they are about topic, partition, offset and timestamp, compared with constants. */
+/**
+ * Spark's predicates as conditions of the log: as far as they are about topic, partition, offset and timestamp, compared with constants.
+ */
 final class Predicates {
   private Predicates() {}
 
@@ -77,15 +79,14 @@ final class Predicates {
     long value = ((Number) literal.value()).longValue();
     Intervals equal = Intervals.of(value, value);
     Intervals less = value == Long.MIN_VALUE ? Intervals.NONE : Intervals.of(Long.MIN_VALUE, value - 1);
-    Intervals members =
-        switch (name) {
-          case "<" -> less;
-          case "<=" -> less.or(equal);
-          case ">" -> less.or(equal).not();
-          case ">=" -> less.not();
-          case "<>" -> equal.not();
-          default -> equal;
-        };
+    Intervals members = switch (name) {
+      case "<" -> less;
+      case "<=" -> less.or(equal);
+      case ">" -> less.or(equal).not();
+      case ">=" -> less.not();
+      case "<>" -> equal.not();
+      default -> equal;
+    };
     return ofColumn(column, negated ? members.not() : members);
   }
 
@@ -122,14 +123,13 @@ final class Predicates {
 
   /** Whether the column is one of ours, and the literal of its type and not null. */
   private static boolean isOfColumn(Literal<?> literal, NamedReference column) {
-    DataType type =
-        switch (column(column)) {
-          case Columns.TOPIC -> DataTypes.StringType;
-          case Columns.PARTITION -> DataTypes.IntegerType;
-          case Columns.OFFSET -> DataTypes.LongType;
-          case Columns.TIMESTAMP -> DataTypes.TimestampType;
-          default -> null;
-        };
+    DataType type = switch (column(column)) {
+      case Columns.TOPIC -> DataTypes.StringType;
+      case Columns.PARTITION -> DataTypes.IntegerType;
+      case Columns.OFFSET -> DataTypes.LongType;
+      case Columns.TIMESTAMP -> DataTypes.TimestampType;
+      default -> null;
+    };
     return type != null && literal.value() != null && type.equals(literal.dataType());
   }
 }

@@ -15,9 +15,11 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The topics under a root as one query sees them: all scans of a query share the state of a topic, so both sides of a self-join and every subquery are of the same offsets, whatever is committed meanwhile.
+ * The topics under a root as one query sees them: all scans of a query share the state of a topic, so both sides of a self-join and every
+ * subquery are of the same offsets, whatever is committed meanwhile.
  *
- * <p>A query is what Spark gives one execution id, or over Connect, which plans before there is one, one operation. A plan that is made outside of both, as by {@code explain}, shares nothing.
+ * <p>A query is what Spark gives one execution id, or over Connect, which plans before there is one, one operation. A plan that is made
+ * outside of both, as by {@code explain}, shares nothing.
  */
 final class QueryStates {
   private static final int QUERIES_MAX = 100;
@@ -26,14 +28,13 @@ final class QueryStates {
   private static final String CONNECT_OPERATION = "SparkConnect_OperationTag_";
 
   /** By query, the one that was asked for longest ago first; then by root and topic. */
-  private static final Map<String, Map<String, SoftReference<State>>> QUERIES =
-      Collections.synchronizedMap(
-          new LinkedHashMap<>(16, 0.75f, true) {
-            @Override
-            protected boolean removeEldestEntry(Map.Entry<String, Map<String, SoftReference<State>>> eldest) {
-              return size() > QUERIES_MAX;
-            }
-          });
+  private static final Map<String, Map<String, SoftReference<State>>> QUERIES = Collections
+      .synchronizedMap(new LinkedHashMap<>(16, 0.75f, true) {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<String, Map<String, SoftReference<State>>> eldest) {
+          return size() > QUERIES_MAX;
+        }
+      });
 
   private final Root root;
   private final Map<String, SoftReference<State>> states;
@@ -53,11 +54,18 @@ final class QueryStates {
     SparkContext context = session.get().sparkContext();
     String query = context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY());
     if (context.getLocalProperty(StreamExecution.QUERY_ID_KEY()) != null) {
-      // The function of a foreachBatch may read, write and read again under the micro-batch's own id. And the thread of a stream inherits the tag of the operation that started it, and outlives that.
-      return query == null || query.equals(context.getLocalProperty(SQLExecution.EXECUTION_ROOT_ID_KEY())) ? null : context.applicationId() + "/" + query;
+      // The function of a foreachBatch may read, write and read again under the micro-batch's own id. And the thread of a stream inherits
+      // the tag of the operation that started it, and outlives that.
+      return query == null || query.equals(context.getLocalProperty(SQLExecution.EXECUTION_ROOT_ID_KEY()))
+          ? null
+          : context.applicationId() + "/" + query;
     }
     if (query == null) {
-      query = CollectionConverters.asJava(context.getJobTags()).stream().filter(tag -> tag.startsWith(CONNECT_OPERATION)).findFirst().orElse(null);
+      query = CollectionConverters.asJava(context.getJobTags())
+          .stream()
+          .filter(tag -> tag.startsWith(CONNECT_OPERATION))
+          .findFirst()
+          .orElse(null);
     }
     return query == null ? null : context.applicationId() + "/" + query;
   }

@@ -15,7 +15,10 @@ import java.util.zip.CRC32C;
  * <p>What is asked for is headers and batches, one after the other. A position beyond the end of the file is an EOFException.
  */
 final class ReadAhead implements Closeable {
-  /** What is read at once of small batches. Larger ones are read one at a time: then they are still in the processor's nearest cache when they are decoded, and nothing is moved. */
+  /**
+   * What is read at once of small batches. Larger ones are read one at a time: then they are still in the processor's nearest cache when
+   * they are decoded, and nothing is moved.
+   */
   private static final int READ_BYTES = 128 << 10;
 
   /** What is read at once of bytes that are only checksummed. */
@@ -35,7 +38,10 @@ final class ReadAhead implements Closeable {
 
   private long bytesRead;
 
-  /** Goes to a file, of which nothing from {@code endPosition} on will be asked for, and nothing is read ahead from {@code aheadPosition} on. */
+  /**
+   * Goes to a file, of which nothing from {@code endPosition} on will be asked for, and nothing is read ahead from {@code aheadPosition}
+   * on.
+   */
   void begin(DataReader file, long endPosition, long aheadPosition) throws IOException {
     this.file = file;
     fileBytes = file.bytes();
@@ -81,7 +87,10 @@ final class ReadAhead implements Closeable {
     return bytes > READ_BYTES / 2;
   }
 
-  /** Adds {@code bytes} bytes from {@code position} on to {@code crc}. Those that are not in the buffer do not come there, which would be one copy more; the header after them will. */
+  /**
+   * Adds {@code bytes} bytes from {@code position} on to {@code crc}. Those that are not in the buffer do not come there, which would be
+   * one copy more; the header after them will.
+   */
   void pass(long position, int bytes, CRC32C crc) throws IOException {
     int within = (int) (position - bufferPosition);
     int buffered = Math.min(bytes, bufferBytes - within);
@@ -95,7 +104,7 @@ final class ReadAhead implements Closeable {
       passed = ByteBuffer.allocateDirect(PASSED_BYTES + Layout.HEADER_BYTES);
     }
     int header = (int) Math.min(Layout.HEADER_BYTES, endPosition - end);
-    for (long at = position + buffered; at < end; ) {
+    for (long at = position + buffered; at < end;) {
       int length = (int) Math.min(PASSED_BYTES, end - at);
       int read = at + length == end ? length + header : length;
       read(at, passed.clear().limit(read));

@@ -19,7 +19,8 @@ import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The records of a batch as Spark's columns. Nothing is copied or decoded before Spark asks for it: the vectors hold the decoder's positions and point into its bytes, and are good until the next batch is shown.
+ * The records of a batch as Spark's columns. Nothing is copied or decoded before Spark asks for it: the vectors hold the decoder's
+ * positions and point into its bytes, and are good until the next batch is shown.
  */
 final class RecordVectors {
   private static final long MICROS_PER_MS = 1000;
@@ -299,7 +300,10 @@ final class RecordVectors {
     }
   }
 
-  /** Arrays of headers, null where a record has none, as in Spark's Kafka source. The headers of a batch are decoded when the first is asked for. */
+  /**
+   * Arrays of headers, null where a record has none, as in Spark's Kafka source. The headers of a batch are decoded when the first is asked
+   * for.
+   */
   private static final class Headers extends RecordVector {
     private final RecordHeaders headers = new RecordHeaders();
     private final HeaderFields fields = new HeaderFields();

@@ -5,7 +5,10 @@ import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import java.util.List;
 
-/** What a read is of: the offsets that its options ask for, in topics as they are when a scan of its query first asks for something about them. */
+/**
+ * What a read is of: the offsets that its options ask for, in topics as they are when a scan of its query first asks for something about
+ * them.
+ */
 final class Snapshot {
   private final Root root;
   private final Options options;

@@ -15,8 +15,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * @param ofOneTopic whether the read is of one topic only
  * @param condition what is asked of the records of tested extents
  */
-record Split(String topic, String topicId, long version, int partition, long decompressedBytesMax, Condition condition, List<Extent> extents, boolean ofOneTopic)
-    implements HasPartitionKey {
+record Split(String topic, String topicId, long version, int partition, long decompressedBytesMax, Condition condition,
+    List<Extent> extents, boolean ofOneTopic) implements HasPartitionKey {
 
   /** The partition, after the topic if there are several; as {@link PartlogScan#outputPartitioning} says. */
   @Override

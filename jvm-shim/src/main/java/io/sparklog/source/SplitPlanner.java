@@ -8,7 +8,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Shares offsets out to tasks. Small segments of a partition go together, large ones are cut where a batch begins; a split holds one partition only. Nothing is listed, and no file is opened but those of segments that
+ * Shares offsets out to tasks. Small segments of a partition go together, large ones are cut where a batch begins; a split holds one
+ * partition only. Nothing is listed, and no file is opened but those of segments that
  * are cut or entered in the middle.
  */
 final class SplitPlanner {
@@ -92,7 +93,8 @@ final class SplitPlanner {
     }
 
     /**
-     * Even shares of the bytes that are left, rather than full splits and a small last one. What is left is estimated again for each split, since an estimate is wrong where record sizes change within a
+     * Even shares of the bytes that are left, rather than full splits and a small last one. What is left is estimated again for each split,
+     * since an estimate is wrong where record sizes change within a
      * segment.
      */
     private long share(long bytesLeft) {
@@ -123,7 +125,10 @@ final class SplitPlanner {
       }
     }
 
-    /** Makes splits of {@code extents}, none with more than the most records; where batches hold too many, several splits read the same batch. */
+    /**
+     * Makes splits of {@code extents}, none with more than the most records; where batches hold too many, several splits read the same
+     * batch.
+     */
     private void limitRecords(List<Extent> extents) throws IOException {
       long offsets = extents.stream().mapToLong(Extent::offsets).sum();
       long count = offsets / size.recordsMax() + (offsets % size.recordsMax() == 0 ? 0 : 1);
@@ -136,7 +141,8 @@ final class SplitPlanner {
           while (rest.offsets() > room) {
             long offset = rest.startOffset() + room;
             next.add(rest.before(offset));
-            rest = rest.after(ExtentFinder.place(finder, rest.bytes(), new BatchFinder.Place(rest.from(), rest.fromOffset()), offset), offset);
+            rest = rest.after(ExtentFinder.place(finder, rest.bytes(), new BatchFinder.Place(rest.from(), rest.fromOffset()), offset),
+                offset);
             add(next);
             next = new ArrayList<>();
             room = share;
@@ -157,16 +163,8 @@ final class SplitPlanner {
 
     private void add(List<Extent> extents) {
       State state = selection.state();
-      splits.add(
-          new Split(
-              state.topic(),
-              state.topicId(),
-              state.version(),
-              selection.partition(),
-              state.config().decompressedBytesMax(),
-              selection.condition(),
-              new ArrayList<>(extents),
-              ofOneTopic));
+      splits.add(new Split(state.topic(), state.topicId(), state.version(), selection.partition(), state.config().decompressedBytesMax(),
+          selection.condition(), new ArrayList<>(extents), ofOneTopic));
     }
   }
 }

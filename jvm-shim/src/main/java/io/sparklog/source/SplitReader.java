@@ -27,14 +27,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reads the batches of a split one after another, each fully checked, and shows those of their records that belong to it. FORMAT.md section 9.
+ * Reads the batches of a split one after another, each fully checked, and shows those of their records that belong to it. FORMAT.md section
+ * 9.
  *
- * <p>The plan's offsets count; its positions and files are where they were when it was made. What is handed out is the committed records of these offsets, or an exception is thrown.
+ * <p>The plan's offsets count; its positions and files are where they were when it was made. What is handed out is the committed records of
+ * these offsets, or an exception is thrown.
  */
 final class SplitReader implements Closeable {
   private static final Logger LOG = LoggerFactory.getLogger(SplitReader.class);
 
-  /** Where an extent ends at an offset of unknown place, so many bytes more than it should take are read at once, and then batch by batch. */
+  /**
+   * Where an extent ends at an offset of unknown place, so many bytes more than it should take are read at once, and then batch by batch.
+   */
   private static final int AHEAD_BYTES = 16 << 10;
 
   private final LogStore store;
@@ -165,7 +169,7 @@ final class SplitReader implements Closeable {
   /** Where offsets have gaps, a wrong one of a batch that is not read may hide one that should be: only all headers together show it. */
   private void checkHeaders() throws IOException {
     CRC32C all = new CRC32C();
-    for (BatchWalk walk = new BatchWalk(split.topic(), segment, file); walk.next(); ) {
+    for (BatchWalk walk = new BatchWalk(split.topic(), segment, file); walk.next();) {
       BatchHeader.addTo(all, walk.buffer(), walk.at(), false);
     }
     if ((int) all.getValue() != extent.headerCrc()) {
@@ -206,9 +210,11 @@ final class SplitReader implements Closeable {
       }
       throw e instanceof PartlogException there ? there : BatchWalk.corrupt(split.topic(), segment, file, position, (BadBatch) e);
     }
-    headerOnly = headersWillDo && !extent.tested() && BatchHeader.count(ahead.buffer(), at) == BatchHeader.lastOffsetDelta(ahead.buffer(), at) + 1;
+    headerOnly = headersWillDo && !extent.tested()
+        && BatchHeader.count(ahead.buffer(), at) == BatchHeader.lastOffsetDelta(ahead.buffer(), at) + 1;
     if (bytes > decoder.batchBytesMax()) {
-      throw BatchWalk.corrupt(split.topic(), segment, file, position, new BadBatch("it has " + bytes + " bytes; the limit is " + decoder.batchBytesMax()));
+      throw BatchWalk.corrupt(split.topic(), segment, file, position,
+          new BadBatch("it has " + bytes + " bytes; the limit is " + decoder.batchBytesMax()));
     }
     boolean passing = headerOnly && ReadAhead.isLarge(bytes);
     at = passing ? at : ahead.find(position, bytes);
@@ -216,7 +222,8 @@ final class SplitReader implements Closeable {
     BatchHeader.addTo(headerCrc, buffer, at, segment.dense());
     long afterLast = base + BatchHeader.lastOffsetDelta(buffer, at) + 1;
     if (afterLast > segment.end()) {
-      throw BatchWalk.corrupt(split.topic(), segment, file, position, new BadBatch("it ends at offset " + afterLast + ", beyond its segment"));
+      throw BatchWalk.corrupt(split.topic(), segment, file, position,
+          new BadBatch("it ends at offset " + afterLast + ", beyond its segment"));
     }
     try {
       if (passing) {
@@ -246,7 +253,10 @@ final class SplitReader implements Closeable {
     rows = (int) Math.min(rowsLeft, Math.max(0, end - first));
   }
 
-  /** Moves the records that meet the condition together, over those that do not, and returns where they end. The decoder's arrays are ours until it decodes again. */
+  /**
+   * Moves the records that meet the condition together, over those that do not, and returns where they end. The decoder's arrays are ours
+   * until it decodes again.
+   */
   private int test(int from, int end) {
     Condition condition = split.condition();
     int[] offsetDeltas = decoder.offsetDeltas();
@@ -281,7 +291,10 @@ final class SplitReader implements Closeable {
     return found >= 0 ? found : -found - 1;
   }
 
-  /** Where the plan saw a batch there is none that fits: it took an index at its word, or the file has changed. Only walking from the segment's start can tell. */
+  /**
+   * Where the plan saw a batch there is none that fits: it took an index at its word, or the file has changed. Only walking from the
+   * segment's start can tell.
+   */
   private void relocate() throws IOException {
     relocated = true;
     rows = 0;
@@ -307,20 +320,8 @@ final class SplitReader implements Closeable {
     knownVersion = state.version();
     long start = state.start(split.partition());
     if (start > next.startOffset()) {
-      PartlogException expired =
-          PartlogException.caused(
-              gone,
-              "OFFSETS_EXPIRED",
-              "offset",
-              next.startOffset(),
-              "topic",
-              split.topic(),
-              "partition",
-              split.partition(),
-              "root",
-              store.root(),
-              "start",
-              start);
+      PartlogException expired = PartlogException.caused(gone, "OFFSETS_EXPIRED", "offset", next.startOffset(), "topic", split.topic(),
+          "partition", split.partition(), "root", store.root(), "start", start);
       if (failOnDataLoss) {
         throw expired;
       }
@@ -328,7 +329,8 @@ final class SplitReader implements Closeable {
     }
     List<Extent> fresh = new ArrayList<>();
     for (Extent old : left) {
-      fresh.addAll(new ExtentFinder(store).find(state, split.partition(), Math.max(start, old.startOffset()), old.endOffset(), split.condition()));
+      fresh.addAll(
+          new ExtentFinder(store).find(state, split.partition(), Math.max(start, old.startOffset()), old.endOffset(), split.condition()));
     }
     if (fresh.stream().anyMatch(extent -> extent.file().equals(next.file()))) {
       throw missing(next, gone);
@@ -338,8 +340,8 @@ final class SplitReader implements Closeable {
   }
 
   private PartlogException missing(Extent of, NoSuchFileException gone) {
-    return PartlogException.caused(
-        gone, "SEGMENT_MISSING", "topic", split.topic(), "partition", split.partition(), "file", store.location(Names.topicFile(split.topic(), of.file())), "base", of.base(), "end", of.end());
+    return PartlogException.caused(gone, "SEGMENT_MISSING", "topic", split.topic(), "partition", split.partition(), "file",
+        store.location(Names.topicFile(split.topic(), of.file())), "base", of.base(), "end", of.end());
   }
 
   private PartlogException corrupt(String why) {

@@ -18,10 +18,7 @@ record SplitSize(long bytesMax, long openBytes, int parallelism, int splitsMin, 
   /** By the settings of the session that plans, and the options of the read. */
   static SplitSize of(Options options) {
     SQLConf conf = SQLConf.get();
-    return new SplitSize(
-        conf.filesMaxPartitionBytes(),
-        conf.filesOpenCostInBytes(),
-        parallelism(conf),
+    return new SplitSize(conf.filesMaxPartitionBytes(), conf.filesOpenCostInBytes(), parallelism(conf),
         options.given("minPartitions") ? options.integer("minPartitions") : 1,
         options.given("maxRecordsPerPartition") ? options.number("maxRecordsPerPartition") : Long.MAX_VALUE);
   }
@@ -42,7 +39,8 @@ record SplitSize(long bytesMax, long openBytes, int parallelism, int splitsMin, 
   }
 
   /**
-   * How many splits of about {@code splitBytes} a partition of {@code bytes} is cut into: the nearest number, since one more task costs more than a task that is up to half as large again. Where options ask
+   * How many splits of about {@code splitBytes} a partition of {@code bytes} is cut into: the nearest number, since one more task costs
+   * more than a task that is up to half as large again. Where options ask
    * for a number of splits, there are rather more.
    */
   long count(long bytes, long splitBytes) {

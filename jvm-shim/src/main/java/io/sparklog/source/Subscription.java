@@ -31,7 +31,8 @@ final class Subscription {
   /**
    * Looks the topics up, by topic.
    *
-   * @throws PartlogException what {@link Root#requireReadable} throws, TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, PARTITION_NOT_FOUND, OPTION_VALUE
+   * @throws PartlogException what {@link Root#requireReadable} throws, TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, PARTITION_NOT_FOUND,
+   *     OPTION_VALUE
    */
   List<Subscribed> resolve() {
     root.requireReadable();
@@ -43,7 +44,11 @@ final class Subscription {
     }
     String pattern = options.text("subscribePattern");
     // A pattern is also about topics that are still to come: one that matches none yet reads nothing, as in Spark's Kafka source.
-    return root.topics().stream().filter(topic -> pattern == null || Pattern.matches(pattern, topic)).map(topic -> whole(states.state(topic))).toList();
+    return root.topics()
+        .stream()
+        .filter(topic -> pattern == null || Pattern.matches(pattern, topic))
+        .map(topic -> whole(states.state(topic)))
+        .toList();
   }
 
   private static Subscribed whole(State state) {
@@ -64,8 +69,8 @@ final class Subscription {
   /** @throws PartlogException PARTITION_NOT_FOUND */
   static void requirePartition(String option, LogStore store, State state, int partition) {
     if (partition >= state.partitions()) {
-      throw PartlogException.of(
-          "PARTITION_NOT_FOUND", "option", option, "partition", partition, "topic", state.topic(), "root", store.root(), "last", state.partitions() - 1);
+      throw PartlogException.of("PARTITION_NOT_FOUND", "option", option, "partition", partition, "topic", state.topic(), "root",
+          store.root(), "last", state.partitions() - 1);
     }
   }
 

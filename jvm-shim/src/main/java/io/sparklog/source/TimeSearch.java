@@ -56,29 +56,19 @@ final class TimeSearch {
       }
       return OptionalLong.empty();
     } catch (NoSuchFileException gone) {
-      throw PartlogException.caused(
-          gone,
-          "SEGMENT_MISSING",
-          "topic",
-          state.topic(),
-          "partition",
-          segment.partition(),
-          "file",
-          store.location(Names.topicFile(state.topic(), segment.file())),
-          "base",
-          segment.base(),
-          "end",
-          segment.end());
+      throw PartlogException.caused(gone, "SEGMENT_MISSING", "topic", state.topic(), "partition", segment.partition(), "file",
+          store.location(Names.topicFile(state.topic(), segment.file())), "base", segment.base(), "end", segment.end());
     }
   }
 
   /**
-   * The batches that may hold such a record. Which do not is taken from headers alone; so all headers of the segment are read, for only together they can be checked.
+   * The batches that may hold such a record. Which do not is taken from headers alone; so all headers of the segment are read, for only
+   * together they can be checked.
    */
   private static List<Candidate> candidates(String topic, Segment segment, DataReader file, long start, long timestamp) throws IOException {
     List<Candidate> candidates = new ArrayList<>();
     CRC32C headerCrc = new CRC32C();
-    for (BatchWalk walk = new BatchWalk(topic, segment, file); walk.next(); ) {
+    for (BatchWalk walk = new BatchWalk(topic, segment, file); walk.next();) {
       BatchHeader.addTo(headerCrc, walk.buffer(), walk.at(), segment.dense());
       if (BatchHeader.maxTimestamp(walk.buffer(), walk.at()) >= timestamp && walk.last() >= start) {
         candidates.add(new Candidate(walk.position(), walk.base(), (int) walk.bytes()));
@@ -90,7 +80,8 @@ final class TimeSearch {
     return candidates;
   }
 
-  private static OptionalLong firstOffset(DataReader file, State state, Segment segment, Candidate batch, long start, long timestamp) throws IOException {
+  private static OptionalLong firstOffset(DataReader file, State state, Segment segment, Candidate batch, long start, long timestamp)
+      throws IOException {
     byte[] bytes = new byte[batch.bytes];
     BatchDecoder decoder = new BatchDecoder(state.config().decompressedBytesMax());
     try {

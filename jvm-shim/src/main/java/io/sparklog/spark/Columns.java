@@ -17,20 +17,19 @@ public final class Columns {
   public static final String HEADERS = "headers";
 
   /** {@code ARRAY<STRUCT<key STRING, value BINARY>>}; a header's key is never null. */
-  public static final DataType HEADERS_TYPE =
-      DataTypes.createArrayType(new StructType().add(KEY, DataTypes.StringType, false).add(VALUE, DataTypes.BinaryType, true), false);
+  public static final DataType HEADERS_TYPE = DataTypes
+      .createArrayType(new StructType().add(KEY, DataTypes.StringType, false).add(VALUE, DataTypes.BinaryType, true), false);
 
-  private static final StructType WITHOUT_HEADERS =
-      new StructType()
-          .add(KEY, DataTypes.BinaryType, true)
-          .add(VALUE, DataTypes.BinaryType, true)
-          .add(TOPIC, DataTypes.StringType, false)
-          .add(PARTITION, DataTypes.IntegerType, false)
-          .add(OFFSET, DataTypes.LongType, false)
-          .add(TIMESTAMP, DataTypes.TimestampType, false)
-          .add(TIMESTAMP_TYPE, DataTypes.IntegerType, false);
+  private static final StructType WITHOUT_HEADERS = new StructType().add(KEY, DataTypes.BinaryType, true)
+      .add(VALUE, DataTypes.BinaryType, true)
+      .add(TOPIC, DataTypes.StringType, false)
+      .add(PARTITION, DataTypes.IntegerType, false)
+      .add(OFFSET, DataTypes.LongType, false)
+      .add(TIMESTAMP, DataTypes.TimestampType, false)
+      .add(TIMESTAMP_TYPE, DataTypes.IntegerType, false);
 
-  private static final StructType ALL = WITHOUT_HEADERS.add(new StructField(HEADERS, HEADERS_TYPE, true, org.apache.spark.sql.types.Metadata.empty()));
+  private static final StructType ALL = WITHOUT_HEADERS
+      .add(new StructField(HEADERS, HEADERS_TYPE, true, org.apache.spark.sql.types.Metadata.empty()));
 
   private Columns() {}
 

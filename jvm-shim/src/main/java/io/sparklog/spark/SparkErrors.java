@@ -35,10 +35,9 @@ public final class SparkErrors {
 
   /** As {@link #run(Body)}. */
   public static void act(Action action) {
-    run(
-        () -> {
-          action.run();
-          return null;
-        });
+    run(() -> {
+      action.run();
+      return null;
+    });
   }
 }

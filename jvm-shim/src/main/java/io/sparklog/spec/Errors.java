@@ -37,18 +37,14 @@ final class Errors {
     }
     String template = declared.get("text").textValue() + " " + declared.get("mend").textValue();
     Set<String> unused = new HashSet<>(parameters.keySet());
-    String text =
-        PARAMETER
-            .matcher(template)
-            .replaceAll(
-                match -> {
-                  String value = parameters.get(match.group(1));
-                  if (value == null) {
-                    throw new IllegalStateException(id + " needs the parameter " + match.group(1));
-                  }
-                  unused.remove(match.group(1));
-                  return Matcher.quoteReplacement(value);
-                });
+    String text = PARAMETER.matcher(template).replaceAll(match -> {
+      String value = parameters.get(match.group(1));
+      if (value == null) {
+        throw new IllegalStateException(id + " needs the parameter " + match.group(1));
+      }
+      unused.remove(match.group(1));
+      return Matcher.quoteReplacement(value);
+    });
     if (!unused.isEmpty()) {
       throw new IllegalStateException(id + " has no parameters " + unused);
     }

@@ -18,13 +18,13 @@ import java.util.regex.PatternSyntaxException;
 import java.util.stream.Collectors;
 
 /**
- * The options of one read or write, checked against {@code spec/options.json}: each is known, of its type and in its range. Keys count without regard to case, as Spark's do.
+ * The options of one read or write, checked against {@code spec/options.json}: each is known, of its type and in its range. Keys count
+ * without regard to case, as Spark's do.
  */
 public final class Options {
   /** Which options count. */
   public enum Side {
-    READ(List.of("read")),
-    WRITE(List.of("write", "topic"));
+    READ(List.of("read")), WRITE(List.of("write", "topic"));
 
     private final List<String> scopes;
 
@@ -75,12 +75,11 @@ public final class Options {
     SPEC.get("options").forEach(options::declare);
     given.forEach(options::take);
     Set<String> here = new HashSet<>(options.values.keySet());
-    ofTable.forEach(
-        (key, value) -> {
-          if (!here.contains(options.canonicalKey(key)) && given.keySet().stream().noneMatch(key::equalsIgnoreCase)) {
-            options.take(key, value);
-          }
-        });
+    ofTable.forEach((key, value) -> {
+      if (!here.contains(options.canonicalKey(key)) && given.keySet().stream().noneMatch(key::equalsIgnoreCase)) {
+        options.take(key, value);
+      }
+    });
     options.ofTable.addAll(options.values.keySet());
     options.ofTable.removeAll(here);
     options.checkTogether();
@@ -98,11 +97,11 @@ public final class Options {
    * @param isNew whether to tell of a key; asked once for each
    */
   public Optional<String> warning(Predicate<String> isNew) {
-    String told =
-        ignored.entrySet().stream()
-            .filter(entry -> isNew.test(entry.getKey()))
-            .map(entry -> "`" + entry.getKey() + "`" + instead(entry.getValue()))
-            .collect(Collectors.joining(", "));
+    String told = ignored.entrySet()
+        .stream()
+        .filter(entry -> isNew.test(entry.getKey()))
+        .map(entry -> "`" + entry.getKey() + "`" + instead(entry.getValue()))
+        .collect(Collectors.joining(", "));
     return told.isEmpty() ? Optional.empty() : Optional.of("partlog has no broker, and ignores options for one: " + told);
   }
 
@@ -127,7 +126,8 @@ public final class Options {
       String canonical = canonical(option, key, value);
       String before = values.put(name, canonical);
       if (before != null && !before.equals(canonical)) {
-        throw PartlogException.of("OPTION_CONFLICT", "options", "`" + name + "` and `" + key + "`", "reason", "they are two names of one option");
+        throw PartlogException.of("OPTION_CONFLICT", "options", "`" + name + "` and `" + key + "`", "reason",
+            "they are two names of one option");
       }
     } else if (listed("warned", key).isPresent()) {
       JsonNode entry = listed("warned", key).get();
@@ -204,7 +204,8 @@ public final class Options {
       return lower(value);
     }
     if (!value.startsWith("{")) {
-      throw bad(key, value, "it must be " + (words == null ? "" : String.join(" or ", texts(words)) + ", or ") + "JSON that names topics and partitions");
+      throw bad(key, value,
+          "it must be " + (words == null ? "" : String.join(" or ", texts(words)) + ", or ") + "JSON that names topics and partitions");
     }
     return value;
   }
@@ -325,13 +326,18 @@ public final class Options {
   /** The names of a comma-separated option, in order, each once; none if it is not given. */
   public List<String> names(String key) {
     String value = text(key);
-    return value == null ? List.of() : Arrays.stream(value.split(",")).map(String::trim).filter(name -> !name.isEmpty()).distinct().toList();
+    return value == null
+        ? List.of()
+        : Arrays.stream(value.split(",")).map(String::trim).filter(name -> !name.isEmpty()).distinct().toList();
   }
 
   /** The configuration that these options give a topic they create: every topic option, with defaults. */
   public Map<String, String> topicConfig() {
     Map<String, String> config = new TreeMap<>();
-    declared.values().stream().filter(Options::isOfTopic).forEach(option -> config.put(option.get("key").textValue(), text(option.get("key").textValue())));
+    declared.values()
+        .stream()
+        .filter(Options::isOfTopic)
+        .forEach(option -> config.put(option.get("key").textValue(), text(option.get("key").textValue())));
     return config;
   }
 

@@ -27,7 +27,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Local disks, and whatever is mounted like one, by {@code java.nio} alone.
  *
- * <p>Hadoop's local file system is not used: it writes {@code .crc} files beside ours, and none of its creates and renames is a safe put-if-absent.
+ * <p>Hadoop's local file system is not used: it writes {@code .crc} files beside ours, and none of its creates and renames is a safe
+ * put-if-absent.
  */
 final class LocalStore implements LogStore {
   private final Path directory;
@@ -149,7 +150,9 @@ final class LocalStore implements LogStore {
   /** A share of what the process may have, if no more than four tasks a core run at once: other tasks, sockets and jars need theirs. */
   @Override
   public int openFilesMax() {
-    long process = ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean unix ? unix.getMaxFileDescriptorCount() : 1024;
+    long process = ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean unix
+        ? unix.getMaxFileDescriptorCount()
+        : 1024;
     return (int) Math.min(Integer.MAX_VALUE, Math.max(8, (process - 256) / (4L * Runtime.getRuntime().availableProcessors())));
   }
 
@@ -229,7 +232,10 @@ final class LocalStore implements LogStore {
     return path;
   }
 
-  /** Makes {@code folder} and all that is missing above it, each durable in its parent: a synced file in a folder that is lost would be lost. */
+  /**
+   * Makes {@code folder} and all that is missing above it, each durable in its parent: a synced file in a folder that is lost would be
+   * lost.
+   */
   private static void createFolders(Path folder) throws IOException {
     Deque<Path> missing = new ArrayDeque<>();
     for (Path at = folder; at != null && !Files.isDirectory(at); at = at.getParent()) {

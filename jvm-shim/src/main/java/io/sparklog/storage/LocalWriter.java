@@ -13,7 +13,8 @@ import java.util.concurrent.TimeUnit;
 /**
  * A data file on a local disk.
  *
- * <p>What is appended is synced in the background as it comes, a sync of a file at a time: the disk works while the task goes on, and {@link #sync} has little left to wait for.
+ * <p>What is appended is synced in the background as it comes, a sync of a file at a time: the disk works while the task goes on, and
+ * {@link #sync} has little left to wait for.
  */
 class LocalWriter implements DataWriter {
   /** So much is appended before the background is asked to sync again. */
@@ -41,12 +42,10 @@ class LocalWriter implements DataWriter {
     if (position - askedPosition >= BACKGROUND_BYTES && (background == null || background.isDone())) {
       awaitBackground();
       askedPosition = position;
-      background =
-          BACKGROUND.submit(
-              () -> {
-                force();
-                return null;
-              });
+      background = BACKGROUND.submit(() -> {
+        force();
+        return null;
+      });
     }
   }
 
@@ -106,18 +105,11 @@ class LocalWriter implements DataWriter {
   /** As many threads as cores, which end when there is nothing to do, and keep no JVM from ending. */
   private static ThreadPoolExecutor threads() {
     int threads = Runtime.getRuntime().availableProcessors();
-    ThreadPoolExecutor pool =
-        new ThreadPoolExecutor(
-            threads,
-            threads,
-            10,
-            TimeUnit.SECONDS,
-            new LinkedBlockingQueue<>(),
-            task -> {
-              Thread thread = new Thread(task, "partlog-sync");
-              thread.setDaemon(true);
-              return thread;
-            });
+    ThreadPoolExecutor pool = new ThreadPoolExecutor(threads, threads, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {
+      Thread thread = new Thread(task, "partlog-sync");
+      thread.setDaemon(true);
+      return thread;
+    });
     pool.allowCoreThreadTimeOut(true);
     return pool;
   }

@@ -4,9 +4,11 @@ import java.io.IOException;
 import java.util.List;
 
 /**
- * What the log needs of a place that keeps files. Bound to one root; names are relative to it, separated by {@code /}, and built by {@link Names}.
+ * What the log needs of a place that keeps files. Bound to one root; names are relative to it, separated by {@code /}, and built by {@link
+ * Names}.
  *
- * <p>Every implementation owes: a name that {@link #putIfAbsent} returned for is there, whole, after a crash and a power loss, and no other caller's put of it ever succeeds.
+ * <p>Every implementation owes: a name that {@link #putIfAbsent} returned for is there, whole, after a crash and a power loss, and no other
+ * caller's put of it ever succeeds.
  */
 public interface LogStore {
   /** Where the root is, in full: what {@link Stores#open} takes anywhere, and what messages show. */
@@ -38,7 +40,8 @@ public interface LogStore {
   byte[] read(String name, int bytesMax) throws IOException;
 
   /**
-   * Creates {@code name} with {@code content}, all or nothing and durable; never replaces. {@code temporary} is a name no one else uses, in the same topic; it is gone afterwards.
+   * Creates {@code name} with {@code content}, all or nothing and durable; never replaces. {@code temporary} is a name no one else uses, in
+   * the same topic; it is gone afterwards.
    *
    * @throws java.nio.file.FileAlreadyExistsException if any writer was first
    * @throws java.io.SyncFailedException if {@code name} is there, but may be lost
@@ -65,7 +68,9 @@ public interface LogStore {
     return Integer.MAX_VALUE;
   }
 
-  /** Opens a data file that {@link #create} made, to go on behind its end. Never asked of a store that does not limit {@link #openFilesMax}. */
+  /**
+   * Opens a data file that {@link #create} made, to go on behind its end. Never asked of a store that does not limit {@link #openFilesMax}.
+   */
   default DataWriter append(String name) throws IOException {
     throw new UnsupportedOperationException(location(name));
   }
@@ -73,16 +78,24 @@ public interface LogStore {
   /** Opens a data file to write the stamp of FORMAT.md section 4 into it. */
   DataWriter stamp(String name) throws IOException;
 
-  /** Gives the file {@code existing} the further name {@code name}, durably once its folder is {@link #sync synced}. @throws java.nio.file.FileAlreadyExistsException if that is taken */
+  /**
+   * Gives the file {@code existing} the further name {@code name}, durably once its folder is {@link #sync synced}. @throws
+   * java.nio.file.FileAlreadyExistsException if that is taken
+   */
   void link(String existing, String name) throws IOException;
 
   /** Whether two names are one file. False where either is absent. */
   boolean sameFile(String one, String other) throws IOException;
 
-  /** Makes a folder and those above it, if they are missing, and all of them durable, whoever made them. @throws IOException also if nothing can be written in it */
+  /**
+   * Makes a folder and those above it, if they are missing, and all of them durable, whoever made them. @throws IOException also if nothing
+   * can be written in it
+   */
   void createFolder(String name) throws IOException;
 
-  /** Makes the names in a folder durable. @throws java.io.SyncFailedException if they may be lost: a second sync could succeed without them */
+  /**
+   * Makes the names in a folder durable. @throws java.io.SyncFailedException if they may be lost: a second sync could succeed without them
+   */
   void sync(String folder) throws IOException;
 
   /** Removes a file, if it is there. */

@@ -30,7 +30,8 @@ public final class Names {
   private static final Set<String> RESERVED = Set.of("A".repeat(22), "A".repeat(21) + "Q");
   private static final String OWN_FILE = "p" + PARTITION + "-t" + NUMBER + "-" + NUMBER + "-" + NUMBER;
   private static final String SHARED_FILE = "t" + NUMBER + "-" + NUMBER + "|pool";
-  private static final Pattern DATA_FILE = Pattern.compile("data/([0-9]{20})-(" + IDENTITY + ")/(?:(" + OWN_FILE + ")|" + SHARED_FILE + ")\\.log");
+  private static final Pattern DATA_FILE = Pattern
+      .compile("data/([0-9]{20})-(" + IDENTITY + ")/(?:(" + OWN_FILE + ")|" + SHARED_FILE + ")\\.log");
   private static final Pattern VIEW_FILE = Pattern.compile("([0-9]{20})\\.(log|index|timeindex)");
 
   private Names() {}

@@ -3,7 +3,10 @@ package io.sparklog.storage;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.LocalFileSystem;
 
-/** Tells Spark's UI what was read: Spark takes the input bytes of a task from Hadoop's statistics of the task's thread, and java.nio does not count there. */
+/**
+ * Tells Spark's UI what was read: Spark takes the input bytes of a task from Hadoop's statistics of the task's thread, and java.nio does
+ * not count there.
+ */
 public final class ReadStatistics {
   private ReadStatistics() {}
 

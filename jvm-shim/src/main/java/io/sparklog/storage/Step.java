@@ -5,25 +5,12 @@ import java.util.Locale;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The named steps of a write, at which {@code -Dpartlog.stop=<step>:halt|throw|pause[:<n>]} stops, so that tests can break a commit anywhere. FORMAT.md section 12.
+ * The named steps of a write, at which {@code -Dpartlog.stop=<step>:halt|throw|pause[:<n>]} stops, so that tests can break a commit
+ * anywhere. FORMAT.md section 12.
  */
 public enum Step {
-  TASK_WRITE,
-  TASK_SYNC,
-  TASK_DONE,
-  COMMIT_POOL,
-  COMMIT_READ,
-  COMMIT_PUT,
-  COMMIT_LINK,
-  COMMIT_LINKED,
-  COMMIT_SYNCED,
-  COMMIT_DONE,
-  PUBLISH_STAMP,
-  PUBLISH_INDEX,
-  PUBLISH_LOG,
-  PUBLISH_DONE,
-  CHECKPOINT_PUT,
-  CHECKPOINT_DONE;
+  TASK_WRITE, TASK_SYNC, TASK_DONE, COMMIT_POOL, COMMIT_READ, COMMIT_PUT, COMMIT_LINK, COMMIT_LINKED, COMMIT_SYNCED, COMMIT_DONE,
+  PUBLISH_STAMP, PUBLISH_INDEX, PUBLISH_LOG, PUBLISH_DONE, CHECKPOINT_PUT, CHECKPOINT_DONE;
 
   /** Thrown at a step by {@code throw}. */
   public static final class Stopped extends RuntimeException {
@@ -82,6 +69,7 @@ public enum Step {
         return new Stop(step, parts[1], parts.length == 3 ? Integer.parseInt(parts[2]) : 1);
       }
     }
-    throw new IllegalArgumentException("-Dpartlog.stop=" + text + " is not <step>:halt|throw|pause[:<n>] with a step of FORMAT.md section 12");
+    throw new IllegalArgumentException(
+        "-Dpartlog.stop=" + text + " is not <step>:halt|throw|pause[:<n>] with a step of FORMAT.md section 12");
   }
 }

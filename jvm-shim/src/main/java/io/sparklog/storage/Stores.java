@@ -13,11 +13,14 @@ public final class Stores {
   private Stores() {}
 
   /**
-   * The store that keeps {@code root}: a path, or {@code file:} and a path. The path is taken as it stands, as Spark takes it: nothing in it
+   * The store that keeps {@code root}: a path, or {@code file:} and a path. The path is taken as it stands, as Spark takes it: nothing in
+   * it
    * is an escape, a query or a fragment.
    *
-   * @throws PartlogException ROOT_REQUIRED for no text; STORE_UNSUPPORTED for any other scheme, or a host: a store whose put-if-absent nobody
-   *     has checked could lose commits; OPTION_VALUE for {@code ~}, a relative path after {@code file:}, and what the system has not as a path
+   * @throws PartlogException ROOT_REQUIRED for no text; STORE_UNSUPPORTED for any other scheme, or a host: a store whose put-if-absent
+   *     nobody
+   *         has checked could lose commits; OPTION_VALUE for {@code ~}, a relative path after {@code file:}, and what the system has not as
+   *     a path
    */
   public static LogStore open(String root) {
     if (root.isBlank()) {

@@ -105,19 +105,16 @@ class BatchEncoderTest {
   @EnumSource
   void threadsDoNotDisturbEachOther(Codec codec) {
     List<String> failures = Collections.synchronizedList(new ArrayList<>());
-    IntStream.range(0, 400)
-        .parallel()
-        .forEach(
-            i -> {
-              PlainRecord record = new PlainRecord(0, i, "6b", String.format("%08x", i).repeat(i + 1), List.of());
-              try {
-                if (!List.of(record).equals(PlainRecord.decode(PlainRecord.encode(new BatchEncoder(codec, false), i, List.of(record))))) {
-                  failures.add("record " + i);
-                }
-              } catch (BadBatch e) {
-                failures.add(e.getMessage());
-              }
-            });
+    IntStream.range(0, 400).parallel().forEach(i -> {
+      PlainRecord record = new PlainRecord(0, i, "6b", String.format("%08x", i).repeat(i + 1), List.of());
+      try {
+        if (!List.of(record).equals(PlainRecord.decode(PlainRecord.encode(new BatchEncoder(codec, false), i, List.of(record))))) {
+          failures.add("record " + i);
+        }
+      } catch (BadBatch e) {
+        failures.add(e.getMessage());
+      }
+    });
     assertEquals(List.of(), failures);
   }
 

@@ -66,8 +66,8 @@ class BatchPropertiesTest {
   }
 
   @Property(tries = 300)
-  void hostileCompressedDataGivesRecordsOrBadBatch(
-      @ForAll("records") List<PlainRecord> records, @ForAll Codec codec, @ForAll Random random) {
+  void hostileCompressedDataGivesRecordsOrBadBatch(@ForAll("records") List<PlainRecord> records, @ForAll Codec codec,
+      @ForAll Random random) {
     byte[] batch = PlainRecord.encode(new BatchEncoder(codec, false), 7, records);
     for (int i = 0; i < 50; i++) {
       byte[] forged = batch.clone();
@@ -113,12 +113,8 @@ class BatchPropertiesTest {
         headers.add(new PlainRecord.Header("61".repeat(random.nextInt(3)), random.nextBoolean() ? null : "62".repeat(random.nextInt(70))));
       }
       records.add(
-          new PlainRecord(
-              i,
-              random.nextLong() >>> 1 + random.nextInt(63),
-              random.nextInt(3) == 0 ? null : "6b".repeat(random.nextInt(4)),
-              random.nextInt(3) == 0 ? null : "76".repeat(random.nextInt(random.nextInt(10) == 0 ? 9000 : 70)),
-              headers));
+          new PlainRecord(i, random.nextLong() >>> 1 + random.nextInt(63), random.nextInt(3) == 0 ? null : "6b".repeat(random.nextInt(4)),
+              random.nextInt(3) == 0 ? null : "76".repeat(random.nextInt(random.nextInt(10) == 0 ? 9000 : 70)), headers));
     }
     byte[] batch = PlainRecord.encode(new BatchEncoder(Codec.NONE, false), 0, records);
     for (int i = 0; i < 40; i++) {

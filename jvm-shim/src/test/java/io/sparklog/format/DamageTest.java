@@ -47,8 +47,8 @@ class DamageTest {
   private void twoRecords(Codec codec, byte[] payload) throws BadBatch {
     byte[] batch = ForgedBatch.of(codec, 2, payload).bytes();
     decoder.decode(batch, 0, batch.length);
-    assertEquals(
-        List.of(new PlainRecord(0, 1000, null, null, List.of()), new PlainRecord(1, 1000, null, null, List.of())), PlainRecord.of(decoder));
+    assertEquals(List.of(new PlainRecord(0, 1000, null, null, List.of()), new PlainRecord(1, 1000, null, null, List.of())),
+        PlainRecord.of(decoder));
   }
 
   // the header
@@ -251,13 +251,8 @@ class DamageTest {
     Decompressor fresh = new Decompressor(1 << 30);
     HexFormat hex = HexFormat.of();
     // snappy: 2³² − 1 bytes, 1 GiB in a bare block, 1 GiB in a xerial block; a block of 1 GiB
-    for (String payload :
-        List.of(
-            "ffffffff0f00",
-            "808080800400",
-            "82534e41505059000000000100000001" + "00000006" + "808080800400",
-            "82534e41505059000000000100000001" + "40000000" + "00",
-            "82534e41505059000000000100000001" + "80000000" + "00")) {
+    for (String payload : List.of("ffffffff0f00", "808080800400", "82534e41505059000000000100000001" + "00000006" + "808080800400",
+        "82534e41505059000000000100000001" + "40000000" + "00", "82534e41505059000000000100000001" + "80000000" + "00")) {
       byte[] bytes = hex.parseHex(payload);
       assertThrows(BadBatch.class, () -> fresh.decompress(Codec.SNAPPY, bytes, 0, bytes.length));
     }
@@ -272,15 +267,18 @@ class DamageTest {
       }
     }
     // lz4: frames of 4 MiB blocks, a block of 4 MiB that is not there, a content size of 2⁶³
-    for (String payload :
-        List.of(frame("6070", "0000400000"), frame("6070", "ffffffff"), frame("6870" + "ffffffffffffff7f", "05000000" + "00"))) {
+    for (String payload : List.of(frame("6070", "0000400000"), frame("6070", "ffffffff"),
+        frame("6870" + "ffffffffffffff7f", "05000000" + "00"))) {
       byte[] bytes = hex.parseHex(payload);
       assertThrows(BadBatch.class, () -> fresh.decompress(Codec.LZ4, bytes, 0, bytes.length));
     }
     assertTrue(fresh.buffer().length <= 1024, "held " + fresh.buffer().length);
   }
 
-  /** A raw snappy block is long enough here to hold what it claims: only the bound stands between the claim and the library, which believes it. */
+  /**
+   * A raw snappy block is long enough here to hold what it claims: only the bound stands between the claim and the library, which believes
+   * it.
+   */
   @Test
   void noClaimOfASnappyBlockGoesBeyondTheBound() throws Exception {
     int bytesMax = 64 << 20;
@@ -297,7 +295,8 @@ class DamageTest {
         block[at++] = (byte) 0xfc;
         ByteBuffer.wrap(block, at, Integer.BYTES).order(ByteOrder.LITTLE_ENDIAN).putInt(bytes - at - Integer.BYTES - 1);
         BadBatch e = assertThrows(BadBatch.class, () -> bounded.decompress(Codec.SNAPPY, block, 0, bytes), "claim " + claim);
-        assertTrue(e.getMessage().matches("a snappy block of " + bytes + " bytes claims .*|.* more than " + bytesMax + " bytes .*"), e.getMessage());
+        assertTrue(e.getMessage().matches("a snappy block of " + bytes + " bytes claims .*|.* more than " + bytesMax + " bytes .*"),
+            e.getMessage());
       }
     }
     assertEquals(0, bounded.buffer().length);
@@ -334,7 +333,8 @@ class DamageTest {
 
     byte[] plain = compressed(Codec.GZIP, TWO);
     byte[] deflated = Arrays.copyOfRange(plain, 10, plain.length);
-    byte[] all = HexFormat.of().parseHex("1f8b08" + "1e" + "00000000" + "0000" + "0300" + "616263" + "6e616d6500" + "776f72647300" + "0000");
+    byte[] all = HexFormat.of()
+        .parseHex("1f8b08" + "1e" + "00000000" + "0000" + "0300" + "616263" + "6e616d6500" + "776f72647300" + "0000");
     CRC32 crc = new CRC32();
     crc.update(all, 0, all.length - 2);
     all[all.length - 2] = (byte) crc.getValue();

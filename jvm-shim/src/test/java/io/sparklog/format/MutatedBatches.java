@@ -17,8 +17,10 @@ import net.jpountz.lz4.LZ4FrameOutputStream.FLG;
 import org.xerial.snappy.Snappy;
 
 /**
- * Batches that begin right, in any form that the format allows, and are then changed where it hurts: in their records before these are compressed, in their compressed bytes, in their header. The CRC
- * is right in the end. {@code <seed> <cases>}: writes to standard output, of each batch, its length and bytes, how many records the decoder found (−1: it refused it), and a CRC-32 over them.
+ * Batches that begin right, in any form that the format allows, and are then changed where it hurts: in their records before these are
+ * compressed, in their compressed bytes, in their header. The CRC
+ * is right in the end. {@code <seed> <cases>}: writes to standard output, of each batch, its length and bytes, how many records the decoder
+ * found (−1: it refused it), and a CRC-32 over them.
  */
 public final class MutatedBatches {
   private static final int DECOMPRESSED_BYTES_MAX = 1 << 20;
@@ -54,7 +56,9 @@ public final class MutatedBatches {
     }
   }
 
-  /** Over all that the decoder found: offset delta and time as longs, then key, value and headers, each with its length as an int before it. */
+  /**
+   * Over all that the decoder found: offset delta and time as longs, then key, value and headers, each with its length as an int before it.
+   */
   private int sum() {
     CRC32 sum = new CRC32();
     ByteBuffer numbers = ByteBuffer.allocate(2 * Long.BYTES);
@@ -108,7 +112,9 @@ public final class MutatedBatches {
     ByteBuffer.wrap(bytes).putLong(Layout.MAX_TIMESTAMP_AT, oneIn(20) ? random.nextLong() : NOON + random.nextInt(1000));
     if (where == 8) {
       // Anywhere in the header, and more often where sizes stand.
-      bytes[oneIn(2) ? Layout.LENGTH_AT + random.nextInt(Integer.BYTES) : random.nextInt(Layout.HEADER_BYTES)] ^= (byte) (1 << random.nextInt(8));
+      bytes[oneIn(2)
+          ? Layout.LENGTH_AT + random.nextInt(Integer.BYTES)
+          : random.nextInt(Layout.HEADER_BYTES)] ^= (byte) (1 << random.nextInt(8));
     }
     return ForgedBatch.sealed(bytes);
   }
@@ -205,7 +211,12 @@ public final class MutatedBatches {
       return block;
     }
     ByteBuffer stream = ByteBuffer.allocate(Compressor.XERIAL_HEADER_BYTES + Integer.BYTES + block.length);
-    return stream.put(Compressor.XERIAL_MAGIC).putInt(random.nextInt(3)).putInt(oneIn(4) ? random.nextInt() : 1).putInt(block.length).put(block).array();
+    return stream.put(Compressor.XERIAL_MAGIC)
+        .putInt(random.nextInt(3))
+        .putInt(oneIn(4) ? random.nextInt() : 1)
+        .putInt(block.length)
+        .put(block)
+        .array();
   }
 
   private byte[] lz4(byte[] plain) throws IOException {
@@ -272,7 +283,8 @@ public final class MutatedBatches {
         int length = Varint.write(number, 0, oneIn(2) ? random.nextInt() >> random.nextInt(32) : random.nextLong() >> random.nextInt(64));
         System.arraycopy(number, 0, bytes, at, Math.min(length, after.length));
       }
-      default -> System.arraycopy(bytes, at, bytes, random.nextInt(bytes.length - Math.min(8, after.length) + 1), Math.min(8, after.length));
+      default ->
+        System.arraycopy(bytes, at, bytes, random.nextInt(bytes.length - Math.min(8, after.length) + 1), Math.min(8, after.length));
     }
     return bytes;
   }

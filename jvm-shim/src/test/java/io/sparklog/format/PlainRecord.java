@@ -65,19 +65,13 @@ record PlainRecord(int offsetDelta, long timestamp, String key, String value, Li
       List<Header> headers = new ArrayList<>();
       int count = walker.open(data, decoder.headersAt()[i], decoder.headersEnd()[i]);
       while (walker.next()) {
-        headers.add(
-            new Header(hex(data, walker.keyAt(), walker.keyLength()), hex(data, walker.valueAt(), walker.valueLength())));
+        headers.add(new Header(hex(data, walker.keyAt(), walker.keyLength()), hex(data, walker.valueAt(), walker.valueLength())));
       }
       if (headers.size() != count) {
         throw new AssertionError("open said " + count + " headers, next found " + headers.size());
       }
-      records.add(
-          new PlainRecord(
-              decoder.offsetDeltas()[i],
-              decoder.timestamps()[i],
-              hex(data, decoder.keyAt()[i], decoder.keyLengths()[i]),
-              hex(data, decoder.valueAt()[i], decoder.valueLengths()[i]),
-              headers));
+      records.add(new PlainRecord(decoder.offsetDeltas()[i], decoder.timestamps()[i],
+          hex(data, decoder.keyAt()[i], decoder.keyLengths()[i]), hex(data, decoder.valueAt()[i], decoder.valueLengths()[i]), headers));
     }
     return records;
   }
@@ -97,13 +91,8 @@ record PlainRecord(int offsetDelta, long timestamp, String key, String value, Li
         headers.add(
             new Header(HEX.formatHex(header.get("key").textValue().getBytes(StandardCharsets.UTF_8)), header.get("value").textValue()));
       }
-      result.add(
-          new PlainRecord(
-              Math.toIntExact(record.get("offset").longValue() - baseOffset),
-              record.get("timestamp").longValue(),
-              record.get("key").textValue(),
-              record.get("value").textValue(),
-              headers));
+      result.add(new PlainRecord(Math.toIntExact(record.get("offset").longValue() - baseOffset), record.get("timestamp").longValue(),
+          record.get("key").textValue(), record.get("value").textValue(), headers));
     }
     return result;
   }

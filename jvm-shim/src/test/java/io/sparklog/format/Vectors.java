@@ -11,8 +11,8 @@ import java.util.stream.StreamSupport;
 
 /** What other people's programs wrote, under {@code tests/vectors}. */
 public final class Vectors {
-  private static final List<String> BATCH_FILES =
-      List.of("batches.json", "batches-kafka.json", "batches-kafka-python.json", "batches-aiokafka.json");
+  private static final List<String> BATCH_FILES = List.of("batches.json", "batches-kafka.json", "batches-kafka-python.json",
+      "batches-aiokafka.json");
 
   private Vectors() {}
 

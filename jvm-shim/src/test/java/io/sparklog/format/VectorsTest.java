@@ -57,16 +57,12 @@ class VectorsTest {
     // Compressed ones may differ: each library has its own choices.
     return Vectors.batches()
         .filter(v -> List.of("A-two-records", "kafka-none", "kafka-python-none").contains(v.get("name").textValue()))
-        .map(
-            v ->
-                DynamicTest.dynamicTest(
-                    v.get("name").textValue(),
-                    () -> {
-                      long baseOffset = v.get("baseOffset").longValue();
-                      List<PlainRecord> records = PlainRecord.of(v.get("records"), baseOffset);
-                      byte[] batch = PlainRecord.encode(new BatchEncoder(Codec.NONE, false), baseOffset, records);
-                      assertEquals(v.get("hex").textValue(), HexFormat.of().formatHex(batch));
-                    }));
+        .map(v -> DynamicTest.dynamicTest(v.get("name").textValue(), () -> {
+          long baseOffset = v.get("baseOffset").longValue();
+          List<PlainRecord> records = PlainRecord.of(v.get("records"), baseOffset);
+          byte[] batch = PlainRecord.encode(new BatchEncoder(Codec.NONE, false), baseOffset, records);
+          assertEquals(v.get("hex").textValue(), HexFormat.of().formatHex(batch));
+        }));
   }
 
   @Test

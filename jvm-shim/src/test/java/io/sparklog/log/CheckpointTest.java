@@ -23,7 +23,8 @@ import org.junit.jupiter.api.io.TempDir;
 final class CheckpointTest {
   private static final String TXN = Names.identity(new Random(7));
 
-  @TempDir Path directory;
+  @TempDir
+  Path directory;
   private LogStore store;
 
   @BeforeEach
@@ -32,12 +33,10 @@ final class CheckpointTest {
   }
 
   private State state(int queries, int idLength, char padding) {
-    Map<String, String> config =
-        Map.of(
-            "partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576", "max.message.bytes", "1000", "message.timestamp.type", "CreateTime",
-            "index.interval.bytes", "4096");
-    Version head =
-        new Version("t", Names.identity(new Random(1)), 100, "", null, 0, "checkpoint", null, 0, 0, config, new long[] {0}, new long[] {0}, List.of(), List.of());
+    Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
+        "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
+    Version head = new Version("t", Names.identity(new Random(1)), 100, "", null, 0, "checkpoint", null, 0, 0, config, new long[] {0},
+        new long[] {0}, List.of(), List.of());
     Map<String, Long> epochs = new TreeMap<>();
     for (int i = 0; i < queries; i++) {
       epochs.put(i + String.valueOf(padding).repeat(idLength - Integer.toString(i).length()), (long) i);

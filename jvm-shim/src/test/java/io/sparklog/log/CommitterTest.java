@@ -40,20 +40,19 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class CommitterTest {
   private static final String TOPIC_FOLDER = Names.topicFolder("t");
 
-  @TempDir Path root;
+  @TempDir
+  Path root;
   private final Random random = new Random(1);
   private final List<String> calls = new ArrayList<>();
   private FaultyStore.Hook fault = (call, name, after) -> {};
 
   private LogStore store() {
-    return FaultyStore.over(
-        Stores.open(root.toString()),
-        (call, name, after) -> {
-          if (!after) {
-            calls.add(call + " " + name);
-          }
-          fault.at(call, name, after);
-        });
+    return FaultyStore.over(Stores.open(root.toString()), (call, name, after) -> {
+      if (!after) {
+        calls.add(call + " " + name);
+      }
+      fault.at(call, name, after);
+    });
   }
 
   /** One write of a driver that has just started. @param query null, or the epoch of query q */
@@ -102,12 +101,11 @@ final class CommitterTest {
   @Test
   void aRepeatedEpochThatMayBeLostIsNotDone() throws IOException {
     commit(5, 0L);
-    fault =
-        (call, name, after) -> {
-          if (call.equals("sync") && name.equals(TOPIC_FOLDER)) {
-            throw new SyncFailedException("EIO");
-          }
-        };
+    fault = (call, name, after) -> {
+      if (call.equals("sync") && name.equals(TOPIC_FOLDER)) {
+        throw new SyncFailedException("EIO");
+      }
+    };
     PartlogException e = assertThrows(PartlogException.class, () -> commit(5, 0L));
     assertEquals("COMMIT_FAILED", e.id());
     assertTrue(e.getMessage().contains("epoch 0 of q is there already, but its folder cannot be synced"), e.getMessage());
@@ -118,12 +116,11 @@ final class CommitterTest {
   void aRepeatedEpochIsSyncedAgainAfterAnInterrupt() throws IOException {
     commit(5, 0L);
     boolean[] failed = {false};
-    fault =
-        (call, name, after) -> {
-          if (call.equals("sync") && name.equals(TOPIC_FOLDER)) {
-            failOnce(failed, new ClosedByInterruptException());
-          }
-        };
+    fault = (call, name, after) -> {
+      if (call.equals("sync") && name.equals(TOPIC_FOLDER)) {
+        failOnce(failed, new ClosedByInterruptException());
+      }
+    };
     assertEquals(0, commit(5, 0L));
   }
 
@@ -132,12 +129,11 @@ final class CommitterTest {
   void afterAFailedSyncBeforeThePutThereIsNoOther() throws IOException {
     commit(5, null);
     boolean[] failed = {false};
-    fault =
-        (call, name, after) -> {
-          if (call.equals("putIfAbsent")) {
-            failOnce(failed, new SyncFailedException("EIO"));
-          }
-        };
+    fault = (call, name, after) -> {
+      if (call.equals("putIfAbsent")) {
+        failOnce(failed, new SyncFailedException("EIO"));
+      }
+    };
     assertEquals("COMMIT_FAILED", assertThrows(PartlogException.class, () -> commit(5, null)).id());
     assertEquals(0, state().version());
   }
@@ -155,12 +151,11 @@ final class CommitterTest {
   @Test
   void afterAFailedSyncOfTheFolderNoOtherCounts() throws IOException {
     commit(5, null);
-    fault =
-        (call, name, after) -> {
-          if (call.equals("putIfAbsent") && after) {
-            throw new SyncFailedException("EIO");
-          }
-        };
+    fault = (call, name, after) -> {
+      if (call.equals("putIfAbsent") && after) {
+        throw new SyncFailedException("EIO");
+      }
+    };
     assertEquals("COMMIT_UNKNOWN", assertThrows(PartlogException.class, () -> commit(5, null)).id());
     int put = calls.indexOf("putIfAbsent " + TOPIC_FOLDER + "/" + Names.versionFile(1));
     assertFalse(calls.subList(put, calls.size()).contains("sync " + TOPIC_FOLDER), calls.toString());
@@ -171,16 +166,15 @@ final class CommitterTest {
   void aFailedSyncWhileReadingBackIsUnknown() throws IOException {
     commit(5, null);
     int[] syncs = {0};
-    fault =
-        (call, name, after) -> {
-          if (call.equals("putIfAbsent") && after) {
-            throw new IOException("the answer is lost");
-          }
-          if (call.equals("sync") && name.equals(TOPIC_FOLDER)) {
-            syncs[0]++;
-            throw new SyncFailedException("EIO");
-          }
-        };
+    fault = (call, name, after) -> {
+      if (call.equals("putIfAbsent") && after) {
+        throw new IOException("the answer is lost");
+      }
+      if (call.equals("sync") && name.equals(TOPIC_FOLDER)) {
+        syncs[0]++;
+        throw new SyncFailedException("EIO");
+      }
+    };
     assertEquals("COMMIT_UNKNOWN", assertThrows(PartlogException.class, () -> commit(5, null)).id());
     assertEquals(1, syncs[0]);
   }
@@ -190,12 +184,11 @@ final class CommitterTest {
   void anErrorInThePutIsSettledByReadingBack(boolean after) throws IOException {
     commit(5, null);
     boolean[] failed = {false};
-    fault =
-        (call, name, isAfter) -> {
-          if (call.equals("putIfAbsent") && isAfter == after) {
-            failOnce(failed, new OutOfMemoryError("thrown by the test"));
-          }
-        };
+    fault = (call, name, isAfter) -> {
+      if (call.equals("putIfAbsent") && isAfter == after) {
+        failOnce(failed, new OutOfMemoryError("thrown by the test"));
+      }
+    };
     assertEquals(1, commit(5, null));
     assertEquals(1, state().version());
     assertEquals(20, state().end(0) + state().end(1) + state().end(2) + state().end(3));
@@ -205,15 +198,14 @@ final class CommitterTest {
   void aVersionOfALaterFormatIsNotOurs() throws IOException {
     commit(5, null);
     Path file = root.resolve(TOPIC_FOLDER + "/" + Names.versionFile(1));
-    fault =
-        (call, name, after) -> {
-          if (call.equals("putIfAbsent") && !after && Files.notExists(file)) {
-            byte[] line = "{\"format\":2,\"features\":[]}".getBytes(StandardCharsets.UTF_8);
-            CRC32C crc = new CRC32C();
-            crc.update(line);
-            Files.writeString(file, new String(line, StandardCharsets.UTF_8) + "\ncrc32c:" + Json.crc(crc) + "\n");
-          }
-        };
+    fault = (call, name, after) -> {
+      if (call.equals("putIfAbsent") && !after && Files.notExists(file)) {
+        byte[] line = "{\"format\":2,\"features\":[]}".getBytes(StandardCharsets.UTF_8);
+        CRC32C crc = new CRC32C();
+        crc.update(line);
+        Files.writeString(file, new String(line, StandardCharsets.UTF_8) + "\ncrc32c:" + Json.crc(crc) + "\n");
+      }
+    };
     assertEquals("FORMAT_TOO_NEW", assertThrows(PartlogException.class, () -> commit(5, null)).id());
   }
 
@@ -223,18 +215,13 @@ final class CommitterTest {
     commit(5, null);
     // The log finds the topic's folder empty, so the commit believes that it creates the topic, and loses each time.
     LogStore real = Stores.open(root.toString());
-    TopicLog log =
-        new TopicLog(
-            (LogStore)
-                Proxy.newProxyInstance(
-                    LogStore.class.getClassLoader(),
-                    new Class<?>[] {LogStore.class},
-                    (proxy, method, arguments) -> method.getName().equals("list") ? List.of() : FaultyStore.call(real, method, arguments)),
-            "t");
+    TopicLog log = new TopicLog((LogStore) Proxy.newProxyInstance(LogStore.class.getClassLoader(), new Class<?>[] {LogStore.class},
+        (proxy, method, arguments) -> method.getName().equals("list") ? List.of() : FaultyStore.call(real, method, arguments)), "t");
     TopicPlan plan = TopicPlan.of("t", log.newest(), Writes.config());
     String txn = Names.identity(random);
     List<List<Piece>> pieces = Writes.of("x", 1, 5, 0).pieces(log.store(), plan, txn);
-    PartlogException e = assertThrows(PartlogException.class, () -> new Committer(log, plan, txn, null, Clock.systemUTC(), random).commit(pieces));
+    PartlogException e = assertThrows(PartlogException.class,
+        () -> new Committer(log, plan, txn, null, Clock.systemUTC(), random).commit(pieces));
     assertEquals("COMMIT_FAILED", e.id());
     assertTrue(e.getMessage().contains("version 0 is taken"), e.getMessage());
   }
@@ -242,22 +229,20 @@ final class CommitterTest {
   @Test
   void aLoggerThatThrowsDoesNotFailACommitThatIsDone() throws IOException {
     commit(5, 0L);
-    fault =
-        (call, name, after) -> {
-          if (call.equals("link")) {
-            throw new FileAlreadyExistsException("what follows a commit fails, and is logged");
-          }
-          if (call.equals("create") && !name.startsWith(TOPIC_FOLDER + "/data")) {
-            throw new IOException("what follows a commit fails, and is logged");
-          }
-        };
-    AbstractAppender broken =
-        new AbstractAppender("broken", null, null, false, Property.EMPTY_ARRAY) {
-          @Override
-          public void append(LogEvent event) {
-            throw new AppenderLoggingException("no space left for logs");
-          }
-        };
+    fault = (call, name, after) -> {
+      if (call.equals("link")) {
+        throw new FileAlreadyExistsException("what follows a commit fails, and is logged");
+      }
+      if (call.equals("create") && !name.startsWith(TOPIC_FOLDER + "/data")) {
+        throw new IOException("what follows a commit fails, and is logged");
+      }
+    };
+    AbstractAppender broken = new AbstractAppender("broken", null, null, false, Property.EMPTY_ARRAY) {
+      @Override
+      public void append(LogEvent event) {
+        throw new AppenderLoggingException("no space left for logs");
+      }
+    };
     broken.setHandler(new Silent()); // Log4j's own would tell of it on the console
     broken.start();
     Logger logger = (Logger) LogManager.getLogger(Committer.class);

@@ -5,7 +5,10 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 
-/** A store that fails as it is told: each of its calls is shown to a test before and after it takes effect, and what the test throws is what the caller sees. */
+/**
+ * A store that fails as it is told: each of its calls is shown to a test before and after it takes effect, and what the test throws is what
+ * the caller sees.
+ */
 final class FaultyStore {
   private FaultyStore() {}
 
@@ -19,17 +22,14 @@ final class FaultyStore {
   }
 
   static LogStore over(LogStore store, Hook hook) {
-    return (LogStore)
-        Proxy.newProxyInstance(
-            LogStore.class.getClassLoader(),
-            new Class<?>[] {LogStore.class},
-            (proxy, method, arguments) -> {
-              String name = arguments == null ? "" : String.valueOf(arguments[0]);
-              hook.at(method.getName(), name, false);
-              Object answer = call(store, method, arguments);
-              hook.at(method.getName(), name, true);
-              return answer;
-            });
+    return (LogStore) Proxy.newProxyInstance(LogStore.class.getClassLoader(), new Class<?>[] {LogStore.class},
+        (proxy, method, arguments) -> {
+          String name = arguments == null ? "" : String.valueOf(arguments[0]);
+          hook.at(method.getName(), name, false);
+          Object answer = call(store, method, arguments);
+          hook.at(method.getName(), name, true);
+          return answer;
+        });
   }
 
   static Object call(LogStore store, Method method, Object[] arguments) throws Throwable {

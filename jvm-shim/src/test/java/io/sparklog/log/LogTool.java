@@ -23,10 +23,13 @@ import java.util.TreeMap;
 import java.util.zip.CRC32C;
 
 /**
- * Writes and reads topics through the log alone, in a process that starts in a fraction of a second: what the tests of the protocol kill and race.
+ * Writes and reads topics through the log alone, in a process that starts in a fraction of a second: what the tests of the protocol kill
+ * and race.
  *
- * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=… epoch=…] [partitions=4] [keys=7] [seed=1] [<topic option>=…]},
- * {@code read root=… topic=…}, {@code publish root=… topic=…}, {@code states root=…}, {@code bits root=… topic=… file=…}, {@code walk root=… topic=… seconds=…}.
+ * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=… epoch=…]
+ * [partitions=4] [keys=7] [seed=1] [<topic option>=…]},
+ * {@code read root=… topic=…}, {@code publish root=… topic=…}, {@code states root=…}, {@code bits root=… topic=… file=…}, {@code walk
+ * root=… topic=… seconds=…}.
  */
 public final class LogTool {
   private final Map<String, String> arguments = new HashMap<>();
@@ -71,16 +74,8 @@ public final class LogTool {
     for (int commit = 0; commit < number("commits", 1); commit++) {
       String txn = Names.identity(random);
       TopicPlan plan = TopicPlan.of(log.topic(), log.newest(), config);
-      Writes writes =
-          new Writes(
-              text("tag", "x") + "-" + commit,
-              number("tasks", 2),
-              number("records", 10),
-              number("big", 0),
-              number("batch", 1 << 14),
-              number("buffer", 64 << 20),
-              number("fall", 0),
-              number("keys", 7));
+      Writes writes = new Writes(text("tag", "x") + "-" + commit, number("tasks", 2), number("records", 10), number("big", 0),
+          number("batch", 1 << 14), number("buffer", 64 << 20), number("fall", 0), number("keys", 7));
       Query query = text("query", null) == null ? null : new Query(text("query", null), number("epoch", 0) + commit);
       long version = new Committer(log, plan, txn, query, Clock.systemUTC(), random).commit(writes.pieces(store, plan, txn));
       System.out.println("done " + text("tag", "x") + "-" + commit + " " + version);
@@ -88,7 +83,10 @@ public final class LogTool {
     }
   }
 
-  /** Prints {@code <partition> <offset> <value up to its padding>} for every record, then {@code version <n> id <topic id>}. Checks all that can be checked. */
+  /**
+   * Prints {@code <partition> <offset> <value up to its padding>} for every record, then {@code version <n> id <topic id>}. Checks all that
+   * can be checked.
+   */
   private void read() throws IOException {
     Optional<State> newest = log.newest();
     PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
@@ -123,7 +121,8 @@ public final class LogTool {
         decoder.decode(bytes, at, (int) walk.bytes());
         BatchHeader.addTo(headerCrc, bytes, at, segment.dense());
         for (int i = 0; i < decoder.count(); i++) {
-          String value = new String(decoder.data(), decoder.valueAt()[i], decoder.valueLengths()[i], StandardCharsets.UTF_8).replaceAll("v+$", "");
+          String value = new String(decoder.data(), decoder.valueAt()[i], decoder.valueLengths()[i], StandardCharsets.UTF_8)
+              .replaceAll("v+$", "");
           out.println(segment.partition() + " " + (walk.base() + decoder.offsetDeltas()[i]) + " " + value);
         }
       }
@@ -171,7 +170,10 @@ public final class LogTool {
     }
   }
 
-  /** Flips each bit of a file in the topic's folder, one at a time, and prints how often the state was what it is without that, another, or an error. */
+  /**
+   * Flips each bit of a file in the topic's folder, one at a time, and prints how often the state was what it is without that, another, or
+   * an error.
+   */
   private void bits() throws IOException {
     Path file = Path.of(store.location(Names.topicFile(log.topic(), text("file", null))));
     byte[] bytes = Files.readAllBytes(file);

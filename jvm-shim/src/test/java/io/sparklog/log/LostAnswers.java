@@ -26,8 +26,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.LoggerFactory;
 
 /**
- * {@code LostAnswers <root> <seconds> <seed>}: four threads commit to one topic through stores that lose answers, before a call takes effect and after it, while their threads are interrupted. Two of them commit
- * epochs, each until it is told that it is done. Afterwards every outcome is held against what is there (I3, I6); what does not fit is printed with {@code WRONG}.
+ * {@code LostAnswers <root> <seconds> <seed>}: four threads commit to one topic through stores that lose answers, before a call takes
+ * effect and after it, while their threads are interrupted. Two of them commit
+ * epochs, each until it is told that it is done. Afterwards every outcome is held against what is there (I3, I6); what does not fit is
+ * printed with {@code WRONG}.
  */
 public final class LostAnswers {
   private static final int RECORDS = 5;
@@ -73,28 +75,25 @@ public final class LostAnswers {
       String tag = epochs ? "Q" + thread + "." + epoch + "." + attempt : "T" + thread + "." + attempt;
       double rate = random.nextInt(4) == 0 ? 0.6 : 0.15;
       boolean[] on = {false};
-      LogStore store =
-          FaultyStore.over(
-              real,
-              (call, name, after) -> {
-                if (!on[0]) {
-                  return;
-                }
-                if (LOSSY.contains(call) && random.nextDouble() < rate) {
-                  faults.incrementAndGet();
-                  switch (random.nextInt(5)) {
-                    case 0 -> throw new IOException("lost");
-                    case 1 -> throw new IllegalStateException("lost");
-                    case 2 -> throw new OutOfMemoryError("thrown by the test");
-                    case 3 -> throw call.equals("read") ? new IOException("lost") : new SyncFailedException("lost");
-                    default -> throw new FileAlreadyExistsException(name);
-                  }
-                }
-                if (random.nextInt(12) == 0) {
-                  interrupts.incrementAndGet();
-                  Thread.currentThread().interrupt();
-                }
-              });
+      LogStore store = FaultyStore.over(real, (call, name, after) -> {
+        if (!on[0]) {
+          return;
+        }
+        if (LOSSY.contains(call) && random.nextDouble() < rate) {
+          faults.incrementAndGet();
+          switch (random.nextInt(5)) {
+            case 0 -> throw new IOException("lost");
+            case 1 -> throw new IllegalStateException("lost");
+            case 2 -> throw new OutOfMemoryError("thrown by the test");
+            case 3 -> throw call.equals("read") ? new IOException("lost") : new SyncFailedException("lost");
+            default -> throw new FileAlreadyExistsException(name);
+          }
+        }
+        if (random.nextInt(12) == 0) {
+          interrupts.incrementAndGet();
+          Thread.currentThread().interrupt();
+        }
+      });
       String outcome;
       try {
         TopicLog log = new TopicLog(store, "t");
@@ -151,7 +150,9 @@ public final class LostAnswers {
         System.out.println("WRONG epoch twice: " + tags);
       }
     });
-    epochsDone.stream().filter(epoch -> !epochs.containsKey(epoch)).forEach(epoch -> System.out.println("WRONG epoch done and absent: " + epoch));
+    epochsDone.stream()
+        .filter(epoch -> !epochs.containsKey(epoch))
+        .forEach(epoch -> System.out.println("WRONG epoch done and absent: " + epoch));
     System.out.println("commits tried " + outcomes.size() + ", faults " + faults + ", interrupts " + interrupts + ", outcomes " + kinds);
   }
 
@@ -170,10 +171,11 @@ public final class LostAnswers {
         byte[] bytes = new byte[(int) segment.bytes()];
         try (DataReader file = real.open(Names.topicFile("t", segment.file()))) {
           file.read(segment.position(), bytes, 0, bytes.length);
-          for (BatchWalk walk = new BatchWalk("t", segment, file); walk.next(); ) {
+          for (BatchWalk walk = new BatchWalk("t", segment, file); walk.next();) {
             decoder.decode(bytes, (int) (walk.position() - segment.position()), (int) walk.bytes());
             for (int i = 0; i < decoder.count(); i++) {
-              String value = new String(decoder.data(), decoder.valueAt()[i], Math.min(60, decoder.valueLengths()[i]), StandardCharsets.UTF_8);
+              String value = new String(decoder.data(), decoder.valueAt()[i], Math.min(60, decoder.valueLengths()[i]),
+                  StandardCharsets.UTF_8);
               counts.merge(value.substring(0, value.indexOf(':')), 1, Integer::sum);
             }
           }

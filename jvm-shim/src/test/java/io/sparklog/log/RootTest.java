@@ -30,7 +30,8 @@ class RootTest {
     assertRefused("ROOT_WITHOUT_LOG", "plain-7 is there, but it is not a root", () -> root(folder, "plain-7").requireReadable());
     assertRefused("PARTITION_DIRECTORY", "Give the directory above it, " + folder + ",", () -> root(folder, "t-1").requireReadable());
     assertRefused("PARTITION_DIRECTORY", "partition 1 of topic t", () -> root(folder, "t-1").requireWritable());
-    assertRefused("BROKER_DIRECTORY", "meta.properties there: reading it is not supported yet.", () -> root(folder, "broker").requireReadable());
+    assertRefused("BROKER_DIRECTORY", "meta.properties there: reading it is not supported yet.",
+        () -> root(folder, "broker").requireReadable());
     assertRefused("BROKER_DIRECTORY", "../meta.properties there: reading it", () -> root(folder, "broker/t-0").requireReadable());
     assertRefused("BROKER_DIRECTORY", "there: partlog never writes to it.", () -> root(folder, "broker").requireWritable());
     root(folder, "plain-7").requireWritable();
@@ -53,14 +54,10 @@ class RootTest {
     CyclicBarrier start = new CyclicBarrier(2);
     for (int i = 0; i < ROOTS; i++) {
       Path root = folder.resolve("root" + i);
-      CompletableFuture<Void> another =
-          CompletableFuture.runAsync(
-              () ->
-                  assertDoesNotThrow(
-                      () -> {
-                        start.await(10, TimeUnit.SECONDS);
-                        Files.createDirectory(root);
-                      }));
+      CompletableFuture<Void> another = CompletableFuture.runAsync(() -> assertDoesNotThrow(() -> {
+        start.await(10, TimeUnit.SECONDS);
+        Files.createDirectory(root);
+      }));
       start.await(10, TimeUnit.SECONDS);
       assertDoesNotThrow(() -> new Root(Stores.open(root.toString())).requireWritable(), "root " + i);
       another.get(10, TimeUnit.SECONDS);

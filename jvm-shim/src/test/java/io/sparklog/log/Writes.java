@@ -21,10 +21,8 @@ import java.util.TreeMap;
 record Writes(String tag, int tasks, int records, int big, int batchBytes, int bufferBytes, int fall, int keys) {
   /** The configuration of a topic, all of it. */
   static TreeMap<String, String> config() {
-    return new TreeMap<>(
-        Map.of(
-            "partitions", "4", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1073741824", "max.message.bytes", "1048588",
-            "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096"));
+    return new TreeMap<>(Map.of("partitions", "4", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1073741824",
+        "max.message.bytes", "1048588", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096"));
   }
 
   static Writes of(String tag, int tasks, int records, int big) {
@@ -45,7 +43,8 @@ record Writes(String tag, int tasks, int records, int big, int batchBytes, int b
       TaskWriter.Lane lane = writer.lane(plan);
       for (int i = 0; i < records; i++) {
         byte[] key = ("k" + i % keys).getBytes(StandardCharsets.UTF_8);
-        byte[] value = String.format(Locale.ROOT, "%s:%d:%06d%s", tag, task, i, "v".repeat(task == 0 ? big : 0)).getBytes(StandardCharsets.UTF_8);
+        byte[] value = String.format(Locale.ROOT, "%s:%d:%06d%s", tag, task, i, "v".repeat(task == 0 ? big : 0))
+            .getBytes(StandardCharsets.UTF_8);
         int partition = plan.config().partitioner().partition(key, 0, key.length, plan.config().partitions());
         long back = fall > 0 && i % fall == 0 ? 500 : 0;
         BatchEncoder encoder = lane.begin(partition, 1_700_000_000_000L + i - back, key.length, value.length, 1, true);

@@ -21,10 +21,8 @@ class PartitionTest {
   @TestFactory
   Stream<DynamicTest> hashesAndPartitionsAreThoseOfOthers() {
     return Stream.of(Partitioner.values())
-        .flatMap(
-            partitioner ->
-                StreamSupport.stream(Vectors.load("hashes.json").get(partitioner.optionName()).spliterator(), false)
-                    .map(v -> DynamicTest.dynamicTest(partitioner + " " + v.get("name").textValue(), () -> routes(partitioner, v))));
+        .flatMap(partitioner -> StreamSupport.stream(Vectors.load("hashes.json").get(partitioner.optionName()).spliterator(), false)
+            .map(v -> DynamicTest.dynamicTest(partitioner + " " + v.get("name").textValue(), () -> routes(partitioner, v))));
   }
 
   private static void routes(Partitioner partitioner, JsonNode v) {
@@ -64,7 +62,10 @@ class PartitionTest {
     return IntStream.range(0, tasks).map(task -> new NullKeyRouter(committed, batchRecords, tasks, task).partition()).toArray();
   }
 
-  /** Routes {@code batches} batches of {@code records} records in each of {@code tasks} tasks. @return the records of each partition afterwards */
+  /**
+   * Routes {@code batches} batches of {@code records} records in each of {@code tasks} tasks. @return the records of each partition
+   * afterwards
+   */
   private static long[] write(long[] committed, long batchRecords, int tasks, int batches, int records) {
     long[] totals = committed.clone();
     for (int task = 0; task < tasks; task++) {

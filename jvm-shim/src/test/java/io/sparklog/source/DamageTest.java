@@ -28,7 +28,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** I7: whatever happens to the files, a read gives the committed records or an error that says where. */
 final class DamageTest {
-  @TempDir Path root;
+  @TempDir
+  Path root;
 
   private PartlogException fails(Reads reads) {
     return assertThrows(PartlogException.class, reads::rows);
@@ -58,7 +59,8 @@ final class DamageTest {
         assertEquals(offsetsRead, later(offsets, planned).size());
         harmless++;
       } catch (PartlogException e) {
-        assertEquals(e.id(), assertThrows(PartlogException.class, () -> later(offsets, planned)).id(), "asked for offsets alone, bit " + bit);
+        assertEquals(e.id(), assertThrows(PartlogException.class, () -> later(offsets, planned)).id(),
+            "asked for offsets alone, bit " + bit);
         assertTrue(Set.of("BATCH_CORRUPT", "SEGMENT_CORRUPT").contains(e.id()), e.getMessage());
         assertEquals("t", e.parameters().get("topic"));
         assertEquals("0", e.parameters().get("partition"));
@@ -213,7 +215,8 @@ final class DamageTest {
   }
 
   private Reads range(int start, int end) {
-    return Reads.of(root, "assign", "{\"t\":[0]}", "startingOffsets", "{\"t\":{\"0\":" + start + "}}", "endingOffsets", "{\"t\":{\"0\":" + end + "}}");
+    return Reads.of(root, "assign", "{\"t\":[0]}", "startingOffsets", "{\"t\":{\"0\":" + start + "}}", "endingOffsets",
+        "{\"t\":{\"0\":" + end + "}}");
   }
 
   /** A length is believed only as far as a batch of the topic can go: memory is taken for no more. */
@@ -251,8 +254,8 @@ final class DamageTest {
   void segmentsThatMovedAreFollowed() throws IOException {
     WrittenTopic topic = new WrittenTopic(root, "t").segment(0, WrittenTopic.times(30, 100)).segment(0, 50, 50).segment(1, 9).commit();
     List<WrittenTopic.Row> rows = List.copyOf(topic.allRows());
-    List<PartlogScan> scans =
-        List.of(Reads.of(root).scan(), Reads.of(root, "minPartitions", "8").scan(), Reads.of(root, "maxRecordsPerPartition", "70").scan());
+    List<PartlogScan> scans = List.of(Reads.of(root).scan(), Reads.of(root, "minPartitions", "8").scan(),
+        Reads.of(root, "maxRecordsPerPartition", "70").scan());
     List<InputPartition[]> plans = scans.stream().map(PartlogScan::planInputPartitions).toList();
     topic.move(0, 0);
     topic.segment(0, 4).commit();

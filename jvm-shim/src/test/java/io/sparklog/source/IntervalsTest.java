@@ -79,7 +79,8 @@ final class IntervalsTest {
   @Test
   void growCoarseByTheSmallestGaps() {
     Intervals intervals = Intervals.of(new long[] {Long.MIN_VALUE, -50, 1, 2, 4, 9, 100, 102, Long.MAX_VALUE});
-    assertEquals("[" + Long.MIN_VALUE + ", " + Long.MIN_VALUE + ", -50, 102, " + Long.MAX_VALUE + ", " + Long.MAX_VALUE + "]", intervals.coarsened(3).toString());
+    assertEquals("[" + Long.MIN_VALUE + ", " + Long.MIN_VALUE + ", -50, 102, " + Long.MAX_VALUE + ", " + Long.MAX_VALUE + "]",
+        intervals.coarsened(3).toString());
     assertEquals(1, intervals.coarsened(1).count());
     assertEquals(intervals, intervals.coarsened(8));
     assertEquals("[]", Intervals.NONE.coarsened(3).toString());

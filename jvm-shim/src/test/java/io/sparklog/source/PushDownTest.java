@@ -41,15 +41,23 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** What the source takes over of a query: it reads less, and gives the same. */
 final class PushDownTest {
-  @TempDir Path root;
+  @TempDir
+  Path root;
   private WrittenTopic one;
   private WrittenTopic two;
 
   /** Two topics whose segments are large enough to be looked into. */
   @BeforeEach
   void write() throws IOException {
-    one = new WrittenTopic(root, "one").segment(0, WrittenTopic.times(60, 70)).segment(1, 30, 1, 40).commit().segment(0, WrittenTopic.times(50, 80)).commit();
-    two = new WrittenTopic(root, "two").with("message.timestamp.type", "LogAppendTime").segment(0, WrittenTopic.times(60, 60)).segment(2, 3).commit();
+    one = new WrittenTopic(root, "one").segment(0, WrittenTopic.times(60, 70))
+        .segment(1, 30, 1, 40)
+        .commit()
+        .segment(0, WrittenTopic.times(50, 80))
+        .commit();
+    two = new WrittenTopic(root, "two").with("message.timestamp.type", "LogAppendTime")
+        .segment(0, WrittenTopic.times(60, 60))
+        .segment(2, 3)
+        .commit();
   }
 
   /** All records as a read gives them: the times of topic two are those of its batches. */
@@ -63,7 +71,8 @@ final class PushDownTest {
 
   private static LiteralValue<?> literal(String column, long value) {
     return switch (column) {
-      case "topic" -> new LiteralValue<>(UTF8String.fromString(value % 3 == 0 ? "one" : value % 3 == 1 ? "two" : "three"), DataTypes.StringType);
+      case "topic" ->
+        new LiteralValue<>(UTF8String.fromString(value % 3 == 0 ? "one" : value % 3 == 1 ? "two" : "three"), DataTypes.StringType);
       case "partition" -> new LiteralValue<>((int) value, DataTypes.IntegerType);
       case "offset" -> new LiteralValue<>(value, DataTypes.LongType);
       default -> new LiteralValue<>(value, DataTypes.TimestampType);
@@ -75,18 +84,17 @@ final class PushDownTest {
   private static Said comparison(String column, String name, long value, boolean turned) {
     LiteralValue<?> literal = literal(column, value);
     Expression[] operands = turned ? new Expression[] {literal, column(column)} : new Expression[] {column(column), literal};
-    java.util.function.Predicate<WrittenTopic.Row> meets =
-        row -> {
-          int sign = compare(row, column, literal);
-          return switch (name) {
-            case "=", "<=>" -> sign == 0;
-            case "<>" -> sign != 0;
-            case "<" -> turned ? sign > 0 : sign < 0;
-            case "<=" -> turned ? sign >= 0 : sign <= 0;
-            case ">" -> turned ? sign < 0 : sign > 0;
-            default -> turned ? sign <= 0 : sign >= 0;
-          };
-        };
+    java.util.function.Predicate<WrittenTopic.Row> meets = row -> {
+      int sign = compare(row, column, literal);
+      return switch (name) {
+        case "=", "<=>" -> sign == 0;
+        case "<>" -> sign != 0;
+        case "<" -> turned ? sign > 0 : sign < 0;
+        case "<=" -> turned ? sign >= 0 : sign <= 0;
+        case ">" -> turned ? sign < 0 : sign > 0;
+        default -> turned ? sign <= 0 : sign >= 0;
+      };
+    };
     return new Said(new Predicate(name, operands), meets);
   }
 
@@ -124,7 +132,8 @@ final class PushDownTest {
       }
       List<Expression> operands = new ArrayList<>(List.of(column(column)));
       members.forEach(member -> operands.add(member.predicate.children()[1]));
-      return new Said(new Predicate("IN", operands.toArray(Expression[]::new)), row -> members.stream().anyMatch(member -> member.meets.test(row)));
+      return new Said(new Predicate("IN", operands.toArray(Expression[]::new)),
+          row -> members.stream().anyMatch(member -> member.meets.test(row)));
     }
     Said left = any(random, depth - 1);
     if (kind == 3) {
@@ -163,7 +172,8 @@ final class PushDownTest {
       for (Predicate predicate : List.of(new And(unknown, said.predicate), new Or(said.predicate, unknown))) {
         PartlogScanBuilder partly = reads.builder();
         assertArrayEquals(new Predicate[] {predicate}, partly.pushPredicates(new Predicate[] {predicate}));
-        Reads.assertRows(predicate instanceof And ? expected : rows, Reads.rows((PartlogScan) partly.build()), "seed " + seed + ": " + predicate);
+        Reads.assertRows(predicate instanceof And ? expected : rows, Reads.rows((PartlogScan) partly.build()),
+            "seed " + seed + ": " + predicate);
       }
     }
   }
@@ -179,15 +189,14 @@ final class PushDownTest {
   @Test
   void whatIsNotUnderstoodIsLeftToSpark() {
     LiteralValue<?> five = literal("offset", 5);
-    List<Predicate> others =
-        List.of(
-            new Predicate("=", new Expression[] {column("key"), new LiteralValue<>(new byte[] {1}, DataTypes.BinaryType)}),
-            new Predicate("=", new Expression[] {column("offset"), new LiteralValue<Long>(null, DataTypes.LongType)}),
-            new Predicate("IN", new Expression[] {column("offset"), five, new LiteralValue<Long>(null, DataTypes.LongType)}),
-            new Predicate("=", new Expression[] {column("partition"), five}),
-            new Predicate("=", new Expression[] {column("offset"), column("offset")}),
-            new Predicate("<", new Expression[] {column("topic"), literal("topic", 1)}),
-            new Predicate("IS_NOT_NULL", new Expression[] {column("value")}));
+    List<Predicate> others = List.of(
+        new Predicate("=", new Expression[] {column("key"), new LiteralValue<>(new byte[] {1}, DataTypes.BinaryType)}),
+        new Predicate("=", new Expression[] {column("offset"), new LiteralValue<Long>(null, DataTypes.LongType)}),
+        new Predicate("IN", new Expression[] {column("offset"), five, new LiteralValue<Long>(null, DataTypes.LongType)}),
+        new Predicate("=", new Expression[] {column("partition"), five}),
+        new Predicate("=", new Expression[] {column("offset"), column("offset")}),
+        new Predicate("<", new Expression[] {column("topic"), literal("topic", 1)}),
+        new Predicate("IS_NOT_NULL", new Expression[] {column("value")}));
     PartlogScanBuilder builder = Reads.of(root).builder();
     Predicate mine = new Predicate(">", new Expression[] {column("offset"), five});
     List<Predicate> all = new ArrayList<>(others);
@@ -213,8 +222,10 @@ final class PushDownTest {
     assertTrue(bytesToRead(comparison("topic", "=", 0, false), comparison("offset", ">=", 8000, false)) < whole / 20);
     assertTrue(bytesToRead(comparison("topic", "=", 0, false), comparison("offset", "=", 100, false)) < whole / 50);
     // Times rise with offsets: of the segments by their bounds, and of batches by the greatest time in their headers.
-    assertTrue(bytesToRead(comparison("topic", "=", 0, false), comparison("timestamp", ">=", 1000 * WrittenTopic.time(8000), false)) < whole / 20);
-    assertTrue(bytesToRead(comparison("topic", "=", 1, false), comparison("timestamp", "<", 1000 * WrittenTopic.time(100), false)) < whole / 20);
+    assertTrue(
+        bytesToRead(comparison("topic", "=", 0, false), comparison("timestamp", ">=", 1000 * WrittenTopic.time(8000), false)) < whole / 20);
+    assertTrue(
+        bytesToRead(comparison("topic", "=", 1, false), comparison("timestamp", "<", 1000 * WrittenTopic.time(100), false)) < whole / 20);
   }
 
   @Test
@@ -245,9 +256,8 @@ final class PushDownTest {
     for (WrittenTopic topic : List.of(one, two)) {
       Files.delete(topic.dataFile(0, 0));
     }
-    AggregateFunc[] functions = {
-      new CountStar(), new Min(column("offset")), new Max(column("offset")), new Max(column("partition")), new Min(column("topic")), new Count(column("topic"), false)
-    };
+    AggregateFunc[] functions = {new CountStar(), new Min(column("offset")), new Max(column("offset")), new Max(column("partition")),
+        new Min(column("topic")), new Count(column("topic"), false)};
     InternalRow all = counted(Reads.of(root).builder(), new Expression[0], functions)[0];
     assertEquals(11_874, all.getLong(0));
     assertEquals(0, all.getLong(1));
@@ -257,7 +267,8 @@ final class PushDownTest {
     assertEquals(11_874, all.getLong(5));
 
     PartlogScanBuilder some = Reads.of(root, "subscribe", "one").builder();
-    some.pushPredicates(new Predicate[] {new Not(comparison("offset", "<", 7, false).predicate), comparison("offset", "<>", 10, false).predicate});
+    some.pushPredicates(
+        new Predicate[] {new Not(comparison("offset", "<", 7, false).predicate), comparison("offset", "<>", 10, false).predicate});
     InternalRow[] groups = counted(some, new Expression[] {column("partition")}, functions);
     assertEquals(2, groups.length);
     assertEquals(List.of(0, 1), Arrays.stream(groups).map(row -> row.getInt(0)).toList());
@@ -298,7 +309,9 @@ final class PushDownTest {
     keys = assertInstanceOf(KeyGroupedPartitioning.class, several.outputPartitioning());
     assertEquals("[identity(topic), identity(partition)]", Arrays.toString(keys.keys()));
     assertEquals(4, keys.numPartitions());
-    assertTrue(Reads.splits(several).stream().allMatch(split -> ((HasPartitionKey) split).partitionKey().getUTF8String(0).toString().equals(split.topic())));
+    assertTrue(Reads.splits(several)
+        .stream()
+        .allMatch(split -> ((HasPartitionKey) split).partitionKey().getUTF8String(0).toString().equals(split.topic())));
   }
 
   @Test

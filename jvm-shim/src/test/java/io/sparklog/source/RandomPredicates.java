@@ -13,12 +13,14 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Random predicates, NOT, nulls and the ends of ranges among them, evaluated record by record in three-valued logic, beside what {@link Predicates} makes of them. {@code <seed> <predicates>}: prints
+ * Random predicates, NOT, nulls and the ends of ranges among them, evaluated record by record in three-valued logic, beside what {@link
+ * Predicates} makes of them. {@code <seed> <predicates>}: prints
  * how many were compared, and fails at the first that differs.
  */
 public final class RandomPredicates {
   private static final List<String> COLUMNS = List.of("topic", "partition", "offset", "timestamp", "value");
-  private static final DataType[] TYPES = {DataTypes.StringType, DataTypes.IntegerType, DataTypes.LongType, DataTypes.TimestampType, DataTypes.BinaryType};
+  private static final DataType[] TYPES = {DataTypes.StringType, DataTypes.IntegerType, DataTypes.LongType, DataTypes.TimestampType,
+      DataTypes.BinaryType};
   private static final int VALUE = COLUMNS.indexOf("value");
   private static final String[] TOPICS = {"a", "b", "B"};
   private static final int PARTITIONS = 4;
@@ -26,9 +28,8 @@ public final class RandomPredicates {
   private static final long[] MILLIS = {-1, 0, 1, 2, 3, Long.MAX_VALUE};
 
   /** What a comparison can go wrong at: the ends of types, and the edges between milliseconds. */
-  private static final long[] EDGES = {
-    Long.MIN_VALUE, Long.MIN_VALUE + 1, -2000, -1001, -1000, -999, -1, 0, 1, 2, 3, 999, 1000, 1001, 2000, 3000, 3001, Long.MAX_VALUE - 1, Long.MAX_VALUE
-  };
+  private static final long[] EDGES = {Long.MIN_VALUE, Long.MIN_VALUE + 1, -2000, -1001, -1000, -999, -1, 0, 1, 2, 3, 999, 1000, 1001, 2000,
+      3000, 3001, Long.MAX_VALUE - 1, Long.MAX_VALUE};
 
   private final Random random;
   private long records;
@@ -90,7 +91,9 @@ public final class RandomPredicates {
     return switch (column) {
       case 0 -> new LiteralValue<>(UTF8String.fromString(TOPICS[random.nextInt(TOPICS.length)]), TYPES[column]);
       // A long beside an int column is what Spark does not do; it must be left alone.
-      case 1 -> oneIn(8) ? new LiteralValue<>((long) random.nextInt(4), DataTypes.LongType) : new LiteralValue<>(random.nextInt(6) - 1, TYPES[column]);
+      case 1 -> oneIn(8)
+          ? new LiteralValue<>((long) random.nextInt(4), DataTypes.LongType)
+          : new LiteralValue<>(random.nextInt(6) - 1, TYPES[column]);
       case 2 -> new LiteralValue<>(oneIn(2) ? EDGES[random.nextInt(EDGES.length)] : random.nextInt(OFFSETS), TYPES[column]);
       case 3 -> new LiteralValue<>(EDGES[random.nextInt(EDGES.length)], TYPES[column]);
       default -> new LiteralValue<>(new byte[] {1}, TYPES[column]);
@@ -120,15 +123,19 @@ public final class RandomPredicates {
               any |= met;
               all &= met;
               require(met || right != Boolean.TRUE, predicate, "a record is lost", topic, partition, offset, micros);
-              require(!translated.exact() || met == (right == Boolean.TRUE), predicate, "a record is too many", topic, partition, offset, micros);
+              require(!translated.exact() || met == (right == Boolean.TRUE), predicate, "a record is too many", topic, partition, offset,
+                  micros);
               require(!met || offsets.contains(offset), predicate, "an offset is missing", topic, partition, offset, micros);
-              require(condition.isAboutTime() || offsets.contains(offset) == met, predicate, "an offset is too many", topic, partition, offset, micros);
+              require(condition.isAboutTime() || offsets.contains(offset) == met, predicate, "an offset is too many", topic, partition,
+                  offset, micros);
             }
           }
           long from = RecordVectors.micros(MILLIS[earliest]);
           long to = RecordVectors.micros(MILLIS[latest]);
-          require(!any || condition.canMeet(first, last, from, to), predicate, "a range that has some is left out", topic, partition, first, last, from, to);
-          require(all || !condition.mustMeet(first, last, from, to), predicate, "a range that lacks some is taken as a whole", topic, partition, first, last, from, to);
+          require(!any || condition.canMeet(first, last, from, to), predicate, "a range that has some is left out", topic, partition, first,
+              last, from, to);
+          require(all || !condition.mustMeet(first, last, from, to), predicate, "a range that lacks some is taken as a whole", topic,
+              partition, first, last, from, to);
         }
       }
     }
@@ -202,7 +209,11 @@ public final class RandomPredicates {
 
   /** Integers as longs, and all else as text. */
   private static Object value(Expression expression, Object[] row) {
-    Object value = expression instanceof Literal<?> literal ? literal.value() : row[COLUMNS.indexOf(((NamedReference) expression).fieldNames()[0])];
-    return value instanceof Integer number ? (Object) number.longValue() : value == null || value instanceof Long ? value : value instanceof byte[] ? "x" : value.toString();
+    Object value = expression instanceof Literal<?> literal
+        ? literal.value()
+        : row[COLUMNS.indexOf(((NamedReference) expression).fieldNames()[0])];
+    return value instanceof Integer number
+        ? (Object) number.longValue()
+        : value == null || value instanceof Long ? value : value instanceof byte[] ? "x" : value.toString();
   }
 }

@@ -27,7 +27,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** What a read gives, for what it was asked. */
 final class ReadTest {
-  @TempDir Path root;
+  @TempDir
+  Path root;
 
   private WrittenTopic topic() throws IOException {
     return new WrittenTopic(root, "t").segment(0, 3, 4, 1, 5).segment(1, 2).segment(0, 6).commit().segment(0, 1).segment(1, 7, 7).commit();
@@ -42,7 +43,12 @@ final class ReadTest {
   @ParameterizedTest
   @ValueSource(strings = {"none", "gzip", "snappy", "lz4", "zstd"})
   void givesAllRecords(String codec) throws IOException {
-    WrittenTopic topic = new WrittenTopic(root, "t").with("compression.type", codec).segment(0, 50, 500).segment(2, 700).commit().segment(0, 1).commit();
+    WrittenTopic topic = new WrittenTopic(root, "t").with("compression.type", codec)
+        .segment(0, 50, 500)
+        .segment(2, 700)
+        .commit()
+        .segment(0, 1)
+        .commit();
     assertEquals(topic.allRows(), Reads.of(root, "subscribe", "t").rows());
   }
 
@@ -51,7 +57,8 @@ final class ReadTest {
     WrittenTopic topic = topic();
     for (int start = 0; start <= 20; start++) {
       for (int end = start; end <= 20; end++) {
-        Reads reads = Reads.of(root, "subscribe", "t", "startingOffsets", topic.json(start, -2, 0), "endingOffsets", topic.json(end, 2, -1));
+        Reads reads = Reads.of(root, "subscribe", "t", "startingOffsets", topic.json(start, -2, 0), "endingOffsets",
+            topic.json(end, 2, -1));
         List<WrittenTopic.Row> expected = new ArrayList<>(topic.rows(0, start, end));
         expected.addAll(topic.rows(1, 0, 2));
         assertEquals(expected, reads.rows(), start + " to " + end);
@@ -78,14 +85,9 @@ final class ReadTest {
   }
 
   private static WrittenTopic.Row only(String name, WrittenTopic.Row row) {
-    return new WrittenTopic.Row(
-        name.equals("topic") ? row.topic() : null,
-        name.equals("partition") ? row.partition() : -1,
-        name.equals("offset") ? row.offset() : -1,
-        name.equals("timestamp") ? row.timestampMs() : -1,
-        name.equals("key") ? row.key() : null,
-        name.equals("value") ? row.value() : null,
-        name.equals("headers") ? row.headers() : null);
+    return new WrittenTopic.Row(name.equals("topic") ? row.topic() : null, name.equals("partition") ? row.partition() : -1,
+        name.equals("offset") ? row.offset() : -1, name.equals("timestamp") ? row.timestampMs() : -1, name.equals("key") ? row.key() : null,
+        name.equals("value") ? row.value() : null, name.equals("headers") ? row.headers() : null);
   }
 
   @Test
@@ -115,9 +117,10 @@ final class ReadTest {
     assertEquals(refunds.allRows(), Reads.of(root, "subscribePattern", "r.*").rows());
     assertEquals(List.of(), Reads.of(root, "subscribePattern", "fund").rows(), "the whole name must match");
     assertEquals(refunds.rows(2, 0, 4), Reads.of(root, "assign", "{\"refunds\":[2]}").rows());
-    assertEquals(
-        orders.rows(1, 1, 2),
-        Reads.of(root, "assign", "{\"orders\":[1]}", "startingOffsets", "{\"orders\":{\"1\":1}}", "endingOffsets", "{\"orders\":{\"1\":-1}}").rows());
+    assertEquals(orders.rows(1, 1, 2),
+        Reads
+            .of(root, "assign", "{\"orders\":[1]}", "startingOffsets", "{\"orders\":{\"1\":1}}", "endingOffsets", "{\"orders\":{\"1\":-1}}")
+            .rows());
   }
 
   @Test
@@ -135,31 +138,27 @@ final class ReadTest {
   }
 
   @ParameterizedTest
-  @CsvSource(
-      delimiter = '|',
-      value = {
-        "assign          | {\"t\":[0,3]}                          | PARTITION_NOT_FOUND",
-        "assign          | {\"t\":[0,-1]}                         | OPTION_VALUE",
-        "assign          | {\"t\":[]}                             | OPTION_VALUE",
-        "assign          | {\"t\":0}                              | OPTION_VALUE",
-        "assign          | {\"t\":[0],\"t\":[1]}                  | OPTION_VALUE",
-        "assign          | {\"t\":[0]                             | OPTION_VALUE",
-        "assign          | {\"u\":[0]}                            | TOPIC_NOT_FOUND",
-        "startingOffsets | {\"t\":{\"0\":0,\"1\":0}}              | OPTION_VALUE",
-        "startingOffsets | {\"t\":{\"0\":0,\"1\":0,\"2\":0,\"3\":0}} | PARTITION_NOT_FOUND",
-        "startingOffsets | {\"t\":{\"0\":0,\"1\":0,\"2\":0},\"u\":{\"0\":1}} | OPTION_VALUE",
-        "startingOffsets | {\"t\":{\"0\":-1,\"1\":0,\"2\":0}}     | OPTION_VALUE",
-        "startingOffsets | {\"t\":{\"0\":-3,\"1\":0,\"2\":0}}     | OPTION_VALUE",
-        "startingOffsets | {\"t\":{\"0\":1.5,\"1\":0,\"2\":0}}    | OPTION_VALUE",
-        "startingOffsets | {\"t\":{\"x\":1,\"1\":0,\"2\":0}}      | OPTION_VALUE",
-        "startingOffsets | latest                                 | OPTION_VALUE",
-        "startingOffsets | {\"t\":{\"0\":21,\"1\":0,\"2\":0}}     | OFFSETS_OUT_OF_RANGE",
-        "endingOffsets   | {\"t\":{\"0\":21,\"1\":0,\"2\":0}}     | OFFSETS_OUT_OF_RANGE",
-        "endingOffsets   | {\"t\":{\"0\":-2,\"1\":0,\"2\":0}}     | OPTION_VALUE",
-        "endingOffsets   | earliest                               | OPTION_VALUE",
-        "startingTimestamp | 9000000                              | TIMESTAMP_NOT_FOUND",
-        "startingOffsetsByTimestamp | {\"t\":{\"0\":-1,\"1\":0,\"2\":0}} | OPTION_VALUE",
-      })
+  @CsvSource(delimiter = '|', value = {"assign          | {\"t\":[0,3]}                          | PARTITION_NOT_FOUND",
+      "assign          | {\"t\":[0,-1]}                         | OPTION_VALUE",
+      "assign          | {\"t\":[]}                             | OPTION_VALUE",
+      "assign          | {\"t\":0}                              | OPTION_VALUE",
+      "assign          | {\"t\":[0],\"t\":[1]}                  | OPTION_VALUE",
+      "assign          | {\"t\":[0]                             | OPTION_VALUE",
+      "assign          | {\"u\":[0]}                            | TOPIC_NOT_FOUND",
+      "startingOffsets | {\"t\":{\"0\":0,\"1\":0}}              | OPTION_VALUE",
+      "startingOffsets | {\"t\":{\"0\":0,\"1\":0,\"2\":0,\"3\":0}} | PARTITION_NOT_FOUND",
+      "startingOffsets | {\"t\":{\"0\":0,\"1\":0,\"2\":0},\"u\":{\"0\":1}} | OPTION_VALUE",
+      "startingOffsets | {\"t\":{\"0\":-1,\"1\":0,\"2\":0}}     | OPTION_VALUE",
+      "startingOffsets | {\"t\":{\"0\":-3,\"1\":0,\"2\":0}}     | OPTION_VALUE",
+      "startingOffsets | {\"t\":{\"0\":1.5,\"1\":0,\"2\":0}}    | OPTION_VALUE",
+      "startingOffsets | {\"t\":{\"x\":1,\"1\":0,\"2\":0}}      | OPTION_VALUE",
+      "startingOffsets | latest                                 | OPTION_VALUE",
+      "startingOffsets | {\"t\":{\"0\":21,\"1\":0,\"2\":0}}     | OFFSETS_OUT_OF_RANGE",
+      "endingOffsets   | {\"t\":{\"0\":21,\"1\":0,\"2\":0}}     | OFFSETS_OUT_OF_RANGE",
+      "endingOffsets   | {\"t\":{\"0\":-2,\"1\":0,\"2\":0}}     | OPTION_VALUE",
+      "endingOffsets   | earliest                               | OPTION_VALUE",
+      "startingTimestamp | 9000000                              | TIMESTAMP_NOT_FOUND",
+      "startingOffsetsByTimestamp | {\"t\":{\"0\":-1,\"1\":0,\"2\":0}} | OPTION_VALUE",})
   void refusesOptions(String option, String value, String id) throws IOException {
     topic();
     Reads reads = option.equals("assign") ? Reads.of(root) : Reads.of(root, "subscribe", "t");
@@ -177,27 +176,33 @@ final class ReadTest {
     PartlogException error = refused(reads);
     assertEquals("OFFSETS_BACKWARDS", error.id());
     assertEquals(
-        "[PARTLOG_OFFSETS_BACKWARDS] The read of topic t, partition 0 under " + root + " ends before it starts: `startingOffsets` gives offset 5, `endingOffsets` offset 4.",
+        "[PARTLOG_OFFSETS_BACKWARDS] The read of topic t, partition 0 under " + root
+            + " ends before it starts: `startingOffsets` gives offset 5, `endingOffsets` offset 4.",
         error.getMessage().substring(0, error.getMessage().indexOf(" Give")));
     assertEquals(topic.rows.get(1), reads.with("failOnDataLoss", "false").rows());
-    assertEquals("OFFSETS_OUT_OF_RANGE", refused(Reads.of(root, "subscribe", "t", "startingOffsets", topic.json(21, 0, 0), "endingOffsets", topic.json(4, -1, -1))).id());
-    Reads times = Reads.of(root, "assign", "{\"t\":[0]}", "startingTimestamp", "" + WrittenTopic.time(10), "endingTimestamp", "" + WrittenTopic.time(3));
+    assertEquals("OFFSETS_OUT_OF_RANGE",
+        refused(Reads.of(root, "subscribe", "t", "startingOffsets", topic.json(21, 0, 0), "endingOffsets", topic.json(4, -1, -1))).id());
+    Reads times = Reads.of(root, "assign", "{\"t\":[0]}", "startingTimestamp", "" + WrittenTopic.time(10), "endingTimestamp",
+        "" + WrittenTopic.time(3));
     error = refused(times);
     assertEquals("OFFSETS_BACKWARDS", error.id());
-    assertEquals(List.of("startingTimestamp", "endingTimestamp"), List.of(error.parameters().get("starting"), error.parameters().get("ending")));
+    assertEquals(List.of("startingTimestamp", "endingTimestamp"),
+        List.of(error.parameters().get("starting"), error.parameters().get("ending")));
     Reads late = Reads.of(root, "assign", "{\"t\":[0]}", "startingTimestamp", "9000000", "endingOffsets", "{\"t\":{\"0\":4}}");
-    assertEquals(List.of(), late.with("startingOffsetsByTimestampStrategy", "latest").rows(), "a partition without such a time is read as nothing");
+    assertEquals(List.of(), late.with("startingOffsetsByTimestampStrategy", "latest").rows(),
+        "a partition without such a time is read as nothing");
   }
 
   @Test
   void takesWhatIsThereWhenToldTo() throws IOException {
     WrittenTopic topic = topic();
-    Reads reads =
-        Reads.of(root, "subscribe", "t", "startingOffsets", topic.json(0, 100, 0), "endingOffsets", topic.json(1000, 1000, -1), "failOnDataLoss", "false");
+    Reads reads = Reads.of(root, "subscribe", "t", "startingOffsets", topic.json(0, 100, 0), "endingOffsets", topic.json(1000, 1000, -1),
+        "failOnDataLoss", "false");
     assertEquals(topic.rows.get(0), reads.rows());
     topic.expire(0);
     assertEquals("OFFSETS_OUT_OF_RANGE", refused(Reads.of(root, "subscribe", "t", "startingOffsets", topic.json(12, 0, 0))).id());
-    assertEquals(topic.rows(0, 13, 20), Reads.of(root, "assign", "{\"t\":[0]}", "startingOffsets", "{\"t\":{\"0\":0}}", "failOnDataLoss", "false").rows());
+    assertEquals(topic.rows(0, 13, 20),
+        Reads.of(root, "assign", "{\"t\":[0]}", "startingOffsets", "{\"t\":{\"0\":0}}", "failOnDataLoss", "false").rows());
     assertEquals(topic.rows(0, 13, 20), Reads.of(root, "assign", "{\"t\":[0]}").rows(), "earliest is the log start");
   }
 
@@ -222,7 +227,8 @@ final class ReadTest {
   @Test
   void takesOneTimeBeforeTimesBeforeOffsets() throws IOException {
     WrittenTopic topic = topic();
-    Reads reads = Reads.of(root, "subscribe", "t", "startingOffsets", topic.json(20, 16, 0), "startingOffsetsByTimestampStrategy", "latest");
+    Reads reads = Reads.of(root, "subscribe", "t", "startingOffsets", topic.json(20, 16, 0), "startingOffsetsByTimestampStrategy",
+        "latest");
     assertEquals(0, reads.rows().size());
     reads.with("startingOffsetsByTimestamp", topic.json(0, 9_000_000, 0));
     assertEquals(topic.rows.get(0), reads.rows());
@@ -245,12 +251,7 @@ final class ReadTest {
   @Test
   void givesWhatIsThereWhereOffsetsHaveGaps() throws IOException {
     WrittenTopic topic = topic();
-    topic.gappy(
-        0,
-        100,
-        topic.gappyBatch(0, 22, 3, 2, false),
-        topic.gappyBatch(0, 30, 2, 9, false),
-        topic.gappyBatch(0, 41, 1, 0, true),
+    topic.gappy(0, 100, topic.gappyBatch(0, 22, 3, 2, false), topic.gappyBatch(0, 30, 2, 9, false), topic.gappyBatch(0, 41, 1, 0, true),
         topic.gappyBatch(0, 60, 4, 19, false));
     List<WrittenTopic.Row> rows = topic.rows.get(0);
     assertEquals(29, rows.size());
@@ -259,8 +260,8 @@ final class ReadTest {
         for (int end = start; end <= 100; end += 2) {
           int from = start;
           int to = end;
-          Reads reads =
-              Reads.of(root, "assign", "{\"t\":[0]}", "startingOffsets", "{\"t\":{\"0\":" + start + "}}", "endingOffsets", "{\"t\":{\"0\":" + end + "}}");
+          Reads reads = Reads.of(root, "assign", "{\"t\":[0]}", "startingOffsets", "{\"t\":{\"0\":" + start + "}}", "endingOffsets",
+              "{\"t\":{\"0\":" + end + "}}");
           List<WrittenTopic.Row> expected = rows.stream().filter(row -> row.offset() >= from && row.offset() < to).toList();
           Reads.assertRows(expected, reads.with("minPartitions", splits).rows(), start + " to " + end);
           assertEquals(expected.stream().map(WrittenTopic.Row::offset).toList(), reads.offsets(), start + " to " + end);
@@ -269,7 +270,8 @@ final class ReadTest {
     }
     Reads.assertRows(rows, Reads.of(root, "assign", "{\"t\":[0]}", "maxRecordsPerPartition", "7").rows(), "splits of 7");
     PartlogScanBuilder counting = Reads.of(root).builder();
-    assertFalse(counting.pushAggregation(new Aggregation(new AggregateFunc[] {new CountStar()}, new Expression[0])), "what offsets say is no count");
+    assertFalse(counting.pushAggregation(new Aggregation(new AggregateFunc[] {new CountStar()}, new Expression[0])),
+        "what offsets say is no count");
     Reads timed = Reads.of(root, "assign", "{\"t\":[0]}", "startingTimestamp", Long.toString(WrittenTopic.time(41)));
     Reads.assertRows(rows.subList(25, 29), timed.rows(), "a marker has no time that counts");
   }

@@ -121,14 +121,11 @@ final class Reads {
   }
 
   private static WrittenTopic.Row row(Map<String, ColumnVector> columns, int row) {
-    return new WrittenTopic.Row(
-        columns.containsKey("topic") ? columns.get("topic").getUTF8String(row).toString() : null,
+    return new WrittenTopic.Row(columns.containsKey("topic") ? columns.get("topic").getUTF8String(row).toString() : null,
         columns.containsKey("partition") ? columns.get("partition").getInt(row) : -1,
         columns.containsKey("offset") ? columns.get("offset").getLong(row) : -1,
-        columns.containsKey("timestamp") ? Math.floorDiv(columns.get("timestamp").getLong(row), 1000) : -1,
-        text(columns.get("key"), row),
-        text(columns.get("value"), row),
-        headers(columns.get("headers"), row));
+        columns.containsKey("timestamp") ? Math.floorDiv(columns.get("timestamp").getLong(row), 1000) : -1, text(columns.get("key"), row),
+        text(columns.get("value"), row), headers(columns.get("headers"), row));
   }
 
   private static String text(ColumnVector column, int row) {

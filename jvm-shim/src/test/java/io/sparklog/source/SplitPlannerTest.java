@@ -22,7 +22,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 final class SplitPlannerTest {
   private static final int KIB = 1 << 10;
 
-  @TempDir Path root;
+  @TempDir
+  Path root;
 
   private static SplitSize size(long bytesMax) {
     return new SplitSize(bytesMax, bytesMax, 1, 1, Long.MAX_VALUE);
@@ -49,7 +50,8 @@ final class SplitPlannerTest {
       Path index = topic.viewFile(partition, n, "index");
       byte[] bytes = Files.readAllBytes(index);
       switch (how) {
-        case "right" -> {}
+        case "right" -> {
+        }
         case "absent" -> Files.delete(index);
         case "empty" -> Files.write(index, new byte[0]);
         case "noise" -> {
@@ -102,13 +104,9 @@ final class SplitPlannerTest {
     for (int i = 0; i < 30; i++) {
       long to = 1 + random.nextInt(end);
       long from = random.nextInt((int) to);
-      SplitSize size =
-          new SplitSize(
-              1 + random.nextInt(1 << (4 + random.nextInt(18))),
-              0,
-              1,
-              1 + (random.nextBoolean() ? 0 : random.nextInt(40)),
-              random.nextBoolean() ? Long.MAX_VALUE : 1 + random.nextInt(1 << (3 + random.nextInt(12))));
+      SplitSize size = new SplitSize(1 + random.nextInt(1 << (4 + random.nextInt(18))), 0, 1,
+          1 + (random.nextBoolean() ? 0 : random.nextInt(40)),
+          random.nextBoolean() ? Long.MAX_VALUE : 1 + random.nextInt(1 << (3 + random.nextInt(12))));
       List<Split> splits = plan(topic, size, 1, from, to);
       Reads.assertRows(topic.rows(1, from, to), rows(splits), "seed " + seed + " " + from + " to " + to + " " + size);
       long next = from;
@@ -132,7 +130,8 @@ final class SplitPlannerTest {
     for (Split split : splits) {
       assertEquals(1, split.extents().size());
       assertEquals(0, split.extents().get(0).startOffset() % 100, "a batch is read by one task");
-      assertTrue(split.bytesToRead() < bytes / 10 * 1.2 && split.bytesToRead() > bytes / 10 * 0.7, "even shares: " + split.bytesToRead() + " of " + bytes);
+      assertTrue(split.bytesToRead() < bytes / 10 * 1.2 && split.bytesToRead() > bytes / 10 * 0.7,
+          "even shares: " + split.bytesToRead() + " of " + bytes);
     }
   }
 
@@ -141,7 +140,8 @@ final class SplitPlannerTest {
   void recordSizesThatChangeWithinASegmentMakeNoTinySplits() throws IOException {
     WrittenTopic topic = new WrittenTopic(root, "t");
     topic.padding = offset -> offset < 4000 ? 2000 : 0;
-    topic.segment(0, IntStream.concat(IntStream.generate(() -> 10).limit(400), IntStream.generate(() -> 1000).limit(16)).toArray()).commit();
+    topic.segment(0, IntStream.concat(IntStream.generate(() -> 10).limit(400), IntStream.generate(() -> 1000).limit(16)).toArray())
+        .commit();
     long splitBytes = 1 << 20;
     for (int end : new int[] {1000, 2000, 3000, 4000, 5000, 10_000, 20_000}) {
       List<Split> splits = plan(topic, size(splitBytes), 0, 0, end);
@@ -193,10 +193,12 @@ final class SplitPlannerTest {
     WrittenTopic topic = new WrittenTopic(root, "t").segment(0, 5).commit().segment(0, WrittenTopic.times(40, 100)).commit();
     Split right = plan(topic, size(1 << 30), 0, 1000, 2000).get(0);
     Extent extent = right.extents().get(0);
-    for (long position : new long[] {extent.from() + 1, extent.from() - 1, 1, extent.from() + 5000, extent.bytes() - 61, extent.bytes() - 1}) {
+    for (long position : new long[] {extent.from() + 1, extent.from() - 1, 1, extent.from() + 5000, extent.bytes() - 61,
+        extent.bytes() - 1}) {
       for (long offset : new long[] {extent.fromOffset(), 1000, 999, 905}) {
         Extent wrong = extent.after(new BatchFinder.Place(position, offset), 1000);
-        Split split = new Split("t", right.topicId(), right.version(), 0, right.decompressedBytesMax(), Condition.TRUE, List.of(wrong), true);
+        Split split = new Split("t", right.topicId(), right.version(), 0, right.decompressedBytesMax(), Condition.TRUE, List.of(wrong),
+            true);
         Reads.assertRows(topic.rows(0, 1000, 2000), rows(List.of(split)), "position " + position + ", offset " + offset);
       }
     }
@@ -204,7 +206,10 @@ final class SplitPlannerTest {
 
   @Test
   void onlySegmentsThatAreEnteredAreOpened() throws IOException {
-    WrittenTopic topic = new WrittenTopic(root, "t").segment(0, WrittenTopic.times(30, 100)).commit().segment(0, WrittenTopic.times(30, 100)).commit();
+    WrittenTopic topic = new WrittenTopic(root, "t").segment(0, WrittenTopic.times(30, 100))
+        .commit()
+        .segment(0, WrittenTopic.times(30, 100))
+        .commit();
     Files.delete(topic.dataFile(0, 0));
     assertEquals(topic.rows(0, 3010, 6000), Reads.of(root, "assign", "{\"t\":[0]}", "startingOffsets", "{\"t\":{\"0\":3010}}").rows());
     assertEquals(1, plan(topic, size(1 << 30), 0, 0, 6000).size(), "a plan is made although a file is gone");

@@ -47,11 +47,9 @@ final class WrittenTopic {
   final LogStore store;
   final Root root;
   final String topic;
-  final TreeMap<String, String> config =
-      new TreeMap<>(
-          Map.of(
-              "partitions", "3", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1073741824", "max.message.bytes", "1048588",
-              "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096"));
+  final TreeMap<String, String> config = new TreeMap<>(
+      Map.of("partitions", "3", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1073741824", "max.message.bytes",
+          "1048588", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096"));
 
   /** All records written, by partition and offset. */
   final List<List<Row>> rows = new ArrayList<>();
@@ -121,10 +119,8 @@ final class WrittenTopic {
       writer.write(segment.toByteArray(), 0, segment.size());
       writer.sync();
     }
-    pending.add(
-        List.of(
-            new Piece(
-                partition, file, 0, null, segment.size(), records, recordsOfBatches.length, least, greatest, false, ordered, (int) headerCrc.getValue())));
+    pending.add(List.of(new Piece(partition, file, 0, null, segment.size(), records, recordsOfBatches.length, least, greatest, false,
+        ordered, (int) headerCrc.getValue())));
     tasks++;
     return this;
   }
@@ -160,11 +156,16 @@ final class WrittenTopic {
     return text == null ? null : text.getBytes(StandardCharsets.UTF_8);
   }
 
-  /** Every kind of record: null and empty keys and values, and headers of all sorts. Times rise by 10 ms with an offset, with one in ten a step back. */
+  /**
+   * Every kind of record: null and empty keys and values, and headers of all sorts. Times rise by 10 ms with an offset, with one in ten a
+   * step back.
+   */
   private Row row(int partition, long offset) {
     int kind = (int) (offset % 7);
     String key = kind == 0 ? null : kind == 1 ? "" : "k" + offset;
-    String value = kind == 2 ? null : kind == 3 ? "" : "value of " + partition + "/" + offset + " " + "x".repeat(padding.applyAsInt(offset));
+    String value = kind == 2
+        ? null
+        : kind == 3 ? "" : "value of " + partition + "/" + offset + " " + "x".repeat(padding.applyAsInt(offset));
     List<String> headers = kind == 4 ? List.of("a=1", "a=2", "ü=ß", "null") : kind == 5 ? List.of("empty=") : null;
     return new Row(topic, partition, offset, time(offset), key, value, headers);
   }
@@ -210,7 +211,8 @@ final class WrittenTopic {
   }
 
   Path viewFile(int partition, int n, String kind) {
-    return directory.resolve(Names.viewFolder(topic, partition)).resolve(Names.viewFile(root.state(topic).segments(partition).get(n).base(), kind));
+    return directory.resolve(Names.viewFolder(topic, partition))
+        .resolve(Names.viewFile(root.state(topic).segments(partition).get(n).base(), kind));
   }
 
   /** A version as a later release will write it: a segment moves to another data file, as by merging, and the old file is deleted. */
@@ -220,43 +222,47 @@ final class WrittenTopic {
     Path target = directory.resolve(Names.topicFile(topic, moved));
     Files.createDirectories(target.getParent());
     Files.copy(dataFile(partition, n), target);
-    appendVersion(
-        version -> {
-          remove(version, segment);
-          add(version, segment, moved, segment.base());
-        });
+    appendVersion(version -> {
+      remove(version, segment);
+      add(version, segment, moved, segment.base());
+    });
     Files.delete(directory.resolve(Names.topicFile(topic, segment.file())));
   }
 
   /** A version with many segments more, all in the data file of the first. */
   void repeat(int partition, int times) throws IOException {
     Segment segment = root.state(topic).segments(partition).get(0);
-    appendVersion(
-        version -> {
-          long end = root.state(topic).end(partition);
-          for (int i = 0; i < times; i++, end += segment.records()) {
-            add(version, segment, segment.file(), end);
-          }
-          ((ArrayNode) version.get("ends")).set(partition, version.numberNode(end));
-        });
+    appendVersion(version -> {
+      long end = root.state(topic).end(partition);
+      for (int i = 0; i < times; i++, end += segment.records()) {
+        add(version, segment, segment.file(), end);
+      }
+      ((ArrayNode) version.get("ends")).set(partition, version.numberNode(end));
+    });
   }
 
   private static void add(ObjectNode version, Segment segment, String file, long base) {
     ObjectNode added = ((ArrayNode) version.get("added")).addObject();
     added.put("partition", segment.partition()).put("file", file).put("position", segment.position()).put("bytes", segment.bytes());
-    added.put("base", base).put("end", base + segment.end() - segment.base()).put("records", segment.records()).put("batches", segment.batches());
-    added.put("minTimestamp", segment.minTimestamp()).put("maxTimestamp", segment.maxTimestamp()).put("offsets", segment.dense() ? "dense" : "stored").put("routed", segment.routed()).put("ordered", segment.ordered());
+    added.put("base", base)
+        .put("end", base + segment.end() - segment.base())
+        .put("records", segment.records())
+        .put("batches", segment.batches());
+    added.put("minTimestamp", segment.minTimestamp())
+        .put("maxTimestamp", segment.maxTimestamp())
+        .put("offsets", segment.dense() ? "dense" : "stored")
+        .put("routed", segment.routed())
+        .put("ordered", segment.ordered());
     added.put("headerCrc", Integer.toUnsignedLong(segment.headerCrc()));
   }
 
   /** A version as a later release will write it: the first segment of a partition expires, and its file is deleted. */
   void expire(int partition) throws IOException {
     Segment segment = root.state(topic).segments(partition).get(0);
-    appendVersion(
-        version -> {
-          remove(version, segment);
-          ((ArrayNode) version.get("starts")).set(partition, version.numberNode(segment.end()));
-        });
+    appendVersion(version -> {
+      remove(version, segment);
+      ((ArrayNode) version.get("starts")).set(partition, version.numberNode(segment.end()));
+    });
     Files.delete(directory.resolve(Names.topicFile(topic, segment.file())));
   }
 
@@ -282,17 +288,18 @@ final class WrittenTopic {
       greatest = Math.max(greatest, BatchHeader.maxTimestamp(batch, 0));
     }
     Files.write(target, bytes.toByteArray());
-    Segment segment =
-        new Segment(
-            partition, file, 0, bytes.size(), state.end(partition), end, records, batches.length, 0, greatest, false, false, false, (int) headerCrc.getValue());
-    appendVersion(
-        version -> {
-          add(version, segment, file, segment.base());
-          ((ArrayNode) version.get("ends")).set(partition, version.numberNode(end));
-        });
+    Segment segment = new Segment(partition, file, 0, bytes.size(), state.end(partition), end, records, batches.length, 0, greatest, false,
+        false, false, (int) headerCrc.getValue());
+    appendVersion(version -> {
+      add(version, segment, file, segment.base());
+      ((ArrayNode) version.get("ends")).set(partition, version.numberNode(end));
+    });
   }
 
-  /** A batch of offsets from {@code base} on, of which the last ones up to {@code base + lastDelta} are missing; of a transaction's marker if {@code control}. */
+  /**
+   * A batch of offsets from {@code base} on, of which the last ones up to {@code base + lastDelta} are missing; of a transaction's marker
+   * if {@code control}.
+   */
   byte[] gappyBatch(int partition, long base, int count, int lastDelta, boolean control) {
     begin();
     BatchEncoder encoder = new BatchEncoder(plan.config().codec(), false);
@@ -314,13 +321,17 @@ final class WrittenTopic {
   }
 
   private static void remove(ObjectNode version, Segment segment) {
-    ((ArrayNode) version.get("removed")).addObject().put("partition", segment.partition()).put("file", segment.file()).put("position", segment.position());
+    ((ArrayNode) version.get("removed")).addObject()
+        .put("partition", segment.partition())
+        .put("file", segment.file())
+        .put("position", segment.position());
   }
 
   private void appendVersion(Consumer<ObjectNode> change) throws IOException {
     State state = root.state(topic);
     byte[] last = Files.readAllBytes(directory.resolve(Names.topicFile(topic, Names.versionFile(state.version()))));
-    ObjectNode version = (ObjectNode) new ObjectMapper().readTree(new String(last, StandardCharsets.UTF_8).lines().findFirst().orElseThrow());
+    ObjectNode version = (ObjectNode) new ObjectMapper()
+        .readTree(new String(last, StandardCharsets.UTF_8).lines().findFirst().orElseThrow());
     version.put("version", state.version() + 1).put("txn", Names.identity(random)).put("previous", sha256(last));
     version.putObject("config");
     version.putArray("added");

@@ -21,7 +21,8 @@ import org.junit.jupiter.api.io.TempDir;
 final class LocalWriterTest {
   private static final int CHUNK = LocalWriter.BACKGROUND_BYTES;
 
-  @TempDir private Path folder;
+  @TempDir
+  private Path folder;
 
   /** A file whose n-th sync fails, once, as a disk's does: the kernel says it one time, and later ones succeed. */
   private static final class FailingDisk extends LocalWriter {
@@ -100,15 +101,13 @@ final class LocalWriterTest {
       disk.write(new byte[CHUNK], 0, CHUNK);
       disk.awaitSync();
       // The file notices when it would ask for its next sync, which may still be under way at the first of these.
-      assertThrows(
-          IOException.class,
-          () -> {
-            for (int i = 0; i < 1000; i++) {
-              disk.write(new byte[CHUNK], 0, 1);
-              disk.write(new byte[CHUNK], 0, CHUNK - 1);
-              Thread.sleep(1);
-            }
-          });
+      assertThrows(IOException.class, () -> {
+        for (int i = 0; i < 1000; i++) {
+          disk.write(new byte[CHUNK], 0, 1);
+          disk.write(new byte[CHUNK], 0, CHUNK - 1);
+          Thread.sleep(1);
+        }
+      });
       assertThrows(IOException.class, disk::sync);
       assertEquals(1, disk.syncs());
     }
