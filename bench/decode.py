@@ -13,10 +13,9 @@ from functools import partial
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from bench.harness import Bench
-from sparklog.ondisk.batch import section
-from sparklog.ondisk.columns import record_batch
-from sparklog.ondisk.layout import Header
-from sparklog.ondisk.records import Section, locate
+from sparklog.ondisk.columns import arrow_batch
+from sparklog.ondisk.header import Header
+from sparklog.ondisk.records import Payload, locate
 
 TIME = 1_700_000_000_000
 CHUNK_BYTES = 1 << 21
@@ -60,16 +59,16 @@ def _ours(batches: list[bytes]) -> int:
     count = 0
     for chunk in _chunks(batches):
         for records in locate(chunk):
-            count += record_batch("topic", 0, records, 0, records.offsets.size).num_rows
+            count += arrow_batch("topic", 0, records, 0, records.offsets.size).num_rows
     return count
 
 
-def _chunks(batches: list[bytes]) -> Iterator[list[Section]]:
+def _chunks(batches: list[bytes]) -> Iterator[list[Payload]]:
     """As `sparklog.ondisk.reader` puts batches together."""
-    chunk: list[Section] = []
+    chunk: list[Payload] = []
     octets = 0
     for batch in batches:
-        chunk.append(section(Header.read(batch, 0, len(batch)), memoryview(batch), 0, 1 << 26))
+        chunk.append(Payload.of(Header.read(batch, 0, len(batch)), memoryview(batch), 0, 1 << 26))
         octets += chunk[-1].bytes
         if octets >= CHUNK_BYTES:
             yield chunk

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass, field
 
+from sparklog.display import SHOWN, Display, moment, when
 from sparklog.ondisk.version import Version
-from sparklog.views import SHOWN, View, moment, when
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ class Commits(list[Commit]):
     """A list that shows itself as a table, the newest commit last."""
 
     def __repr__(self) -> str:
-        return self._view().text()
+        return self._display().text()
 
     def _repr_html_(self) -> str:
-        return self._view().html()
+        return self._display().html()
 
-    def _view(self) -> View:
+    def _display(self) -> Display:
         title = "1 commit" if len(self) == 1 else f"{len(self):,} commits"
         if len(self) > SHOWN:
             title += f", of which the newest {SHOWN}"
@@ -74,4 +74,4 @@ class Commits(list[Commit]):
             ]
             for each in self[-SHOWN:]
         ]
-        return View(title, [], columns, rows)
+        return Display(title, [], columns, rows)

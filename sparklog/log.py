@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, when
 from sparklog.errors import SparklogError
 from sparklog.ondisk import commitlog
 from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.root import local, require
 from sparklog.ondisk.totals import Totals
 from sparklog.topic import Topic
-from sparklog.views import SEGMENTS_SUMMED, SHOWN, View, when
 
 
 class Log:
@@ -55,12 +55,12 @@ class Log:
         return True
 
     def __repr__(self) -> str:
-        return self._view().text()
+        return self._display().text()
 
     def _repr_html_(self) -> str:
-        return self._view().html()
+        return self._display().html()
 
-    def _view(self) -> View:
+    def _display(self) -> Display:
         topics = self.topics()
         rows: list[list[object]] = []
         left = SEGMENTS_SUMMED
@@ -77,7 +77,7 @@ class Log:
                     left -= total.segments
                     sums = [total.bytes, when(total.min_timestamp), when(total.max_timestamp)]
                 rows.append([name, state.partitions, sum(state.ends) - sum(state.starts), *sums, state.version, when(state.time)])
-        return View(
+        return Display(
             f"Log {self.root}",
             [f"{len(topics)} topics" if len(topics) != 1 else "1 topic"],
             ["topic", "partitions", "offsets", "bytes", "from (UTC)", "to (UTC)", "version", "committed at (UTC)"],

@@ -12,15 +12,15 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
 from sparklog.commits import Commit, Commits
+from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, readable, when
 from sparklog.errors import SparklogError
 from sparklog.ondisk import names
 from sparklog.ondisk.columns import schema_of
 from sparklog.ondisk.commitlog import CommitLog, State
-from sparklog.ondisk.layout import CODECS
+from sparklog.ondisk.header import CODECS
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.totals import Totals
 from sparklog.partitioning import partition_for
-from sparklog.views import SEGMENTS_SUMMED, SHOWN, View, readable, when
 
 _SEEN_FIRST = ["partition", "offset", "timestamp", "key", "value", "headers"]
 
@@ -128,7 +128,7 @@ class Topic:
         if key is not None:
             title += f" with the key {readable(key, longest)}"
         heads = ["timestamp (UTC)" if name == "timestamp" else name for name in columns]
-        View(title, [], heads, rows).show()
+        Display(title, [], heads, rows).show()
 
     def head(
         self, n: int = 10, partition: int | None = None, *, key: bytes | str | None = None, columns: Sequence[str] | None = None
@@ -299,17 +299,17 @@ class Topic:
         }
 
     def __repr__(self) -> str:
-        return self._view().text()
+        return self._display().text()
 
     def _repr_html_(self) -> str:
-        return self._view().html()
+        return self._display().html()
 
-    def _view(self) -> View:
+    def _display(self) -> Display:
         try:
             state = self._log.newest()
             totals = Totals.of_partitions(state, SEGMENTS_SUMMED)
         except SparklogError as error:
-            return View(f"Topic {self.name}", [f"in {self.root}", str(error)], [], [])
+            return Display(f"Topic {self.name}", [f"in {self.root}", str(error)], [], [])
         about = [
             f"in {self.root}",
             f"version {state.version}, committed at {when(state.time)} UTC",
@@ -324,7 +324,7 @@ class Topic:
             columns += ["bytes", "from (UTC)", "to (UTC)"]
             for row, each in zip(rows, totals, strict=True):
                 row += [each.bytes, when(each.min_timestamp), when(each.max_timestamp)]
-        return View(f"Topic {self.name}", about, columns, rows[:SHOWN], more=len(rows) - SHOWN)
+        return Display(f"Topic {self.name}", about, columns, rows[:SHOWN], more=len(rows) - SHOWN)
 
 
 def _sums(totals: list[Totals] | None) -> str:

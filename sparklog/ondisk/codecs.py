@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.ondisk.layout import CODECS, Damaged
+from sparklog.ondisk.faults import Damaged
+from sparklog.ondisk.header import CODECS
 
 _FEED_BYTES = 4096
 _ROOM_BYTES = 1 << 16

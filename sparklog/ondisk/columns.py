@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.ondisk.chain import Longs
+from sparklog.ondisk.record_starts import Longs
 from sparklog.ondisk.records import Headers, Records
 
 SCHEMA = pa.schema(
@@ -31,7 +31,7 @@ _MICROS = 1000
 _MILLIS_MAX = (2**63 - 1) // _MICROS
 
 
-def record_batch(
+def arrow_batch(
     topic: str, partition: int, records: Records, first: int, end: int, columns: Sequence[str] = SCHEMA.names
 ) -> pa.RecordBatch:
     """The records from number `first` to before number `end`, of which only these columns are made."""

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from sparklog.errors import SparklogError
-from sparklog.ondisk.checkpoint import Checkpoint, Unreadable
-from sparklog.ondisk.documents import TooNew
-from sparklog.ondisk.files import Absent, read_whole, unlinked
-from sparklog.ondisk.layout import Damaged
+from sparklog.ondisk.checkpoint import Checkpoint
+from sparklog.ondisk.faults import Absent, Damaged, TooNew, Unreadable
+from sparklog.ondisk.files import path_without_links, read_whole
 from sparklog.ondisk.names import COMMITS, checkpoint_version_of, is_topic, version_file, version_of
 from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version, require_whole
 
@@ -27,7 +26,7 @@ def topics(root: str) -> list[str]:
 def _names(root: str, folder: str) -> list[str]:
     """What is in a folder below the root; nothing where there is no such folder."""
     try:
-        with os.scandir(unlinked(root, f"{folder}/")) as entries:
+        with os.scandir(path_without_links(root, f"{folder}/")) as entries:
             return [entry.name for entry in entries]
     except (FileNotFoundError, NotADirectoryError):
         return []

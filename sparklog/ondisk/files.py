@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from sparklog.ondisk.layout import Damaged
+from sparklog.ondisk.faults import Absent, Damaged
 
 # Where the system has them: a pipe in place of a file must not make us wait.
 _READ = os.O_RDONLY
@@ -15,15 +15,11 @@ for _flag in ("O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"):
     _READ |= getattr(os, _flag, 0)
 
 
-class Absent(Exception):
-    """No such file."""
-
-
 class File:
     """A file that is read at positions. OSError where the system fails, Damaged where the file is not what it should be."""
 
     def __init__(self, root: str, name: str) -> None:
-        path = unlinked(root, name)
+        path = path_without_links(root, name)
         try:
             self._descriptor = os.open(path, _READ)
         except OSError as error:
@@ -64,7 +60,7 @@ def read_whole(root: str, name: str, bytes_max: int) -> bytes:
         return file.read(0, file.bytes)
 
 
-def unlinked(root: str, name: str) -> Path:
+def path_without_links(root: str, name: str) -> Path:
     """Where a name below the root is, given with slashes. Damaged where a link in place of a folder leads elsewhere."""
     *folders, _ = name.split("/")
     folder = Path(root)

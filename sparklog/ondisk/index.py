@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparklog.ondisk.files import Absent, read_whole
-from sparklog.ondisk.layout import Damaged
+from sparklog.ondisk.faults import Absent, Damaged
+from sparklog.ondisk.files import read_whole
 
 _ENTRY = np.dtype([("offset", ">i4"), ("position", ">i4")])
 _BYTES_MAX = 64 * 1024 * 1024

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import SparklogError
-from sparklog.ondisk.batch import section
-from sparklog.ondisk.columns import SCHEMA, record_batch
+from sparklog.ondisk.columns import SCHEMA, arrow_batch
 from sparklog.ondisk.commitlog import CommitLog, State
-from sparklog.ondisk.layout import HEADER_BYTES, Damaged
-from sparklog.ondisk.records import RECORDS_AT_ONCE, Records, Section, locate
-from sparklog.ondisk.segment import Batch, SegmentReader, opened
+from sparklog.ondisk.faults import Damaged
+from sparklog.ondisk.header import HEADER_BYTES
+from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload, Records, locate
+from sparklog.ondisk.segment import SegmentReader, StoredBatch, open_segment
 from sparklog.ondisk.version import Segment
 
 _CHUNK_BYTES = 1 << 21
@@ -43,11 +43,11 @@ class PartitionReader:
                     after = min(after, first + limit)
                     limit -= after - first
                 if first < after:
-                    yield record_batch(self._state.topic, self._partition, wanted, first, after, columns)
+                    yield arrow_batch(self._state.topic, self._partition, wanted, first, after, columns)
                 if limit == 0:
                     return
 
-    def headers(self) -> Iterator[tuple[str, list[Batch]]]:
+    def headers(self) -> Iterator[tuple[str, list[StoredBatch]]]:
         """The batches of each segment without their data, and the file where they are."""
         for _, reader, begin in self._segments(self._state.starts[self._partition], self._state.ends[self._partition]):
             yield str(reader.path), [batch for batch in reader.headers() if batch.last_offset >= begin]
@@ -58,7 +58,7 @@ class PartitionReader:
         for _, reader, begin in self._segments(start, end, lambda segment: segment.max_timestamp >= millis):
             for batch in reader.headers():
                 if batch.header.max_timestamp >= millis and batch.last_offset >= begin and not batch.header.control:
-                    for records in self._located(reader, [(batch.position, self._section(reader, reader.read(batch)))]):
+                    for records in self._located(reader, [(batch.position, self._payload(reader, reader.read(batch)))]):
                         found = np.flatnonzero((records.timestamps >= millis) & (records.offsets >= begin))
                         if found.size:
                             return int(records.offsets[found[0]])
@@ -71,7 +71,7 @@ class PartitionReader:
         while start < end:
             for segment in self._state.segments(self._partition, start, end):
                 if wanted(segment):
-                    reader = opened(self._log.root, self._state.topic, segment, HEADER_BYTES + self._decompressed_max // 8 * 9)
+                    reader = open_segment(self._log.root, self._state.topic, segment, HEADER_BYTES + self._decompressed_max // 8 * 9)
                     if not reader:
                         self._refresh(segment, start)
                         break
@@ -97,12 +97,12 @@ class PartitionReader:
 
     def _decoded(self, reader: SegmentReader, start: int, end: int, segment_end: int, limit: int | None) -> Iterator[Records]:
         """The records of the batches that hold these offsets, in chunks of so many as are quick to decode together."""
-        chunk: list[tuple[int, Section]] = []
+        chunk: list[tuple[int, Payload]] = []
         octets = count = 0
         for batch in reader.batches(start):
             if batch.base_offset >= end and end < segment_end:
                 break
-            found = self._section(reader, batch)
+            found = self._payload(reader, batch)
             if batch.header.control or octets + found.bytes > 2 * _CHUNK_BYTES:
                 yield from self._located(reader, chunk)
                 chunk, octets, count = [], 0, 0
@@ -119,26 +119,26 @@ class PartitionReader:
                 chunk, octets, count = [], 0, 0
         yield from self._located(reader, chunk)
 
-    def _section(self, reader: SegmentReader, batch: Batch) -> Section:
+    def _payload(self, reader: SegmentReader, batch: StoredBatch) -> Payload:
         try:
-            return section(batch.header, batch.data, batch.base_offset, self._decompressed_max)
+            return Payload.of(batch.header, batch.data, batch.base_offset, self._decompressed_max)
         except Damaged as damage:
             raise reader.batch_corrupt(batch.position, damage) from None
 
-    def _located(self, reader: SegmentReader, chunk: list[tuple[int, Section]]) -> Iterator[Records]:
+    def _located(self, reader: SegmentReader, chunk: list[tuple[int, Payload]]) -> Iterator[Records]:
         """The records of some batches at positions, of which none is handed on before all were checked."""
-        sections = [found for _, found in chunk]
+        payloads = [found for _, found in chunk]
         try:
-            if sum(found.header.records for found in sections) <= RECORDS_AT_ONCE:
-                yield from list(locate(sections))
+            if sum(found.header.records for found in payloads) <= RECORDS_AT_ONCE:
+                yield from list(locate(payloads))
             else:
-                for _ in locate(sections):
+                for _ in locate(payloads):
                     pass
-                yield from locate(sections)
+                yield from locate(payloads)
         except Damaged as damage:
             raise self._culprit(reader, chunk, damage) from None
 
-    def _culprit(self, reader: SegmentReader, chunk: list[tuple[int, Section]], damage: Damaged) -> SparklogError:
+    def _culprit(self, reader: SegmentReader, chunk: list[tuple[int, Payload]], damage: Damaged) -> SparklogError:
         for position, found in chunk:
             try:
                 for _ in locate([found]):

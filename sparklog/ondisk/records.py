@@ -9,25 +9,44 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import google_crc32c
 import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from sparklog.ondisk.chain import PADDING, Longs, Octets, starts, starts_abreast, varint
-from sparklog.ondisk.layout import RECORD_BYTES_MIN, VARINT_BYTES_MAX, VARLONG_BYTES_MAX, Damaged, Header
+from sparklog.ondisk.codecs import decompress
+from sparklog.ondisk.faults import Damaged
+from sparklog.ondisk.header import HEADER_BYTES, RECORD_BYTES_MIN, SUMMED_FROM, VARINT_BYTES_MAX, VARLONG_BYTES_MAX, Header
+from sparklog.ondisk.record_starts import PADDING, Longs, Octets, starts, starts_abreast, varint
 
 RECORDS_AT_ONCE = 1 << 18
 """What is known of a record takes more room than a small record."""
 _HEADERS_AT_ONCE = 64
 
 
-class Section(NamedTuple):
-    """The records of one batch, decompressed."""
+class Payload(NamedTuple):
+    """The records of one batch, decompressed: `bytes` bytes in `pieces`."""
 
     header: Header
     base_offset: int
     pieces: Sequence[bytes | memoryview]
     bytes: int
+
+    @classmethod
+    def of(cls, header: Header, batch: memoryview, base_offset: int, decompressed_max: int) -> Payload:
+        """The payload of a whole batch. Damaged if its checksum is wrong, or if it decompresses to more than `decompressed_max` bytes."""
+        if (found := _crc32c(batch[SUMMED_FROM:])) != header.crc:
+            raise Damaged(f"its checksum is {header.crc:08x} where its bytes have {found:08x}")
+        payload = batch[HEADER_BYTES:]
+        if header.codec == 0 or not payload:
+            return cls(header, base_offset, [payload], len(payload))
+        pieces = decompress(header.codec, payload, decompressed_max)
+        return cls(header, base_offset, pieces, sum(map(len, pieces)))
+
+
+def _crc32c(data: memoryview) -> int:
+    # google-crc32c takes a NumPy array without copying it, and nothing else.
+    return int(google_crc32c.value(np.frombuffer(data, dtype=np.uint8)))
 
 
 class Headers(NamedTuple):
@@ -81,17 +100,17 @@ class Records(NamedTuple):
         )
 
 
-def locate(sections: Sequence[Section]) -> Iterator[Records]:
+def locate(payloads: Sequence[Payload]) -> Iterator[Records]:
     """The records of some batches, in order. Damaged if anything is wrong with a batch, which may show at the end only. It does not tell
     in which batch; ask for one alone to know.
     """
-    for section in sections:
-        if section.header.records > section.bytes // RECORD_BYTES_MIN or (not section.header.records and section.bytes):
-            raise Damaged(f"it counts {section.header.records} records in {section.bytes} bytes")
-    sections = [section for section in sections if section.header.records]
-    data = b"".join([piece for section in sections for piece in section.pieces] + [PADDING])
-    bounds = np.cumsum([0, *(section.bytes for section in sections)], dtype=np.int64)
-    counts = np.array([section.header.records for section in sections], dtype=np.int64)
+    for payload in payloads:
+        if payload.header.records > payload.bytes // RECORD_BYTES_MIN or (not payload.header.records and payload.bytes):
+            raise Damaged(f"it counts {payload.header.records} records in {payload.bytes} bytes")
+    payloads = [payload for payload in payloads if payload.header.records]
+    data = b"".join([piece for payload in payloads for piece in payload.pieces] + [PADDING])
+    bounds = np.cumsum([0, *(payload.bytes for payload in payloads)], dtype=np.int64)
+    counts = np.array([payload.header.records for payload in payloads], dtype=np.int64)
     firsts = np.cumsum([0, *counts], dtype=np.int64)
     total = int(firsts[-1])
     at = 0
@@ -106,7 +125,7 @@ def locate(sections: Sequence[Section]) -> Iterator[Records]:
         part = _Part(
             data,
             begins,
-            [sections[batch] for batch in held],
+            [payloads[batch] for batch in held],
             np.clip(firsts[held] - first, 0, None),
             np.clip(firsts[held + 1] - first, None, end - first),
             np.where(firsts[held] < first, last_delta, -1),
@@ -127,7 +146,7 @@ class _Part(NamedTuple):
 
     data: bytes
     starts: Longs
-    batches: Sequence[Section]
+    batches: Sequence[Payload]
     firsts: Longs
     ends: Longs
     floors: Longs
@@ -172,7 +191,7 @@ class _Part(NamedTuple):
         if not rising.all() or not inside.all():
             raise Damaged("the offsets of its records do not rise inside it")
 
-    def _each(self, number: Callable[[Section], int]) -> Longs:
+    def _each(self, number: Callable[[Payload], int]) -> Longs:
         """A number of the batch for each of its records."""
         return np.repeat(np.array([number(batch) for batch in self.batches], dtype=np.int64), self.ends - self.firsts)
 

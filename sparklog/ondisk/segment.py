@@ -10,8 +10,9 @@ import google_crc32c
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk import index
-from sparklog.ondisk.files import Absent, File
-from sparklog.ondisk.layout import HEADER_BYTES, LENGTH_FROM, Damaged, Header
+from sparklog.ondisk.faults import Absent, Damaged
+from sparklog.ondisk.files import File
+from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header
 from sparklog.ondisk.names import COMMITS, index_file, view_folder
 from sparklog.ondisk.version import Segment
 
@@ -20,7 +21,7 @@ _BLOCK_BYTES_MAX = 1 << 22
 _INDEX_WORTHWHILE_BYTES = 1 << 20
 
 
-class Batch(NamedTuple):
+class StoredBatch(NamedTuple):
     """A batch at a byte of its data file, with its offset in the partition. `data` is empty where only headers were asked for."""
 
     position: int
@@ -79,11 +80,11 @@ class SegmentReader:
             "BATCH_CORRUPT", topic=self._topic, partition=self._segment.partition, byte=position, file=self.path, reason=reason
         )
 
-    def headers(self) -> list[Batch]:
+    def headers(self) -> list[StoredBatch]:
         """All batches without their data. That their headers are those that were committed is known before one is returned."""
         return list(self._walk(self._segment.position, self._segment.base, None))
 
-    def batches(self, start: int) -> Iterator[Batch]:
+    def batches(self, start: int) -> Iterator[StoredBatch]:
         """The batches with offsets from `start` on. That nothing is wrong with the segment as a whole shows when they are exhausted, and
         what their data hold is not looked at here.
         """
@@ -96,12 +97,12 @@ class SegmentReader:
         self.headers()
         yield from self._walk(segment.position, segment.base, start)
 
-    def read(self, batch: Batch) -> Batch:
+    def read(self, batch: StoredBatch) -> StoredBatch:
         """A batch of `headers`, with its data."""
         self._require_readable(batch.position, batch.header)
         return batch._replace(data=memoryview(self._read(batch.position, batch.header.total_bytes)))
 
-    def _walk(self, position: int, offset: int, start: int | None) -> Iterator[Batch]:
+    def _walk(self, position: int, offset: int, start: int | None) -> Iterator[StoredBatch]:
         """The batches from a position on, of which the first has this offset, or where offsets have gaps this or a later one. Without
         `start` only headers are read; with it, batches that end before it are passed over.
         """
@@ -128,14 +129,14 @@ class SegmentReader:
             offset = base + header.last_offset_delta + 1
             size = header.total_bytes
             if start is None:
-                yield Batch(position, base, header, memoryview(b""))
+                yield StoredBatch(position, base, header, memoryview(b""))
             elif offset > start:
                 self._require_readable(position, header)
                 if at + size > len(block):
                     block_bytes = min(4 * block_bytes, _BLOCK_BYTES_MAX)
                     block = self._read(position, min(max(block_bytes, size), self._end - position))
                     block_at, at = position, 0
-                yield Batch(position, base, header, memoryview(block)[at : at + size])
+                yield StoredBatch(position, base, header, memoryview(block)[at : at + size])
             position += size
         if segment.dense and offset != segment.end:
             raise self.corrupt(f"its batches end at offset {offset}")
@@ -211,7 +212,7 @@ def _is_stamped(field: int, relative: int, absolute: int) -> bool:
     return all(one in others for one, *others in zip(*octets, strict=True))
 
 
-def opened(root: str, topic: str, segment: Segment, batch_bytes_max: int) -> SegmentReader | None:
+def open_segment(root: str, topic: str, segment: Segment, batch_bytes_max: int) -> SegmentReader | None:
     """None where the data file is gone."""
     try:
         return SegmentReader(root, topic, segment, batch_bytes_max)

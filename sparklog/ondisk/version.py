@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import google_crc32c
 
-from sparklog.ondisk.documents import Fields, integer, parse
-from sparklog.ondisk.layout import CODECS, HEADER_BYTES, Damaged
+from sparklog.ondisk.faults import Damaged
+from sparklog.ondisk.fields import Fields, integer, parse
+from sparklog.ondisk.header import CODECS, HEADER_BYTES
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
@@ -120,7 +121,7 @@ class Version(NamedTuple):
         if not _OPERATION.fullmatch(operation):
             raise Damaged("`operation` is none")
         config = fields.strings("config")
-        starts, ends = extents(fields)
+        starts, ends = starts_and_ends(fields)
         if version == 0:
             require_whole(config, len(ends))
         return cls(
@@ -169,7 +170,7 @@ def require_whole(config: Mapping[str, str], partitions: int) -> None:
         raise Damaged(f"`config` has {config['partitions']} partitions, but there are {partitions}")
 
 
-def extents(fields: Fields) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def starts_and_ends(fields: Fields) -> tuple[tuple[int, ...], tuple[int, ...]]:
     starts, ends = fields.integers("starts", PARTITIONS_MAX), fields.integers("ends", PARTITIONS_MAX)
     if not ends or len(starts) != len(ends):
         raise Damaged(f"`starts` is of {len(starts)} partitions, `ends` of {len(ends)}")

@@ -19,7 +19,7 @@ from odd_batches import BROKEN, CONTENT, RIGHT, WRONG, compressed
 
 from sparklog import Log, SparklogError
 from sparklog.ondisk.commitlog import CommitLog
-from sparklog.ondisk.layout import CODECS
+from sparklog.ondisk.header import CODECS
 
 
 def test_the_forms_of_codecs(batch_tool: BatchTool) -> None:

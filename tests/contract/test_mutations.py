@@ -11,9 +11,9 @@ import pytest
 from handmade import seeded
 from logtool import TIMEOUT_S
 
-from sparklog.ondisk.batch import section
-from sparklog.ondisk.layout import Damaged, Header
-from sparklog.ondisk.records import Records, locate
+from sparklog.ondisk.faults import Damaged
+from sparklog.ondisk.header import Header
+from sparklog.ondisk.records import Payload, Records, locate
 
 DECOMPRESSED_MAX = 1 << 20
 REFUSED = (-1, 0)
@@ -25,7 +25,7 @@ def python(batch: bytes) -> tuple[int, int]:
         header = Header.read(batch, 0, len(batch))
         if header.total_bytes != len(batch):
             return REFUSED
-        parts = list(locate([section(header, memoryview(batch), 0, DECOMPRESSED_MAX)]))
+        parts = list(locate([Payload.of(header, memoryview(batch), 0, DECOMPRESSED_MAX)]))
     except Damaged:
         return REFUSED
     total = 0

@@ -13,7 +13,7 @@ from logtool import HALTED, TIMEOUT_S, LogTool
 from sparklog import DataError, Log, SparklogError, partition_for
 from sparklog.ondisk import segment as ondisk_segment
 from sparklog.ondisk.commitlog import CommitLog
-from sparklog.ondisk.layout import CODECS
+from sparklog.ondisk.header import CODECS
 
 Answer = dict[int, list[str]] | None
 """The values of each partition that has any; None: an error."""

@@ -13,25 +13,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from odd_batches import BROKEN, CONTENT, RIGHT, WRONG, compressed, lz4_stored, snappy, xerial
 
-from sparklog.ondisk import chain, layout
+from sparklog.ondisk import header as ondisk_header
+from sparklog.ondisk import record_starts
 from sparklog.ondisk import records as ondisk_records
-from sparklog.ondisk.batch import section
-from sparklog.ondisk.columns import SCHEMA, record_batch
-from sparklog.ondisk.layout import CODECS, HEADER_BYTES, Damaged, Header
-from sparklog.ondisk.records import locate
+from sparklog.ondisk.columns import SCHEMA, arrow_batch
+from sparklog.ondisk.faults import Damaged
+from sparklog.ondisk.header import CODECS, HEADER_BYTES, Header
+from sparklog.ondisk.records import Payload, locate
 
 LIMIT = 64 * 1024 * 1024
 VECTORS = sorted((Path(__file__).parents[1] / "vectors").glob("batches*.json"))
 
 
-def sections(*batches: bytes, limit: int = LIMIT):
+def payloads(*batches: bytes, limit: int = LIMIT):
     headers = [Header.read(each, 0, len(each)) for each in batches]
-    return [section(header, memoryview(each), header.base_offset, limit) for header, each in zip(headers, batches, strict=True)]
+    return [Payload.of(header, memoryview(each), header.base_offset, limit) for header, each in zip(headers, batches, strict=True)]
 
 
 def read(*batches: bytes, limit: int = LIMIT) -> pa.Table:
     """What batches hold, decoded together."""
-    parts = [record_batch("t", 0, found, 0, len(found.offsets)) for found in locate(sections(*batches, limit=limit))]
+    parts = [arrow_batch("t", 0, found, 0, len(found.offsets)) for found in locate(payloads(*batches, limit=limit))]
     return pa.Table.from_batches(parts, schema=SCHEMA)
 
 
@@ -93,18 +94,19 @@ def test_what_others_wrote(vector):
 
 def test_varints_that_others_wrote():
     vectors = json.loads((VECTORS[0].parent / "varints.json").read_text())
-    for kind, bytes_max in (("varint", layout.VARINT_BYTES_MAX), ("varlong", layout.VARLONG_BYTES_MAX)):
+    for kind, bytes_max in (("varint", ondisk_header.VARINT_BYTES_MAX), ("varlong", ondisk_header.VARLONG_BYTES_MAX)):
         octets = [bytes.fromhex(vector["hex"]) for vector in vectors[kind]]
         starts = np.cumsum([0, *map(len, octets)])
-        data = np.frombuffer(b"".join(octets) + chain.PADDING, dtype=np.uint8)
+        data = np.frombuffer(b"".join(octets) + record_starts.PADDING, dtype=np.uint8)
         values, ends = ondisk_records._varints(data, starts[:-1], bytes_max)
         assert values.tolist() == [vector["value"] for vector in vectors[kind]]
         assert ends.tolist() == starts[1:].tolist()
 
 
 def test_the_header_has_kafkas_layout():
-    assert layout._HEADER.format == HEADER.format
-    assert (HEADER_BYTES, layout.LENGTH_FROM, layout.COUNTED_FROM, layout.SUMMED_FROM, layout.LENGTH_MIN) == (61, 8, 12, 21, 49)
+    assert ondisk_header._HEADER.format == HEADER.format
+    assert (HEADER_BYTES, ondisk_header.LENGTH_MIN) == (61, 49)
+    assert (ondisk_header.LENGTH_FROM, ondisk_header.COUNTED_FROM, ondisk_header.SUMMED_FROM) == (8, 12, 21)
 
 
 headers = st.lists(st.tuples(st.text(max_size=5).map(str.encode), st.none() | st.binary(max_size=20)), max_size=3).map(tuple)
@@ -136,22 +138,22 @@ def test_records_of_every_size_are_found_in_each_way(sizes, monkeypatch):
         [Record(random.randbytes(random.randint(*sizes)), b"k", TIME + random.choice((number, 10**9))) for number in range(300)]
         for _ in range(3)
     ]
-    data = b"".join(bytes(piece) for each in sections(*map(batch, contents)) for piece in each.pieces) + chain.PADDING
+    data = b"".join(bytes(piece) for each in payloads(*map(batch, contents)) for piece in each.pieces) + record_starts.PADDING
     step, wanted = 0, [0]
-    while step < len(data) - len(chain.PADDING):
-        length, step = chain.varint(data, step)
+    while step < len(data) - len(record_starts.PADDING):
+        length, step = record_starts.varint(data, step)
         step += length // 2
         wanted.append(step)
     bounds = np.array([wanted[300 * number] for number in range(4)])
-    assert chain.starts(data, 0, 900).tolist() == wanted
-    assert chain.starts(data, wanted[100], 200).tolist() == wanted[100:301]
-    monkeypatch.setattr(chain, "_ABREAST_MIN", 1)
-    abreast = chain.starts_abreast(data, bounds, np.array([300, 300, 300]))
+    assert record_starts.starts(data, 0, 900).tolist() == wanted
+    assert record_starts.starts(data, wanted[100], 200).tolist() == wanted[100:301]
+    monkeypatch.setattr(record_starts, "_ABREAST_MIN", 1)
+    abreast = record_starts.starts_abreast(data, bounds, np.array([300, 300, 300]))
     assert abreast.tolist() == wanted if max(sizes) < 8000 else abreast is None
 
 
 def test_batches_of_different_counts_abreast(monkeypatch):
-    monkeypatch.setattr(chain, "_ABREAST_MIN", 1)
+    monkeypatch.setattr(record_starts, "_ABREAST_MIN", 1)
     contents = [records(count, f"b{count}") for count in (5, 1, 9, 9, 2)]
     octets = [batch(content, 100 * number) for number, content in enumerate(contents)]
     empty = batch([], 1000, last_offset_delta=3)

@@ -41,7 +41,7 @@ def readable(octets: bytes | str | None, longest: int | None) -> str:
     return f"{text[:longest]}…" if cut else text
 
 
-class View:
+class Display:
     """A title, some lines about it, and a table, of which `more` rows are left out."""
 
     def __init__(self, title: str, about: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[object]], more: int = 0) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
+from sparklog.ondisk.faults import Damaged
+
 # Field, struct code. Everything below follows from this list.
 _FIELDS = (
     ("base_offset", "q"),
@@ -53,10 +55,6 @@ VARINT_BYTES_MAX = 5
 VARLONG_BYTES_MAX = 10
 
 _HEADER = struct.Struct(">" + "".join(code for _, code in _FIELDS))
-
-
-class Damaged(Exception):
-    """Bytes that are not what the format says, as a reason in words. Who knows the file makes a SparklogError of it."""
 
 
 class Header(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sparklog.ondisk.layout import Damaged
+from sparklog.ondisk.faults import Damaged, TooNew
 from sparklog.ondisk.names import INT64_MAX
 
 FORMAT = 1
@@ -13,10 +13,6 @@ DEPTH_MAX = 8
 STRING_BYTES_MAX = 32 * 1024
 CONTAINERS_MAX = 2_100_000
 """A million segments added and as many removed, and some room. Empty arrays instead would take thirty times their bytes in memory."""
-
-
-class TooNew(Exception):
-    """What a later version of the format wrote, as a reason in words."""
 
 
 class Fields:

@@ -1,0 +1,19 @@
+"""What the modules of this package raise among themselves. Callers of the package see a SparklogError instead, which names the file."""
+
+from __future__ import annotations
+
+
+class Damaged(Exception):
+    """Bytes that the format does not allow, as a reason in words. The module that knows the file makes a SparklogError of it."""
+
+
+class TooNew(Exception):
+    """A file that a later version of the format wrote, as a reason in words."""
+
+
+class Absent(Exception):
+    """The file does not exist."""
+
+
+class Unreadable(Exception):
+    """A checkpoint that is damaged, deleted or cannot be opened. The same state must be found without it."""
