@@ -155,7 +155,7 @@ def test_errors_of_planning_and_of_tasks(
     spark: SparkSession, root: Path, fails: Callable[[str, Callable[[], object]], str], tmp_path: Path
 ) -> None:
     assert "`includeHeaders` has the value yes" in fails("OPTION_VALUE", lambda: load(spark, root, includeHeaders="yes"))
-    assert "Topics there: events, other" in fails("TOPIC_NOT_FOUND", lambda: load(spark, root, subscribe="event").collect())
+    assert "Existing topics: events, other" in fails("TOPIC_NOT_FOUND", lambda: load(spark, root, subscribe="event").collect())
     assert "one root" in fails("OPTION_VALUE", lambda: spark.read.format("partlog").load([str(root), str(tmp_path)]))
     fails("OFFSETS_OUT_OF_RANGE", lambda: load(spark, root, subscribe="other", startingOffsets=_all_at(9)).collect())
     fails("TIMESTAMP_NOT_FOUND", lambda: load(spark, root, subscribe="events", startingTimestamp=1900000000000).collect())

@@ -105,7 +105,7 @@ def test_sql_users_are_told_in_sql(spark: SparkSession, table: str, fails: Calla
     assert overwrite.rstrip().endswith("in SQL, INSERT INTO.")
     for call, name in (("partlog.vacuum('x')", "vacuum"), ("partlog.system.publish(root => 'x')", "system.publish")):
         text = fails("PROCEDURE_NOT_FOUND", lambda call=call: spark.sql(f"CALL {call}"))
-        assert f"The catalog partlog has no procedure {name}. It has these: publish." in text
+        assert f"The catalog partlog does not have a procedure {name}. Its procedures: publish." in text
 
 
 @pytest.mark.parametrize("name", ["u#1", "u?2", "u%41", "u 3"])

@@ -48,5 +48,9 @@ def test_a_declared_error_is_a_sentence_and_a_remedy(id):
     assert not re.search("<partition>|opic <topic>", entry.text) or re.search("<root>|<file>", entry.text)
 
 
+def test_what_needs_nothing_but_a_second_run_is_to_be_retried():
+    assert {entry.kind for entry in errors.declared().values() if re.match("Run the .* again", entry.mend)} == {"retry"}
+
+
 def test_no_error_sends_to_a_page_that_is_not_in_the_wheel():
     assert [id for id, entry in errors.declared().items() if "docs/" in entry.text + entry.mend] == []

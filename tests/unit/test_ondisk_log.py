@@ -79,9 +79,9 @@ def test_a_directory_that_is_not_a_root(tmp_path, topic):
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
     (tmp_path / "broker" / "meta.properties").write_text("")
     for folder, condition, says in (
-        ("plain", "ROOT_WITHOUT_LOG", "plain is there, but it is not a root"),
-        ("plain-7", "ROOT_WITHOUT_LOG", "plain-7 is there"),
-        ("t-01", "ROOT_WITHOUT_LOG", "t-01 is there"),
+        ("plain", "ROOT_WITHOUT_LOG", "plain exists, but it is not a root"),
+        ("plain-7", "ROOT_WITHOUT_LOG", "plain-7 exists"),
+        ("t-01", "ROOT_WITHOUT_LOG", "t-01 exists"),
         ("t-1", "PARTITION_DIRECTORY", f"partition 1 of topic t, not a root. Give the directory above it, {tmp_path},"),
         ("broker", "BROKER_DIRECTORY", "keeps meta.properties there: reading it is not supported yet."),
         ("broker/t-0", "BROKER_DIRECTORY", "keeps ../meta.properties there: reading it is not supported yet."),
@@ -122,7 +122,7 @@ def test_what_is_not_there(tmp_path, topic):
         assert isinstance(error, CallError)
     assert "`start` names partition 2" in str(failure(lambda: log.topic("t").read(start={2: 0})))
     assert "`n` has the value -1" in str(failure(lambda: log.topic("t").head(-1)))
-    assert "Topics there: t." in str(failure(lambda: log.topic("other")))
+    assert "Existing topics: t." in str(failure(lambda: log.topic("other")))
     for number in range(30):
         Topic(tmp_path, f"n{number:02}").commit()
     assert "n18, n19 and 11 more." in str(failure(lambda: log.topic("other")))

@@ -193,7 +193,7 @@ def test_another_pyspark_is_refused(monkeypatch):
 
 
 def test_what_is_no_setting_of_spark_is_refused():
-    with pytest.raises(sparklog.CallError, match="`shuffle_partitions` is no setting"):
+    with pytest.raises(sparklog.CallError, match="`shuffle_partitions` is not a Spark setting"):
         sparklog.session(shuffle_partitions=8)
 
 

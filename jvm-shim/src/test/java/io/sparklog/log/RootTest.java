@@ -27,7 +27,7 @@ class RootTest {
       Files.createDirectories(folder.resolve(made));
     }
     Files.writeString(folder.resolve("broker/meta.properties"), "");
-    assertRefused("ROOT_WITHOUT_LOG", "plain-7 is there, but it is not a root", () -> root(folder, "plain-7").requireReadable());
+    assertRefused("ROOT_WITHOUT_LOG", "plain-7 exists, but it is not a root", () -> root(folder, "plain-7").requireReadable());
     assertRefused("PARTITION_DIRECTORY", "Give the directory above it, " + folder + ",", () -> root(folder, "t-1").requireReadable());
     assertRefused("PARTITION_DIRECTORY", "partition 1 of topic t", () -> root(folder, "t-1").requireWritable());
     assertRefused("BROKER_DIRECTORY", "meta.properties there: reading it is not supported yet.",
