@@ -1,5 +1,6 @@
 package io.sparklog.source;
 
+import io.sparklog.read.Selection;
 import io.sparklog.spark.Columns;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -1,5 +1,6 @@
 package io.sparklog.source;
 
+import io.sparklog.read.SplitReader;
 import io.sparklog.spark.SparkErrors;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;

@@ -1,5 +1,7 @@
 package io.sparklog.source;
 
+import io.sparklog.read.Split;
+import io.sparklog.read.SplitReader;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.storage.Stores;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -19,7 +21,7 @@ record PartlogReaderFactory(String root, StructType schema, boolean failOnDataLo
 
   @Override
   public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
-    Split split = (Split) partition;
+    Split split = ((PartlogInputPartition) partition).split();
     return SparkErrors.run(
         () -> new PartlogReader(new SplitReader(Stores.open(root), split, failOnDataLoss, RecordVectors.needHeadersOnly(schema), rowsMax),
             new RecordVectors(schema, split.topic(), split.partition())));

@@ -3,8 +3,14 @@ package io.sparklog.source;
 import io.sparklog.format.Codec;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
+import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.Selection;
+import io.sparklog.read.Split;
+import io.sparklog.read.SplitPlanner;
+import io.sparklog.read.SplitSize;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.Options;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -12,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalLong;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.SortDirection;
@@ -28,6 +35,7 @@ import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 import org.apache.spark.sql.connector.read.partitioning.Partitioning;
 import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
@@ -54,13 +62,30 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
     this.schema = schema;
     this.pushed = pushed;
     // Here, for Spark may plan on a thread that does not know the session.
-    this.splitSize = SplitSize.of(snapshot.options());
+    this.splitSize = splitSize(snapshot.options());
+  }
+
+  /** By the settings of the session that plans, and the options of the read. */
+  private static SplitSize splitSize(Options options) {
+    SQLConf conf = SQLConf.get();
+    return new SplitSize(conf.filesMaxPartitionBytes(), conf.filesOpenCostInBytes(), parallelism(conf),
+        options.given("minPartitions") ? options.integer("minPartitions") : 1,
+        options.given("maxRecordsPerPartition") ? options.number("maxRecordsPerPartition") : Long.MAX_VALUE);
+  }
+
+  private static int parallelism(SQLConf conf) {
+    if (conf.filesMinPartitionNum().isDefined()) {
+      return (Integer) conf.filesMinPartitionNum().get();
+    }
+    return SparkSession.getActiveSession().isDefined()
+        ? SparkSession.active().sparkContext().defaultParallelism()
+        : Runtime.getRuntime().availableProcessors();
   }
 
   private synchronized List<Split> splits() {
     if (splits == null) {
-      splits = SparkErrors.run(() -> new SplitPlanner(snapshot.root().store(), splitSize)
-          .plan(Selection.of(snapshot.ranges(), pushed.condition()), snapshot.isOfOneTopic()));
+      splits = SparkErrors
+          .run(() -> new SplitPlanner(snapshot.root().store(), splitSize).plan(Selection.of(snapshot.ranges(), pushed.condition())));
     }
     return splits;
   }
@@ -82,7 +107,8 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
 
   @Override
   public InputPartition[] planInputPartitions() {
-    return splits().toArray(InputPartition[]::new);
+    boolean ofOneTopic = snapshot.isOfOneTopic();
+    return splits().stream().map(split -> new PartlogInputPartition(split, ofOneTopic)).toArray(InputPartition[]::new);
   }
 
   @Override

@@ -1,5 +1,7 @@
 package io.sparklog.source;
 
+import io.sparklog.read.Condition;
+import io.sparklog.read.Intervals;
 import io.sparklog.spark.Columns;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -1,5 +1,6 @@
 package io.sparklog.source;
 
+import io.sparklog.read.Condition;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;

@@ -70,10 +70,6 @@ final class QueryStates {
     return query == null ? null : context.applicationId() + "/" + query;
   }
 
-  Root root() {
-    return root;
-  }
-
   /** As {@link Root#state}, the first time that a scan of the query asks. */
   State state(String topic) {
     String place = root.store().root() + "/" + topic;

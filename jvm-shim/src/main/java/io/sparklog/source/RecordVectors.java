@@ -2,6 +2,8 @@ package io.sparklog.source;
 
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.RecordHeaders;
+import io.sparklog.read.SplitReader;
+import io.sparklog.read.Times;
 import io.sparklog.spark.Columns;
 import java.util.Arrays;
 import java.util.List;
@@ -23,7 +25,6 @@ import org.apache.spark.unsafe.types.UTF8String;
  * positions and point into its bytes, and are good until the next batch is shown.
  */
 final class RecordVectors {
-  private static final long MICROS_PER_MS = 1000;
   private static final Set<String> OF_BATCHES = Set.of(Columns.TOPIC, Columns.PARTITION, Columns.OFFSET, Columns.TIMESTAMP_TYPE);
 
   private final RecordVector[] vectors;
@@ -63,11 +64,6 @@ final class RecordVectors {
     }
     batch.setNumRows(reader.rows());
     return batch;
-  }
-
-  /** A time as Spark has it. Kafka's format holds times that Spark's cannot: they become the last, or first, that it can. */
-  static long micros(long ms) {
-    return Math.max(Long.MIN_VALUE / MICROS_PER_MS, Math.min(Long.MAX_VALUE / MICROS_PER_MS, ms)) * MICROS_PER_MS;
   }
 
   /** A copy, or null if {@code length} is negative. Unlike that of Arrays.copyOfRange it is not zeroed before it is filled. */
@@ -296,7 +292,7 @@ final class RecordVectors {
 
     @Override
     public long getLong(int row) {
-      return micros(timestamps[first + row]);
+      return Times.micros(timestamps[first + row]);
     }
   }
 

@@ -1,6 +1,8 @@
 package io.sparklog.source;
 
 import io.sparklog.log.Root;
+import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.Subscription;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import java.util.List;
@@ -18,7 +20,7 @@ final class Snapshot {
   Snapshot(Root root, Options options) {
     this.root = root;
     this.options = options;
-    this.subscription = new Subscription(new QueryStates(root), options);
+    this.subscription = new Subscription(root, new QueryStates(root)::state, options);
   }
 
   Root root() {

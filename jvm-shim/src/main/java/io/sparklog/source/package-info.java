@@ -1,8 +1,5 @@
 /**
- * Reading a root with Spark: which offsets are asked for ({@link io.sparklog.source.Subscription}, {@link
- * io.sparklog.source.OffsetBounds}), how they are shared out to tasks
- * ({@link io.sparklog.source.SplitPlanner}), and how a task reads its share ({@link io.sparklog.source.SplitReader}) and shows it to Spark
- * without copying
- * ({@link io.sparklog.source.RecordVectors}).
+ * Reading with Spark: its interfaces over {@link io.sparklog.read}. What Spark asks of a table, a scan and a task, in Spark's own types;
+ * records are shown to it without copying ({@link io.sparklog.source.RecordVectors}).
  */
 package io.sparklog.source;

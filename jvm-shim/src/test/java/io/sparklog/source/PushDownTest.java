@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.read.Split;
+import io.sparklog.read.Times;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -29,7 +31,6 @@ import org.apache.spark.sql.connector.expressions.filter.And;
 import org.apache.spark.sql.connector.expressions.filter.Not;
 import org.apache.spark.sql.connector.expressions.filter.Or;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
-import org.apache.spark.sql.connector.read.HasPartitionKey;
 import org.apache.spark.sql.connector.read.LocalScan;
 import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 import org.apache.spark.sql.types.DataTypes;
@@ -303,15 +304,17 @@ final class PushDownTest {
     assertEquals("[identity(partition)]", Arrays.toString(keys.keys()));
     assertEquals(2, keys.numPartitions());
     assertEquals("[partition ASC NULLS FIRST, offset ASC NULLS FIRST]", Arrays.toString(single.outputOrdering()));
-    assertTrue(Reads.splits(single).stream().allMatch(split -> ((HasPartitionKey) split).partitionKey().getInt(0) == split.partition()));
+    assertTrue(Arrays.stream(single.planInputPartitions())
+        .map(PartlogInputPartition.class::cast)
+        .allMatch(part -> part.partitionKey().getInt(0) == part.split().partition()));
 
     PartlogScan several = Reads.of(root).scan();
     keys = assertInstanceOf(KeyGroupedPartitioning.class, several.outputPartitioning());
     assertEquals("[identity(topic), identity(partition)]", Arrays.toString(keys.keys()));
     assertEquals(4, keys.numPartitions());
-    assertTrue(Reads.splits(several)
-        .stream()
-        .allMatch(split -> ((HasPartitionKey) split).partitionKey().getUTF8String(0).toString().equals(split.topic())));
+    assertTrue(Arrays.stream(several.planInputPartitions())
+        .map(PartlogInputPartition.class::cast)
+        .allMatch(part -> part.partitionKey().getUTF8String(0).toString().equals(part.split().topic())));
   }
 
   @Test

@@ -1,5 +1,8 @@
 package io.sparklog.source;
 
+import io.sparklog.read.Condition;
+import io.sparklog.read.Intervals;
+import io.sparklog.read.Times;
 import java.util.List;
 import java.util.Random;
 import org.apache.spark.sql.connector.expressions.Expression;
@@ -116,7 +119,7 @@ public final class RandomPredicates {
           boolean all = true;
           for (long offset = first; offset <= last; offset++) {
             for (int time = earliest; time <= latest; time++) {
-              long micros = RecordVectors.micros(MILLIS[time]);
+              long micros = Times.micros(MILLIS[time]);
               Boolean right = met(predicate, topic, (long) partition, offset, micros, oneIn(2) ? null : "x");
               boolean met = condition.isMet(offset, micros);
               records++;
@@ -130,8 +133,8 @@ public final class RandomPredicates {
                   offset, micros);
             }
           }
-          long from = RecordVectors.micros(MILLIS[earliest]);
-          long to = RecordVectors.micros(MILLIS[latest]);
+          long from = Times.micros(MILLIS[earliest]);
+          long to = Times.micros(MILLIS[latest]);
           require(!any || condition.canMeet(first, last, from, to), predicate, "a range that has some is left out", topic, partition, first,
               last, from, to);
           require(all || !condition.mustMeet(first, last, from, to), predicate, "a range that lacks some is taken as a whole", topic,

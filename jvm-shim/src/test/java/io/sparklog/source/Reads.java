@@ -3,6 +3,7 @@ package io.sparklog.source;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.sparklog.log.Root;
+import io.sparklog.read.Split;
 import io.sparklog.spark.Columns;
 import io.sparklog.spec.Options;
 import io.sparklog.storage.Stores;
@@ -65,7 +66,7 @@ final class Reads {
   }
 
   static List<Split> splits(PartlogScan scan) {
-    return Arrays.stream(scan.toBatch().planInputPartitions()).map(Split.class::cast).toList();
+    return Arrays.stream(scan.toBatch().planInputPartitions()).map(partition -> ((PartlogInputPartition) partition).split()).toList();
   }
 
   List<WrittenTopic.Row> rows() throws IOException {

@@ -4,6 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.log.State;
+import io.sparklog.read.BatchPosition;
+import io.sparklog.read.Condition;
+import io.sparklog.read.Extent;
+import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.Selection;
+import io.sparklog.read.Split;
+import io.sparklog.read.SplitPlanner;
+import io.sparklog.read.SplitSize;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -32,7 +40,7 @@ final class SplitPlannerTest {
   private List<Split> plan(WrittenTopic topic, SplitSize size, int partition, long start, long end) throws IOException {
     State state = topic.root.state(topic.topic);
     List<Selection> selections = Selection.of(List.of(new OffsetBounds.Range(state, partition, start, end)), Condition.TRUE);
-    return new SplitPlanner(topic.store, size).plan(selections, true);
+    return new SplitPlanner(topic.store, size).plan(selections);
   }
 
   private List<WrittenTopic.Row> rows(List<Split> splits) throws IOException {
@@ -40,7 +48,7 @@ final class SplitPlannerTest {
     PartitionReaderFactory factory = new PartlogReaderFactory(root.toString(), schema, true, Long.MAX_VALUE);
     List<WrittenTopic.Row> rows = new ArrayList<>();
     for (Split split : splits) {
-      rows.addAll(Reads.rows(factory, split, schema));
+      rows.addAll(Reads.rows(factory, new PartlogInputPartition(split, true), schema));
     }
     return rows;
   }
@@ -196,9 +204,8 @@ final class SplitPlannerTest {
     for (long position : new long[] {extent.from() + 1, extent.from() - 1, 1, extent.from() + 5000, extent.bytes() - 61,
         extent.bytes() - 1}) {
       for (long offset : new long[] {extent.fromOffset(), 1000, 999, 905}) {
-        Extent wrong = extent.after(new BatchFinder.Place(position, offset), 1000);
-        Split split = new Split("t", right.topicId(), right.version(), 0, right.decompressedBytesMax(), Condition.TRUE, List.of(wrong),
-            true);
+        Extent wrong = extent.after(new BatchPosition(position, offset), 1000);
+        Split split = new Split("t", right.topicId(), right.version(), 0, right.decompressedBytesMax(), Condition.TRUE, List.of(wrong));
         Reads.assertRows(topic.rows(0, 1000, 2000), rows(List.of(split)), "position " + position + ", offset " + offset);
       }
     }

@@ -1,4 +1,4 @@
-package io.sparklog.source;
+package io.sparklog.read;
 
 import io.sparklog.format.BatchHeader;
 import io.sparklog.log.BatchWalk;
@@ -48,8 +48,8 @@ final class ExtentFinder {
       long first = Math.max(start, segment.base());
       long after = Math.min(end, segment.end());
       // Records without a time count as one of -1 ms.
-      long earliest = RecordVectors.micros(segment.dense() ? segment.minTimestamp() : Math.min(-1, segment.minTimestamp()));
-      long latest = RecordVectors.micros(segment.maxTimestamp());
+      long earliest = Times.micros(segment.dense() ? segment.minTimestamp() : Math.min(-1, segment.minTimestamp()));
+      long latest = Times.micros(segment.maxTimestamp());
       if (!condition.canMeet(first, after - 1, earliest, latest)) {
         continue;
       }
@@ -64,18 +64,18 @@ final class ExtentFinder {
     return extents;
   }
 
-  private BatchFinder.Place place(String topic, Segment segment, long offset) throws IOException {
-    BatchFinder.Place start = BatchFinder.Place.startOf(segment);
+  private BatchPosition place(String topic, Segment segment, long offset) throws IOException {
+    BatchPosition start = BatchPosition.startOf(segment);
     if (offset == segment.base()) {
       return start;
     }
-    try (BatchFinder finder = new BatchFinder(store, topic, segment)) {
+    try (BatchLocator finder = new BatchLocator(store, topic, segment)) {
       return place(finder, segment.bytes(), start, offset);
     }
   }
 
   /** Where to begin to read for {@code offset}: at {@code before}, or later if looking for it is worth while. */
-  static BatchFinder.Place place(BatchFinder finder, long segmentBytes, BatchFinder.Place before, long offset) throws IOException {
+  static BatchPosition place(BatchLocator finder, long segmentBytes, BatchPosition before, long offset) throws IOException {
     if (segmentBytes <= LOCATE_BYTES) {
       return before;
     }
@@ -90,19 +90,19 @@ final class ExtentFinder {
   /** The runs of batches of a segment that may hold such records, by the times in their headers. */
   private List<Extent> byHeaders(String topic, Segment segment, long first, long after, long earliest, Condition condition)
       throws IOException {
-    Extent whole = Extent.of(segment, BatchFinder.Place.startOf(segment), first, after, true);
+    Extent whole = Extent.of(segment, BatchPosition.startOf(segment), first, after, true);
     List<Extent> runs = new ArrayList<>();
     try (DataReader file = store.open(Names.topicFile(topic, segment.file()))) {
       CRC32C headerCrc = new CRC32C();
       Extent run = null;
       for (BatchWalk walk = new BatchWalk(topic, segment, file); walk.next();) {
         BatchHeader.addTo(headerCrc, walk.buffer(), walk.at(), segment.dense());
-        long latest = RecordVectors.micros(BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
+        long latest = Times.micros(BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
         boolean sameTime = BatchHeader.isLogAppendTime(walk.buffer(), walk.at());
-        long from = segment.ordered() ? RecordVectors.micros(BatchHeader.baseTimestamp(walk.buffer(), walk.at())) : earliest;
+        long from = segment.ordered() ? Times.micros(BatchHeader.baseTimestamp(walk.buffer(), walk.at())) : earliest;
         boolean wanted = walk.last() >= first && walk.base() < after
             && condition.canMeet(walk.base(), walk.last(), sameTime ? latest : Math.min(from, latest), latest);
-        BatchFinder.Place place = new BatchFinder.Place(walk.position(), walk.base());
+        BatchPosition place = new BatchPosition(walk.position(), walk.base());
         if (wanted && run == null) {
           run = whole.after(place, Math.max(first, walk.base()));
         } else if (!wanted && run != null) {

@@ -1,4 +1,4 @@
-package io.sparklog.source;
+package io.sparklog.read;
 
 import io.sparklog.log.State;
 import java.util.ArrayList;
@@ -9,12 +9,12 @@ import java.util.List;
  *
  * @param condition brought to the partition; TRUE if the offsets say all of it
  */
-record Selection(State state, int partition, Intervals offsets, Condition condition) {
+public record Selection(State state, int partition, Intervals offsets, Condition condition) {
   /** So many runs of offsets of a partition are looked up one by one. */
   private static final int RUNS_MAX = 16;
 
   /** What of each range meets {@code condition}, as far as the state can tell; nothing for partitions that have nothing of it. */
-  static List<Selection> of(List<OffsetBounds.Range> ranges, Condition condition) {
+  public static List<Selection> of(List<OffsetBounds.Range> ranges, Condition condition) {
     List<Selection> selections = new ArrayList<>();
     for (OffsetBounds.Range range : ranges) {
       Condition here = condition.at(range.state().topic(), range.partition());
@@ -29,7 +29,7 @@ record Selection(State state, int partition, Intervals offsets, Condition condit
   }
 
   /** Whether each of the offsets is a record to hand out, and no other is. */
-  boolean isExact() {
+  public boolean isExact() {
     boolean dense = true;
     for (int run = 0; run < offsets.count(); run++) {
       dense &= state.segments(partition, offsets.first(run), offsets.last(run) + 1).stream().allMatch(segment -> segment.dense());

@@ -1,13 +1,13 @@
-package io.sparklog.source;
+package io.sparklog.read;
 
 import java.io.Serializable;
 import java.util.Arrays;
 import java.util.stream.IntStream;
 
 /** A set of longs, as closed intervals in order that neither touch nor overlap. */
-final class Intervals implements Serializable {
-  static final Intervals ALL = new Intervals(Long.MIN_VALUE, Long.MAX_VALUE);
-  static final Intervals NONE = new Intervals();
+public final class Intervals implements Serializable {
+  public static final Intervals ALL = new Intervals(Long.MIN_VALUE, Long.MAX_VALUE);
+  public static final Intervals NONE = new Intervals();
 
   /** First and last of each interval, in turn. */
   private final long[] bounds;
@@ -17,11 +17,11 @@ final class Intervals implements Serializable {
   }
 
   /** All from {@code first} to {@code last}, both included; none if they are out of order. */
-  static Intervals of(long first, long last) {
+  public static Intervals of(long first, long last) {
     return first <= last ? new Intervals(first, last) : NONE;
   }
 
-  static Intervals of(long[] members) {
+  public static Intervals of(long[] members) {
     long[] sorted = members.clone();
     Arrays.sort(sorted);
     long[] bounds = new long[2 * sorted.length];
@@ -43,7 +43,7 @@ final class Intervals implements Serializable {
     return used + 2;
   }
 
-  Intervals or(Intervals other) {
+  public Intervals or(Intervals other) {
     long[] union = new long[bounds.length + other.bounds.length];
     int used = 0;
     for (int i = 0, j = 0; i < bounds.length || j < other.bounds.length;) {
@@ -58,11 +58,11 @@ final class Intervals implements Serializable {
     return new Intervals(Arrays.copyOf(union, used));
   }
 
-  Intervals and(Intervals other) {
+  public Intervals and(Intervals other) {
     return not().or(other.not()).not();
   }
 
-  Intervals not() {
+  public Intervals not() {
     long[] rest = new long[bounds.length + 2];
     int used = 0;
     long next = Long.MIN_VALUE;
@@ -103,19 +103,19 @@ final class Intervals implements Serializable {
     return first(interval + 1) - last(interval);
   }
 
-  int count() {
+  public int count() {
     return bounds.length / 2;
   }
 
-  long first(int interval) {
+  public long first(int interval) {
     return bounds[2 * interval];
   }
 
-  long last(int interval) {
+  public long last(int interval) {
     return bounds[2 * interval + 1];
   }
 
-  boolean contains(long member) {
+  public boolean contains(long member) {
     return covers(member, member);
   }
 

@@ -1,4 +1,4 @@
-package io.sparklog.source;
+package io.sparklog.read;
 
 import com.fasterxml.jackson.core.StreamReadFeature;
 import com.fasterxml.jackson.databind.DeserializationFeature;

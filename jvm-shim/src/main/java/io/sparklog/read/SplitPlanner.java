@@ -1,4 +1,4 @@
-package io.sparklog.source;
+package io.sparklog.read;
 
 import io.sparklog.log.State;
 import io.sparklog.storage.LogStore;
@@ -12,17 +12,17 @@ import java.util.List;
  * partition only. Nothing is listed, and no file is opened but those of segments that
  * are cut or entered in the middle.
  */
-final class SplitPlanner {
+public final class SplitPlanner {
   private final LogStore store;
   private final SplitSize size;
 
-  SplitPlanner(LogStore store, SplitSize size) {
+  public SplitPlanner(LogStore store, SplitSize size) {
     this.store = store;
     this.size = size;
   }
 
   /** The splits for {@code selections}, by topic, partition and offset. */
-  List<Split> plan(List<Selection> selections, boolean ofOneTopic) throws IOException {
+  public List<Split> plan(List<Selection> selections) throws IOException {
     ExtentFinder finder = new ExtentFinder(store);
     List<List<Extent>> extents = new ArrayList<>();
     long totalBytes = 0;
@@ -33,7 +33,7 @@ final class SplitPlanner {
     }
     List<Split> splits = new ArrayList<>();
     for (int i = 0; i < selections.size(); i++) {
-      new Packing(selections.get(i), size.bytes(totalBytes), ofOneTopic, splits).pack(extents.get(i));
+      new Packing(selections.get(i), size.bytes(totalBytes), splits).pack(extents.get(i));
     }
     return splits;
   }
@@ -46,14 +46,12 @@ final class SplitPlanner {
   private final class Packing {
     private final Selection selection;
     private final long splitBytes;
-    private final boolean ofOneTopic;
     private final List<Split> splits;
     private List<Extent> current = new ArrayList<>();
     /** Bytes of the extents after the one that is being shared out. */
     private long later;
 
-    private Packing(Selection selection, long splitBytes, boolean ofOneTopic, List<Split> splits) {
-      this.ofOneTopic = ofOneTopic;
+    private Packing(Selection selection, long splitBytes, List<Split> splits) {
       this.selection = selection;
       this.splitBytes = splitBytes;
       this.splits = splits;
@@ -65,12 +63,12 @@ final class SplitPlanner {
       for (Extent extent : extents) {
         later -= extent.bytesToRead();
         Extent rest = extent;
-        try (BatchFinder finder = finder(extent)) {
+        try (BatchLocator finder = finder(extent)) {
           while (rest.bytesToRead() > room + share(rest) / 8) {
             Extent head = rest.bytesToRead() <= share(rest) / 4 ? null : cut(finder, rest, room);
             if (head != null) {
               current.add(head);
-              rest = rest.after(new BatchFinder.Place(head.to(), head.endOffset()), head.endOffset());
+              rest = rest.after(new BatchPosition(head.to(), head.endOffset()), head.endOffset());
             } else if (current.isEmpty() || rest.bytesToRead() / 2 <= room) {
               break;
             }
@@ -102,11 +100,11 @@ final class SplitPlanner {
     }
 
     /** The first {@code room} bytes of an extent up to where a batch begins, at least one batch; null if nothing would be left. */
-    private Extent cut(BatchFinder finder, Extent extent, long room) throws IOException {
+    private Extent cut(BatchLocator finder, Extent extent, long room) throws IOException {
       try {
-        BatchFinder.Place place = finder.atPosition(extent.from() + room);
+        BatchPosition place = finder.atPosition(extent.from() + room);
         if (place.position() <= extent.from()) {
-          place = finder.next(new BatchFinder.Place(extent.from(), extent.fromOffset()));
+          place = finder.next(new BatchPosition(extent.from(), extent.fromOffset()));
         }
         return place.offset() > extent.startOffset() && place.offset() < extent.endOffset() ? extent.before(place) : null;
       } catch (NoSuchFileException gone) {
@@ -114,8 +112,8 @@ final class SplitPlanner {
       }
     }
 
-    private BatchFinder finder(Extent extent) {
-      return new BatchFinder(store, selection.state().topic(), extent.segment(selection.partition()));
+    private BatchLocator finder(Extent extent) {
+      return new BatchLocator(store, selection.state().topic(), extent.segment(selection.partition()));
     }
 
     private void close() throws IOException {
@@ -137,12 +135,11 @@ final class SplitPlanner {
       long room = share;
       for (Extent extent : extents) {
         Extent rest = extent;
-        try (BatchFinder finder = finder(extent)) {
+        try (BatchLocator finder = finder(extent)) {
           while (rest.offsets() > room) {
             long offset = rest.startOffset() + room;
             next.add(rest.before(offset));
-            rest = rest.after(ExtentFinder.place(finder, rest.bytes(), new BatchFinder.Place(rest.from(), rest.fromOffset()), offset),
-                offset);
+            rest = rest.after(ExtentFinder.place(finder, rest.bytes(), new BatchPosition(rest.from(), rest.fromOffset()), offset), offset);
             add(next);
             next = new ArrayList<>();
             room = share;
@@ -164,7 +161,7 @@ final class SplitPlanner {
     private void add(List<Extent> extents) {
       State state = selection.state();
       splits.add(new Split(state.topic(), state.topicId(), state.version(), selection.partition(), state.config().decompressedBytesMax(),
-          selection.condition(), new ArrayList<>(extents), ofOneTopic));
+          selection.condition(), new ArrayList<>(extents)));
     }
   }
 }

@@ -1,4 +1,4 @@
-package io.sparklog.source;
+package io.sparklog.read;
 
 import java.io.Serializable;
 import java.util.ArrayList;
@@ -12,35 +12,35 @@ import java.util.function.BinaryOperator;
  *
  * <p>A condition is first brought to one partition with {@link #at}; what is left of it is about offsets and times only.
  */
-abstract class Condition implements Serializable {
-  static final Condition TRUE = new Constant(true);
-  static final Condition FALSE = new Constant(false);
+public abstract class Condition implements Serializable {
+  public static final Condition TRUE = new Constant(true);
+  public static final Condition FALSE = new Constant(false);
 
   private Condition() {}
 
-  static Condition partition(Intervals partitions) {
+  public static Condition partition(Intervals partitions) {
     return new Partition(partitions);
   }
 
-  static Condition offset(Intervals offsets) {
+  public static Condition offset(Intervals offsets) {
     return new Offset(offsets);
   }
 
   /** @param micros times as Spark has them */
-  static Condition time(Intervals micros) {
+  public static Condition time(Intervals micros) {
     return new Time(micros);
   }
 
   /** Topics in {@code topics}, or if {@code others} all but these. */
-  static Condition topic(Set<String> topics, boolean others) {
+  public static Condition topic(Set<String> topics, boolean others) {
     return new Topic(topics, others);
   }
 
-  static Condition all(List<Condition> conditions) {
+  public static Condition all(List<Condition> conditions) {
     return several(conditions, true);
   }
 
-  static Condition any(List<Condition> conditions) {
+  public static Condition any(List<Condition> conditions) {
     return several(conditions, false);
   }
 
@@ -59,21 +59,21 @@ abstract class Condition implements Serializable {
   }
 
   /** What it comes to for the records of one partition. */
-  abstract Condition at(String topic, int partition);
+  public abstract Condition at(String topic, int partition);
 
   /** The offsets that records may have which meet it; others do not. Exactly these if it is not {@link #isAboutTime}. */
-  abstract Intervals offsets();
+  public abstract Intervals offsets();
 
-  abstract boolean isAboutTime();
+  public abstract boolean isAboutTime();
 
   /** Whether a record with such an offset and time may meet it: false only if none can. All bounds are included. */
-  abstract boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros);
+  public abstract boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros);
 
   /** Whether each record with such an offset and time meets it: true only if all do. */
-  abstract boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros);
+  public abstract boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros);
 
   /** Whether a record meets it. */
-  abstract boolean isMet(long offset, long micros);
+  public abstract boolean isMet(long offset, long micros);
 
   private static final class Constant extends Condition {
     private final boolean value;
@@ -83,32 +83,32 @@ abstract class Condition implements Serializable {
     }
 
     @Override
-    Condition at(String topic, int partition) {
+    public Condition at(String topic, int partition) {
       return this;
     }
 
     @Override
-    Intervals offsets() {
+    public Intervals offsets() {
       return value ? Intervals.ALL : Intervals.NONE;
     }
 
     @Override
-    boolean isAboutTime() {
+    public boolean isAboutTime() {
       return false;
     }
 
     @Override
-    boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
+    public boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       return value;
     }
 
     @Override
-    boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
+    public boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       return value;
     }
 
     @Override
-    boolean isMet(long offset, long micros) {
+    public boolean isMet(long offset, long micros) {
       return value;
     }
   }
@@ -118,32 +118,32 @@ abstract class Condition implements Serializable {
     abstract boolean holds(String topic, int partition);
 
     @Override
-    final Condition at(String topic, int partition) {
+    public final Condition at(String topic, int partition) {
       return holds(topic, partition) ? TRUE : FALSE;
     }
 
     @Override
-    final Intervals offsets() {
+    public final Intervals offsets() {
       throw new IllegalStateException("not brought to a partition");
     }
 
     @Override
-    final boolean isAboutTime() {
+    public final boolean isAboutTime() {
       throw new IllegalStateException("not brought to a partition");
     }
 
     @Override
-    final boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
+    public final boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       throw new IllegalStateException("not brought to a partition");
     }
 
     @Override
-    final boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
+    public final boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       throw new IllegalStateException("not brought to a partition");
     }
 
     @Override
-    final boolean isMet(long offset, long micros) {
+    public final boolean isMet(long offset, long micros) {
       throw new IllegalStateException("not brought to a partition");
     }
   }
@@ -184,32 +184,32 @@ abstract class Condition implements Serializable {
     }
 
     @Override
-    Condition at(String topic, int partition) {
+    public Condition at(String topic, int partition) {
       return this;
     }
 
     @Override
-    Intervals offsets() {
+    public Intervals offsets() {
       return offsets;
     }
 
     @Override
-    boolean isAboutTime() {
+    public boolean isAboutTime() {
       return false;
     }
 
     @Override
-    boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
+    public boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       return offsets.meets(firstOffset, lastOffset);
     }
 
     @Override
-    boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
+    public boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       return offsets.covers(firstOffset, lastOffset);
     }
 
     @Override
-    boolean isMet(long offset, long micros) {
+    public boolean isMet(long offset, long micros) {
       return offsets.contains(offset);
     }
   }
@@ -222,32 +222,32 @@ abstract class Condition implements Serializable {
     }
 
     @Override
-    Condition at(String topic, int partition) {
+    public Condition at(String topic, int partition) {
       return this;
     }
 
     @Override
-    Intervals offsets() {
+    public Intervals offsets() {
       return Intervals.ALL;
     }
 
     @Override
-    boolean isAboutTime() {
+    public boolean isAboutTime() {
       return true;
     }
 
     @Override
-    boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
+    public boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       return micros.meets(firstMicros, lastMicros);
     }
 
     @Override
-    boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
+    public boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       return micros.covers(firstMicros, lastMicros);
     }
 
     @Override
-    boolean isMet(long offset, long time) {
+    public boolean isMet(long offset, long time) {
       return micros.contains(time);
     }
   }
@@ -263,23 +263,23 @@ abstract class Condition implements Serializable {
     }
 
     @Override
-    Condition at(String topic, int partition) {
+    public Condition at(String topic, int partition) {
       return several(conditions.stream().map(condition -> condition.at(topic, partition)).toList(), all);
     }
 
     @Override
-    Intervals offsets() {
+    public Intervals offsets() {
       BinaryOperator<Intervals> join = all ? Intervals::and : Intervals::or;
       return conditions.stream().map(Condition::offsets).reduce(join).orElseThrow();
     }
 
     @Override
-    boolean isAboutTime() {
+    public boolean isAboutTime() {
       return conditions.stream().anyMatch(Condition::isAboutTime);
     }
 
     @Override
-    boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
+    public boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       for (Condition condition : conditions) {
         if (condition.canMeet(firstOffset, lastOffset, firstMicros, lastMicros) != all) {
           return !all;
@@ -289,7 +289,7 @@ abstract class Condition implements Serializable {
     }
 
     @Override
-    boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
+    public boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       for (Condition condition : conditions) {
         if (condition.mustMeet(firstOffset, lastOffset, firstMicros, lastMicros) != all) {
           return !all;
@@ -299,7 +299,7 @@ abstract class Condition implements Serializable {
     }
 
     @Override
-    boolean isMet(long offset, long micros) {
+    public boolean isMet(long offset, long micros) {
       for (Condition condition : conditions) {
         if (condition.isMet(offset, micros) != all) {
           return !all;

@@ -1,4 +1,4 @@
-package io.sparklog.source;
+package io.sparklog.read;
 
 import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchDecoder;
@@ -33,7 +33,7 @@ import org.slf4j.LoggerFactory;
  * <p>The plan's offsets count; its positions and files are where they were when it was made. What is handed out is the committed records of
  * these offsets, or an exception is thrown.
  */
-final class SplitReader implements Closeable {
+public final class SplitReader implements Closeable {
   private static final Logger LOG = LoggerFactory.getLogger(SplitReader.class);
 
   /**
@@ -70,7 +70,7 @@ final class SplitReader implements Closeable {
    * @param headersWillDo whether nothing of the records is asked for but their offsets
    * @param rowsMax no more records are handed out
    */
-  SplitReader(LogStore store, Split split, boolean failOnDataLoss, boolean headersWillDo, long rowsMax) {
+  public SplitReader(LogStore store, Split split, boolean failOnDataLoss, boolean headersWillDo, long rowsMax) {
     this.rowsLeft = rowsMax;
     this.headersWillDo = headersWillDo;
     this.store = store;
@@ -86,7 +86,7 @@ final class SplitReader implements Closeable {
    *
    * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING, OFFSETS_EXPIRED, TOPIC_REPLACED
    */
-  boolean next() throws IOException {
+  public boolean next() throws IOException {
     while (rowsLeft > 0) {
       if (extent == null && !begin()) {
         return false;
@@ -108,35 +108,35 @@ final class SplitReader implements Closeable {
   }
 
   /** The current batch; records {@link #first} to {@link #first} + {@link #rows} of it are to be handed out. */
-  BatchDecoder batchDecoder() {
+  public BatchDecoder batchDecoder() {
     return decoder;
   }
 
   /** The offset that the deltas of the current batch count from. */
-  long base() {
+  public long base() {
     return base;
   }
 
   /** Whether the records of the current batch have offset deltas 0, 1, 2, … and were not decoded. */
-  boolean isHeaderOnly() {
+  public boolean isHeaderOnly() {
     return headerOnly;
   }
 
-  int first() {
+  public int first() {
     return first;
   }
 
-  int rows() {
+  public int rows() {
     return rows;
   }
 
   /** Batches read so far. */
-  long batchesRead() {
+  public long batchesRead() {
     return batchesRead;
   }
 
   /** Bytes read so far. */
-  long bytesRead() {
+  public long bytesRead() {
     return ahead.bytesRead();
   }
 
@@ -263,7 +263,7 @@ final class SplitReader implements Closeable {
     long[] timestamps = decoder.timestamps();
     int to = from;
     for (int i = from; i < end; i++) {
-      if (condition.isMet(base + offsetDeltas[i], RecordVectors.micros(timestamps[i]))) {
+      if (condition.isMet(base + offsetDeltas[i], Times.micros(timestamps[i]))) {
         if (to < i) {
           offsetDeltas[to] = offsetDeltas[i];
           timestamps[to] = timestamps[i];

@@ -1,4 +1,4 @@
-package io.sparklog.source;
+package io.sparklog.read;
 
 import io.sparklog.log.State;
 import io.sparklog.spec.Options;
@@ -17,19 +17,19 @@ import org.slf4j.LoggerFactory;
  * Where a batch read starts and ends in each partition. The options of one end come before each other: times for all partitions, times by
  * partition, offsets.
  */
-final class OffsetBounds {
+public final class OffsetBounds {
   private static final Logger LOG = LoggerFactory.getLogger(OffsetBounds.class);
   private static final long LATEST = -1;
   private static final long EARLIEST = -2;
 
   /** The offsets [{@code start}, {@code end}) of a partition. */
-  record Range(State state, int partition, long start, long end) {}
+  public record Range(State state, int partition, long start, long end) {}
 
   private final LogStore store;
   private final Options options;
   private final boolean failOnDataLoss;
 
-  OffsetBounds(LogStore store, Options options) {
+  public OffsetBounds(LogStore store, Options options) {
     this.store = store;
     this.options = options;
     this.failOnDataLoss = options.truth("failOnDataLoss");
@@ -40,7 +40,7 @@ final class OffsetBounds {
    *
    * @throws PartlogException OPTION_VALUE, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, OFFSETS_BACKWARDS, TIMESTAMP_NOT_FOUND
    */
-  List<Range> resolve(List<Subscription.Subscribed> topics) throws IOException {
+  public List<Range> resolve(List<Subscription.Subscribed> topics) throws IOException {
     Side starting = new Side("starting", topics);
     Side ending = new Side("ending", topics);
     List<Range> ranges = new ArrayList<>();

@@ -1,8 +1,4 @@
-package io.sparklog.source;
-
-import io.sparklog.spec.Options;
-import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.internal.SQLConf;
+package io.sparklog.read;
 
 /**
  * How large splits should be: by bytes as for Spark's file sources, and smaller where options ask for more of them.
@@ -13,24 +9,7 @@ import org.apache.spark.sql.internal.SQLConf;
  * @param splitsMin at least so many splits, as far as batches can be shared out
  * @param recordsMax the most records of a split
  */
-record SplitSize(long bytesMax, long openBytes, int parallelism, int splitsMin, long recordsMax) {
-
-  /** By the settings of the session that plans, and the options of the read. */
-  static SplitSize of(Options options) {
-    SQLConf conf = SQLConf.get();
-    return new SplitSize(conf.filesMaxPartitionBytes(), conf.filesOpenCostInBytes(), parallelism(conf),
-        options.given("minPartitions") ? options.integer("minPartitions") : 1,
-        options.given("maxRecordsPerPartition") ? options.number("maxRecordsPerPartition") : Long.MAX_VALUE);
-  }
-
-  private static int parallelism(SQLConf conf) {
-    if (conf.filesMinPartitionNum().isDefined()) {
-      return (Integer) conf.filesMinPartitionNum().get();
-    }
-    return SparkSession.getActiveSession().isDefined()
-        ? SparkSession.active().sparkContext().defaultParallelism()
-        : Runtime.getRuntime().availableProcessors();
-  }
+public record SplitSize(long bytesMax, long openBytes, int parallelism, int splitsMin, long recordsMax) {
 
   /** The bytes that a split should have when {@code totalBytes} are to be read. */
   long bytes(long totalBytes) {

@@ -1,4 +1,4 @@
-package io.sparklog.source;
+package io.sparklog.read;
 
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
@@ -10,20 +10,22 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Function;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
 /** Which topics and partitions a read asks for. */
-final class Subscription {
+public final class Subscription {
   /** A topic as it was when the read was planned, and the partitions to read of it. */
-  record Subscribed(State state, int[] partitions) {}
+  public record Subscribed(State state, int[] partitions) {}
 
   private final Root root;
-  private final QueryStates states;
+  private final Function<String, State> states;
   private final Options options;
 
-  Subscription(QueryStates states, Options options) {
-    this.root = states.root();
+  /** @param states the state of a topic, by its name, as {@link Root#state} gives it or gave it to the same query before */
+  public Subscription(Root root, Function<String, State> states, Options options) {
+    this.root = root;
     this.states = states;
     this.options = options;
   }
@@ -34,20 +36,20 @@ final class Subscription {
    * @throws PartlogException what {@link Root#requireReadable} throws, TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, PARTITION_NOT_FOUND,
    *     OPTION_VALUE
    */
-  List<Subscribed> resolve() {
+  public List<Subscribed> resolve() {
     root.requireReadable();
     if (options.given("assign")) {
       return assigned();
     }
     if (options.given("subscribe")) {
-      return options.names("subscribe").stream().sorted().map(topic -> whole(states.state(topic))).toList();
+      return options.names("subscribe").stream().sorted().map(topic -> whole(states.apply(topic))).toList();
     }
     String pattern = options.text("subscribePattern");
     // A pattern is also about topics that are still to come: one that matches none yet reads nothing, as in Spark's Kafka source.
     return root.topics()
         .stream()
         .filter(topic -> pattern == null || Pattern.matches(pattern, topic))
-        .map(topic -> whole(states.state(topic)))
+        .map(topic -> whole(states.apply(topic)))
         .toList();
   }
 
@@ -59,7 +61,7 @@ final class Subscription {
     List<Subscribed> topics = new ArrayList<>();
     TreeMap<String, TreeSet<Integer>> assigned = PartitionJson.partitions("assign", options.text("assign"));
     for (Map.Entry<String, TreeSet<Integer>> topic : assigned.entrySet()) {
-      State state = states.state(topic.getKey());
+      State state = states.apply(topic.getKey());
       requirePartition("assign", root.store(), state, topic.getValue().last());
       topics.add(new Subscribed(state, topic.getValue().stream().mapToInt(Integer::intValue).toArray()));
     }

@@ -1,4 +1,4 @@
-package io.sparklog.source;
+package io.sparklog.read;
 
 import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchDecoder;

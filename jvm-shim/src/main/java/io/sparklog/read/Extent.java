@@ -1,4 +1,4 @@
-package io.sparklog.source;
+package io.sparklog.read;
 
 import io.sparklog.log.Segment;
 import java.io.Serializable;
@@ -14,18 +14,18 @@ import java.io.Serializable;
  * @param endOffset the offset after the last one to hand out
  * @param tested whether of the records between only those are handed out that meet the split's condition
  */
-record Extent(String file, long position, long bytes, long base, long end, long records, int batches, boolean dense, int headerCrc,
+public record Extent(String file, long position, long bytes, long base, long end, long records, int batches, boolean dense, int headerCrc,
     long from, long fromOffset, long to, long startOffset, long endOffset, boolean tested) implements Serializable {
 
   /** The offsets [{@code startOffset}, {@code endOffset}) of a segment, read from {@code first} on. */
-  static Extent of(Segment segment, BatchFinder.Place first, long startOffset, long endOffset, boolean tested) {
+  static Extent of(Segment segment, BatchPosition first, long startOffset, long endOffset, boolean tested) {
     return new Extent(segment.file(), segment.position(), segment.bytes(), segment.base(), segment.end(), segment.records(),
         segment.batches(), segment.dense(), segment.headerCrc(), first.position(), first.offset(),
         endOffset == segment.end() ? segment.endPosition() : -1, startOffset, endOffset, tested);
   }
 
   /** What comes before the batch that begins at {@code cut}. */
-  Extent before(BatchFinder.Place cut) {
+  Extent before(BatchPosition cut) {
     return with(from, fromOffset, cut.position(), startOffset, cut.offset());
   }
 
@@ -35,7 +35,7 @@ record Extent(String file, long position, long bytes, long base, long end, long 
   }
 
   /** The offsets from {@code offset} on; {@code first} is the batch that holds it. */
-  Extent after(BatchFinder.Place first, long offset) {
+  public Extent after(BatchPosition first, long offset) {
     return with(first.position(), first.offset(), to, offset, endOffset);
   }
 

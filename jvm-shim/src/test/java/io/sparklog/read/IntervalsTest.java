@@ -1,4 +1,4 @@
-package io.sparklog.source;
+package io.sparklog.read;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;

@@ -1,4 +1,4 @@
-package io.sparklog.source;
+package io.sparklog.read;
 
 import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchHeader;
@@ -19,14 +19,7 @@ import java.util.Arrays;
  * there with the right offset counts, and otherwise the headers
  * are walked from the segment's start.
  */
-final class BatchFinder implements Closeable {
-  /** Where a batch begins, and with which offset. */
-  record Place(long position, long offset) {
-    static Place startOf(Segment segment) {
-      return new Place(segment.position(), segment.base());
-    }
-  }
-
+final class BatchLocator implements Closeable {
   private static final int INDEX_BYTES_MAX = 64 << 20;
   private static final int PLACES_MAX = 1 << 16;
 
@@ -40,7 +33,7 @@ final class BatchFinder implements Closeable {
   private long[] walkedPositions;
   private long[] walkedOffsets;
 
-  BatchFinder(LogStore store, String topic, Segment segment) {
+  BatchLocator(LogStore store, String topic, Segment segment) {
     this.store = store;
     this.topic = topic;
     this.segment = segment;
@@ -51,21 +44,21 @@ final class BatchFinder implements Closeable {
    *
    * @throws java.nio.file.NoSuchFileException if the data file is gone
    */
-  Place atOffset(long offset) throws IOException {
+  BatchPosition atOffset(long offset) throws IOException {
     if (offset <= segment.base()) {
-      return Place.startOf(segment);
+      return BatchPosition.startOf(segment);
     }
     open();
-    Place hint = hint(index == null ? OffsetIndex.NONE : index.floorByOffset(offset));
+    BatchPosition hint = hint(index == null ? OffsetIndex.NONE : index.floorByOffset(offset));
     if (hint == null) {
       return walked(walkedOffsets(), offset);
     }
     // Entries lie kilobytes apart: go on to the batch itself.
     BatchWalk walk = new BatchWalk(topic, segment, file, hint.position(), hint.offset());
     while (walk.next() && walk.last() < offset) {
-      hint = new Place(walk.position(), walk.base());
+      hint = new BatchPosition(walk.position(), walk.base());
     }
-    return walk.last() < offset ? hint : new Place(walk.position(), walk.base());
+    return walk.last() < offset ? hint : new BatchPosition(walk.position(), walk.base());
   }
 
   /**
@@ -73,17 +66,17 @@ final class BatchFinder implements Closeable {
    *
    * @throws java.nio.file.NoSuchFileException if the data file is gone
    */
-  Place atPosition(long position) throws IOException {
+  BatchPosition atPosition(long position) throws IOException {
     open();
-    Place hint = hint(index == null ? OffsetIndex.NONE : index.floorByPosition(position - segment.position()));
+    BatchPosition hint = hint(index == null ? OffsetIndex.NONE : index.floorByPosition(position - segment.position()));
     return hint != null ? hint : walked(walkedPositions(), position);
   }
 
   /** The batch after the one at {@code place}; at the end of the segment, the place where another would begin. */
-  Place next(Place place) throws IOException {
+  BatchPosition next(BatchPosition place) throws IOException {
     open();
     BatchWalk walk = new BatchWalk(topic, segment, file, place.position(), place.offset());
-    return walk.next() ? new Place(walk.position() + walk.bytes(), walk.last() + 1) : place;
+    return walk.next() ? new BatchPosition(walk.position() + walk.bytes(), walk.last() + 1) : place;
   }
 
   private void open() throws IOException {
@@ -103,16 +96,16 @@ final class BatchFinder implements Closeable {
   }
 
   /** The batch that an entry of the index points at; null if there is none, or not the one that the entry says. */
-  private Place hint(int entry) throws IOException {
+  private BatchPosition hint(int entry) throws IOException {
     if (entry == OffsetIndex.NONE || indexFails) {
       return null;
     }
-    Place place = check(segment.position() + index.position(entry), index.offset(entry));
+    BatchPosition place = check(segment.position() + index.position(entry), index.offset(entry));
     indexFails = place == null;
     return place;
   }
 
-  private Place check(long position, long last) throws IOException {
+  private BatchPosition check(long position, long last) throws IOException {
     if (position > segment.endPosition() - Layout.HEADER_BYTES) {
       return null;
     }
@@ -126,7 +119,7 @@ final class BatchFinder implements Closeable {
     long base = segment.dense() ? last - BatchHeader.lastOffsetDelta(header, 0) : stored;
     // An index is linked only after the stamp was synced, so a field that is half stamped is not one that it points at.
     boolean fits = base >= segment.base() && base < segment.end() && (stored == base || segment.dense() && stored == base - segment.base());
-    return fits && !isAmbiguous(stored) ? new Place(position, base) : null;
+    return fits && !isAmbiguous(stored) ? new BatchPosition(position, base) : null;
   }
 
   /** Whether the field could be meant either way, relative or absolute: then a wrong entry may fit the wrong way. */
@@ -163,10 +156,10 @@ final class BatchFinder implements Closeable {
     walkedOffsets = Arrays.copyOf(offsets, places);
   }
 
-  private Place walked(long[] rising, long key) {
+  private BatchPosition walked(long[] rising, long key) {
     int found = Arrays.binarySearch(rising, key);
     int at = Math.max(0, found >= 0 ? found : -found - 2);
-    return new Place(walkedPositions[at], walkedOffsets[at]);
+    return new BatchPosition(walkedPositions[at], walkedOffsets[at]);
   }
 
   @Override

@@ -1,0 +1,15 @@
+package io.sparklog.read;
+
+import io.sparklog.log.Segment;
+
+/**
+ * Where a record batch begins.
+ *
+ * @param position in the data file, in bytes
+ * @param offset of its first record
+ */
+public record BatchPosition(long position, long offset) {
+  static BatchPosition startOf(Segment segment) {
+    return new BatchPosition(segment.position(), segment.base());
+  }
+}
