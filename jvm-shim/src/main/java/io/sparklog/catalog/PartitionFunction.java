@@ -1,9 +1,9 @@
 package io.sparklog.catalog;
 
+import io.sparklog.log.Names;
 import io.sparklog.partition.Partitioner;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.Names;
 import java.util.List;
 import java.util.Optional;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;

@@ -1,10 +1,10 @@
 package io.sparklog.catalog;
 
+import io.sparklog.log.Names;
 import io.sparklog.log.Publisher;
 import io.sparklog.log.Root;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.Names;
 import io.sparklog.storage.Stores;
 import java.security.SecureRandom;
 import java.util.ArrayList;

@@ -4,7 +4,7 @@ import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.Layout;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.DataReader;
+import io.sparklog.storage.FileReader;
 import java.io.EOFException;
 import java.io.IOException;
 
@@ -20,7 +20,7 @@ public final class BatchWalk {
 
   private final String topic;
   private final Segment segment;
-  private final DataReader file;
+  private final FileReader file;
   private final byte[] buffer = new byte[BUFFER_BYTES];
   private long bufferPosition;
   private int bufferBytes;
@@ -32,12 +32,12 @@ public final class BatchWalk {
   private int at;
 
   /** Walks all of {@code segment}, whose data file is {@code file}. */
-  public BatchWalk(String topic, Segment segment, DataReader file) {
+  public BatchWalk(String topic, Segment segment, FileReader file) {
     this(topic, segment, file, segment.position(), segment.base());
   }
 
   /** Walks from the batch at {@code position} of the file, whose first offset is {@code offset}. */
-  public BatchWalk(String topic, Segment segment, DataReader file, long position, long offset) {
+  public BatchWalk(String topic, Segment segment, FileReader file, long position, long offset) {
     this.topic = topic;
     this.segment = segment;
     this.file = file;
@@ -102,7 +102,7 @@ public final class BatchWalk {
    * @param expected what the offsets before it lead to
    * @throws PartlogException BATCH_CORRUPT
    */
-  public static long base(String topic, Segment segment, DataReader file, long position, byte[] header, int at, long expected) {
+  public static long base(String topic, Segment segment, FileReader file, long position, byte[] header, int at, long expected) {
     long stored = BatchHeader.baseOffset(header, at);
     if (segment.dense()
         && (BatchHeader.count(header, at) != BatchHeader.lastOffsetDelta(header, at) + 1 || BatchHeader.isControl(header, at))) {
@@ -146,13 +146,13 @@ public final class BatchWalk {
   }
 
   /** BATCH_CORRUPT for the batch at {@code position}. */
-  public static PartlogException corrupt(String topic, Segment segment, DataReader file, long position, BadBatch why) {
+  public static PartlogException corrupt(String topic, Segment segment, FileReader file, long position, BadBatch why) {
     return PartlogException.caused(why, "BATCH_CORRUPT", "topic", topic, "partition", segment.partition(), "byte", position, "file",
         file.location(), "reason", why.getMessage());
   }
 
   /** SEGMENT_CORRUPT for a segment as a whole. */
-  public static PartlogException corrupt(String topic, Segment segment, DataReader file, String why) {
+  public static PartlogException corrupt(String topic, Segment segment, FileReader file, String why) {
     return PartlogException.of("SEGMENT_CORRUPT", "topic", topic, "partition", segment.partition(), "base", segment.base(), "end",
         segment.end(), "file", file.location(), "reason", why);
   }

@@ -4,9 +4,8 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.sparklog.storage.DataReader;
+import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Names;
 import io.sparklog.storage.Step;
 import java.io.ByteArrayOutputStream;
 import java.io.Closeable;
@@ -198,14 +197,14 @@ final class Checkpoint {
     /** A tab and eight digits. */
     private static final int TAIL_BYTES = 9;
 
-    private final DataReader file;
+    private final FileReader file;
     private final CRC32C crc = new CRC32C();
     private byte[] buffer = new byte[BLOCK_BYTES];
     private int at;
     private int end;
     private long position;
 
-    private Checked(DataReader file) {
+    private Checked(FileReader file) {
       this.file = file;
     }
 

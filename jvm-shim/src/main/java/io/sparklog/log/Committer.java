@@ -1,9 +1,8 @@
 package io.sparklog.log;
 
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.DataReader;
+import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Names;
 import io.sparklog.storage.Step;
 import java.io.IOException;
 import java.io.SyncFailedException;
@@ -185,7 +184,7 @@ public final class Committer {
     segments.forEach(segment -> expected.merge(segment.file(), segment.endPosition(), Math::max));
     for (Map.Entry<String, Long> file : expected.entrySet()) {
       String name = Names.topicFile(plan.topic(), file.getKey());
-      try (DataReader reader = store.open(name)) {
+      try (FileReader reader = store.open(name)) {
         if (reader.bytes() != file.getValue()) {
           throw PartlogException.of("FILE_LENGTH", "file", name, "found", reader.bytes(), "expected", file.getValue(), "root",
               store.root());

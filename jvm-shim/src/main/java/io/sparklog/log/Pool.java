@@ -1,9 +1,8 @@
 package io.sparklog.log;
 
 import io.sparklog.format.BatchHeader;
-import io.sparklog.storage.DataWriter;
+import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Names;
 import io.sparklog.storage.Step;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -83,7 +82,7 @@ final class Pool {
       return;
     }
     Step.COMMIT_POOL.reached();
-    try (DataWriter writer = store.create(Names.topicFile(plan.topic(), file))) {
+    try (FileAppender writer = store.create(Names.topicFile(plan.topic(), file))) {
       for (byte[] batches : bytes) {
         writer.write(batches, 0, batches.length);
       }

@@ -4,10 +4,9 @@ import io.sparklog.format.BatchHeader;
 import io.sparklog.format.IndexBuilder;
 import io.sparklog.format.Layout;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.DataReader;
-import io.sparklog.storage.DataWriter;
+import io.sparklog.storage.FileAppender;
+import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Names;
 import io.sparklog.storage.Step;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
@@ -120,7 +119,7 @@ public final class Publisher {
     boolean own = Names.isOwnFile(segment.file()) && segment.position() == 0;
     IndexBuilder index = new IndexBuilder(segment.base(), state.config().indexIntervalBytes());
     boolean changed = false;
-    try (DataReader file = store.open(data)) {
+    try (FileReader file = store.open(data)) {
       // A file that goes on after the segment has bytes in it that are not the segment's: it is copied like a shared one.
       own &= file.bytes() == segment.bytes();
       if (own) {
@@ -138,7 +137,7 @@ public final class Publisher {
     }
   }
 
-  private void walk(Segment segment, DataReader file, IndexBuilder index) throws IOException {
+  private void walk(Segment segment, FileReader file, IndexBuilder index) throws IOException {
     CRC32C headers = new CRC32C();
     for (BatchWalk walk = new BatchWalk(state.topic(), segment, file); walk.next();) {
       index.batch(walk.position() - segment.position(), walk.last(), BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
@@ -147,7 +146,7 @@ public final class Publisher {
     require(segment, file, headers);
   }
 
-  private void require(Segment segment, DataReader file, CRC32C headers) {
+  private void require(Segment segment, FileReader file, CRC32C headers) {
     if ((int) headers.getValue() != segment.headerCrc()) {
       throw BatchWalk.corrupt(state.topic(), segment, file, BatchWalk.HEADERS_DIFFER);
     }
@@ -157,8 +156,8 @@ public final class Publisher {
    * Writes the absolute base offset into each batch, where it does not stand yet. Kafka's CRC does not cover it, and our readers accept
    * either.
    */
-  private void stamp(Segment segment, DataReader file, String data, IndexBuilder index) throws IOException {
-    DataWriter writer = null;
+  private void stamp(Segment segment, FileReader file, String data, IndexBuilder index) throws IOException {
+    FileAppender writer = null;
     CRC32C headers = new CRC32C();
     try {
       byte[] offset = new byte[Layout.HEADER_BYTES];
@@ -199,7 +198,7 @@ public final class Publisher {
     }
     Step.PUBLISH_INDEX.reached();
     store.delete(name);
-    try (DataWriter writer = fresh(temporary(kind))) {
+    try (FileAppender writer = fresh(temporary(kind))) {
       writer.write(content, 0, content.length);
       writer.sync();
     }
@@ -217,7 +216,7 @@ public final class Publisher {
     return true;
   }
 
-  private boolean copy(Segment segment, DataReader file) throws IOException {
+  private boolean copy(Segment segment, FileReader file) throws IOException {
     String name = view(segment, "log");
     byte[] bytes = new byte[(int) segment.bytes()];
     file.read(segment.position(), bytes, 0, bytes.length);
@@ -228,7 +227,7 @@ public final class Publisher {
       return false;
     }
     store.delete(name);
-    try (DataWriter writer = fresh(temporary("log"))) {
+    try (FileAppender writer = fresh(temporary("log"))) {
       for (int at = 0; at < bytes.length; at += COPY_BYTES) {
         writer.write(bytes, at, Math.min(COPY_BYTES, bytes.length - at));
       }
@@ -239,7 +238,7 @@ public final class Publisher {
   }
 
   private boolean holds(String name, byte[] content) throws IOException {
-    try (DataReader there = store.open(name)) {
+    try (FileReader there = store.open(name)) {
       if (there.bytes() != content.length) {
         return false;
       }
@@ -252,7 +251,7 @@ public final class Publisher {
     }
   }
 
-  private DataWriter fresh(String temporary) throws IOException {
+  private FileAppender fresh(String temporary) throws IOException {
     store.delete(temporary);
     return store.create(temporary);
   }

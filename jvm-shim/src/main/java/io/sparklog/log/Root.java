@@ -2,7 +2,6 @@ package io.sparklog.log;
 
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Names;
 import java.io.IOException;
 import java.nio.file.AccessDeniedException;
 import java.util.ArrayList;

@@ -1,5 +1,7 @@
 package io.sparklog.log;
 
+import java.io.Serializable;
+
 /**
  * A run of whole record batches of one partition. FORMAT.md sections 4 and 5.
  *
@@ -15,7 +17,13 @@ package io.sparklog.log;
  * @param headerCrc CRC-32C over the headers of all batches
  */
 public record Segment(int partition, String file, long position, long bytes, long base, long end, long records, int batches,
-    long minTimestamp, long maxTimestamp, boolean dense, boolean routed, boolean ordered, int headerCrc) {
+    long minTimestamp, long maxTimestamp, boolean dense, boolean routed, boolean ordered, int headerCrc) implements Serializable {
+
+  /** The same batches with {@code base} as the offset of their first record. */
+  public Segment at(long base) {
+    return new Segment(partition, file, position, bytes, base, base + (end - this.base), records, batches, minTimestamp, maxTimestamp,
+        dense, routed, ordered, headerCrc);
+  }
 
   /** The position after the last batch. */
   public long endPosition() {

@@ -3,9 +3,8 @@ package io.sparklog.log;
 import io.sparklog.format.BatchEncoder;
 import io.sparklog.partition.NullKeyRouter;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.DataWriter;
+import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Names;
 import io.sparklog.storage.Step;
 import java.io.Closeable;
 import java.io.IOException;
@@ -120,7 +119,7 @@ public final class TaskWriter implements Closeable {
     }
   }
 
-  private DataWriter create(String file) throws IOException {
+  private FileAppender create(String file) throws IOException {
     if (created.isEmpty()) {
       Step.TASK_WRITE.reached();
     }
@@ -151,7 +150,7 @@ public final class TaskWriter implements Closeable {
   /** A data file of one partition; open, or synced and closed until more comes. */
   private final class OwnFile {
     private final String name;
-    private DataWriter writer;
+    private FileAppender writer;
     private long bytes;
 
     private OwnFile(String name) {
@@ -180,7 +179,7 @@ public final class TaskWriter implements Closeable {
 
     private void close() throws IOException {
       open.remove(this);
-      DataWriter closing = writer;
+      FileAppender closing = writer;
       writer = null;
       if (closing != null) {
         closing.close();
@@ -303,7 +302,7 @@ public final class TaskWriter implements Closeable {
     private List<Piece> finish(boolean travel) throws IOException {
       List<Piece> pieces = new ArrayList<>();
       String sharedName = folder + "/" + Names.sharedFile(task, attempt);
-      DataWriter shared = null;
+      FileAppender shared = null;
       try {
         for (Partition partition : partitions) {
           if (partition == null) {
@@ -417,7 +416,7 @@ public final class TaskWriter implements Closeable {
       drop();
     }
 
-    private void writeTo(DataWriter shared, String name) throws IOException {
+    private void writeTo(FileAppender shared, String name) throws IOException {
       int limit = lane.plan.config().segmentBytes();
       for (Batch batch : closed) {
         if (run != null && !run.fits(batch.bytes, 0, limit)) {

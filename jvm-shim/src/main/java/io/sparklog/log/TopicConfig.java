@@ -2,7 +2,6 @@ package io.sparklog.log;
 
 import io.sparklog.format.Codec;
 import io.sparklog.partition.Partitioner;
-import io.sparklog.storage.Names;
 import java.io.Serializable;
 import java.util.Collections;
 import java.util.Map;

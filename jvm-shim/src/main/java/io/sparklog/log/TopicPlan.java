@@ -1,6 +1,5 @@
 package io.sparklog.log;
 
-import io.sparklog.storage.Names;
 import java.io.Serializable;
 import java.util.Map;
 import java.util.Optional;

@@ -2,12 +2,12 @@ package io.sparklog.read;
 
 import io.sparklog.format.BatchHeader;
 import io.sparklog.log.BatchWalk;
+import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.DataReader;
+import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Names;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
@@ -92,7 +92,7 @@ final class ExtentFinder {
       throws IOException {
     Extent whole = Extent.of(segment, BatchPosition.startOf(segment), first, after, true);
     List<Extent> runs = new ArrayList<>();
-    try (DataReader file = store.open(Names.topicFile(topic, segment.file()))) {
+    try (FileReader file = store.open(Names.topicFile(topic, segment.file()))) {
       CRC32C headerCrc = new CRC32C();
       Extent run = null;
       for (BatchWalk walk = new BatchWalk(topic, segment, file); walk.next();) {

@@ -1,7 +1,7 @@
 package io.sparklog.read;
 
 import io.sparklog.format.Layout;
-import io.sparklog.storage.DataReader;
+import io.sparklog.storage.FileReader;
 import io.sparklog.storage.ReadStatistics;
 import java.io.Closeable;
 import java.io.EOFException;
@@ -24,7 +24,7 @@ final class ReadAhead implements Closeable {
   /** What is read at once of bytes that are only checksummed. */
   private static final int PASSED_BYTES = 256 << 10;
 
-  private DataReader file;
+  private FileReader file;
   private long fileBytes;
   private long endPosition;
   private long aheadPosition;
@@ -42,7 +42,7 @@ final class ReadAhead implements Closeable {
    * Goes to a file, of which nothing from {@code endPosition} on will be asked for, and nothing is read ahead from {@code aheadPosition}
    * on.
    */
-  void begin(DataReader file, long endPosition, long aheadPosition) throws IOException {
+  void begin(FileReader file, long endPosition, long aheadPosition) throws IOException {
     this.file = file;
     fileBytes = file.bytes();
     this.endPosition = Math.min(endPosition, fileBytes);

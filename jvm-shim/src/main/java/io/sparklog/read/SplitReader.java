@@ -5,13 +5,13 @@ import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.Layout;
 import io.sparklog.log.BatchWalk;
+import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.DataReader;
+import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Names;
 import java.io.Closeable;
 import java.io.EOFException;
 import java.io.IOException;
@@ -53,7 +53,7 @@ public final class SplitReader implements Closeable {
 
   private Extent extent;
   private Segment segment;
-  private DataReader file;
+  private FileReader file;
   private long stopPosition;
   private long position;
   private long nextOffset;

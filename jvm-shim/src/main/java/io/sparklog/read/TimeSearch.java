@@ -4,12 +4,12 @@ import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.log.BatchWalk;
+import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.DataReader;
+import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Names;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
@@ -47,7 +47,7 @@ final class TimeSearch {
   private record Candidate(long position, long base, int bytes) {}
 
   private static OptionalLong firstOffset(LogStore store, State state, Segment segment, long start, long timestamp) throws IOException {
-    try (DataReader file = store.open(Names.topicFile(state.topic(), segment.file()))) {
+    try (FileReader file = store.open(Names.topicFile(state.topic(), segment.file()))) {
       for (Candidate batch : candidates(state.topic(), segment, file, start, timestamp)) {
         OptionalLong found = firstOffset(file, state, segment, batch, start, timestamp);
         if (found.isPresent()) {
@@ -65,7 +65,7 @@ final class TimeSearch {
    * The batches that may hold such a record. Which do not is taken from headers alone; so all headers of the segment are read, for only
    * together they can be checked.
    */
-  private static List<Candidate> candidates(String topic, Segment segment, DataReader file, long start, long timestamp) throws IOException {
+  private static List<Candidate> candidates(String topic, Segment segment, FileReader file, long start, long timestamp) throws IOException {
     List<Candidate> candidates = new ArrayList<>();
     CRC32C headerCrc = new CRC32C();
     for (BatchWalk walk = new BatchWalk(topic, segment, file); walk.next();) {
@@ -80,7 +80,7 @@ final class TimeSearch {
     return candidates;
   }
 
-  private static OptionalLong firstOffset(DataReader file, State state, Segment segment, Candidate batch, long start, long timestamp)
+  private static OptionalLong firstOffset(FileReader file, State state, Segment segment, Candidate batch, long start, long timestamp)
       throws IOException {
     byte[] bytes = new byte[batch.bytes];
     BatchDecoder decoder = new BatchDecoder(state.config().decompressedBytesMax());

@@ -1,11 +1,11 @@
 package io.sparklog.sink;
 
 import io.sparklog.log.Committer;
+import io.sparklog.log.Names;
 import io.sparklog.log.Piece;
 import io.sparklog.log.Query;
 import io.sparklog.log.Root;
 import io.sparklog.spark.SparkErrors;
-import io.sparklog.storage.Names;
 import java.io.IOException;
 import java.time.Clock;
 import java.util.ArrayList;

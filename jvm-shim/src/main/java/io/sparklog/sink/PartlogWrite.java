@@ -1,11 +1,11 @@
 package io.sparklog.sink;
 
+import io.sparklog.log.Names;
 import io.sparklog.log.Query;
 import io.sparklog.log.Root;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.Names;
 import java.time.Clock;
 import java.util.random.RandomGenerator;
 import org.apache.spark.sql.connector.metric.CustomMetric;

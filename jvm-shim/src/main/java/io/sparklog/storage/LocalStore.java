@@ -114,7 +114,7 @@ final class LocalStore implements LogStore {
   private void writeTemporary(String temporary, byte[] content) throws IOException {
     // The name carries the random identity of one attempt, which may put the same bytes again: what is there is its own.
     Files.deleteIfExists(path(temporary));
-    try (DataWriter writer = create(temporary)) {
+    try (FileAppender writer = create(temporary)) {
       writer.write(content, 0, content.length);
       writer.sync();
     }
@@ -130,19 +130,19 @@ final class LocalStore implements LogStore {
   }
 
   @Override
-  public DataReader open(String name) throws IOException {
+  public FileReader open(String name) throws IOException {
     return new Reader(location(name), FileChannel.open(regular(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
   }
 
   @Override
-  public DataWriter create(String name) throws IOException {
+  public FileAppender create(String name) throws IOException {
     Path path = unlinked(name);
     createFolders(path.getParent());
     return new LocalWriter(FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0);
   }
 
   @Override
-  public DataWriter append(String name) throws IOException {
+  public FileAppender append(String name) throws IOException {
     FileChannel channel = FileChannel.open(regular(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
     return new LocalWriter(channel, channel.size());
   }
@@ -157,7 +157,7 @@ final class LocalStore implements LogStore {
   }
 
   @Override
-  public DataWriter stamp(String name) throws IOException {
+  public FileAppender stamp(String name) throws IOException {
     return new LocalWriter(FileChannel.open(regular(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS), 0);
   }
 
@@ -277,7 +277,7 @@ final class LocalStore implements LogStore {
     }
   }
 
-  private record Reader(String location, FileChannel channel) implements DataReader {
+  private record Reader(String location, FileChannel channel) implements FileReader {
     @Override
     public long bytes() throws IOException {
       return channel.size();

@@ -16,7 +16,7 @@ import java.util.concurrent.TimeUnit;
  * <p>What is appended is synced in the background as it comes, a sync of a file at a time: the disk works while the task goes on, and
  * {@link #sync} has little left to wait for.
  */
-class LocalWriter implements DataWriter {
+class LocalWriter implements FileAppender {
   /** So much is appended before the background is asked to sync again. */
   static final int BACKGROUND_BYTES = 4 << 20;
 

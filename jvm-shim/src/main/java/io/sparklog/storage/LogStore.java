@@ -58,10 +58,10 @@ public interface LogStore {
    * @throws java.nio.file.NoSuchFileException if it is absent
    * @throws UnfitFileException if it is no regular file
    */
-  DataReader open(String name) throws IOException;
+  FileReader open(String name) throws IOException;
 
   /** Creates a data file, and the folders above it. @throws java.nio.file.FileAlreadyExistsException if it is there */
-  DataWriter create(String name) throws IOException;
+  FileAppender create(String name) throws IOException;
 
   /** How many files one task may hold open to write. A task that has more must sync and close some, and {@link #append} to them later. */
   default int openFilesMax() {
@@ -71,12 +71,12 @@ public interface LogStore {
   /**
    * Opens a data file that {@link #create} made, to go on behind its end. Never asked of a store that does not limit {@link #openFilesMax}.
    */
-  default DataWriter append(String name) throws IOException {
+  default FileAppender append(String name) throws IOException {
     throw new UnsupportedOperationException(location(name));
   }
 
   /** Opens a data file to write the stamp of FORMAT.md section 4 into it. */
-  DataWriter stamp(String name) throws IOException;
+  FileAppender stamp(String name) throws IOException;
 
   /**
    * Gives the file {@code existing} the further name {@code name}, durably once its folder is {@link #sync synced}. @throws

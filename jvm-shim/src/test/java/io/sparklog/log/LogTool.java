@@ -4,9 +4,8 @@ import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.DataReader;
+import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Names;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -114,7 +113,7 @@ public final class LogTool {
     byte[] bytes = new byte[(int) segment.bytes()];
     CRC32C headerCrc = new CRC32C();
     int batches = 0;
-    try (DataReader file = store.open(Names.topicFile(log.topic(), segment.file()))) {
+    try (FileReader file = store.open(Names.topicFile(log.topic(), segment.file()))) {
       file.read(segment.position(), bytes, 0, bytes.length);
       for (BatchWalk walk = new BatchWalk(log.topic(), segment, file); walk.next(); batches++) {
         int at = (int) (walk.position() - segment.position());
@@ -144,7 +143,7 @@ public final class LogTool {
         List<Segment> segments = state.segments(p);
         if (!segments.isEmpty()) {
           Segment newest = segments.get(segments.size() - 1);
-          try (DataReader file = store.open(Names.topicFile(log.topic(), newest.file()))) {
+          try (FileReader file = store.open(Names.topicFile(log.topic(), newest.file()))) {
             for (BatchWalk walk = new BatchWalk(log.topic(), newest, file); walk.next(); batches++) {
               unstamped += BatchHeader.baseOffset(walk.buffer(), walk.at()) == walk.base() ? 0 : 1;
             }

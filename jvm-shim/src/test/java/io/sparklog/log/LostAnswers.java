@@ -3,9 +3,8 @@ package io.sparklog.log;
 import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.DataReader;
+import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Names;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.io.SyncFailedException;
@@ -169,7 +168,7 @@ public final class LostAnswers {
         }
         at = segment.end();
         byte[] bytes = new byte[(int) segment.bytes()];
-        try (DataReader file = real.open(Names.topicFile("t", segment.file()))) {
+        try (FileReader file = real.open(Names.topicFile("t", segment.file()))) {
           file.read(segment.position(), bytes, 0, bytes.length);
           for (BatchWalk walk = new BatchWalk("t", segment, file); walk.next();) {
             decoder.decode(bytes, (int) (walk.position() - segment.position()), (int) walk.bytes());

@@ -8,15 +8,15 @@ import io.sparklog.format.BatchHeader;
 import io.sparklog.format.HeadersEncoder;
 import io.sparklog.format.Layout;
 import io.sparklog.log.Committer;
+import io.sparklog.log.Names;
 import io.sparklog.log.Piece;
 import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicPlan;
-import io.sparklog.storage.DataWriter;
+import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Names;
 import io.sparklog.storage.Stores;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -115,7 +115,7 @@ final class WrittenTopic {
       segment.writeBytes(batch);
     }
     String file = plan.folder(txn) + "/" + Names.ownFile(partition, tasks, tasks, 0);
-    try (DataWriter writer = store.create(Names.topicFile(topic, file))) {
+    try (FileAppender writer = store.create(Names.topicFile(topic, file))) {
       writer.write(segment.toByteArray(), 0, segment.size());
       writer.sync();
     }

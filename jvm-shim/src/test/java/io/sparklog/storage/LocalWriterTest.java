@@ -60,7 +60,7 @@ final class LocalWriterTest {
     byte[] content = new byte[3 * CHUNK + 17];
     new Random(seed).nextBytes(content);
     Path path = folder.resolve("whole");
-    try (DataWriter writer = new LocalWriter(FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0)) {
+    try (FileAppender writer = new LocalWriter(FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0)) {
       for (int at = 0; at < content.length; at += 100_003) {
         writer.write(content, at, Math.min(100_003, content.length - at));
       }

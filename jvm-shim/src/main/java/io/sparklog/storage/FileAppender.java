@@ -4,7 +4,7 @@ import java.io.Closeable;
 import java.io.IOException;
 
 /** A data file that is being written. After a failed {@link #sync} it must be given up: a second one could succeed without the data. */
-public interface DataWriter extends Closeable {
+public interface FileAppender extends Closeable {
   /** Appends. */
   void write(byte[] from, int at, int length) throws IOException;
 

@@ -1,4 +1,4 @@
-package io.sparklog.storage;
+package io.sparklog.log;
 
 import java.util.Base64;
 import java.util.Locale;

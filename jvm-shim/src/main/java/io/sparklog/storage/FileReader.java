@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 
 /** A data file, open for reading at any position. Not for several threads at once. */
-public interface DataReader extends Closeable {
+public interface FileReader extends Closeable {
   /** Where the file is, in full: what messages show. */
   String location();
 
