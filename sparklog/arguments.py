@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.columns import SCHEMA
-from sparklog.ondisk.commitlog import State
+from sparklog.ondisk.state import State
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _KAFKAS_NAMES = "leave `start` out for the earliest offset and `end` for the latest, and take tail(n) for the last n records"

@@ -66,8 +66,9 @@ class Log:
         left = SEGMENTS_SUMMED
         for name in topics[:SHOWN]:
             try:
-                state = CommitLog(self.root, name).newest()
-                totals = Totals.of_partitions(state, left)
+                log = CommitLog(self.root, name)
+                state = log.newest()
+                totals = Totals.of_partitions(log, state, left)
             except SparklogError as error:
                 rows.append([name, error.condition, *[""] * 6])
             else:

@@ -16,9 +16,10 @@ from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, readable, when
 from sparklog.errors import SparklogError
 from sparklog.ondisk import names
 from sparklog.ondisk.columns import schema_of
-from sparklog.ondisk.commitlog import CommitLog, State
+from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.header import CODECS
 from sparklog.ondisk.reader import PartitionReader
+from sparklog.ondisk.state import State
 from sparklog.ondisk.totals import Totals
 from sparklog.partitioning import partition_for
 
@@ -279,7 +280,7 @@ class Topic:
     def describe(self) -> dict[str, Any]:
         """All about the topic, as JSON can hold it. Times are milliseconds since 1970-01-01 UTC, None where no record has one."""
         state = self._log.newest()
-        totals = Totals.of_partitions(state)
+        totals = Totals.of_partitions(self._log, state)
         assert totals is not None
         together = Totals.together(totals)
         return {
@@ -307,7 +308,7 @@ class Topic:
     def _display(self) -> Display:
         try:
             state = self._log.newest()
-            totals = Totals.of_partitions(state, SEGMENTS_SUMMED)
+            totals = Totals.of_partitions(self._log, state, SEGMENTS_SUMMED)
         except SparklogError as error:
             return Display(f"Topic {self.name}", [f"in {self.root}", str(error)], [], [])
         about = [

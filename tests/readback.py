@@ -4,11 +4,19 @@ import pytest
 from handmade import Topic
 
 from sparklog import Log, SparklogError
-from sparklog.ondisk.commitlog import CommitLog, State
+from sparklog.ondisk.commitlog import CommitLog
+from sparklog.ondisk.state import State
+from sparklog.ondisk.version import Segment
 
 
 def newest(topic: Topic) -> State:
     return CommitLog(str(topic.root), topic.name).newest()
+
+
+def segments(topic: Topic, partition: int) -> list[Segment]:
+    """The live segments of a partition in the newest state."""
+    log = CommitLog(str(topic.root), topic.name)
+    return list(log.segments(log.newest(), partition))
 
 
 def values(topic: Topic) -> list[bytes]:

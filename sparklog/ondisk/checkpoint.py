@@ -39,6 +39,7 @@ class Checkpoint:
     """A checkpoint file. Its methods find it Unreadable at any time; TooNew only when it is opened."""
 
     def __init__(self, root: str, topic: str, name: str, version: int) -> None:
+        self.topic = topic
         self.name = name
         self._root = root
         self._file = f"{COMMITS}/{topic}/{name}"

@@ -1,21 +1,24 @@
-"""The commit log of a topic: from version files and checkpoints to what is committed. FORMAT.md sections 5, 6 and 9."""
+"""The commit log of a topic: from version files and checkpoints to states. FORMAT.md sections 5, 6 and 9."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+from typing import overload
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.faults import Absent, Damaged, TooNew, Unreadable
 from sparklog.ondisk.files import path_without_links, read_whole
 from sparklog.ondisk.names import COMMITS, checkpoint_version_of, is_topic, version_file, version_of
-from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version, require_whole
+from sparklog.ondisk.state import State
+from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version
 
 _ATTEMPTS = 3
-"""A listing can grow old before its files are read: old ones are deleted in time."""
+"""Files may be deleted between listing and reading: list again this often."""
 _LISTED = 20
+"""An error lists this many topics."""
 
 
 def topics(root: str) -> list[str]:
@@ -24,7 +27,7 @@ def topics(root: str) -> list[str]:
 
 
 def _names(root: str, folder: str) -> list[str]:
-    """What is in a folder below the root; nothing where there is no such folder."""
+    """The names in a folder below the root; empty if the folder does not exist."""
     try:
         with os.scandir(path_without_links(root, f"{folder}/")) as entries:
             return [entry.name for entry in entries]
@@ -43,184 +46,8 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:_LISTED]) + more or "none"
 
 
-class _Live:
-    """The live segments of a partition by offset: those of a checkpoint, read when they are asked for, and those since then."""
-
-    def __init__(self, checkpoint: Checkpoint | None, partition: int, since: Iterable[Segment] = ()) -> None:
-        self._checkpoint = checkpoint
-        self._partition = partition
-        self._since = list(since)
-        self._read: Sequence[bytes] | None = None
-
-    def and_then(self, added: Iterable[Segment]) -> _Live:
-        return _Live(self._checkpoint, self._partition, [*self._since, *added])
-
-    @property
-    def _lines(self) -> Sequence[bytes]:
-        if self._read is None:
-            self._read = self._checkpoint.segments(self._partition) if self._checkpoint else ()
-        return self._read
-
-    def __len__(self) -> int:
-        return len(self._lines) + len(self._since)
-
-    def __getitem__(self, number: int) -> Segment:
-        lines = self._lines
-        if number >= len(lines):
-            return self._since[number - len(lines)]
-        assert self._checkpoint
-        return self._checkpoint.segment(lines[number], self._partition)
-
-    def find(self, offset: int) -> int:
-        """The number of the last segment that begins at an offset or before it; −1 if none does."""
-        low, high = 0, len(self)
-        while low < high:
-            middle = (low + high) // 2
-            if self[middle].base <= offset:
-                low = middle + 1
-            else:
-                high = middle
-        return low - 1
-
-
-class State:
-    """A snapshot of a topic. It does not change."""
-
-    topic: str
-    topic_id: str
-    version: int
-    hash: str
-    time: int
-    horizon: int
-    boundary: int
-    config: Mapping[str, str]
-    starts: tuple[int, ...]
-    ends: tuple[int, ...]
-
-    def __init__(self, log: CommitLog, checkpoint: Checkpoint | None) -> None:
-        self._log = log
-        self._checkpoint = checkpoint
-        self._live: dict[int, _Live] = {}
-        self.topic = log.topic
-        if checkpoint:
-            head = checkpoint.head
-            self.topic_id, self.version, self.hash, self.time = head.topic_id, head.version, head.hash, head.time
-            self.horizon, self.boundary = head.horizon, head.boundary
-            self.config, self.starts, self.ends = head.config, head.starts, head.ends
-        else:
-            self.version = -1
-            self.horizon = self.boundary = 0
-            self.config, self.starts, self.ends = {}, (), ()
-
-    @property
-    def partitions(self) -> int:
-        return len(self.ends)
-
-    def segments(self, partition: int, start: int, end: int) -> Iterator[Segment]:
-        """The segments that hold these offsets of a partition, all of which must be between its start and its end."""
-        while start < end:
-            try:
-                live = self._segments(partition)
-                number = live.find(start)
-                while start < end:
-                    segment = live[number] if 0 <= number < len(live) else None
-                    if not segment or not segment.base <= start < segment.end:
-                        raise Unreadable(f"it has no segment of partition {partition} with offset {start}")
-                    yield segment
-                    start = segment.end
-                    number += 1
-            except Unreadable as reason:
-                self._do_without_checkpoint(reason)
-
-    def segments_of(self, partition: int) -> Iterator[Segment]:
-        """The segments with what has not expired of a partition."""
-        return self.segments(partition, self.starts[partition], self.ends[partition])
-
-    def _segments(self, partition: int) -> _Live:
-        if partition not in self._live:
-            self._live[partition] = _Live(self._checkpoint, partition)
-        return self._live[partition]
-
-    def _do_without_checkpoint(self, reason: Unreadable) -> None:
-        """Finds the same state in an older checkpoint or in none."""
-        other = self._log.at(self.version, avoiding=self._checkpoint.name) if self._checkpoint else None
-        if not other or other.hash != self.hash:
-            raise self._log.corrupt(self.version, reason)
-        self.__dict__ = other.__dict__
-
-    def followed_by(self, version: Version) -> State:
-        """The state after a version. Damaged if the version cannot come next."""
-        if self.version >= 0 and version.previous != self.hash:
-            raise Damaged(f"it does not follow the version {self.version} that is there")
-        if self.version >= 0 and version.topic_id != self.topic_id:
-            raise Damaged(f"it is of the topic with the id {version.topic_id}, not {self.topic_id}")
-        if version.horizon < self.horizon or version.boundary < self.boundary:
-            raise Damaged("its horizon or its boundary falls")
-        if version.partitions < self.partitions:
-            raise Damaged(f"it has {version.partitions} partitions where there were {self.partitions}")
-        if _falls(self.starts, version.starts) or _falls(self.ends, version.ends):
-            raise Damaged("an offset where a partition starts or ends falls")
-        after = State.__new__(State)
-        after.__dict__ |= self.__dict__
-        after.topic_id, after.version, after.hash, after.time = version.topic_id, version.version, version.hash, version.time
-        after.horizon, after.boundary = version.horizon, version.boundary
-        after.config = {**self.config, **version.config}
-        require_whole(after.config, version.partitions)
-        after.starts, after.ends = version.starts, version.ends
-        after._live = self._live_after(version)
-        return after
-
-    def _live_after(self, version: Version) -> dict[int, _Live]:
-        live = dict(self._live)
-        added: dict[int, list[Segment]] = {}
-        for segment in version.added:
-            added.setdefault(segment.partition, []).append(segment)
-        removed: dict[int, set[tuple[str, int]]] = {}
-        for gone in version.removed:
-            removed.setdefault(gone.partition, set()).add((gone.file, gone.position))
-        if sum(map(len, removed.values())) < len(version.removed):
-            raise Damaged("it removes a segment twice")
-        # A topic may begin at any offsets; partitions that are added to one begin at 0.
-        before = version.starts if self.version < 0 else (*self.ends, *[0] * (version.partitions - self.partitions))
-        for partition, (reached, end) in enumerate(zip(before, version.ends, strict=True)):
-            for segment in added.get(partition, ()):
-                if segment.base >= reached or partition not in removed:
-                    if segment.base != reached:
-                        raise Damaged(f"it adds to partition {partition}, which ends at offset {reached}, at offset {segment.base}")
-                    reached = segment.end
-            if reached != end:
-                raise Damaged(f"what it adds to partition {partition} ends at offset {reached}, not at {end}")
-            if partition in removed:
-                live[partition] = self._replaced(partition, removed[partition], added.get(partition, []), version)
-            elif partition in added:
-                live[partition] = self._segments(partition).and_then(added[partition])
-        return live
-
-    def _replaced(self, partition: int, removed: set[tuple[str, int]], added: list[Segment], version: Version) -> _Live:
-        """The live segments of a partition from which some were removed; together they must still hold all of it."""
-        before = self._segments(partition)
-        kept = [segment for segment in map(before.__getitem__, range(len(before))) if (segment.file, segment.position) not in removed]
-        if len(kept) != len(before) - len(removed):
-            raise Damaged(f"it removes a segment of partition {partition} that is not live")
-        segments = sorted(kept + added, key=lambda segment: segment.base)
-        reached = segments[0].base if segments else version.ends[partition]
-        if reached > version.starts[partition]:
-            raise Damaged(f"it leaves partition {partition} without its first offsets")
-        for segment in segments:
-            if segment.base != reached:
-                raise Damaged(f"it leaves a gap or an overlap at offset {reached} of partition {partition}")
-            reached = segment.end
-        if reached != version.ends[partition]:
-            raise Damaged(f"it leaves partition {partition} without its last offsets")
-        return _Live(None, partition, segments)
-
-
-def _falls(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
-    return any(old > new for old, new in zip(before, after, strict=False))
-
-
 class CommitLog:
-    """What is committed to a topic. SparklogErrors are all that goes wrong here."""
+    """The commit log of one topic. Its methods raise SparklogErrors and nothing else."""
 
     def __init__(self, root: str, topic: str) -> None:
         self.root = root
@@ -228,10 +55,12 @@ class CommitLog:
         self.folder = Path(root, COMMITS, topic)
         self._known: State | None = None
         self._seen: tuple[int, ...] | None = None
+        self._reloaded: dict[str, State] = {}
+        """By hash, the states that were loaded a second time because their checkpoint proved to be damaged."""
 
     def newest(self) -> State:
-        """The newest state. Cheap where nothing has happened since it was last asked for."""
-        # The topic may have been deleted and created again: then the file of the version that is known is another one.
+        """The newest state. Cheap if nothing was committed since the last call."""
+        # The topic may have been deleted and created again. Then the version file that is known is another file.
         if self._known and self._seen and self._identity(self._known.version) == self._seen:
             self._known = self._go_on(self._known)
         else:
@@ -239,66 +68,95 @@ class CommitLog:
         self._seen = self._identity(self._known.version)
         return self._known
 
-    def at(self, version: int, avoiding: str) -> State:
-        """The state at a version, without a checkpoint that proved to be unreadable and those newer than it."""
-        return self._load(version, avoiding)
+    def segments(self, state: State, partition: int, start: int | None = None, end: int | None = None) -> Iterator[Segment]:
+        """The live segments that hold the offsets of a partition from `start` to before `end`, in order.
+
+        The bounds must be between the log start offset and the end offset, which are also the defaults.
+        """
+        start = state.starts[partition] if start is None else start
+        end = state.ends[partition] if end is None else end
+        while start < end:
+            current = self._reloaded.get(state.hash, state)
+            try:
+                for segment in current.segments(partition, start, end):
+                    yield segment
+                    start = segment.end
+            except Unreadable as reason:
+                self._without_checkpoint(current, reason)
 
     def history(self, limit: int | None = None) -> list[Version]:
-        """The versions whose files are there, the newest last; with a limit, so many of the newest."""
+        """The versions whose files exist, the newest last; with a limit, at most that number of the newest."""
         versions, _ = self._list()
         first = max(0, len(versions) - limit) if limit is not None else 0
         found: list[Version] = []
         for version in versions[first:]:
             read = self._read(version)
             if read is None and not found:
-                continue  # old files may go at any time
+                continue  # old files may be deleted at any time
             if read is None or (found and version != found[-1].version + 1):
                 raise self._missing(found[-1].version + 1, versions[-1])
             if found and read.previous != found[-1].hash:
-                raise self.corrupt(version, f"it does not follow the version {found[-1].version} that is there")
+                raise self._corrupt(version, f"it does not follow the version {found[-1].version} that is there")
             found.append(read)
         return found
 
-    def corrupt(self, version: int, reason: object) -> SparklogError:
-        return SparklogError("VERSION_CORRUPT", file=self._path(version), reason=reason)
-
     def _load(self, until: int | None = None, avoiding: str | None = None) -> State:
+        """The newest state, or the one at the version `until`; without the checkpoint `avoiding` and those newer than it."""
         for _ in range(_ATTEMPTS):
             versions, checkpoints = self._list()
             if not versions and not checkpoints:
                 raise SparklogError("TOPIC_NOT_FOUND", topic=self.topic, root=self.root, topics=_listed(topics(self.root)))
             state = self._go_on(self._start(checkpoints, until, avoiding), until)
             newest = max([*versions, *(version for version, _ in checkpoints)]) if until is None else until
-            if state.version >= newest:
+            if state and state.version >= newest:
                 return state
-        raise self._missing(state.version + 1, newest)
+        raise self._missing(state.version + 1 if state else 0, newest)
 
-    def _start(self, checkpoints: list[tuple[int, str]], until: int | None, avoiding: str | None) -> State:
-        """The state in the newest checkpoint that can be read, or the one before version 0."""
+    def _start(self, checkpoints: list[tuple[int, str]], until: int | None, avoiding: str | None) -> State | None:
+        """The state in the newest checkpoint that can be read; None if there is no such checkpoint."""
         candidates = [(version, name) for version, name in checkpoints if until is None or version <= until]
         if avoiding:
             candidates = [(version, name) for version, name in candidates if name < avoiding]
         for version, name in reversed(candidates):
             try:
-                return State(self, Checkpoint(self.root, self.topic, name, version))
+                return State.of(Checkpoint(self.root, self.topic, name, version))
             except Unreadable:
                 continue
             except TooNew as reason:
                 raise SparklogError("FORMAT_TOO_NEW", file=self.folder / name, reason=reason) from None
-        return State(self, None)
+        return None
 
-    def _go_on(self, state: State, until: int | None = None) -> State:
-        while until is None or state.version < until:
-            version = self._read(state.version + 1)
+    @overload
+    def _go_on(self, state: State, until: int | None = None) -> State: ...
+    @overload
+    def _go_on(self, state: State | None, until: int | None = None) -> State | None: ...
+    def _go_on(self, state: State | None, until: int | None = None) -> State | None:
+        """The state after the version files that follow `state`; None if there is no state and no version 0."""
+        while until is None or not state or state.version < until:
+            version = self._read(state.version + 1 if state else 0)
             if version is None:
                 break
             try:
-                state = state.followed_by(version)
+                state = state.followed_by(version) if state else State.first(self.topic, version)
             except Unreadable as reason:
-                state._do_without_checkpoint(reason)
+                assert state  # only a state from a checkpoint can be found unreadable
+                state = self._without_checkpoint(state, reason)
             except Damaged as damage:
-                raise self.corrupt(version.version, damage) from None
+                raise self._corrupt(version.version, damage) from None
         return state
+
+    def _without_checkpoint(self, state: State, reason: Unreadable) -> State:
+        """The same state, loaded from an older checkpoint or from none."""
+        same = self._load(state.version, avoiding=state.checkpoint) if state.checkpoint else None
+        if not same or same.hash != state.hash:
+            raise self._corrupt(state.version, reason)
+        self._reloaded[state.hash] = same
+        if self._known and self._known.hash == state.hash:
+            self._known = same
+        return same
+
+    def _corrupt(self, version: int, reason: object) -> SparklogError:
+        return SparklogError("VERSION_CORRUPT", file=self._path(version), reason=reason)
 
     def _read(self, version: int) -> Version | None:
         path = self._path(version)
@@ -309,14 +167,14 @@ class CommitLog:
         except Absent:
             return None
         except Damaged as damage:
-            raise self.corrupt(version, damage) from None
+            raise self._corrupt(version, damage) from None
         except TooNew as reason:
             raise SparklogError("FORMAT_TOO_NEW", file=path, reason=reason) from None
         except OSError as error:
             raise SparklogError("IO", file=path, cause=error) from None
 
     def _list(self) -> tuple[list[int], list[tuple[int, str]]]:
-        """The versions and the checkpoints that are there, each from old to new."""
+        """The versions and the checkpoints whose files exist, each from old to new."""
         names = _names(self.root, f"{COMMITS}/{self.topic}")
         versions = sorted(version for name in names if (version := version_of(name)) is not None)
         checkpoints = sorted((version, name) for name in names if (version := checkpoint_version_of(name)) is not None)

@@ -9,11 +9,12 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.columns import SCHEMA, arrow_batch
-from sparklog.ondisk.commitlog import CommitLog, State
+from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.faults import Damaged
 from sparklog.ondisk.header import HEADER_BYTES
 from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload, Records, locate
 from sparklog.ondisk.segment import SegmentReader, StoredBatch, open_segment
+from sparklog.ondisk.state import State
 from sparklog.ondisk.version import Segment
 
 _CHUNK_BYTES = 1 << 21
@@ -69,7 +70,7 @@ class PartitionReader:
     ) -> Iterator[tuple[Segment, SegmentReader, int]]:
         """The segments that hold these offsets, and from which offset on each is wanted."""
         while start < end:
-            for segment in self._state.segments(self._partition, start, end):
+            for segment in self._log.segments(self._state, self._partition, start, end):
                 if wanted(segment):
                     reader = open_segment(self._log.root, self._state.topic, segment, HEADER_BYTES + self._decompressed_max // 8 * 9)
                     if not reader:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import NamedTuple
 
-from sparklog.ondisk.commitlog import State
+from sparklog.ondisk.commitlog import CommitLog
+from sparklog.ondisk.state import State
 from sparklog.ondisk.version import Segment
 
 
@@ -25,12 +26,12 @@ class Totals(NamedTuple):
         return cls.together([cls(each.records, each.batches, each.bytes, 1, *_times(each)) for each in segments])
 
     @classmethod
-    def of_partitions(cls, state: State, segments_max: int | None = None) -> list[Totals] | None:
+    def of_partitions(cls, log: CommitLog, state: State, segments_max: int | None = None) -> list[Totals] | None:
         """Of each partition of a topic. None if they have more segments than that: each of them costs some microseconds."""
         found: list[Totals] = []
         for partition in range(state.partitions):
             left = None if segments_max is None else segments_max - sum(each.segments for each in found) + 1
-            found.append(cls.of(islice(state.segments_of(partition), left)))
+            found.append(cls.of(islice(log.segments(state, partition), left)))
             if left is not None and found[-1].segments == left:
                 return None
         return found

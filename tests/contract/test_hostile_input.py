@@ -142,8 +142,9 @@ def flipped_bits(tool: LogTool, file: Path) -> Counter[str]:
 
 
 def everything(root: Path, topic: str = "t") -> object:
-    state = CommitLog(str(root), topic).newest()
-    segments = [list(state.segments_of(partition)) for partition in range(state.partitions)]
+    log = CommitLog(str(root), topic)
+    state = log.newest()
+    segments = [list(log.segments(state, partition)) for partition in range(state.partitions)]
     return state.topic_id, state.version, state.hash, dict(state.config), state.starts, state.ends, segments
 
 

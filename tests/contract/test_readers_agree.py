@@ -97,13 +97,14 @@ def test_whole_roots(tool: LogTool, written: dict[str, object]) -> None:
     assert about["records"] == everything.num_rows == sum(commit.records for commit in commits)
     assert [commit.version for commit in commits] == list(range(int(str(written.get("commits", 1)))))
     times = everything["timestamp"].cast("int64").to_numpy() // 1000
+    log = CommitLog(str(tool.root), "t")
     for partition in range(topic.partitions):
         batches = list(topic.batches(partition))
         assert {batch.codec for batch in batches} <= {topic.config["compression.type"]}
         assert sum(batch.records for batch in batches) == ends[partition]
         assert sum(batch.bytes for batch in batches) == about["partitions"][partition]["bytes"]
         mine = times[everything["partition"].to_numpy() == partition]
-        for segment in CommitLog(str(tool.root), "t").newest().segments_of(partition):
+        for segment in log.segments(log.newest(), partition):
             rising = bool(np.all(np.diff(mine[segment.base : segment.end]) >= 0))
             # With LogAppendTime writers look at the records' own times, which may fall where those of their batches do not.
             assert segment.ordered == rising or (late and rising)

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 from broken_rules import CHECKPOINT_HEADS, CHECKPOINT_LINES
 from handmade import Topic, batch, flipped, records, seeded
-from readback import failure, newest, values
+from readback import failure, newest, segments, values
 
 from sparklog import Log, SparklogError
+from sparklog.ondisk import commitlog
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def checked(topic):
 
 @pytest.fixture
 def wanted(topic, checked):
-    found = {partition: [segment.base for segment in newest(topic).segments_of(partition)] for partition in (0, 1)}
+    found = {partition: [segment.base for segment in segments(topic, partition)] for partition in (0, 1)}
     assert found == {0: [0, 3, 6, 9, 12, 15], 1: [0, 3, 6, 9, 12]}
     return values(topic)
 
@@ -122,6 +123,27 @@ def test_an_older_checkpoint_takes_the_place_of_a_damaged_one(topic, checked, wa
     assert sorted(log.read()["value"].to_pylist()) == sorted([*wanted, b"after-0"])
 
 
+def test_a_state_whose_checkpoint_is_damaged_is_loaded_again_once_and_does_not_change(topic, checked, wanted, monkeypatch):
+    lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
+    checked.unlink()
+    lines[8] = CHECKPOINT_LINES["another base"](lines[8])
+    topic.put_checkpoint(9, lines)
+    files = []
+    read = commitlog.read_whole
+    monkeypatch.setattr(commitlog, "read_whole", lambda root, name, bytes_max: files.append(name) or read(root, name, bytes_max))
+    log = commitlog.CommitLog(str(topic.root), "t")
+    state = log.newest()
+    before = dict(vars(state))
+    assert len(files) == 2
+    for _ in range(3):
+        assert [segment.base for segment in log.segments(state, 1)] == [0, 3, 6, 9, 12]
+        assert len(files) == 2 + 11
+    assert vars(state) == before
+    topic.append(records(1, "next"), partition=1)
+    assert [segment.base for segment in log.segments(log.newest(), 1)] == [0, 3, 6, 9, 12, 15]
+    assert len(files) == 2 + 11 + 2
+
+
 def test_without_the_versions_that_a_damaged_checkpoint_stood_for_there_is_an_error(topic, checked):
     for version in range(5):
         topic.version_file(version).unlink()
@@ -146,10 +168,10 @@ def test_a_merge_after_a_checkpoint(topic, checked):
         b"".join(batch(records(3, f"v{number}"), 3 * part) for part, number in enumerate((1, 3, 5))), 1, base=0, end=9, name="t0-1.log"
     )
     topic.commit(merged, removed=live[:3])
-    found = [(segment.base, segment.end) for segment in newest(topic).segments_of(1)]
+    found = [(segment.base, segment.end) for segment in segments(topic, 1)]
     assert found == [(0, 9), (9, 12), (12, 15)]
     lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
     checked.unlink()
     lines[8] = CHECKPOINT_LINES["no array"](lines[8])
     topic.put_checkpoint(9, lines)
-    assert [(segment.base, segment.end) for segment in newest(topic).segments_of(1)] == found
+    assert [(segment.base, segment.end) for segment in segments(topic, 1)] == found

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from broken_rules import BROKEN, changed, write_third, write_two_versions
 from handmade import TIME, Topic, batch, flipped, identity, records, seeded, summed
-from readback import failure, newest, values
+from readback import failure, newest, segments, values
 
 from sparklog import DataError, Log, SparklogError, UpgradeError
 from sparklog.ondisk.commitlog import CommitLog
@@ -28,7 +28,7 @@ def test_versions_add_up(topic):
     assert (state.starts, state.ends) == ((0, 0), (7, 2))
     assert (state.horizon, state.boundary) == (1, 0)
     assert state.config["unknown.key"] == "kept" and state.config["partitions"] == "2"
-    files = {partition: [segment.file for segment in state.segments_of(partition)] for partition in (0, 1)}
+    files = {partition: [segment.file for segment in segments(topic, partition)] for partition in (0, 1)}
     assert files == {0: [first["file"], third["file"]], 1: [second["file"]]}
     assert values(topic) == [b"a-0", b"a-1", b"a-2", b"c-0", b"c-1", b"c-2", b"c-3", b"b-0", b"b-1"]
 
@@ -42,7 +42,7 @@ def test_a_state_is_kept_and_followed(topic):
     topic.append(records(1))
     assert log.newest().ends == (3, 0)
     assert first.ends == (1, 0)
-    assert [segment.base for segment in first.segments_of(0)] == [0]
+    assert [segment.base for segment in log.segments(first, 0)] == [0]
 
 
 def test_a_topic_that_is_made_anew_is_another_one(topic, tmp_path):
@@ -211,8 +211,7 @@ def test_a_merge_replaces_segments_by_one_with_the_same_offsets(topic):
     parts = [topic.append(records(2, tag)) for tag in "abc"]
     merged = topic.data(batch(records(2, "a")) + batch(records(2, "b"), 2), base=0, end=4, name="p0-t0-0-0.log")
     topic.commit(merged, removed=parts[:2])
-    state = newest(topic)
-    assert [(segment.base, segment.end, segment.file) for segment in state.segments_of(0)] == [
+    assert [(segment.base, segment.end, segment.file) for segment in segments(topic, 0)] == [
         (0, 4, merged["file"]),
         (4, 6, parts[2]["file"]),
     ]

@@ -1,0 +1,191 @@
+"""The state of a topic at one version, and how a version changes it. FORMAT.md sections 5, 6 and 9."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sparklog.ondisk.checkpoint import Checkpoint
+from sparklog.ondisk.faults import Damaged, Unreadable
+from sparklog.ondisk.version import Segment, Version, require_whole
+
+
+class LiveSegments:
+    """The live segments of one partition in order of offsets: those of a checkpoint, then those that later versions added.
+
+    The lines of the checkpoint are read when they are first needed. Unreadable if that fails.
+    """
+
+    def __init__(self, partition: int, checkpoint: Checkpoint | None, later: Iterable[Segment] = ()) -> None:
+        self._partition = partition
+        self._checkpoint = checkpoint
+        self._later = list(later)
+
+    def followed_by(self, added: Iterable[Segment]) -> LiveSegments:
+        """These segments, then the ones that a version added."""
+        return LiveSegments(self._partition, self._checkpoint, [*self._later, *added])
+
+    @functools.cached_property
+    def _lines(self) -> Sequence[bytes]:
+        return self._checkpoint.segments(self._partition) if self._checkpoint else ()
+
+    def __len__(self) -> int:
+        return len(self._lines) + len(self._later)
+
+    def __getitem__(self, number: int) -> Segment:
+        lines = self._lines
+        if number >= len(lines):
+            return self._later[number - len(lines)]
+        assert self._checkpoint
+        return self._checkpoint.segment(lines[number], self._partition)
+
+    def find(self, offset: int) -> int:
+        """The number of the last segment whose base offset is `offset` or lower; −1 if there is none."""
+        low, high = 0, len(self)
+        while low < high:
+            middle = (low + high) // 2
+            if self[middle].base <= offset:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What is committed to a topic at one version. It never changes: a later version makes another state."""
+
+    topic: str
+    topic_id: str
+    version: int
+    hash: str
+    time: int
+    horizon: int
+    boundary: int
+    config: Mapping[str, str]
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    checkpoint: str | None
+    """The name of the checkpoint that this state was loaded from."""
+    live: tuple[LiveSegments, ...]
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> State:
+        """The state that a checkpoint holds."""
+        live = (LiveSegments(partition, checkpoint) for partition in range(len(checkpoint.head.ends)))
+        return cls(topic=checkpoint.topic, **checkpoint.head._asdict(), checkpoint=checkpoint.name, live=tuple(live))
+
+    @classmethod
+    def first(cls, topic: str, version: Version) -> State:
+        """The state at version 0. Damaged if that version breaks a rule."""
+        # A topic may begin at any offsets.
+        none = tuple(LiveSegments(partition, None) for partition in range(version.partitions))
+        return cls._at(topic, version, version.config, None, _live_after(none, version.starts, version))
+
+    @classmethod
+    def _at(cls, topic: str, version: Version, config: Mapping[str, str], checkpoint: str | None, live: tuple[LiveSegments, ...]) -> State:
+        return cls(
+            topic=topic,
+            topic_id=version.topic_id,
+            version=version.version,
+            hash=version.hash,
+            time=version.time,
+            horizon=version.horizon,
+            boundary=version.boundary,
+            config=config,
+            starts=version.starts,
+            ends=version.ends,
+            checkpoint=checkpoint,
+            live=live,
+        )
+
+    @property
+    def partitions(self) -> int:
+        """The number of partitions."""
+        return len(self.ends)
+
+    def segments(self, partition: int, start: int, end: int) -> Iterator[Segment]:
+        """The segments that hold the offsets from `start` to before `end`, all of which must be between the partition's start and its end.
+
+        Unreadable if the checkpoint proves to be damaged, which a reader can notice after the first segments.
+        """
+        if start >= end:
+            return
+        live = self.live[partition]
+        number = live.find(start)
+        while start < end:
+            segment = live[number] if 0 <= number < len(live) else None
+            if not segment or not segment.base <= start < segment.end:
+                raise Unreadable(f"it has no segment of partition {partition} with offset {start}")
+            yield segment
+            start = segment.end
+            number += 1
+
+    def followed_by(self, version: Version) -> State:
+        """The state after the next version. Damaged if that version cannot come next; Unreadable if the checkpoint is damaged."""
+        if version.previous != self.hash:
+            raise Damaged(f"it does not follow the version {self.version} that is there")
+        if version.topic_id != self.topic_id:
+            raise Damaged(f"it is of the topic with the id {version.topic_id}, not {self.topic_id}")
+        if version.horizon < self.horizon or version.boundary < self.boundary:
+            raise Damaged("its horizon or its boundary falls")
+        if version.partitions < self.partitions:
+            raise Damaged(f"it has {version.partitions} partitions where there were {self.partitions}")
+        if _falls(self.starts, version.starts) or _falls(self.ends, version.ends):
+            raise Damaged("an offset where a partition starts or ends falls")
+        config = {**self.config, **version.config}
+        require_whole(config, version.partitions)
+        # Partitions that are added to a topic begin at offset 0.
+        new = range(self.partitions, version.partitions)
+        live = (*self.live, *(LiveSegments(partition, None) for partition in new))
+        return self._at(self.topic, version, config, self.checkpoint, _live_after(live, (*self.ends, *[0] * len(new)), version))
+
+
+def _falls(before: tuple[int, ...], after: tuple[int, ...]) -> bool:
+    return any(old > new for old, new in zip(before, after, strict=False))
+
+
+def _live_after(before: Sequence[LiveSegments], ends: Sequence[int], version: Version) -> tuple[LiveSegments, ...]:
+    """The live segments after a version. Before it, the partitions have these live segments and these end offsets."""
+    live = list(before)
+    added: dict[int, list[Segment]] = {}
+    for segment in version.added:
+        added.setdefault(segment.partition, []).append(segment)
+    removed: dict[int, set[tuple[str, int]]] = {}
+    for segment_removed in version.removed:
+        removed.setdefault(segment_removed.partition, set()).add((segment_removed.file, segment_removed.position))
+    if sum(map(len, removed.values())) < len(version.removed):
+        raise Damaged("it removes a segment twice")
+    for partition, (reached, end) in enumerate(zip(ends, version.ends, strict=True)):
+        for segment in added.get(partition, ()):
+            # What begins below the old end can only replace segments that are removed.
+            if segment.base >= reached or partition not in removed:
+                if segment.base != reached:
+                    raise Damaged(f"it adds to partition {partition}, which ends at offset {reached}, at offset {segment.base}")
+                reached = segment.end
+        if reached != end:
+            raise Damaged(f"what it adds to partition {partition} ends at offset {reached}, not at {end}")
+        if partition in removed:
+            live[partition] = _replaced(live[partition], partition, removed[partition], added.get(partition, []), version)
+        elif partition in added:
+            live[partition] = live[partition].followed_by(added[partition])
+    return tuple(live)
+
+
+def _replaced(before: LiveSegments, partition: int, removed: set[tuple[str, int]], added: list[Segment], version: Version) -> LiveSegments:
+    """The live segments of a partition after some were removed. Together they must still hold all of its offsets."""
+    kept = [segment for segment in map(before.__getitem__, range(len(before))) if (segment.file, segment.position) not in removed]
+    if len(kept) != len(before) - len(removed):
+        raise Damaged(f"it removes a segment of partition {partition} that is not live")
+    segments = sorted(kept + added, key=lambda segment: segment.base)
+    reached = segments[0].base if segments else version.ends[partition]
+    if reached > version.starts[partition]:
+        raise Damaged(f"it leaves partition {partition} without its first offsets")
+    for segment in segments:
+        if segment.base != reached:
+            raise Damaged(f"it leaves a gap or an overlap at offset {reached} of partition {partition}")
+        reached = segment.end
+    if reached != version.ends[partition]:
+        raise Damaged(f"it leaves partition {partition} without its last offsets")
+    return LiveSegments(partition, None, segments)
