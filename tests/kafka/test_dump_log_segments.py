@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from logtool import LogTool
 
-from sparklog.demo import check_segments
+from sparklog.kafka import check_segments
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 

@@ -1,0 +1,76 @@
+"""Segments shown to Kafka's own tools."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class Checked:
+    """What Kafka's DumpLogSegments said of segments: how many batches and records it saw, and all that is amiss."""
+
+    batches: int
+    records: int
+    complaints: list[str]
+
+
+def check_segments(kafka: str, segments: list[Path], records: int | None = None) -> Checked:
+    """Shows segments (`.log` files, indexes beside them) to Kafka's DumpLogSegments: deep iteration, all index checks.
+
+    `kafka` is a Java class path with Kafka's tools; `records`, if given, is how many there must be. The tool gets
+    copies, for it can shorten an index that it looks into; and what it prints is read closely, for it ends with
+    status 0 whatever it finds.
+    """
+    complaints: list[str] = []
+    batches = found = 0
+    with tempfile.TemporaryDirectory() as folder:
+        copies = [_copied(segment, Path(folder)) for segment in segments]
+        logs = ",".join(map(str, copies))
+        indexes = ",".join(str(copy.with_suffix(kind)) for copy in copies for kind in (".index", ".timeindex"))
+        # Larger than any batch, or the tool stops at it.
+        largest = str(max((segment.stat().st_size for segment in segments), default=0) + 1)
+        for flags in (
+            ["--deep-iteration", "--files", logs],
+            ["--verify-index-only", "--files", indexes],
+            ["--index-sanity-check", "--files", indexes],
+        ):
+            tool = ["java", "-cp", kafka, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "org.apache.kafka.tools.DumpLogSegments"]
+            ran = subprocess.run([*tool, "--max-message-size", largest, *flags], capture_output=True, text=True, check=False)
+            if ran.returncode != 0:
+                complaints.append(f"it ended with status {ran.returncode}")
+            complaints += _complaints(ran.stderr)
+            for line in ran.stdout.splitlines():
+                if line.startswith("baseOffset: "):
+                    batches += 1
+                    if not line.endswith("isvalid: true"):
+                        complaints.append(line)
+                elif line.startswith("| offset: "):
+                    found += 1
+                elif not re.match(r"Dumping |Log starting offset: \d+$|.* passed sanity check\.$|.* is empty\.$", line):
+                    complaints.append(line)
+    if records is not None and found != records:
+        complaints.append(f"it found {found} records, not {records}")
+    return Checked(batches, found, complaints)
+
+
+def _copied(segment: Path, folder: Path) -> Path:
+    target = folder / segment.parent.name / segment.name
+    target.parent.mkdir(exist_ok=True)
+    for kind in (".log", ".index", ".timeindex"):
+        shutil.copyfile(segment.with_suffix(kind), target.with_suffix(kind))
+    return target
+
+
+def _complaints(errors: str) -> list[str]:
+    """The lines of standard error that mean something.
+
+    Of every segment that does not begin at offset 0 the tool says that -1 is followed by its base offset: it takes −1
+    for the offset before.
+    """
+    lines = [line for line in errors.splitlines() if line.strip() and not re.match(r"\s*-1 is followed by \d+", line)]
+    return [] if all(line.startswith("Non-consecutive offsets in ") for line in lines) else lines
