@@ -12,6 +12,7 @@ import pytest
 
 import sparklog
 from sparklog import errors, options
+from sparklog.ondisk import version
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "sparklog"
@@ -177,10 +178,10 @@ def test_versions_agree():
     pyproject = (ROOT / "pyproject.toml").read_text()
     project = ElementTree.parse(ROOT / "jvm-shim" / "pom.xml").getroot()
     maven = {"m": "http://maven.apache.org/POM/4.0.0"}
-    version = project.findtext("m:version", namespaces=maven)
+    ours = project.findtext("m:version", namespaces=maven)
     spark = project.findtext("m:properties/m:spark.version", namespaces=maven)
-    assert f'\nversion = "{version}"\n' in pyproject
-    assert version == sparklog.__version__
+    assert f'\nversion = "{ours}"\n' in pyproject
+    assert ours == sparklog.__version__
     minor = sys.modules["sparklog.session"]._BUILT_FOR
     assert spark is not None
     assert spark.startswith(f"{minor}.")
@@ -262,3 +263,17 @@ def test_an_option_that_is_declared_is_read():
         return f'"{key}"' in code or (end is not None and all(f'"{part}"' in code for part in (end[0], key[end.end() :])))
 
     assert [option.key for option in options.declared().options if not is_read(option.key)] == []
+
+
+def test_the_python_reader_has_the_topic_settings_of_the_options():
+    """The reader keeps a table of its own, since it follows FORMAT.md alone. Both must allow the same values."""
+    own = {
+        key: (values.start, values.stop - 1, values.step) if isinstance(values, range) else values
+        for key, values in version._CONFIG.items()
+    }
+    declared = {
+        option.key: option.values if option.type == "choice" else (option.min, option.max, 1)
+        for option in options.declared().options
+        if "topic" in option.scopes
+    }
+    assert own == declared
