@@ -191,6 +191,21 @@ public final class BatchDecoder {
     return headersEnd;
   }
 
+  /**
+   * Puts record {@code from} in the place of record {@code to}, which is lost: so a reader moves the records that it wants together, from
+   * the first on.
+   */
+  public void keep(int from, int to) {
+    offsetDeltas[to] = offsetDeltas[from];
+    timestamps[to] = timestamps[from];
+    keyAt[to] = keyAt[from];
+    keyLengths[to] = keyLengths[from];
+    valueAt[to] = valueAt[from];
+    valueLengths[to] = valueLengths[from];
+    headersAt[to] = headersAt[from];
+    headersEnd[to] = headersEnd[from];
+  }
+
   /** Reads records {@code from} to {@code until}, the first of them at {@code position}, and returns the position after them. */
   private int walk(int position, int end, int from, int until, int previousDelta, byte[] buffer, int at) throws BadBatch {
     long baseTimestamp = BatchHeader.baseTimestamp(buffer, at);

@@ -254,8 +254,7 @@ public final class SplitReader implements Closeable {
   }
 
   /**
-   * Moves the records that meet the condition together, over those that do not, and returns where they end. The decoder's arrays are ours
-   * until it decodes again.
+   * Moves the records that meet the condition together, over those that do not, and returns where they end.
    */
   private int test(int from, int end) {
     Condition condition = split.condition();
@@ -265,14 +264,7 @@ public final class SplitReader implements Closeable {
     for (int i = from; i < end; i++) {
       if (condition.isMet(base + offsetDeltas[i], Times.micros(timestamps[i]))) {
         if (to < i) {
-          offsetDeltas[to] = offsetDeltas[i];
-          timestamps[to] = timestamps[i];
-          decoder.keyAt()[to] = decoder.keyAt()[i];
-          decoder.keyLengths()[to] = decoder.keyLengths()[i];
-          decoder.valueAt()[to] = decoder.valueAt()[i];
-          decoder.valueLengths()[to] = decoder.valueLengths()[i];
-          decoder.headersAt()[to] = decoder.headersAt()[i];
-          decoder.headersEnd()[to] = decoder.headersEnd()[i];
+          decoder.keep(i, to);
         }
         to++;
       }
