@@ -2,11 +2,15 @@ package io.sparklog;
 
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
+import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
+import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.core.importer.ImportOption.DoNotIncludeTests;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
+import com.tngtech.archunit.library.dependencies.SliceAssignment;
+import com.tngtech.archunit.library.dependencies.SliceIdentifier;
 
 /** Who may use whom: docs/ARCHITECTURE.md. Before you loosen a rule, ask whether the code does not belong elsewhere. */
 @AnalyzeClasses(packages = "io.sparklog", importOptions = DoNotIncludeTests.class)
@@ -66,6 +70,21 @@ final class LayersTest {
       .should()
       .dependOnClassesThat()
       .resideInAPackage("org.apache.hadoop..");
+
+  /** No circle among top-level classes: each can be read after those that it uses. */
+  @ArchTest
+  static final ArchRule CIRCLES = slices().assignedFrom(new SliceAssignment() {
+    @Override
+    public SliceIdentifier getIdentifierOf(JavaClass javaClass) {
+      String name = javaClass.getName();
+      return name.startsWith("io.sparklog.") ? SliceIdentifier.of(name.replaceFirst("\\$.*", "")) : SliceIdentifier.ignore();
+    }
+
+    @Override
+    public String getDescription() {
+      return "top-level classes";
+    }
+  }).should().beFreeOfCycles();
 
   /** One place decides what is a safe way to a file. */
   @ArchTest
