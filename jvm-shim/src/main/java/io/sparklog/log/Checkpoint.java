@@ -4,6 +4,8 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.format.Layout;
+import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Step;
@@ -71,7 +73,7 @@ final class Checkpoint {
 
   private static ObjectNode head(State state) {
     ObjectNode head = Json.MAPPER.createObjectNode();
-    head.put("format", 1);
+    head.put("format", Version.FORMAT);
     head.putArray("features");
     head.put("topic", state.topic()).put("topicId", state.topicId()).put("version", state.version()).put("hash", state.hash());
     head.put("time", state.timeMs()).put("horizon", state.horizon()).put("boundary", state.boundary());
@@ -108,12 +110,12 @@ final class Checkpoint {
         .add(Integer.toUnsignedLong(segment.headerCrc()));
   }
 
-  /** The state in the checkpoint {@code name}. @throws IllegalArgumentException with the reason if it is damaged */
-  static State.Builder read(LogStore store, String topic, String name) throws IOException {
+  /** The state in the checkpoint {@code name}. @throws PartlogException FORMAT_TOO_NEW */
+  static State.Builder read(LogStore store, String topic, String name) throws IOException, Damaged {
     String file = Names.topicFile(topic, name);
     try (Checked lines = new Checked(store.open(file))) {
       JsonNode head = lines.next(HEAD_BYTES_MAX);
-      require(head != null, "it is empty");
+      Damaged.unless(head != null, "it is empty");
       Version.requireKnown(head, store.location(file));
       long[] counts = Json.numbers(head, "segments", Names.PARTITIONS_MAX);
       List<List<Segment>> live = new ArrayList<>();
@@ -121,54 +123,49 @@ final class Checkpoint {
         List<Segment> segments = new ArrayList<>();
         while (segments.size() < counts[p]) {
           JsonNode line = lines.next(LINE_BYTES_MAX);
-          require(line != null, "segments of partition " + p + " are missing");
+          Damaged.unless(line != null, "segments of partition " + p + " are missing");
           Segment segment = segment(line);
-          require(segment.partition() == p, "a segment of partition " + segment.partition() + " stands where one of " + p + " should");
+          Damaged.unless(segment.partition() == p,
+              "a segment of partition " + segment.partition() + " stands where one of " + p + " should");
           segments.add(segment);
         }
         live.add(segments);
       }
-      require(lines.next(LINE_BYTES_MAX) == null, "it has more segments than it says");
+      Damaged.unless(lines.next(LINE_BYTES_MAX) == null, "it has more segments than it says");
       return builder(head, topic, name, live);
     }
   }
 
-  private static State.Builder builder(JsonNode head, String topic, String name, List<List<Segment>> live) {
+  private static State.Builder builder(JsonNode head, String topic, String name, List<List<Segment>> live) throws Damaged {
     long version = Json.number(head, "version", 0);
-    require(Names.checkpointVersion(name).orElse(-1) == version && Json.text(head, "topic").equals(topic),
+    Damaged.unless(Names.checkpointVersion(name).orElse(-1) == version && Json.text(head, "topic").equals(topic),
         "it is of another topic or version");
     long[] ends = Json.numbers(head, "ends", Names.PARTITIONS_MAX);
     long[] starts = Json.numbers(head, "starts", Names.PARTITIONS_MAX);
-    require(starts.length == ends.length && live.size() == ends.length, "starts, ends and segments differ in length");
+    Damaged.unless(starts.length == ends.length && live.size() == ends.length, "starts, ends and segments differ in length");
     Map<String, Long> epochs = new TreeMap<>();
     for (JsonNode query : Json.array(head, "queries", Integer.MAX_VALUE)) {
-      require(query.isArray() && query.size() == 2 && query.get(0).isTextual(), "field queries is damaged");
+      Damaged.unless(query.isArray() && query.size() == 2 && query.get(0).isTextual(), "field queries is damaged");
       Long other = epochs.put(query.get(0).textValue(), Json.number(query.get(1), "queries", 0, Long.MAX_VALUE));
-      require(other == null, "field queries names one twice");
+      Damaged.unless(other == null, "field queries names one twice");
     }
     String hash = Json.text(head, "hash");
-    require(Version.isHash(hash), "field hash is no SHA-256");
+    Damaged.unless(Version.isHash(hash), "field hash is not a SHA-256");
     Version last = new Version(topic, Version.identity(head, "topicId"), version, "", null, Json.number(head, "time", 0), "checkpoint",
         null, Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), Version.config(Json.field(head, "config")), starts, ends,
         List.of(), List.of());
     return new State.Builder(last, hash, epochs, live);
   }
 
-  private static Segment segment(JsonNode line) {
-    require(line.isArray() && line.size() == 14 && line.get(1).isTextual(), "a segment is damaged");
+  private static Segment segment(JsonNode line) throws Damaged {
+    Damaged.unless(line.isArray() && line.size() == 14 && line.get(1).isTextual(), "a segment is damaged");
     return Version.checked(new Segment((int) Json.number(line.get(0), "partition", 0, Names.PARTITIONS_MAX), line.get(1).textValue(),
-        Json.number(line.get(2), "position", 0, Long.MAX_VALUE), Json.number(line.get(3), "bytes", 61, Integer.MAX_VALUE),
+        Json.number(line.get(2), "position", 0, Long.MAX_VALUE), Json.number(line.get(3), "bytes", Layout.HEADER_BYTES, Integer.MAX_VALUE),
         Json.number(line.get(4), "base", 0, Long.MAX_VALUE), Json.number(line.get(5), "end", 0, Long.MAX_VALUE),
         Json.number(line.get(6), "records", 0, Long.MAX_VALUE), (int) Json.number(line.get(7), "batches", 1, Integer.MAX_VALUE),
         Json.number(line.get(8), "minTimestamp", -1, Long.MAX_VALUE), Json.number(line.get(9), "maxTimestamp", -1, Long.MAX_VALUE),
-        Json.truth(line.get(10), "dense"), Json.truth(line.get(11), "routed"), Json.truth(line.get(12), "ordered"),
+        Json.bool(line.get(10), "dense"), Json.bool(line.get(11), "routed"), Json.bool(line.get(12), "ordered"),
         (int) Json.number(line.get(13), "headerCrc", 0, 0xffffffffL)));
-  }
-
-  private static void require(boolean right, String otherwise) {
-    if (!right) {
-      throw new IllegalArgumentException(otherwise);
-    }
   }
 
   /** Lines, each with the checksum of all JSON so far. */
@@ -209,23 +206,23 @@ final class Checkpoint {
     }
 
     /** The JSON of the next line, which must not have more than {@code bytesMax} bytes; null at the end of the file. */
-    private JsonNode next(int bytesMax) throws IOException {
+    private JsonNode next(int bytesMax) throws IOException, Damaged {
       int length = 0;
       while (true) {
         if (at + length == end && !fill()) {
-          require(length == 0, "a line is cut");
+          Damaged.unless(length == 0, "a line is cut");
           return null;
         }
         if (buffer[at + length] == '\n') {
           break;
         }
         length++;
-        require(length <= bytesMax, "a line has more than " + bytesMax + " bytes");
+        Damaged.unless(length <= bytesMax, "a line has more than " + bytesMax + " bytes");
       }
       int json = length - TAIL_BYTES;
-      require(json > 0 && buffer[at + json] == '\t', "a line has no checksum");
+      Damaged.unless(json > 0 && buffer[at + json] == '\t', "a line has no checksum");
       crc.update(buffer, at, json);
-      require(new String(buffer, at + json + 1, TAIL_BYTES - 1, StandardCharsets.ISO_8859_1).equals(Json.crc(crc)),
+      Damaged.unless(new String(buffer, at + json + 1, TAIL_BYTES - 1, StandardCharsets.ISO_8859_1).equals(Json.crc(crc)),
           "a checksum does not fit");
       JsonNode line = Json.parse(buffer, at, json);
       at += length + 1;

@@ -13,11 +13,11 @@ import java.io.Reader;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
+import java.util.Map;
 import java.util.zip.CRC32C;
 
 /**
- * JSON that may be hostile: what FORMAT.md sections 5 and 10 allow, and every field of the type and range that it has there. Complaints are
- * IllegalArgumentExceptions with the reason.
+ * JSON that may be hostile: what FORMAT.md sections 5 and 10 allow, and every field of the type and range that it has there.
  */
 final class Json {
   private static final int DEPTH_MAX = 8;
@@ -57,9 +57,9 @@ final class Json {
     return containers;
   }
 
-  static JsonNode parse(byte[] bytes, int at, int length) {
+  static JsonNode parse(byte[] bytes, int at, int length) throws Damaged {
     int containers = containers(bytes, at, length);
-    require(containers <= CONTAINERS_MAX,
+    Damaged.unless(containers <= CONTAINERS_MAX,
         "it has " + containers + " brackets and braces that open, and " + CONTAINERS_MAX + " is the limit");
     // Given bytes, the parser would guess at their encoding, and take forms of UTF-8 that are none.
     try (Reader text = new InputStreamReader(new ByteArrayInputStream(bytes, at, length), StandardCharsets.UTF_8.newDecoder())) {
@@ -67,94 +67,90 @@ final class Json {
       requireBounded(value);
       return value;
     } catch (CharacterCodingException e) {
-      throw new IllegalArgumentException("it is not UTF-8", e);
+      throw new Damaged("it is not UTF-8", e);
     } catch (IOException e) {
-      throw new IllegalArgumentException("it is no JSON: " + e.getMessage().lines().findFirst().orElse(""), e);
+      throw new Damaged("it is not JSON: " + e.getMessage().lines().findFirst().orElse(""), e);
     }
   }
 
   /** What the parser does not see to. It has bounded the depth. */
-  private static void requireBounded(JsonNode value) {
+  private static void requireBounded(JsonNode value) throws Damaged {
     if (value.isTextual()) {
       requireBounded(value.textValue());
     } else if (value.isNumber()) {
-      require(value.isIntegralNumber() && value.canConvertToLong(),
-          "it holds the number " + brief(value) + ", which is no integer of 64 bits");
+      Damaged.unless(value.isIntegralNumber() && value.canConvertToLong(),
+          "it holds the number " + brief(value) + ", which is not an integer of 64 bits");
     } else if (value.isObject()) {
-      value.properties().forEach(field -> {
+      for (Map.Entry<String, JsonNode> field : value.properties()) {
         requireBounded(field.getKey());
         requireBounded(field.getValue());
-      });
+      }
     } else if (value.isArray()) {
-      value.forEach(Json::requireBounded);
+      for (JsonNode element : value) {
+        requireBounded(element);
+      }
     }
   }
 
-  private static void requireBounded(String text) {
+  private static void requireBounded(String text) throws Damaged {
     int bytes = 0;
     for (int i = 0; i < text.length(); i++) {
       char unit = text.charAt(i);
       if (Character.isSurrogate(unit)) {
         // Half of a pair can be written in JSON, but neither stored nor shown.
         i++;
-        require(i < text.length() && Character.isSurrogatePair(unit, text.charAt(i)), "it holds half of a surrogate pair");
+        Damaged.unless(i < text.length() && Character.isSurrogatePair(unit, text.charAt(i)), "it holds half of a surrogate pair");
         bytes += 4;
       } else {
         bytes += unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3;
       }
     }
-    require(bytes <= STRING_BYTES_MAX, "it holds a string of " + bytes + " bytes, and " + STRING_BYTES_MAX + " is the limit");
+    Damaged.unless(bytes <= STRING_BYTES_MAX, "it holds a string of " + bytes + " bytes, and " + STRING_BYTES_MAX + " is the limit");
   }
 
-  private static void require(boolean right, String otherwise) {
-    if (!right) {
-      throw new IllegalArgumentException(otherwise);
-    }
-  }
-
-  static JsonNode field(JsonNode object, String name) {
+  static JsonNode field(JsonNode object, String name) throws Damaged {
     JsonNode field = object.get(name);
     if (field == null) {
-      throw new IllegalArgumentException("field " + name + " is missing");
+      throw new Damaged("field " + name + " is missing");
     }
     return field;
   }
 
-  static long number(JsonNode object, String name, long least) {
+  static long number(JsonNode object, String name, long least) throws Damaged {
     return number(field(object, name), name, least, Long.MAX_VALUE);
   }
 
-  static long number(JsonNode value, String name, long least, long most) {
+  static long number(JsonNode value, String name, long least, long most) throws Damaged {
     if (!value.isIntegralNumber() || !value.canConvertToLong() || value.longValue() < least || value.longValue() > most) {
-      throw new IllegalArgumentException("field " + name + " is " + brief(value) + ", not an integer from " + least + " to " + most);
+      throw new Damaged("field " + name + " is " + brief(value) + ", not an integer from " + least + " to " + most);
     }
     return value.longValue();
   }
 
-  static String text(JsonNode object, String name) {
+  static String text(JsonNode object, String name) throws Damaged {
     JsonNode value = field(object, name);
     if (!value.isTextual()) {
-      throw new IllegalArgumentException("field " + name + " is " + brief(value) + ", not a string");
+      throw new Damaged("field " + name + " is " + brief(value) + ", not a string");
     }
     return value.textValue();
   }
 
-  static boolean truth(JsonNode value, String name) {
+  static boolean bool(JsonNode value, String name) throws Damaged {
     if (!value.isBoolean()) {
-      throw new IllegalArgumentException("field " + name + " is " + brief(value) + ", not true or false");
+      throw new Damaged("field " + name + " is " + brief(value) + ", not true or false");
     }
     return value.booleanValue();
   }
 
-  static JsonNode array(JsonNode object, String name, int most) {
+  static JsonNode array(JsonNode object, String name, int most) throws Damaged {
     JsonNode value = field(object, name);
     if (!value.isArray() || value.size() > most) {
-      throw new IllegalArgumentException("field " + name + " is no array of at most " + most);
+      throw new Damaged("field " + name + " is not an array of at most " + most);
     }
     return value;
   }
 
-  static long[] numbers(JsonNode object, String name, int most) {
+  static long[] numbers(JsonNode object, String name, int most) throws Damaged {
     JsonNode array = array(object, name, most);
     long[] numbers = new long[array.size()];
     for (int i = 0; i < numbers.length; i++) {

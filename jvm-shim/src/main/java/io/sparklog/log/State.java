@@ -132,7 +132,7 @@ public final class State {
     return new State(newest, hash, version, config, epochs, segments);
   }
 
-  /** Applies versions one after another, and refuses one that does not follow. Complaints are IllegalArgumentExceptions with the reason. */
+  /** Applies versions one after another, and refuses one that does not follow. */
   static final class Builder {
     private Version newest;
     private String hash;
@@ -156,13 +156,13 @@ public final class State {
     }
 
     /** Begins at a checkpoint. {@code head} has the fields of a version but adds nothing; {@code live} are the segments by partition. */
-    Builder(Version head, String hash, Map<String, Long> epochs, List<List<Segment>> live) {
+    Builder(Version head, String hash, Map<String, Long> epochs, List<List<Segment>> live) throws Damaged {
       newest = head;
       this.hash = hash;
       checkpointVersion = head.version();
       config = new TopicConfig(head.config());
       this.epochs.putAll(epochs);
-      require(config.partitions() == head.ends().length, "config partitions differs from the number of ends");
+      Damaged.unless(config.partitions() == head.ends().length, "config partitions differs from the number of ends");
       for (int p = 0; p < head.ends().length; p++) {
         requireWhole(p, live.get(p), head.starts()[p], head.ends()[p]);
         segments.add(live.get(p));
@@ -179,32 +179,37 @@ public final class State {
       return newest == null ? version.version() == 0 : hash.equals(version.previous()) && newest.topicId().equals(version.topicId());
     }
 
-    void apply(Version version, byte[] bytes) {
-      require(precedes(version), "it does not follow version " + (version.version() - 1) + " (its field previous or topicId differs)");
+    void apply(Version version, byte[] bytes) throws Damaged {
+      Damaged.unless(precedes(version),
+          "it does not follow version " + (version.version() - 1) + " (its field previous or topicId differs)");
       TreeMap<String, String> settings = new TreeMap<>(config == null ? Map.of() : config.entries());
       settings.putAll(version.config());
       TopicConfig changed = new TopicConfig(settings);
       int known = segments.size();
-      require(changed.partitions() >= known, "the number of partitions falls");
-      require(changed.partitions() == version.ends().length, "config partitions differs from the number of ends");
+      Damaged.unless(changed.partitions() >= known, "the number of partitions falls");
+      Damaged.unless(changed.partitions() == version.ends().length, "config partitions differs from the number of ends");
       for (int p = 0; p < known; p++) {
-        require(version.starts()[p] >= newest.starts()[p], "the log start offset of partition " + p + " falls");
-        require(version.ends()[p] >= newest.ends()[p], "the end of partition " + p + " falls");
+        Damaged.unless(version.starts()[p] >= newest.starts()[p], "the log start offset of partition " + p + " falls");
+        Damaged.unless(version.ends()[p] >= newest.ends()[p], "the end of partition " + p + " falls");
       }
       if (newest != null) {
-        require(version.horizon() >= newest.horizon(), "the horizon falls");
-        require(version.boundary() >= newest.boundary(), "the boundary falls");
+        Damaged.unless(version.horizon() >= newest.horizon(), "the horizon falls");
+        Damaged.unless(version.boundary() >= newest.boundary(), "the boundary falls");
       }
       for (int p = known; p < changed.partitions(); p++) {
         segments.add(new ArrayList<>());
         shared.add(false);
       }
-      version.removed().forEach(this::remove);
+      for (Version.Removed removed : version.removed()) {
+        remove(removed);
+      }
       // A topic may begin at any offsets; partitions that are added to one begin at 0.
       long[] ends = newest == null ? version.starts().clone() : Arrays.copyOf(newest.ends(), changed.partitions());
-      version.added().forEach(segment -> add(segment, ends));
+      for (Segment segment : version.added()) {
+        add(segment, ends);
+      }
       for (int p = 0; p < ends.length; p++) {
-        require(ends[p] == version.ends()[p],
+        Damaged.unless(ends[p] == version.ends()[p],
             "its segments lead partition " + p + " to " + ends[p] + ", not to its end " + version.ends()[p]);
       }
       if (!version.removed().isEmpty()) {
@@ -220,17 +225,18 @@ public final class State {
       hash = Version.sha256(bytes);
     }
 
-    private void remove(Version.Removed gone) {
-      boolean found = own(gone.partition())
-          .removeIf(segment -> segment.position() == gone.position() && segment.file().equals(gone.file()));
-      require(found, "it removes a segment that is not live: " + gone.file() + " at byte " + gone.position());
+    private void remove(Version.Removed removed) throws Damaged {
+      boolean found = own(removed.partition())
+          .removeIf(segment -> segment.position() == removed.position() && segment.file().equals(removed.file()));
+      Damaged.unless(found, "it removes a segment that is not live: " + removed.file() + " at byte " + removed.position());
     }
 
-    private void add(Segment segment, long[] ends) {
+    private void add(Segment segment, long[] ends) throws Damaged {
       int p = segment.partition();
       List<Segment> live = own(p);
       if (segment.base() >= ends[p]) {
-        require(segment.base() == ends[p], "a segment of partition " + p + " begins at " + segment.base() + ", not at the end " + ends[p]);
+        Damaged.unless(segment.base() == ends[p],
+            "a segment of partition " + p + " begins at " + segment.base() + ", not at the end " + ends[p]);
         live.add(segment);
         ends[p] = segment.end();
         return;
@@ -240,16 +246,16 @@ public final class State {
       while (at < live.size() && live.get(at).base() < segment.base()) {
         at++;
       }
-      require(at == 0 || live.get(at - 1).end() <= segment.base(),
+      Damaged.unless(at == 0 || live.get(at - 1).end() <= segment.base(),
           "a segment of partition " + p + " overlaps another at " + segment.base());
-      require(at == live.size() ? segment.end() <= ends[p] : segment.end() <= live.get(at).base(),
+      Damaged.unless(at == live.size() ? segment.end() <= ends[p] : segment.end() <= live.get(at).base(),
           "a segment of partition " + p + " overlaps another at " + segment.base());
       live.add(at, segment);
     }
 
     /** The list of a partition, copied once before it is changed. */
-    private List<Segment> own(int partition) {
-      require(partition < segments.size(), "it names partition " + partition);
+    private List<Segment> own(int partition) throws Damaged {
+      Damaged.unless(partition < segments.size(), "it names partition " + partition);
       if (shared.get(partition)) {
         segments.set(partition, new ArrayList<>(segments.get(partition)));
         shared.set(partition, false);
@@ -265,26 +271,20 @@ public final class State {
     }
 
     /** No committed record may be missing: the live segments of a partition hold all its offsets from the log start on. */
-    private static void requireWhole(int partition, List<Segment> live, long start, long end) {
+    private static void requireWhole(int partition, List<Segment> live, long start, long end) throws Damaged {
       long at = start;
       long last = 0;
       for (Segment segment : live) {
-        require(segment.base() >= last, "segments of partition " + partition + " overlap at offset " + segment.base());
+        Damaged.unless(segment.base() >= last, "segments of partition " + partition + " overlap at offset " + segment.base());
         last = segment.end();
-        // Segments below the log start may still be there, or be gone.
+        // Segments below the log start may still be there, or be removed.
         if (segment.end() > start) {
-          require(segment.base() <= at && (segment.base() == at || at == start),
+          Damaged.unless(segment.base() <= at && (segment.base() == at || at == start),
               "no segment of partition " + partition + " holds offset " + at);
           at = segment.end();
         }
       }
-      require(at == end, "the segments of partition " + partition + " end at offset " + at + ", not at its end " + end);
-    }
-
-    private static void require(boolean right, String otherwise) {
-      if (!right) {
-        throw new IllegalArgumentException(otherwise);
-      }
+      Damaged.unless(at == end, "the segments of partition " + partition + " end at offset " + at + ", not at its end " + end);
     }
   }
 }

@@ -31,8 +31,8 @@ public final class TopicConfig implements Serializable {
   private final boolean logAppendTime;
   private final int indexIntervalBytes;
 
-  /** @throws IllegalArgumentException that names the key whose value is missing or out of range */
-  public TopicConfig(Map<String, String> entries) {
+  /** What a version file or a checkpoint holds. @throws Damaged that names the key whose value is missing or out of range */
+  TopicConfig(Map<String, String> entries) throws Damaged {
     this.entries = new TreeMap<>(entries);
     this.partitions = number(PARTITIONS, 1, Names.PARTITIONS_MAX);
     this.partitioner = known(PARTITIONER, Partitioner.named(text(PARTITIONER)));
@@ -44,22 +44,31 @@ public final class TopicConfig implements Serializable {
     this.indexIntervalBytes = number(INDEX_INTERVAL_BYTES, 0, Integer.MAX_VALUE);
   }
 
-  private String text(String key) {
+  /** The configuration that options give, after {@link io.sparklog.spec.Options} has checked them. */
+  public static TopicConfig of(Map<String, String> checked) {
+    try {
+      return new TopicConfig(checked);
+    } catch (Damaged e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private String text(String key) throws Damaged {
     return known(key, entries.get(key));
   }
 
-  private int number(String key, int least, int most) {
+  private int number(String key, int least, int most) throws Damaged {
     String text = text(key);
     long value = text.matches("0|[1-9][0-9]{0,9}") ? Long.parseLong(text) : -1;
     if (value < least || value > most) {
-      throw new IllegalArgumentException("config " + key + " is " + text + ", not a number from " + least + " to " + most);
+      throw new Damaged("config " + key + " is " + text + ", not a number from " + least + " to " + most);
     }
     return (int) value;
   }
 
-  private <T> T known(String key, T value) {
+  private <T> T known(String key, T value) throws Damaged {
     if (value == null) {
-      throw new IllegalArgumentException("config " + key + " is " + entries.get(key));
+      throw new Damaged("config " + key + " is " + entries.get(key));
     }
     return value;
   }

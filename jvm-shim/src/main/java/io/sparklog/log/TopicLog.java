@@ -95,7 +95,15 @@ public final class TopicLog {
 
   /** What {@link #read} gave. @throws PartlogException VERSION_CORRUPT or FORMAT_TOO_NEW */
   Version parse(byte[] bytes, long version) {
-    return Version.parse(bytes, location(version), topic, version);
+    try {
+      return Version.parse(bytes, location(version), topic, version);
+    } catch (Damaged e) {
+      throw corrupt(e, version, e.getMessage());
+    }
+  }
+
+  private PartlogException corrupt(Exception cause, long version, String reason) {
+    return PartlogException.caused(cause, "VERSION_CORRUPT", "file", location(version), "reason", reason);
   }
 
   private String location(long version) {
@@ -127,7 +135,7 @@ public final class TopicLog {
         }
         return true;
       } catch (UnfitFileException e) {
-        throw PartlogException.caused(e, "VERSION_CORRUPT", "file", location(next), "reason", e.getReason());
+        throw corrupt(e, next, e.getReason());
       }
       Version version = parse(bytes, next);
       if (last < 0 && !builder.precedes(version)) {
@@ -135,8 +143,8 @@ public final class TopicLog {
       }
       try {
         builder.apply(version, bytes);
-      } catch (IllegalArgumentException e) {
-        throw PartlogException.caused(e, "VERSION_CORRUPT", "file", location(next), "reason", e.getMessage());
+      } catch (Damaged e) {
+        throw corrupt(e, next, e.getMessage());
       }
     }
   }
@@ -173,9 +181,7 @@ public final class TopicLog {
   private State.Builder readable(String name) {
     try {
       return Checkpoint.read(store, topic, name);
-    } catch (PartlogException e) {
-      throw e;
-    } catch (IllegalArgumentException | IOException damaged) {
+    } catch (Damaged | IOException e) {
       return null;
     }
   }

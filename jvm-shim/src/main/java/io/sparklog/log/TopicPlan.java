@@ -18,7 +18,7 @@ public record TopicPlan(String topic, String topicId, long plannedVersion, Topic
   /** The plan for a write to a topic in state {@code state}; if there is none, the write creates the topic with {@code config}. */
   public static TopicPlan of(String topic, Optional<State> state, Map<String, String> config) {
     if (state.isEmpty()) {
-      TopicConfig created = new TopicConfig(config);
+      TopicConfig created = TopicConfig.of(config);
       return new TopicPlan(topic, null, 0, created, new long[created.partitions()], 1);
     }
     State there = state.get();

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.format.Layout;
 import io.sparklog.spec.PartlogException;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
@@ -30,11 +31,13 @@ record Version(String topic, String topicId, long version, String txn, String pr
 
   static final int BYTES_MAX = 64 << 20;
   static final int SEGMENTS_MAX = 1_000_000;
-  private static final int FORMAT = 1;
+  /** The format number of version files and checkpoints. */
+  static final int FORMAT = 1;
+
   private static final String WRITER = "sparklog "
       + Objects.requireNonNullElse(Version.class.getPackage().getImplementationVersion(), "(not from a jar)");
 
-  /** A segment that is live no more. */
+  /** A segment that this version removes: it is no longer live. */
   record Removed(int partition, String file, long position) {}
 
   /** The file: one line of JSON and the line with its checksum. */
@@ -57,8 +60,8 @@ record Version(String topic, String topicId, long version, String txn, String pr
     ArrayNode endsJson = json.putArray("ends");
     Arrays.stream(ends).forEach(endsJson::add);
     ArrayNode removedJson = json.putArray("removed");
-    for (Removed gone : removed) {
-      removedJson.addObject().put("partition", gone.partition).put("file", gone.file).put("position", gone.position);
+    for (Removed segment : removed) {
+      removedJson.addObject().put("partition", segment.partition).put("file", segment.file).put("position", segment.position);
     }
     ArrayNode addedJson = json.putArray("added");
     for (Segment segment : added) {
@@ -92,42 +95,32 @@ record Version(String topic, String topicId, long version, String txn, String pr
   }
 
   /**
-   * Reads a version file back, which must say what it is.
+   * The version in the bytes of its file, which must name this topic and version.
    *
    * @param location for messages
-   * @throws PartlogException VERSION_CORRUPT or FORMAT_TOO_NEW
+   * @throws PartlogException FORMAT_TOO_NEW
    */
-  static Version parse(byte[] bytes, String location, String topic, long version) {
-    try {
-      return read(bytes, location, topic, version);
-    } catch (PartlogException e) {
-      throw e;
-    } catch (IllegalArgumentException e) {
-      throw PartlogException.caused(e, "VERSION_CORRUPT", "file", location, "reason", e.getMessage());
-    }
-  }
-
-  private static Version read(byte[] bytes, String location, String topic, long version) {
+  static Version parse(byte[] bytes, String location, String topic, long version) throws Damaged {
     JsonNode json = Json.parse(bytes, 0, checkedLine(bytes));
     requireKnown(json, location);
-    check(Json.text(json, "topic").equals(topic), "it is of topic " + Json.text(json, "topic"));
-    check(Json.number(json, "version", 0) == version, "it says it is version " + json.get("version"));
+    Damaged.unless(Json.text(json, "topic").equals(topic), "it is of topic " + Json.text(json, "topic"));
+    Damaged.unless(Json.number(json, "version", 0) == version, "it says it is version " + json.get("version"));
     String txn = identity(json, "txn");
     String previous = Json.field(json, "previous").isNull() ? null : Json.text(json, "previous");
-    check(version == 0 ? previous == null : previous != null && isHash(previous), "field previous is no SHA-256");
+    Damaged.unless(version == 0 ? previous == null : previous != null && isHash(previous), "field previous is not a SHA-256");
     String operation = Json.text(json, "operation");
-    check(operation.matches("[a-z-]{1,32}"), "field operation is " + operation);
+    Damaged.unless(operation.matches("[a-z-]{1,32}"), "field operation is " + operation);
     Json.text(json, "writer");
     long[] starts = Json.numbers(json, "starts", Names.PARTITIONS_MAX);
     long[] ends = Json.numbers(json, "ends", Names.PARTITIONS_MAX);
-    check(starts.length == ends.length && ends.length > 0, "starts and ends differ in length");
+    Damaged.unless(starts.length == ends.length && ends.length > 0, "starts and ends differ in length");
     for (int p = 0; p < ends.length; p++) {
-      check(starts[p] <= ends[p], "the log start offset of partition " + p + " lies behind its end");
+      Damaged.unless(starts[p] <= ends[p], "the log start offset of partition " + p + " is above its end");
     }
     List<Removed> removed = new ArrayList<>();
-    for (JsonNode gone : Json.array(json, "removed", SEGMENTS_MAX)) {
-      int partition = (int) Json.number(Json.field(gone, "partition"), "partition", 0, ends.length - 1);
-      removed.add(new Removed(partition, dataFile(Json.text(gone, "file")), Json.number(gone, "position", 0)));
+    for (JsonNode segment : Json.array(json, "removed", SEGMENTS_MAX)) {
+      int partition = (int) Json.number(Json.field(segment, "partition"), "partition", 0, ends.length - 1);
+      removed.add(new Removed(partition, dataFile(Json.text(segment, "file")), Json.number(segment, "position", 0)));
     }
     List<Segment> added = new ArrayList<>();
     for (JsonNode segment : Json.array(json, "added", SEGMENTS_MAX)) {
@@ -138,8 +131,8 @@ record Version(String topic, String topicId, long version, String txn, String pr
         config(Json.field(json, "config")), starts, ends, removed, added);
   }
 
-  /** The length of the first line, after the checksum in the second was found to be right. */
-  private static int checkedLine(byte[] bytes) {
+  /** Checks the first line against the checksum in the second, and returns the length of the first in bytes. */
+  private static int checkedLine(byte[] bytes) throws Damaged {
     int line = 0;
     while (line < bytes.length && bytes[line] != '\n') {
       line++;
@@ -147,75 +140,74 @@ record Version(String topic, String topicId, long version, String txn, String pr
     CRC32C crc = new CRC32C();
     crc.update(bytes, 0, line);
     String rest = new String(bytes, line, bytes.length - line, StandardCharsets.ISO_8859_1);
-    check(rest.equals("\ncrc32c:" + Json.crc(crc) + "\n"), "its checksum does not fit its content");
+    Damaged.unless(rest.equals("\ncrc32c:" + Json.crc(crc) + "\n"), "its checksum does not fit its content");
     return line;
   }
 
-  /** Stops at what a later version of the format may have put there. */
-  static void requireKnown(JsonNode json, String location) {
+  /** Refuses a higher format number, and features that this version does not know. @throws PartlogException FORMAT_TOO_NEW */
+  static void requireKnown(JsonNode json, String location) throws Damaged {
     long format = Json.number(json, "format", 1);
     if (format > FORMAT) {
       throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", "its format is " + format + ", this version knows " + FORMAT);
     }
-    JsonNode features = Json.array(json, "features", Integer.MAX_VALUE);
-    for (JsonNode feature : features) {
-      check(feature.isTextual(), "field features holds something else than strings");
+    List<String> features = new ArrayList<>();
+    for (JsonNode feature : Json.array(json, "features", Integer.MAX_VALUE)) {
+      Damaged.unless(feature.isTextual(), "field features holds something else than strings");
+      features.add(feature.textValue());
     }
-    for (JsonNode feature : features) {
-      throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", "it needs the feature " + feature.asText());
+    if (!features.isEmpty()) {
+      String reason = "it needs the features " + String.join(", ", features);
+      throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", reason);
     }
   }
 
-  static Map<String, String> config(JsonNode json) {
+  static Map<String, String> config(JsonNode json) throws Damaged {
     Map<String, String> config = new TreeMap<>();
-    check(json.isObject(), "field config is no object");
-    json.properties().forEach(entry -> config.put(entry.getKey(), Json.text(json, entry.getKey())));
+    Damaged.unless(json.isObject(), "field config is not an object");
+    for (String key : (Iterable<String>) json::fieldNames) {
+      config.put(key, Json.text(json, key));
+    }
     return config;
   }
 
-  private static Query query(JsonNode json) {
+  private static Query query(JsonNode json) throws Damaged {
     return json.isNull() ? null : new Query(Json.text(json, "id"), Json.number(json, "epoch", 0));
   }
 
-  private static Segment segment(JsonNode json, int partitions) {
+  private static Segment segment(JsonNode json, int partitions) throws Damaged {
     String offsets = Json.text(json, "offsets");
-    check(offsets.equals("dense") || offsets.equals("stored"), "field offsets is " + offsets);
+    Damaged.unless(offsets.equals("dense") || offsets.equals("stored"), "field offsets is " + offsets);
     return checked(new Segment((int) Json.number(Json.field(json, "partition"), "partition", 0, partitions - 1), Json.text(json, "file"),
-        Json.number(json, "position", 0), Json.number(Json.field(json, "bytes"), "bytes", 61, Integer.MAX_VALUE),
+        Json.number(json, "position", 0), Json.number(Json.field(json, "bytes"), "bytes", Layout.HEADER_BYTES, Integer.MAX_VALUE),
         Json.number(json, "base", 0), Json.number(json, "end", 0), Json.number(json, "records", 0),
         (int) Json.number(Json.field(json, "batches"), "batches", 1, Integer.MAX_VALUE), Json.number(json, "minTimestamp", -1),
-        Json.number(json, "maxTimestamp", -1), offsets.equals("dense"), Json.truth(Json.field(json, "routed"), "routed"),
-        Json.truth(Json.field(json, "ordered"), "ordered"), (int) Json.number(Json.field(json, "headerCrc"), "headerCrc", 0, 0xffffffffL)));
+        Json.number(json, "maxTimestamp", -1), offsets.equals("dense"), Json.bool(Json.field(json, "routed"), "routed"),
+        Json.bool(Json.field(json, "ordered"), "ordered"), (int) Json.number(Json.field(json, "headerCrc"), "headerCrc", 0, 0xffffffffL)));
   }
 
-  /** What must hold for a segment whatever the state. */
-  static Segment checked(Segment segment) {
+  /** Checks what must hold for a segment in any state, and returns it. */
+  static Segment checked(Segment segment) throws Damaged {
     dataFile(segment.file());
     long offsets = segment.end() - segment.base();
-    check(offsets > 0 && offsets <= Integer.MAX_VALUE, "a segment holds offsets " + segment.base() + " to " + segment.end());
-    check(segment.dense() ? segment.records() == offsets : segment.records() <= offsets,
+    Damaged.unless(offsets > 0 && offsets <= Integer.MAX_VALUE, "a segment holds offsets " + segment.base() + " to " + segment.end());
+    Damaged.unless(segment.dense() ? segment.records() == offsets : segment.records() <= offsets,
         "a segment of " + offsets + " offsets has " + segment.records() + " records");
-    check(segment.batches() <= segment.bytes() / 61, "a segment of " + segment.bytes() + " bytes has " + segment.batches() + " batches");
-    check(segment.position() <= Long.MAX_VALUE - segment.bytes(), "a segment lies at byte " + segment.position());
-    check(segment.minTimestamp() <= segment.maxTimestamp(), "a segment's timestamps are out of order");
+    Damaged.unless(segment.batches() <= segment.bytes() / Layout.HEADER_BYTES,
+        "a segment of " + segment.bytes() + " bytes has " + segment.batches() + " batches");
+    Damaged.unless(segment.position() <= Long.MAX_VALUE - segment.bytes(), "a segment lies at byte " + segment.position());
+    Damaged.unless(segment.minTimestamp() <= segment.maxTimestamp(), "a segment's timestamps are out of order");
     return segment;
   }
 
-  private static String dataFile(String name) {
-    check(Names.isDataFile(name), "it names a data file " + (name.length() > 100 ? name.substring(0, 100) + "…" : name));
+  private static String dataFile(String name) throws Damaged {
+    Damaged.unless(Names.isDataFile(name), "it names a data file " + (name.length() > 100 ? name.substring(0, 100) + "…" : name));
     return name;
   }
 
-  static String identity(JsonNode json, String name) {
+  static String identity(JsonNode json, String name) throws Damaged {
     String text = Json.text(json, name);
-    check(Names.isIdentity(text), "field " + name + " is no identity");
+    Damaged.unless(Names.isIdentity(text), "field " + name + " is not an identity");
     return text;
-  }
-
-  private static void check(boolean right, String otherwise) {
-    if (!right) {
-      throw new IllegalArgumentException(otherwise);
-    }
   }
 
   static boolean isHash(String text) {

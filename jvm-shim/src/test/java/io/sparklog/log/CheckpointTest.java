@@ -31,7 +31,7 @@ final class CheckpointTest {
     store = Stores.open(directory.toString());
   }
 
-  private State state(int queries, int idLength, char padding) {
+  private State state(int queries, int idLength, char padding) throws Damaged {
     Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
     Version head = new Version("t", Names.identity(new Random(1)), 100, "", null, 0, "checkpoint", null, 0, 0, config, new long[] {0},
@@ -48,7 +48,7 @@ final class CheckpointTest {
   }
 
   @Test
-  void oneThatNoReaderWouldTakeIsNotWritten() throws IOException {
+  void oneThatNoReaderWouldTakeIsNotWritten() throws IOException, Damaged {
     Checkpoint.write(store, state(2100, 32_000, 'x'), TXN);
     Checkpoint.write(store, state(70, 32_000, '['), TXN);
     assertEquals(List.of(), written());
@@ -62,14 +62,28 @@ final class CheckpointTest {
 
   /** Nothing of a sparse file need be there; what is read of it ends with the limit of its first line. */
   @Test
-  void anEndlessOneIsNotReadToItsEnd() throws IOException {
+  void anEndlessOneIsNotReadToItsEnd() throws IOException, Damaged {
     String name = Names.checkpoint(100, "0123456789abcdef");
     Path file = directory.resolve(Names.topicFile("t", name));
     Files.createDirectories(file.getParent());
     try (RandomAccessFile sparse = new RandomAccessFile(file.toFile(), "rw")) {
       sparse.setLength(1L << 40);
     }
-    IllegalArgumentException e = assertThrows(IllegalArgumentException.class, () -> Checkpoint.read(store, "t", name));
+    Damaged e = assertThrows(Damaged.class, () -> Checkpoint.read(store, "t", name));
     assertEquals("a line has more than 67108864 bytes", e.getMessage());
+  }
+
+  /** A damaged checkpoint is skipped; a bug is not damage, and must not become a slow read that nobody notices. */
+  @Test
+  void aBugIsNotTakenForDamage() throws IOException, Damaged {
+    Checkpoint.write(store, state(1, 10, 'x'), TXN);
+    LogStore buggy = FaultyStore.over(store, (call, name, after) -> {
+      if (call.equals("open")) {
+        throw new IllegalArgumentException("a bug");
+      }
+    });
+    IllegalArgumentException e = assertThrows(IllegalArgumentException.class, () -> new TopicLog(buggy, "t").newest());
+    assertEquals("a bug", e.getMessage());
+    assertEquals(100, new TopicLog(store, "t").newest().orElseThrow().version());
   }
 }
