@@ -102,6 +102,12 @@ def split(data: bytes) -> list[bytes]:
     return batches
 
 
+def stamped(octets: bytes, *bases: int) -> bytes:
+    """The batches with other base offsets in the first of them."""
+    found = split(octets)
+    return b"".join(struct.pack(">q", base) + one[8:] for base, one in zip(bases, found, strict=False)) + b"".join(found[len(bases) :])
+
+
 @dataclass
 class Topic:
     """Writes the commit log of a topic, version by version."""
@@ -122,6 +128,10 @@ class Topic:
 
     def version_file(self, version: int) -> Path:
         return self.folder / f"{version:020d}.json"
+
+    def data_file(self, version: int, number: int = 0) -> Path:
+        """The data file of one of the segments that a version added."""
+        return self.folder / self.versions[version]["added"][number]["file"]
 
     def data(self, octets: bytes, partition: int = 0, /, *, name: str = "pool.log", dense: bool = True, **fields: Any) -> dict[str, Any]:
         """Writes a data file, and gives the segment as `commit` wants it. Its base and end follow from what is committed."""

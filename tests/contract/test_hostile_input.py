@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import broken_checkpoints
 import broken_rules
 import google_crc32c
+import json_texts
 import pytest
 from broken_rules import BIG, changed, write_third, write_two_versions
 from handmade import Record, Topic, batch, flipped, given, records, seeded
@@ -56,14 +58,14 @@ def test_version_files(tool: LogTool) -> None:
     changes = {
         **{rule: (change, bytes, "VERSION_CORRUPT") for rule, change in broken_rules.BROKEN.items()},
         **{rule: (change, bytes, "ok") for rule, change in broken_rules.ODD.items()},
-        **{rule: (id, text, "VERSION_CORRUPT") for rule, text in broken_rules.WRONG_TEXTS.items()},
-        **{rule: (id, text, "ok") for rule, text in broken_rules.OTHER_TEXTS.items()},
+        **{rule: (id, text, "VERSION_CORRUPT") for rule, text in json_texts.WRONG_TEXTS.items()},
+        **{rule: (id, text, "ok") for rule, text in json_texts.OTHER_TEXTS.items()},
         "format 2": (given("format", 2), bytes, "FORMAT_TOO_NEW"),
         "a feature": (given("features", ["more"]), bytes, "FORMAT_TOO_NEW"),
         "very many features": (given("features", ["more"] * 2000), bytes, "FORMAT_TOO_NEW"),
         "as it should be": (id, bytes, "ok"),
     }
-    assert len(changes) == 4 + sum(map(len, (broken_rules.BROKEN, broken_rules.ODD, broken_rules.WRONG_TEXTS, broken_rules.OTHER_TEXTS)))
+    assert len(changes) == 4 + sum(map(len, (broken_rules.BROKEN, broken_rules.ODD, json_texts.WRONG_TEXTS, json_texts.OTHER_TEXTS)))
     names = {f"t{number}": rule for number, rule in enumerate(changes)}
     for name, rule in names.items():
         topic = Topic(tool.root, name, partitions=2)
@@ -81,11 +83,11 @@ def test_version_files(tool: LogTool) -> None:
 def test_checkpoints(tool: LogTool) -> None:
     """Nothing but the checkpoint tells of the versions up to its own: it is good, or these are missing."""
     heads: dict[str, Callable[[list[Any]], object]] = {
-        rule: lambda lines, change=change: change(lines[0]) for rule, change in broken_rules.CHECKPOINT_HEADS.items()
+        rule: lambda lines, change=change: change(lines[0]) for rule, change in broken_checkpoints.HEADS.items()
     }
     segments: dict[str, Callable[[list[Any]], object]] = {
         f"a segment: {rule}": lambda lines, change=change: lines.__setitem__(2, change(lines[2]))
-        for rule, change in broken_rules.CHECKPOINT_LINES.items()
+        for rule, change in broken_checkpoints.LINES.items()
     }
     right: dict[str, Callable[[list[Any]], object]] = {
         "as it should be": len,

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from broken_rules import CHECKPOINT_HEADS, CHECKPOINT_LINES
+from broken_checkpoints import HEADS, LINES
 from handmade import Topic, batch, flipped, records, seeded
 from readback import failure, newest, segments, values
 
@@ -79,7 +79,7 @@ def test_a_checkpoint_of_another_state_is_not_believed(topic, checked):
     assert failure(topic).parameters["file"] == str(topic.version_file(10))
 
 
-@pytest.mark.parametrize("change", CHECKPOINT_LINES.values(), ids=CHECKPOINT_LINES)
+@pytest.mark.parametrize("change", LINES.values(), ids=LINES)
 @pytest.mark.parametrize("number", [1, 3, 5, 6, 10])
 def test_a_checkpoint_with_a_wrong_line_and_right_checksums_is_passed_over(topic, checked, wanted, number, change):
     lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
@@ -92,7 +92,7 @@ def test_a_checkpoint_with_a_wrong_line_and_right_checksums_is_passed_over(topic
     assert sum(partition["segments"] for partition in log.describe()["partitions"]) == 11
 
 
-@pytest.mark.parametrize("change", CHECKPOINT_HEADS.values(), ids=CHECKPOINT_HEADS)
+@pytest.mark.parametrize("change", HEADS.values(), ids=HEADS)
 def test_a_checkpoint_with_a_wrong_head_is_passed_over(topic, checked, wanted, change):
     lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
     checked.unlink()
@@ -116,7 +116,7 @@ def test_an_older_checkpoint_takes_the_place_of_a_damaged_one(topic, checked, wa
     lines = [json.loads(line.split(b"\t")[0]) for line in second.read_bytes().splitlines()]
     second.unlink()
     # It shows only when the segments of partition 1 are asked for.
-    lines[8] = CHECKPOINT_LINES["another base"](lines[8])
+    lines[8] = LINES["another base"](lines[8])
     topic.put_checkpoint(10, lines)
     log = Log(topic.root).topic("t")
     assert log.end_offsets() == {0: 17, 1: 15}
@@ -126,7 +126,7 @@ def test_an_older_checkpoint_takes_the_place_of_a_damaged_one(topic, checked, wa
 def test_a_state_whose_checkpoint_is_damaged_is_loaded_again_once_and_does_not_change(topic, checked, wanted, monkeypatch):
     lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
     checked.unlink()
-    lines[8] = CHECKPOINT_LINES["another base"](lines[8])
+    lines[8] = LINES["another base"](lines[8])
     topic.put_checkpoint(9, lines)
     files = []
     read = commitlog.read_whole
@@ -172,6 +172,6 @@ def test_a_merge_after_a_checkpoint(topic, checked):
     assert found == [(0, 9), (9, 12), (12, 15)]
     lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
     checked.unlink()
-    lines[8] = CHECKPOINT_LINES["no array"](lines[8])
+    lines[8] = LINES["no array"](lines[8])
     topic.put_checkpoint(9, lines)
     assert [(segment.base, segment.end) for segment in segments(topic, 1)] == found

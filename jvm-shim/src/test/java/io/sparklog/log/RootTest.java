@@ -20,7 +20,7 @@ import org.junit.jupiter.api.io.TempDir;
 class RootTest {
   private static final int ROOTS = 2000;
 
-  /** Three ways to give the wrong directory, each told apart; tests/unit/test_ondisk_log.py has them of the other reader. */
+  /** Three ways to give the wrong directory, each told apart; tests/unit/test_log_arguments.py has them of the other reader. */
   @Test
   void aDirectoryThatIsNotARootIsToldApart(@TempDir Path folder) throws Exception {
     for (String made : List.of("_partlog/t", "t-1", "broker/t-0", "plain-7")) {

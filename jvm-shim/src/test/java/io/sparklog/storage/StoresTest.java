@@ -17,7 +17,7 @@ class StoresTest {
     return StreamSupport.stream(Vectors.load("roots.json").spliterator(), false);
   }
 
-  /** tests/unit/test_ondisk_log.py has the same cases: both halves must go to the same place. */
+  /** tests/unit/test_log_arguments.py has the same cases: both halves must go to the same place. */
   @ParameterizedTest
   @MethodSource("roots")
   void aRootIsTakenAsItStands(JsonNode root) {

@@ -1,0 +1,74 @@
+"""Checkpoints that each break one rule of FORMAT.md section 6. Readers must skip them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from broken_rules import BIG, Change
+from handmade import given, without
+
+LINES: dict[str, Callable[[list[Any]], Any]] = {
+    "no array": lambda line: {"partition": 0},
+    "too few numbers": lambda line: line[:-1],
+    "a fraction": lambda line: [*line[:3], 1.0, *line[4:]],
+    "a number for a truth": lambda line: [*line[:10], 1, *line[11:]],
+    "another partition": lambda line: [1 - line[0], *line[1:]],
+    "a name that leaves the root": lambda line: [line[0], "../x.log", *line[2:]],
+    "another base": lambda line: [*line[:4], line[4] + 1, *line[5:]],
+    "another end": lambda line: [*line[:5], line[5] + 1, *line[6:]],
+    "a long line": lambda line: [*line[:-1], "x" * 5000],
+    "no batch": lambda line: [*line[:7], 0, *line[8:]],
+    "a negative time": lambda line: [*line[:8], -2, *line[9:]],
+    "a position beyond the last byte": lambda line: [*line[:2], BIG - 61, *line[3:]],
+    "a checksum of 33 bits": lambda line: [*line[:13], 2**32],
+    "null": lambda line: None,
+}
+"""What breaks the line of a segment."""
+
+HEADS: dict[str, Change] = {
+    **{
+        f"no {name}": without(name)
+        for name in (
+            "format",
+            "features",
+            "topic",
+            "topicId",
+            "version",
+            "hash",
+            "time",
+            "horizon",
+            "boundary",
+            "config",
+            "starts",
+            "ends",
+            "queries",
+            "segments",
+        )
+    },
+    "too few segments": given("segments", [5, 4]),
+    "too many segments": given("segments", [5, 6]),
+    "segments of one partition": given("segments", [10]),
+    "segments of the wrong partitions": given("segments", [4, 6]),
+    "another topic": given("topic", "other"),
+    "another version": given("version", 8),
+    "queries of numbers": given("queries", [1]),
+    "queries of three": given("queries", [["q", 1, 1]]),
+    "queries of an object": given("queries", [{"0": "q", "1": 1}]),
+    "a query without a name": given("queries", [[1, 1]]),
+    "a query with a fraction": given("queries", [["q", 1.0]]),
+    "a query with a negative epoch": given("queries", [["q", -1]]),
+    "a query twice": given("queries", [["q", 1], ["p", 1], ["q", 1]]),
+    "a hash in capitals": given("hash", "A" * 64),
+    "a short hash": given("hash", "a" * 63),
+    "a topic id that is none": given("topicId", "topic"),
+    "a negative horizon": given("horizon", -1),
+    "a boundary of text": given("boundary", "0"),
+    "ends of one partition": given("ends", [6]),
+    "a start beyond its end": given("starts", [100, 0]),
+    "another number of partitions": lambda head: head["config"].update(partitions="3"),
+    "a number with a zero before it": lambda head: head["config"].update(partitions="02"),
+    "a configuration without a key": lambda head: head["config"].pop("partitioner"),
+    "a configuration of numbers": lambda head: head["config"].update(more=1),
+    "a string that is too long": given("more", "m" * 32_769),
+    "a number of 65 bits": given("more", BIG),
+}
+"""What breaks the head of a checkpoint."""

@@ -1,0 +1,89 @@
+"""What reading takes: memory, time, and no Java."""
+
+import os
+import subprocess
+import sys
+import tracemalloc
+
+import pyarrow as pa
+import pytest
+from handmade import Record, Topic, batch, identity, records
+
+from sparklog import Log
+
+
+def test_memory_does_not_grow_with_the_topic(tmp_path):
+    topic = Topic(tmp_path)
+    octets = b"".join(batch([Record(bytes(1000)) for _ in range(100)], 100 * number) for number in range(10))
+    for _ in range(60):
+        topic.commit(topic.data(octets))
+    log = Log(tmp_path).topic("t")
+    peaks = []
+    for limit in (2_000, 60_000):
+        tracemalloc.start()
+        before = pa.total_allocated_bytes()
+        arrow = rows = 0
+        for part in log.scan(limit=limit):
+            rows += part.num_rows
+            arrow = max(arrow, pa.total_allocated_bytes() - before)
+        peaks.append(tracemalloc.get_traced_memory()[1] + arrow)
+        tracemalloc.stop()
+        assert rows == limit
+    assert peaks[1] < peaks[0] * 1.5 + 8_000_000, peaks
+
+
+def test_a_process_without_java_and_without_spark_can_do_all_of_it(topic):
+    script = """
+import sys
+class Never:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("pyspark", "py4j", "pandas", "delta"):
+            raise ImportError(name)
+sys.meta_path.insert(0, Never())
+import sparklog
+log = sparklog.Log(sys.argv[1])
+topic = log.topic(log.topics()[0])
+print(topic.head(1).num_rows, topic.tail(1).num_rows, topic.read().num_rows, len(list(topic.batches(0))), len(topic.commits()))
+topic.show(1), topic.show(1, key="k1", last=True), repr(topic.commits())
+topic.describe(), topic.offsets_for_time(0), repr(log), repr(topic), log._repr_html_(), topic._repr_html_()
+"""
+    environment = {key: value for key, value in os.environ.items() if key != "JAVA_HOME"} | {"PATH": "/nowhere"}
+    ended = subprocess.run([sys.executable, "-c", script, str(topic.root)], env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines()[0] == "1 1 35 5 2"
+
+
+@pytest.mark.slow
+def test_head_of_a_large_topic_takes_less_than_half_a_second(tmp_path):
+    """10 GB in 10,000 commits to 8 partitions, most of it holes that no answer may need."""
+    topic = Topic(tmp_path, partitions=8)
+    octets = batch(records(100))
+    for version in range(10_000):
+        if version < 20:
+            segments = [topic.data(octets, partition) for partition in range(8)]
+        else:
+            file = f"data/{version:020d}-{identity(version)}/pool.log"
+            ends = topic.versions[-1]["ends"]
+            segments = [old | {"base": end, "end": end + 100, "file": file} for old, end in zip(segments, ends, strict=True)]
+            if version % 100 == 99:
+                (topic.folder / file).parent.mkdir()
+                (topic.folder / file).touch()
+                os.truncate(topic.folder / file, 100_000_000)
+        topic.commit(*segments)
+        if version == 9_949:
+            topic.checkpoint()
+    script = """
+import sys, time
+begun = time.perf_counter()
+import sparklog
+table = sparklog.Log(sys.argv[1]).topic("t").head(10)
+print(time.perf_counter() - begun, table.num_rows, "pandas" in sys.modules)
+"""
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    times = []
+    for _ in range(5):
+        seconds, *rest = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+        assert rest == ["10", "False"]
+        times.append(float(seconds))
+    print(f"import and head(10): {min(times):.3f} s")
+    assert min(times) < 0.5, times

@@ -1,0 +1,119 @@
+"""Base offsets of batches: dense ones, half stamped or not, and stored ones with gaps. FORMAT.md section 4."""
+
+import os
+
+import pytest
+from answers import failure, offsets, values
+from handmade import TIME, VALUES, Record, Topic, batch, records, stamped
+
+from sparklog import Log
+
+
+@pytest.mark.parametrize("bases", [(), (15,), (15, 22), (0, 22)])
+def test_a_stamp_may_be_half_done(topic, log, bases):
+    file = topic.data_file(1)
+    octets = file.read_bytes()
+    size = topic.versions[1]["added"][0]["bytes"]
+    file.write_bytes(stamped(octets[:size], *bases) + octets[size:])
+    assert values(log.read(0)) == VALUES
+    assert [each.base_offset for each in log.batches(0)] == [0, 5, 9, 15, 22]
+
+
+@pytest.mark.parametrize("bases", [(16,), (15, 7 + 1), (0, 6), (0, 0), (-1,), (15, 22 + 15)])
+def test_an_offset_that_is_neither_relative_nor_absolute(topic, log, bases):
+    file = topic.data_file(1)
+    octets = file.read_bytes()
+    size = topic.versions[1]["added"][0]["bytes"]
+    file.write_bytes(stamped(octets[:size], *bases) + octets[size:])
+    assert values(log.read(0, end=15))
+    for ask in (lambda: log.read(0), lambda: list(log.batches(0)), lambda: log.offsets_for_time(TIME + 1500), lambda: log.tail(1)):
+        error = failure(ask)
+        assert error.id == "BATCH_CORRUPT" and error.parameters["partition"] == "0"
+
+
+def test_stored_offsets_may_have_gaps(tmp_path):
+    topic = Topic(tmp_path)
+    octets = batch(records(3, "a"), 10, deltas=[0, 4, 7], last_offset_delta=9)
+    octets += batch([], 20, last_offset_delta=4) + batch(records(2, "b"), 40)
+    marker = batch([Record(b"\0\0\0\0\0\0", b"\0\0\0\1")], 42, attributes=0x30)
+    topic.commit(topic.data(octets + marker, dense=False, base=0, end=60))
+    log = Log(tmp_path).topic("t")
+    found = [10, 14, 17, 40, 41]
+    assert offsets(log.read()) == found
+    assert values(log.read()) == [b"a-0", b"a-1", b"a-2", b"b-0", b"b-1"]
+    for start in range(61):
+        for end in range(start, 61):
+            assert offsets(log.read(0, start, end)) == [each for each in found if start <= each < end]
+        assert offsets(log.read(0, start, limit=2)) == [each for each in found if each >= start][:2]
+    for n in range(7):
+        assert offsets(log.tail(n)) == (found[-n:] if n else [])
+    assert [each.control for each in log.batches(0)] == [False, False, False, True]
+    assert log.offsets_for_time(TIME + 2) == {0: 17}
+    assert log.describe()["records"] == 6
+
+
+@pytest.mark.parametrize(("at", "base"), [(0, -1), (1, 19), (1, 60), (2, 24), (2, 59)])
+def test_stored_offsets_must_rise_inside_their_segment(tmp_path, at, base):
+    topic = Topic(tmp_path)
+    bases = [10, 20, 40]
+    right = [batch(records(3, "a"), 10, deltas=[0, 4, 7], last_offset_delta=9), batch([], 20, last_offset_delta=4), batch(records(2), 40)]
+    segment = topic.data(b"".join(right), dense=False, base=0, end=60)
+    topic.commit(segment)
+    log = Log(tmp_path).topic("t")
+    assert log.read().num_rows == 5
+    bases[at] = base
+    (topic.folder / segment["file"]).write_bytes(stamped(b"".join(right), *bases))
+    for ask in (log.read, lambda: log.read(0, start=41), lambda: list(log.batches(0))):
+        assert failure(ask).id == "BATCH_CORRUPT"
+
+
+def test_a_stored_offset_that_hides_records_is_found(tmp_path):
+    """The second batch says that it lies before the offset that is asked for; no batch by itself is wrong."""
+    topic = Topic(tmp_path)
+    right = [batch(records(1), 0), batch(records(1), 30), batch(records(1), 40)]
+    segment = topic.data(b"".join(right), dense=False, base=0, end=60)
+    topic.commit(segment)
+    log = Log(tmp_path).topic("t")
+    assert offsets(log.read(0, start=20)) == [30, 40]
+    (topic.folder / segment["file"]).write_bytes(stamped(b"".join(right), 0, 10, 40))
+    for ask in (log.read, lambda: log.read(0, start=20), lambda: log.tail(2), lambda: list(log.batches(0))):
+        assert failure(ask).id == "SEGMENT_CORRUPT"
+
+
+def test_a_stored_offset_is_checked_where_a_part_is_read(tmp_path):
+    """Another offset that fits between its neighbours: no batch by itself is wrong, and not all of them are read."""
+    topic = Topic(tmp_path)
+    right = [batch(records(4), base) for base in (0, 10, 20, 100)]
+    segment = topic.data(b"".join(right), dense=False)
+    topic.commit(segment)
+    log = Log(tmp_path).topic("t")
+    assert offsets(log.read(0, end=30)) == [*range(4), *range(10, 14), *range(20, 24)]
+    (topic.folder / segment["file"]).write_bytes(stamped(b"".join(right), 0, 12))
+    for ask in (lambda: log.read(0, end=30), lambda: log.read(0, 12, 24), lambda: log.read(0, 0, 4), lambda: log.head(1), log.read):
+        assert failure(ask).id == "SEGMENT_CORRUPT"
+
+
+def test_a_batch_that_is_too_large_is_not_read(tmp_path):
+    """A length is believed only as far as a batch of the topic can go. The file is sparse: nothing of it need be there."""
+    limit = 61 + (64 << 20) // 8 * 9
+    for name, size in (("right", limit), ("wrong", limit + 1)):
+        topic = Topic(tmp_path, name)
+        segment = topic.data(batch([], records=1, length=size - 12), bytes=size)
+        topic.commit(segment)
+        os.truncate(topic.folder / segment["file"], size)
+        expected = "its checksum" if name == "right" else f"it has {size} bytes, and {limit} is the limit"
+        assert expected in str(failure(Log(tmp_path).topic(name).read))
+
+
+def test_what_a_dense_batch_must_hold(tmp_path):
+    for number, wrong in enumerate(
+        (
+            batch(records(2), deltas=[0, 2]),
+            batch(records(2), last_offset_delta=2),
+            batch(records(2), deltas=[1, 2]),
+            batch([], last_offset_delta=0),
+        )
+    ):
+        topic = Topic(tmp_path, f"t{number}")
+        topic.commit(topic.data(wrong + batch(records(5), 3), end=8, records=8))
+        assert failure(Log(tmp_path).topic(f"t{number}").read).id == "BATCH_CORRUPT"
