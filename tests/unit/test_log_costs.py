@@ -55,7 +55,10 @@ topic.describe(), topic.offsets_for_time(0), repr(log), repr(topic), log._repr_h
 
 @pytest.mark.slow
 def test_head_of_a_large_topic_takes_less_than_half_a_second(tmp_path):
-    """10 GB in 10,000 commits to 8 partitions, most of it holes that no answer may need."""
+    """10 GB in 10,000 commits to 8 partitions, most of it holes that no answer may need.
+
+    Seconds of CPU count: those of the clock depend on what else the machine does.
+    """
     topic = Topic(tmp_path, partitions=8)
     octets = batch(records(100))
     for version in range(10_000):
@@ -74,10 +77,9 @@ def test_head_of_a_large_topic_takes_less_than_half_a_second(tmp_path):
             topic.checkpoint()
     script = """
 import sys, time
-begun = time.perf_counter()
 import sparklog
 table = sparklog.Log(sys.argv[1]).topic("t").head(10)
-print(time.perf_counter() - begun, table.num_rows, "pandas" in sys.modules)
+print(time.process_time(), table.num_rows, "pandas" in sys.modules)
 """
     command = [sys.executable, "-c", script, str(tmp_path)]
     times = []
@@ -85,5 +87,5 @@ print(time.perf_counter() - begun, table.num_rows, "pandas" in sys.modules)
         seconds, *rest = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         assert rest == ["10", "False"]
         times.append(float(seconds))
-    print(f"import and head(10): {min(times):.3f} s")
+    print(f"start of Python, import and head(10): {min(times):.3f} s of CPU")
     assert min(times) < 0.5, times
