@@ -137,7 +137,7 @@ public final class Committer {
     Throwable last = null;
     for (int syncs = 0; syncs < PUTS_MAX && !(last instanceof SyncFailedException); syncs++) {
       try {
-        store.sync(Names.topicFolder(plan.topic()));
+        store.flush(Names.topicFolder(plan.topic()));
         return;
       } catch (Throwable e) {
         last = e;
@@ -195,7 +195,7 @@ public final class Committer {
     }
     if (!expected.isEmpty()) {
       // Tasks sync what they make; an attempt that died may have made the data folder and not come to its sync.
-      store.sync(Names.topicFile(plan.topic(), Names.DATA));
+      store.flush(Names.topicFile(plan.topic(), Names.DATA));
     }
   }
 
@@ -275,7 +275,7 @@ public final class Committer {
           return Optional.of(Put.LOST);
         }
         if (!syncFailed) {
-          store.sync(Names.topicFolder(plan.topic()));
+          store.flush(Names.topicFolder(plan.topic()));
           return Optional.of(Put.DONE);
         }
       } catch (NoSuchFileException absent) {
@@ -326,7 +326,7 @@ public final class Committer {
     try {
       Step.COMMIT_DONE.reached();
       State state = log.newest().orElseThrow();
-      new Publisher(store, state, txn).add(version.added());
+      Publisher.publish(store, state, txn, version.added());
       if (state.version() - Math.max(0, state.checkpointVersion()) >= Checkpoint.VERSIONS) {
         Checkpoint.write(store, state, txn);
         log.noteCheckpoint(state.version());

@@ -89,6 +89,6 @@ final class Pool {
       writer.sync();
     }
     String name = Names.topicFile(plan.topic(), file);
-    store.sync(name.substring(0, name.lastIndexOf('/')));
+    store.flush(name.substring(0, name.lastIndexOf('/')));
   }
 }

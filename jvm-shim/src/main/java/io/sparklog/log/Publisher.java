@@ -6,6 +6,8 @@ import io.sparklog.format.Layout;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.FileReader;
+import io.sparklog.storage.FileStamper;
+import io.sparklog.storage.LinkingStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Step;
 import java.io.IOException;
@@ -24,28 +26,34 @@ import java.util.zip.CRC32C;
 public final class Publisher {
   private static final int COPY_BYTES = 1 << 20;
 
-  private final LogStore store;
+  private final LinkingStore store;
   private final State state;
   private final String txn;
   private int published;
   private PartlogException failure;
 
   /** @param txn a random identity, for the names of temporary files */
-  Publisher(LogStore store, State state, String txn) {
+  private Publisher(LinkingStore store, State state, String txn) {
     this.store = store;
     this.state = state;
     this.txn = txn;
   }
 
-  /** Brings segments into the view that a commit added. */
-  void add(List<Segment> segments) throws IOException {
+  /** Brings into the view what a commit added; {@code state} holds it. A store without links has no view yet. */
+  static void publish(LogStore store, State state, String txn, List<Segment> added) throws IOException {
+    if (store instanceof LinkingStore linking) {
+      new Publisher(linking, state, txn).add(added);
+    }
+  }
+
+  private void add(List<Segment> segments) throws IOException {
     Set<Integer> partitions = new HashSet<>();
     for (Segment segment : segments) {
       publish(segment);
       partitions.add(segment.partition());
     }
     for (int partition : partitions) {
-      store.sync(Names.viewFolder(state.topic(), partition));
+      store.flush(Names.viewFolder(state.topic(), partition));
     }
     Step.PUBLISH_DONE.reached();
   }
@@ -83,7 +91,7 @@ public final class Publisher {
         attempt(() -> publish(segment));
       }
       if (!state.segments(partition).isEmpty()) {
-        attempt(() -> store.sync(folder));
+        attempt(() -> store.flush(folder));
       }
     }
     if (failure != null) {
@@ -157,7 +165,7 @@ public final class Publisher {
    * either.
    */
   private void stamp(Segment segment, FileReader file, String data, IndexBuilder index) throws IOException {
-    FileAppender writer = null;
+    FileStamper stamper = null;
     CRC32C headers = new CRC32C();
     try {
       byte[] offset = new byte[Layout.HEADER_BYTES];
@@ -166,18 +174,18 @@ public final class Publisher {
         BatchHeader.addTo(headers, walk.buffer(), walk.at(), segment.dense());
         if (BatchHeader.baseOffset(walk.buffer(), walk.at()) != walk.base()) {
           Step.PUBLISH_STAMP.reached();
-          writer = writer == null ? store.stamp(data) : writer;
+          stamper = stamper == null ? store.stamp(data) : stamper;
           BatchHeader.setBaseOffset(offset, 0, walk.base());
-          writer.write(walk.position(), offset, 0, Long.BYTES);
+          stamper.replace(walk.position(), offset, 0, Long.BYTES);
         }
       }
-      if (writer != null) {
-        writer.sync();
+      if (stamper != null) {
+        stamper.sync();
       }
       require(segment, file, headers);
     } finally {
-      if (writer != null) {
-        writer.close();
+      if (stamper != null) {
+        stamper.close();
       }
     }
   }
@@ -208,7 +216,7 @@ public final class Publisher {
 
   private boolean link(Segment segment, String data) throws IOException {
     String name = view(segment, "log");
-    if (store.sameFile(data, name)) {
+    if (store.isSameFile(data, name)) {
       return false;
     }
     store.delete(name);
@@ -276,14 +284,17 @@ public final class Publisher {
    * @throws PartlogException for what could not be mended, when the rest is
    */
   public static int publish(TopicLog log, String txn) {
+    if (!(log.store() instanceof LinkingStore store)) {
+      throw new UnsupportedOperationException("a Kafka view needs a store with links, and " + log.store().root() + " is in one without");
+    }
     State before = log.newest().orElseThrow();
     List<List<String>> names;
     try {
-      names = names(log.store(), before);
+      names = names(store, before);
     } catch (IOException e) {
-      throw PartlogException.io(e, log.store().location(Names.topicFolder(log.topic())));
+      throw PartlogException.io(e, store.location(Names.topicFolder(log.topic())));
     }
-    Publisher publisher = new Publisher(log.store(), log.newest().orElseThrow(), txn);
+    Publisher publisher = new Publisher(store, log.newest().orElseThrow(), txn);
     publisher.all(names);
     return publisher.published;
   }

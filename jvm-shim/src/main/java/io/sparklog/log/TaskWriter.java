@@ -329,7 +329,7 @@ public final class TaskWriter implements Closeable {
           if (shared != null) {
             shared.sync();
           }
-          store.sync(Names.topicFile(plan.topic(), folder));
+          store.flush(Names.topicFile(plan.topic(), folder));
         }
       } finally {
         if (shared != null) {

@@ -3,17 +3,18 @@ package io.sparklog.storage;
 import java.io.Closeable;
 import java.io.IOException;
 
-/** A data file that is being written. After a failed {@link #sync} it must be given up: a second one could succeed without the data. */
+/**
+ * A file that is being written, from its beginning or from its end on. For one thread.
+ *
+ * <p>After a failed {@link #sync} the file must be given up: a second sync could succeed without the data.
+ */
 public interface FileAppender extends Closeable {
-  /** Appends. */
+  /** Appends {@code length} bytes of {@code from}, from {@code at} on. */
   void write(byte[] from, int at, int length) throws IOException;
 
-  /** Overwrites bytes that are there. */
-  void write(long position, byte[] from, int at, int length) throws IOException;
-
-  /** Bytes appended so far. */
+  /** The length of the file, in bytes. */
   long position();
 
-  /** Makes the bytes durable. */
+  /** Makes the content durable. @throws IOException if it may be lost, and then at every further call */
   void sync() throws IOException;
 }

@@ -4,12 +4,12 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 
-/** A data file, open for reading at any position. Not for several threads at once. */
+/** A file that is open for reading, at any position. For one thread. */
 public interface FileReader extends Closeable {
-  /** Where the file is, in full: what messages show. */
+  /** The full name of the file, for messages. */
   String location();
 
-  /** The length of the file when it was opened. */
+  /** The length of the file, in bytes. */
   long bytes() throws IOException;
 
   /**
@@ -22,9 +22,9 @@ public interface FileReader extends Closeable {
   }
 
   /**
-   * Reads what {@code to} has room for, and exactly that. A direct buffer saves a copy.
+   * Reads exactly as many bytes as {@code to} has room for. A direct buffer saves a copy.
    *
-   * @throws java.io.EOFException if the file ends before
+   * @throws java.io.EOFException if the file ends before them
    */
   void read(long position, ByteBuffer to) throws IOException;
 }

@@ -30,7 +30,7 @@ import org.slf4j.LoggerFactory;
  * <p>Hadoop's local file system is not used: it writes {@code .crc} files beside ours, and none of its creates and renames is a safe
  * put-if-absent.
  */
-final class LocalStore implements LogStore {
+final class LocalStore implements LinkingStore {
   private final Path directory;
 
   /** @param directory absolute, for tasks may run in other working directories than the driver */
@@ -157,8 +157,8 @@ final class LocalStore implements LogStore {
   }
 
   @Override
-  public FileAppender stamp(String name) throws IOException {
-    return new LocalWriter(FileChannel.open(regular(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS), 0);
+  public FileStamper stamp(String name) throws IOException {
+    return new Stamper(FileChannel.open(regular(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));
   }
 
   @Override
@@ -168,7 +168,7 @@ final class LocalStore implements LogStore {
   }
 
   @Override
-  public boolean sameFile(String one, String other) throws IOException {
+  public boolean isSameFile(String one, String other) throws IOException {
     try {
       return Files.isSameFile(path(one), path(other));
     } catch (NoSuchFileException absent) {
@@ -195,7 +195,7 @@ final class LocalStore implements LogStore {
   }
 
   @Override
-  public void sync(String folder) throws IOException {
+  public void flush(String folder) throws IOException {
     syncFolder(path(folder));
   }
 
@@ -286,6 +286,23 @@ final class LocalStore implements LogStore {
     @Override
     public void read(long position, ByteBuffer to) throws IOException {
       readFully(channel, to, position, location);
+    }
+
+    @Override
+    public void close() throws IOException {
+      channel.close();
+    }
+  }
+
+  private record Stamper(FileChannel channel) implements FileStamper {
+    @Override
+    public void replace(long position, byte[] from, int at, int length) throws IOException {
+      LocalWriter.writeFully(channel, position, from, at, length);
+    }
+
+    @Override
+    public void sync() throws IOException {
+      channel.force(false);
     }
 
     @Override

@@ -37,7 +37,7 @@ class LocalWriter implements FileAppender {
 
   @Override
   public void write(byte[] from, int at, int length) throws IOException {
-    write(position, from, at, length);
+    writeFully(channel, position, from, at, length);
     position += length;
     if (position - askedPosition >= BACKGROUND_BYTES && (background == null || background.isDone())) {
       awaitBackground();
@@ -49,12 +49,11 @@ class LocalWriter implements FileAppender {
     }
   }
 
-  @Override
-  public void write(long target, byte[] from, int at, int length) throws IOException {
+  static void writeFully(FileChannel channel, long position, byte[] from, int at, int length) throws IOException {
     ByteBuffer bytes = ByteBuffer.wrap(from, at, length);
-    long written = target;
+    long to = position;
     while (bytes.hasRemaining()) {
-      written += channel.write(bytes, written);
+      to += channel.write(bytes, to);
     }
   }
 

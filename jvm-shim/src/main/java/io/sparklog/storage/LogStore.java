@@ -4,48 +4,64 @@ import java.io.IOException;
 import java.util.List;
 
 /**
- * What the log needs of a place that keeps files. Bound to one root; names are relative to it, separated by {@code /}, and built by {@link
- * Names}.
+ * A place that keeps the files of one root: what the log needs of every such place.
  *
- * <p>Every implementation owes: a name that {@link #putIfAbsent} returned for is there, whole, after a crash and a power loss, and no other
- * caller's put of it ever succeeds.
+ * <p>Names are relative to the root and separated by {@code /}; {@code io.sparklog.log.Names} builds them. A name that leads out of the
+ * root is a programming error: {@link IllegalStateException}.
+ *
+ * <p>Every store promises, and {@code LogStoreContract} (in the tests) checks:
+ *
+ * <ul>
+ * <li>A put is atomic and exclusive: of all callers, in all processes, that put a name, at most one succeeds, and a reader finds either
+ * nothing or the whole content.
+ * <li>A put that returned is durable: the name and its content survive a crash of the process and a power loss.
+ * <li>A call that failed has no later effect.
+ * <li>A file that was put or created can be listed, read and opened by every process as soon as the call returned.
+ * </ul>
+ *
+ * <p>The exceptions named here are part of the contract: classes above decide by them. Every other failure is an {@link IOException} of any
+ * other class. Methods may be called from several threads at once; the files that they open may not.
  */
 public interface LogStore {
-  /** Where the root is, in full: what {@link Stores#open} takes anywhere, and what messages show. */
+  /** The full name of the root: messages show it, and {@link Stores#open} takes it in any process. */
   String root();
 
-  /** Where {@code name} is, in full: what messages show. */
+  /** The full name of {@code name}, for messages. */
   default String location(String name) {
     return root() + "/" + name;
   }
 
-  /** Whether the root itself is there; false also where it is no directory. */
+  /** Whether the root exists and is a folder. */
   boolean rootExists();
 
-  /** Whether {@code name} is a file or folder. */
+  /** Whether {@code name} exists, as a file, a folder or anything else; "" is the root. */
   boolean exists(String name) throws IOException;
 
-  /** Whether {@code name} is beside the root, in the folder that holds it. */
+  /** Whether {@code name} exists in the folder that holds the root. False also if that cannot be told. */
   boolean existsBeside(String name);
 
-  /** The names (last parts) in folder {@code name}, unsorted; none if there is no such folder. */
+  /** The names (last parts only) in the folder {@code name}, in any order; empty if there is no such folder. */
   List<String> list(String name) throws IOException;
 
   /**
-   * The bytes of a small file.
+   * Reads a whole file.
    *
-   * @throws java.nio.file.NoSuchFileException if it is absent
-   * @throws UnfitFileException if it is no regular file, or has more than {@code bytesMax} bytes; nothing is allocated for it then
+   * @param bytesMax the largest file to read; for a larger one nothing is allocated
+   * @throws java.nio.file.NoSuchFileException if it is absent, and for no other reason: the classes above take it as an answer
+   * @throws UnfitFileException if it is larger than {@code bytesMax}, not a regular file, or reached through a symbolic link
    */
   byte[] read(String name, int bytesMax) throws IOException;
 
   /**
-   * Creates {@code name} with {@code content}, all or nothing and durable; never replaces. {@code temporary} is a name no one else uses, in
-   * the same topic; it is gone afterwards.
+   * Creates the file {@code name} with {@code content}, all or nothing, durable, and never in place of another. Its folder must exist: {@link
+   * #createFolder}.
    *
-   * @throws java.nio.file.FileAlreadyExistsException if any writer was first
-   * @throws java.io.SyncFailedException if {@code name} is there, but may be lost
-   * @throws IOException otherwise; it is then not known whether {@code name} is there
+   * @param temporary a name in the same topic that no other caller uses, for a store that must write the content before it can give it its
+   *     name. What an earlier put left there is replaced. Afterwards it is absent, unless the store could not delete it.
+   * @throws java.nio.file.FileAlreadyExistsException if {@code name} existed: it keeps its content
+   * @throws java.io.SyncFailedException if {@code name} may have been created and may be lost: a second attempt to make it durable could
+   *     succeed without it
+   * @throws IOException otherwise; the caller must read {@code name} to learn whether it was created
    */
   void putIfAbsent(String name, String temporary, byte[] content) throws IOException;
 
@@ -55,49 +71,49 @@ public interface LogStore {
   /**
    * Opens a file for reading.
    *
-   * @throws java.nio.file.NoSuchFileException if it is absent
-   * @throws UnfitFileException if it is no regular file
+   * @throws java.nio.file.NoSuchFileException if it is absent, and for no other reason
+   * @throws UnfitFileException if it is not a regular file, or reached through a symbolic link
    */
   FileReader open(String name) throws IOException;
 
-  /** Creates a data file, and the folders above it. @throws java.nio.file.FileAlreadyExistsException if it is there */
+  /**
+   * Creates an empty file for appending, and the folders above it. Its content is durable after {@link FileAppender#sync}, its name after
+   * {@link #flush} of its folder.
+   *
+   * @throws java.nio.file.FileAlreadyExistsException if {@code name} exists: it keeps its content
+   */
   FileAppender create(String name) throws IOException;
 
-  /** How many files one task may hold open to write. A task that has more must sync and close some, and {@link #append} to them later. */
+  /** How many files one task may keep open for writing. A task that writes more syncs and closes some, and {@link #append}s to them later. */
   default int openFilesMax() {
     return Integer.MAX_VALUE;
   }
 
   /**
-   * Opens a data file that {@link #create} made, to go on behind its end. Never asked of a store that does not limit {@link #openFilesMax}.
+   * Opens a file that {@link #create} made, to append behind its end. Only a store that limits {@link #openFilesMax} needs it.
+   *
+   * @throws java.nio.file.NoSuchFileException if it is absent
+   * @throws UnfitFileException if it is not a regular file
    */
   default FileAppender append(String name) throws IOException {
     throw new UnsupportedOperationException(location(name));
   }
 
-  /** Opens a data file to write the stamp of FORMAT.md section 4 into it. */
-  FileAppender stamp(String name) throws IOException;
-
   /**
-   * Gives the file {@code existing} the further name {@code name}, durably once its folder is {@link #sync synced}. @throws
-   * java.nio.file.FileAlreadyExistsException if that is taken
-   */
-  void link(String existing, String name) throws IOException;
-
-  /** Whether two names are one file. False where either is absent. */
-  boolean sameFile(String one, String other) throws IOException;
-
-  /**
-   * Makes a folder and those above it, if they are missing, and all of them durable, whoever made them. @throws IOException also if nothing
-   * can be written in it
+   * Creates a folder and those above it, if they are missing, and makes all of them durable, whoever created them. A store without folders
+   * has nothing to create.
+   *
+   * @throws IOException also if files cannot be created in it; {@link java.nio.file.AccessDeniedException} if a permission is missing
    */
   void createFolder(String name) throws IOException;
 
   /**
-   * Makes the names in a folder durable. @throws java.io.SyncFailedException if they may be lost: a second sync could succeed without them
+   * Makes the names in a folder durable, whoever created them. A store whose names are durable at once has nothing to do.
+   *
+   * @throws java.io.SyncFailedException if names may be lost: a second call could succeed without them
    */
-  void sync(String folder) throws IOException;
+  void flush(String folder) throws IOException;
 
-  /** Removes a file, if it is there. */
+  /** Deletes a file; does nothing if it is absent. */
   void delete(String name) throws IOException;
 }

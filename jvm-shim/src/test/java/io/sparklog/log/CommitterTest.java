@@ -93,7 +93,7 @@ final class CommitterTest {
     for (int records : new int[] {0, 5}) {
       assertEquals(0, commit(records, 0L));
       assertFalse(calls.stream().anyMatch(call -> call.startsWith("putIfAbsent")), calls.toString());
-      assertEquals("sync " + TOPIC_FOLDER, calls.get(calls.size() - 1), "who put that version may have died before its sync");
+      assertEquals("flush " + TOPIC_FOLDER, calls.get(calls.size() - 1), "who put that version may have died before its sync");
     }
   }
 
@@ -101,14 +101,14 @@ final class CommitterTest {
   void aRepeatedEpochThatMayBeLostIsNotDone() throws IOException {
     commit(5, 0L);
     fault = (call, name, after) -> {
-      if (call.equals("sync") && name.equals(TOPIC_FOLDER)) {
+      if (call.equals("flush") && name.equals(TOPIC_FOLDER)) {
         throw new SyncFailedException("EIO");
       }
     };
     PartlogException e = assertThrows(PartlogException.class, () -> commit(5, 0L));
     assertEquals("COMMIT_FAILED", e.id());
     assertTrue(e.getMessage().contains("epoch 0 of q is there already, but its folder cannot be synced"), e.getMessage());
-    assertEquals(1, calls.stream().filter(("sync " + TOPIC_FOLDER)::equals).count());
+    assertEquals(1, calls.stream().filter(("flush " + TOPIC_FOLDER)::equals).count());
   }
 
   @Test
@@ -116,7 +116,7 @@ final class CommitterTest {
     commit(5, 0L);
     boolean[] failed = {false};
     fault = (call, name, after) -> {
-      if (call.equals("sync") && name.equals(TOPIC_FOLDER)) {
+      if (call.equals("flush") && name.equals(TOPIC_FOLDER)) {
         failOnce(failed, new ClosedByInterruptException());
       }
     };
@@ -142,7 +142,7 @@ final class CommitterTest {
     for (int commit = 0; commit < 2; commit++) {
       commit(5, null);
       int put = calls.indexOf("putIfAbsent " + TOPIC_FOLDER + "/" + Names.versionFile(commit));
-      int sync = calls.indexOf("sync " + TOPIC_FOLDER + "/data");
+      int sync = calls.indexOf("flush " + TOPIC_FOLDER + "/data");
       assertTrue(0 <= sync && sync < put, calls.toString());
     }
   }
@@ -157,7 +157,7 @@ final class CommitterTest {
     };
     assertEquals("COMMIT_UNKNOWN", assertThrows(PartlogException.class, () -> commit(5, null)).id());
     int put = calls.indexOf("putIfAbsent " + TOPIC_FOLDER + "/" + Names.versionFile(1));
-    assertFalse(calls.subList(put, calls.size()).contains("sync " + TOPIC_FOLDER), calls.toString());
+    assertFalse(calls.subList(put, calls.size()).contains("flush " + TOPIC_FOLDER), calls.toString());
   }
 
   /** The put fails in another way, and only the sync that would settle it fails for good. */
@@ -169,7 +169,7 @@ final class CommitterTest {
       if (call.equals("putIfAbsent") && after) {
         throw new IOException("the answer is lost");
       }
-      if (call.equals("sync") && name.equals(TOPIC_FOLDER)) {
+      if (call.equals("flush") && name.equals(TOPIC_FOLDER)) {
         syncs[0]++;
         throw new SyncFailedException("EIO");
       }

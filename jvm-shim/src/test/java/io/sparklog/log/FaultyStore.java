@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.storage.LinkingStore;
 import io.sparklog.storage.LogStore;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -22,7 +23,7 @@ final class FaultyStore {
   }
 
   static LogStore over(LogStore store, Hook hook) {
-    return (LogStore) Proxy.newProxyInstance(LogStore.class.getClassLoader(), new Class<?>[] {LogStore.class},
+    return (LogStore) Proxy.newProxyInstance(LogStore.class.getClassLoader(), new Class<?>[] {LinkingStore.class},
         (proxy, method, arguments) -> {
           String name = arguments == null ? "" : String.valueOf(arguments[0]);
           hook.at(method.getName(), name, false);

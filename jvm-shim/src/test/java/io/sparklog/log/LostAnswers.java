@@ -33,7 +33,7 @@ import org.slf4j.LoggerFactory;
 public final class LostAnswers {
   private static final int RECORDS = 5;
   private static final int TASKS = 2;
-  private static final Set<String> LOSSY = Set.of("putIfAbsent", "sync", "read");
+  private static final Set<String> LOSSY = Set.of("putIfAbsent", "flush", "read");
 
   private final LogStore real;
   private final long untilNanos;
