@@ -1,1 +1,1 @@
-"""A second reader of the format, written from FORMAT.md alone: it runs without a JVM and without PySpark, and writes nothing."""
+"""A second reader of the format, written from FORMAT.md alone. It needs neither a JVM nor PySpark, and it never writes."""

@@ -1,4 +1,4 @@
-"""Checkpoints: the state at a version, read only as far as is asked for. FORMAT.md section 6."""
+"""Checkpoints: the state at a version, read only as far as needed. FORMAT.md section 6."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ HEAD_BYTES_MAX = 64 * 1024 * 1024
 LINE_BYTES_MAX = 4096
 _BLOCK_BYTES = 1024 * 1024
 _TAIL_BYTES = 9
-"""A tab and eight digits."""
+"""Each line ends with a tab and eight digits."""
 
 
 class Head(NamedTuple):
-    """Line 1, but for the segments."""
+    """Line 1 without the numbers of segments. Times are milliseconds since 1970-01-01 UTC."""
 
     topic_id: str
     version: int
@@ -36,7 +36,7 @@ class Head(NamedTuple):
 
 
 class Checkpoint:
-    """A checkpoint file. Its methods find it Unreadable at any time; TooNew only when it is opened."""
+    """A checkpoint file. Its constructor and its methods raise Unreadable; only the constructor raises TooNew."""
 
     def __init__(self, root: str, topic: str, name: str, version: int) -> None:
         self.topic = topic
@@ -67,14 +67,15 @@ class Checkpoint:
         return self._lines[first:end]
 
     def segment(self, line: bytes, partition: int) -> Segment:
+        """The live segment of a partition that a line of `segments` describes."""
         with _reading():
             segment = segment_of(parse(line), len(self.head.ends))
             if segment.partition != partition:
-                raise Damaged(f"a segment of partition {segment.partition} stands among those of {partition}")
+                raise Damaged(f"a segment of partition {segment.partition} is among those of partition {partition}")
         return segment
 
     def _read_on(self, first_line_bytes_max: int) -> None:
-        """Adds the JSON of at least one more line, checked."""
+        """Reads on until at least one more line is complete, checks it, and keeps its JSON."""
         text = self._rest
         with File(self._root, self._file) as file:
             while (end := text.rfind(b"\n")) < 0:
@@ -102,13 +103,13 @@ def _reading() -> Iterator[None]:
     try:
         yield
     except Absent:
-        raise Unreadable("it is gone") from None
+        raise Unreadable("it was deleted") from None
     except (Damaged, OSError) as error:
         raise Unreadable(str(error)) from None
 
 
 def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]:
-    """The head, and how many segments each partition has."""
+    """The head, and the number of live segments of each partition."""
     fields = Fields(parse(line))
     fields.require_known_format()
     require_own(fields, topic, version)
@@ -118,12 +119,12 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
     queries = fields.array("queries", most=INT64_MAX)
     for query in queries:
         if type(query) is not list or len(query) != 2 or type(query[0]) is not str:
-            raise Damaged("`queries` holds something else than queries")
+            raise Damaged("`queries` holds something other than queries")
         integer(query[1], "queries", 0, INT64_MAX)
     if len({query[0] for query in queries}) != len(queries):
         raise Damaged("`queries` names one twice")
     if not is_hash(fields.value("hash")):
-        raise Damaged("`hash` is no SHA-256")
+        raise Damaged("`hash` is not a SHA-256")
     counts = fields.integers("segments", PARTITIONS_MAX)
     if len(counts) != len(ends):
         raise Damaged(f"`segments` is of {len(counts)} partitions, `ends` of {len(ends)}")

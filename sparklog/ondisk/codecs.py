@@ -1,4 +1,4 @@
-"""Decompression of a batch's records, never to more than was allowed. FORMAT.md sections 3 and 10."""
+"""Decompression of a batch's records, never to more bytes than allowed. FORMAT.md sections 3 and 10."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROOM_BYTES_MAX = 1 << 24
 
 
 def decompress(codec: int, payload: memoryview, bytes_max: int) -> list[bytes]:
-    """The records in pieces, at most `bytes_max` together. `codec` is not 0, and there is a payload."""
+    """The records as pieces of at most `bytes_max` bytes in all. `codec` must not be 0, and `payload` must not be empty."""
     return _DECOMPRESS[CODECS[codec]](payload, bytes_max)
 
 
@@ -29,7 +29,7 @@ def _gzip(payload: memoryview, bytes_max: int) -> list[bytes]:
     at, left = 0, bytes_max
     while at < len(payload):
         member = zlib.decompressobj(wbits=31)
-        # What is left over of a feed is copied, so many small members must not be fed everything at once.
+        # zlib copies the input that a member leaves over. If each of many small members were fed all of it, that would take quadratic time.
         feed = _FEED_BYTES
         while not member.eof:
             if at >= len(payload):
@@ -95,7 +95,7 @@ _LZ4_STORED = 1 << 31
 
 def _lz4(payload: memoryview, bytes_max: int) -> list[bytes]:
     if len(payload) < 7 or payload[:4] != _LZ4_MAGIC:
-        raise Damaged("it holds no lz4 frame")
+        raise Damaged("it does not hold an lz4 frame")
     flags = payload[4]
     if flags >> 6 != 1:
         raise Damaged("its lz4 frame is of an unknown version")
@@ -104,7 +104,7 @@ def _lz4(payload: memoryview, bytes_max: int) -> list[bytes]:
     block_sum, size, content_sum, dictionary = (bool(flags & bit) for bit in (0x10, 0x08, 0x04, 0x01))
     if dictionary:
         raise Damaged("its lz4 frame needs a dictionary")
-    # The library goes on with a second frame, which is not the format's; so see where the first one ends.
+    # The library would continue with a second frame, which the format does not allow. So find where the first one ends.
     at = 4 + 2 + 8 * size + 1
     while block := _number(payload, at, 4, "lz4"):
         at += 4 + (block & ~_LZ4_STORED) + 4 * block_sum
@@ -123,11 +123,11 @@ _ZSTD_MAGIC = 0xFD2FB528
 _ZSTD_SKIPPABLE = 0x184D2A50
 _ZSTD_WINDOW_BYTES_MAX = 1 << 27
 _ZSTD_REPEATED = 1
-"""The kind of a block that has one byte, to be repeated as often as its size says."""
+"""The type of a block that holds one byte, to be repeated as often as the block's size says."""
 
 
 def _zstd(payload: memoryview, bytes_max: int) -> list[bytes]:
-    # The library takes older formats and larger windows too, at times. So walk the frames, block by block.
+    # Some builds of the library accept older formats and larger windows. So walk the frames here, block by block.
     at = 0
     while at < len(payload):
         magic = _number(payload, at, 4, "zstd")
@@ -136,12 +136,12 @@ def _zstd(payload: memoryview, bytes_max: int) -> list[bytes]:
         elif magic == _ZSTD_MAGIC:
             at = _zstd_end(payload, at + 4)
         else:
-            raise Damaged("it holds something else than zstd frames")
+            raise Damaged("it holds something other than zstd frames")
     return _streamed("zstd", payload, bytes_max)
 
 
 def _zstd_end(payload: memoryview, at: int) -> int:
-    """Where the frame ends whose descriptor is at this byte."""
+    """The end of the frame whose descriptor is at byte `at`."""
     descriptor = _number(payload, at, 1, "zstd")
     size_code, single_segment, summed, dictionary_code = descriptor >> 6, descriptor >> 5 & 1, descriptor >> 2 & 1, descriptor & 3
     at += 1

@@ -34,7 +34,7 @@ _MILLIS_MAX = (2**63 - 1) // _MICROS
 def arrow_batch(
     topic: str, partition: int, records: Records, first: int, end: int, columns: Sequence[str] = SCHEMA.names
 ) -> pa.RecordBatch:
-    """The records from number `first` to before number `end`, of which only these columns are made."""
+    """The records from number `first` to before number `end`, with these columns of SCHEMA in this order."""
     part = slice(first, end)
     rows = end - first
     make: dict[str, Callable[[], pa.Array]] = {
@@ -43,7 +43,7 @@ def arrow_batch(
         "topic": lambda: _repeated(topic.encode(), rows),
         "partition": lambda: _numbers(pa.int32(), np.full(rows, partition, dtype=np.int32)),
         "offset": lambda: _numbers(pa.int64(), records.offsets[part]),
-        # A time that microseconds do not reach, some 290,000 years from now, becomes the last that they do.
+        # A time after about the year 292,000 does not fit into microseconds. It becomes the last one that does.
         "timestamp": lambda: _numbers(_TIMESTAMP, records.timestamps[part].clip(-_MILLIS_MAX, _MILLIS_MAX) * _MICROS),
         "timestampType": lambda: _numbers(pa.int32(), records.log_append_time[part].astype(np.int32)),
         "headers": lambda: _headers(records.data, records.headers, first, end) if records.headers else pa.nulls(rows, _HEADERS),
@@ -52,10 +52,11 @@ def arrow_batch(
 
 
 def schema_of(columns: Sequence[str]) -> pa.Schema:
+    """The part of SCHEMA with these columns, in this order."""
     return pa.schema([SCHEMA.field(name) for name in columns])
 
 
-# Arrays are made of buffers here, for `pa.array` and `pa.scalar` import pandas, which takes longer than all else.
+# Arrays are made from buffers, because `pa.array` and `pa.scalar` import pandas, which takes longer than a small read.
 
 
 def _numbers(kind: pa.DataType, numbers: npt.NDArray[Any]) -> pa.Array:
@@ -72,17 +73,17 @@ def _validity(valid: npt.NDArray[np.bool_]) -> pa.Buffer | None:
 
 
 def _slices(kind: pa.DataType, data: bytes, at: Longs, sizes: Longs) -> pa.Array:
-    """An array of what lies at these rising positions; null where a size is −1."""
+    """An array of the byte strings at these ascending positions; null where a size is −1."""
     count = at.size
     ends = at + np.maximum(sizes, 0)
     if count < _FEW:
-        # And taking imports the functions of Arrow, which a few records need not wait for.
+        # `take` below imports Arrow's functions. A read of a few records need not wait for that.
         bounds = np.zeros(count + 1, dtype=np.int32)
         np.cumsum(ends - at, out=bounds[1:])
         pieces = [data[first:end] for first, end in zip(at.tolist(), ends.tolist(), strict=True)]
         buffers = [None, pa.py_buffer(bounds), pa.py_buffer(b"".join(pieces))]
     else:
-        # One array over all of the data, in which every second element is wanted, and the others lie between.
+        # One array over all of the data: every second element is wanted, the others are the gaps between them.
         bounds = np.empty(2 * count + 1, dtype=np.int32)
         bounds[0:-1:2] = at
         bounds[1::2] = ends

@@ -96,7 +96,7 @@ class CommitLog:
             if read is None or (found and version != found[-1].version + 1):
                 raise self._missing(found[-1].version + 1, versions[-1])
             if found and read.previous != found[-1].hash:
-                raise self._corrupt(version, f"it does not follow the version {found[-1].version} that is there")
+                raise self._corrupt(version, f"it does not follow the existing version {found[-1].version}")
             found.append(read)
         return found
 

@@ -1,4 +1,4 @@
-"""The JSON of version files and checkpoints, taken apart with suspicion. FORMAT.md sections 5, 6 and 10."""
+"""The JSON of version files and checkpoints, with every field checked. FORMAT.md sections 5, 6 and 10."""
 
 from __future__ import annotations
 
@@ -12,79 +12,88 @@ FORMAT = 1
 DEPTH_MAX = 8
 STRING_BYTES_MAX = 32 * 1024
 CONTAINERS_MAX = 2_100_000
-"""A million segments added and as many removed, and some room. Empty arrays instead would take thirty times their bytes in memory."""
+"""Enough for a million segments added and a million removed. Without this limit, empty arrays could take 30 times their bytes in memory."""
 
 
 class Fields:
-    """The fields of a JSON object; asking for one that is missing or of another type finds the damage."""
+    """The fields of a JSON object. Each method raises Damaged if the field is missing or has another type."""
 
     def __init__(self, value: object) -> None:
         if not isinstance(value, dict):
-            raise Damaged("it holds something else than a JSON object where one belongs")
+            raise Damaged("it holds something other than a JSON object where one belongs")
         self._fields: dict[str, Any] = value
 
     def value(self, name: str) -> Any:
+        """The field, of whatever type."""
         try:
             return self._fields[name]
         except KeyError:
             raise Damaged(f"it has no `{name}`") from None
 
     def integer(self, name: str, least: int = 0, most: int = INT64_MAX) -> int:
+        """An integer from `least` to `most`."""
         return integer(self.value(name), name, least, most)
 
     def string(self, name: str) -> str:
+        """A string."""
         value = self.value(name)
         if type(value) is not str:
-            raise Damaged(f"`{name}` is no string")
+            raise Damaged(f"`{name}` is not a string")
         return value
 
     def boolean(self, name: str) -> bool:
+        """True or false."""
         value = self.value(name)
         if type(value) is not bool:
             raise Damaged(f"`{name}` is neither true nor false")
         return value
 
     def array(self, name: str, most: int) -> list[Any]:
+        """An array of at most `most` elements of any type."""
         value = self.value(name)
         if type(value) is not list:
-            raise Damaged(f"`{name}` is no array")
+            raise Damaged(f"`{name}` is not an array")
         if len(value) > most:
             raise Damaged(f"`{name}` has {len(value)} entries, more than {most}")
         return value
 
     def integers(self, name: str, most: int) -> tuple[int, ...]:
+        """An array of at most `most` integers from 0 to 2⁶³ − 1."""
         return tuple(integer(value, name, 0, INT64_MAX) for value in self.array(name, most))
 
     def strings(self, name: str) -> dict[str, str]:
+        """An object all of whose fields are strings."""
         value = self.value(name)
         if type(value) is not dict or not all(type(text) is str for text in value.values()):
-            raise Damaged(f"`{name}` is no object of strings")
+            raise Damaged(f"`{name}` is not an object of strings")
         return value
 
     def require_known_format(self) -> None:
+        """Checks `format` and `features`. TooNew if a later version of the format wrote them."""
         format = self.integer("format", least=1)
         if format > FORMAT:
-            raise TooNew(f"its format is {format}, known is {FORMAT}")
+            raise TooNew(f"its format is {format}, and {FORMAT} is the newest that this version knows")
         features = self.array("features", most=INT64_MAX)
         if not all(type(feature) is str for feature in features):
-            raise Damaged("`features` holds something else than strings")
+            raise Damaged("`features` holds something other than strings")
         if features:
             raise TooNew(f"it needs the features {', '.join(features)}")
 
 
 def integer(value: object, name: str, least: int, most: int) -> int:
+    """The value of the field `name`, an integer from `least` to `most`. Damaged if it is anything else."""
     if type(value) is not int:
-        raise Damaged(f"`{name}` is no integer")
+        raise Damaged(f"`{name}` is not an integer")
     if not least <= value <= most:
         raise Damaged(f"`{name}` is {value}, out of range")
     return value
 
 
 def parse(text: bytes) -> Any:
-    """A JSON value that keeps to the limits."""
+    """The JSON value of a text. Damaged if it is not JSON, or exceeds a limit."""
     containers = text.count(b"[") + text.count(b"{")
     if containers > CONTAINERS_MAX:
-        raise Damaged(f"it has {containers} brackets and braces that open, and {CONTAINERS_MAX} is the limit")
+        raise Damaged(f"it has {containers} opening brackets and braces, and {CONTAINERS_MAX} is the limit")
     try:
         value = json.loads(text.decode(), object_pairs_hook=_object, parse_constant=_no_constant)
     except UnicodeDecodeError:
@@ -108,7 +117,7 @@ def _no_constant(name: str) -> Any:
 
 def _require_bounded(value: object, depth: int) -> None:
     if isinstance(value, str):
-        # Half of a surrogate pair can be written in JSON, but neither stored nor shown.
+        # JSON can express half of a surrogate pair, but it can be neither stored nor shown.
         try:
             size = len(value) if value.isascii() else len(value.encode())
         except UnicodeEncodeError:
@@ -124,4 +133,4 @@ def _require_bounded(value: object, depth: int) -> None:
             for name in value:
                 _require_bounded(name, depth - 1)
     elif isinstance(value, float) or (type(value) is int and not -INT64_MAX - 1 <= value <= INT64_MAX):
-        raise Damaged("it holds a number that is no integer of 64 bits")
+        raise Damaged("it holds a number that is not an integer of 64 bits")

@@ -1,4 +1,4 @@
-"""Files below a root, opened so that nothing but a regular file of a bounded size is ever read. FORMAT.md section 2."""
+"""Files below a root. Only regular files are read, and only up to a bounded size. FORMAT.md section 2."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from pathlib import Path
 
 from sparklog.ondisk.faults import Absent, Damaged
 
-# Where the system has them: a pipe in place of a file must not make us wait.
+# Not every system has all of these. With O_NONBLOCK, a pipe in place of a file does not make the reader wait.
 _READ = os.O_RDONLY
 for _flag in ("O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"):
     _READ |= getattr(os, _flag, 0)
 
 
 class File:
-    """A file that is read at positions. OSError where the system fails, Damaged where the file is not what it should be."""
+    """A file that is read at positions. Its constructor raises Absent if the file does not exist, Damaged if it is not a regular file, and
+    OSError if the system fails.
+    """
 
     def __init__(self, root: str, name: str) -> None:
         path = path_without_links(root, name)
@@ -32,10 +34,10 @@ class File:
         self.bytes = status.st_size
         if not stat.S_ISREG(status.st_mode):
             self.close()
-            raise Damaged("it is no file")
+            raise Damaged("it is not a regular file")
 
     def read(self, position: int, size: int) -> bytes:
-        """So many bytes, fewer only where the file ends."""
+        """The `size` bytes from `position` on; fewer if the file ends before."""
         pieces = []
         while size and (piece := os.pread(self._descriptor, size, position)):
             pieces.append(piece)
@@ -44,6 +46,7 @@ class File:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def close(self) -> None:
+        """Closes the file. It cannot be read afterwards."""
         os.close(self._descriptor)
 
     def __enter__(self) -> File:
@@ -54,6 +57,7 @@ class File:
 
 
 def read_whole(root: str, name: str, bytes_max: int) -> bytes:
+    """All bytes of a file below the root. Damaged if it has more than `bytes_max`; Absent if it does not exist."""
     with File(root, name) as file:
         if file.bytes > bytes_max:
             raise Damaged(f"it has {file.bytes} bytes, more than {bytes_max}")
@@ -61,7 +65,7 @@ def read_whole(root: str, name: str, bytes_max: int) -> bytes:
 
 
 def path_without_links(root: str, name: str) -> Path:
-    """Where a name below the root is, given with slashes. Damaged where a link in place of a folder leads elsewhere."""
+    """The path of a name below the root, given with slashes. Damaged if one of its folders is a symbolic link."""
     *folders, _ = name.split("/")
     folder = Path(root)
     for part in folders:

@@ -1,4 +1,4 @@
-"""The header of a record batch: where its fields stand, and what 61 bytes can show to be wrong. FORMAT.md section 3."""
+"""The header of a record batch: its 61 bytes, and what can be checked in them alone. FORMAT.md section 3."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sparklog.ondisk.faults import Damaged
 
-# Field, struct code. Everything below follows from this list.
+# Each field with its struct code, big-endian. The sizes and positions below follow from this list.
 _FIELDS = (
     ("base_offset", "q"),
     ("length", "i"),
@@ -32,11 +32,11 @@ def _end_of(field: str) -> int:
 
 HEADER_BYTES = _end_of("records")
 LENGTH_FROM = _end_of("base_offset")
-"""Where the header of a dense batch begins to be fixed: the offset before it may be stamped at any time."""
+"""The header of a dense batch never changes from this byte on. The base offset before it may be stamped at any time."""
 COUNTED_FROM = _end_of("length")
-"""The length field counts the bytes from here on."""
+"""The length field counts the bytes from this one on."""
 SUMMED_FROM = _end_of("crc")
-"""The CRC of a batch covers the bytes from here on."""
+"""The CRC-32C of a batch covers the bytes from this one on."""
 LENGTH_MIN = HEADER_BYTES - COUNTED_FROM
 MAGIC = 2
 
@@ -48,9 +48,9 @@ _CONTROL = 1 << 5
 _DELETE_HORIZON = 1 << 6
 
 RECORD_BYTES_MIN = 7
-"""The length and six fields of one byte each."""
+"""The length field and six other fields, of one byte each."""
 RECORDS_MAX = 1 << 20
-"""So many records a batch may have."""
+"""The most records that a batch may have."""
 VARINT_BYTES_MAX = 5
 VARLONG_BYTES_MAX = 10
 
@@ -58,7 +58,7 @@ _HEADER = struct.Struct(">" + "".join(code for _, code in _FIELDS))
 
 
 class Header(NamedTuple):
-    """The header of a batch, as stored."""
+    """The header of a batch, as it is stored."""
 
     base_offset: int
     length: int
@@ -76,10 +76,12 @@ class Header(NamedTuple):
 
     @property
     def total_bytes(self) -> int:
+        """The bytes of the whole batch."""
         return COUNTED_FROM + self.length
 
     @property
     def codec(self) -> int:
+        """The codec of the records, as an index into CODECS."""
         return self.attributes & _CODEC_BITS
 
     @property
@@ -100,16 +102,16 @@ class Header(NamedTuple):
 
     @classmethod
     def read(cls, data: bytes, at: int, bytes_left: int) -> Header:
-        """The header at `at`, of a batch for which there is so much room. Damaged if it cannot be one."""
+        """The header at byte `at` of `data`. Damaged if it breaks a rule, or if the batch is longer than `bytes_left`."""
         if bytes_left < HEADER_BYTES:
-            raise Damaged(f"{bytes_left} bytes are left, less than a header")
+            raise Damaged(f"{bytes_left} bytes are left, fewer than a header has")
         header = cls(*_HEADER.unpack_from(data, at))
         if header.magic != MAGIC:
             raise Damaged(f"its magic is {header.magic}, not {MAGIC}")
         if not LENGTH_MIN <= header.length <= bytes_left - COUNTED_FROM:
             raise Damaged(f"its length is {header.length} where {bytes_left - COUNTED_FROM} bytes follow")
         if header.codec >= len(CODECS):
-            raise Damaged(f"its codec is {header.codec}, which none has")
+            raise Damaged(f"its codec is {header.codec}, which is not a known codec")
         if not 0 <= header.records <= RECORDS_MAX:
             raise Damaged(f"it counts {header.records} records, and at most {RECORDS_MAX} fit")
         if header.last_offset_delta < 0:

@@ -1,4 +1,4 @@
-"""The offset index of a segment in the Kafka view: a hint where to look, and nothing to rely on. FORMAT.md sections 8 and 9."""
+"""The offset index of a segment in the Kafka view. It is only a hint. FORMAT.md sections 8 and 9."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BYTES_MAX = 64 * 1024 * 1024
 
 
 def look_up(root: str, name: str, offset: int) -> tuple[int, int] | None:
-    """The last entry with at most this offset, as offset and position; both are relative to the segment. None if there is none."""
+    """Offset and position of the last entry with `offset` or a lower one, both relative to the segment; None if there is no such entry."""
     try:
         data = read_whole(root, name, _BYTES_MAX)
     except (Absent, Damaged, OSError):

@@ -1,4 +1,4 @@
-"""Names under a root, told from what is none of ours. FORMAT.md section 2."""
+"""Names below a root, and which names belong to the format. FORMAT.md section 2."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _DIGITS = "[0-9]{20}"
 _NUMBER = "(?:0|[1-9][0-9]{0,18})"
 _PARTITION = "(?:0|[1-9][0-9]{0,3})"
-# The last of 22 characters holds the last two of 128 bits.
+# The last of the 22 characters holds the last two of the 128 bits.
 _IDENTITY = "[A-Za-z0-9_][A-Za-z0-9_-]{20}[AQgw]"
 _RESERVED = ("A" * 22, "A" * 21 + "Q")
 _DATA_FILE = re.compile(f"data/({_DIGITS})-({_IDENTITY})/(?:p{_PARTITION}-t{_NUMBER}-{_NUMBER}-{_NUMBER}|t{_NUMBER}-{_NUMBER}|pool)\\.log")
@@ -21,35 +21,43 @@ COMMITS = "_partlog"
 
 
 def is_topic(name: str) -> bool:
+    """Whether this is a legal topic name, as `orders`."""
     return bool(_TOPIC.fullmatch(name)) and name not in (".", "..")
 
 
 def is_identity(text: str) -> bool:
+    """Whether this is an identity: 16 bytes in 22 characters, as `_MwsNfC4Rgml8SxV3YWrqA`."""
     return bool(re.fullmatch(_IDENTITY, text)) and text not in _RESERVED
 
 
 def is_data_file(name: str) -> bool:
+    """Whether this is the name of a data file, as `data/00000000000000000007-_MwsNfC4Rgml8SxV3YWrqA/p3-t12-0-0.log`."""
     match = _DATA_FILE.fullmatch(name)
     return match is not None and match[2] not in _RESERVED and int(match[1]) <= INT64_MAX
 
 
 def version_file(version: int) -> str:
+    """The name of a version file: for 7, `00000000000000000007.json`."""
     return f"{version:020d}.json"
 
 
 def version_of(name: str) -> int | None:
+    """The version of a version file; None if this is not the name of one. The inverse of `version_file`."""
     match = _VERSION.fullmatch(name)
     return int(match[1]) if match and int(match[1]) <= INT64_MAX else None
 
 
 def checkpoint_version_of(name: str) -> int | None:
+    """The version of a checkpoint; None if this is not the name of one, as `00000000000000000007.checkpoint-0123456789abcdef.jsonl`."""
     match = _CHECKPOINT.fullmatch(name)
     return int(match[1]) if match and int(match[1]) <= INT64_MAX else None
 
 
 def view_folder(topic: str, partition: int) -> str:
+    """The folder of a partition in the Kafka view: for partition 3 of `orders`, `orders-3`."""
     return f"{topic}-{partition}"
 
 
 def index_file(base: int) -> str:
+    """The name of a segment's offset index in the Kafka view: for the base offset 42, `00000000000000000042.index`."""
     return f"{base:020d}.index"

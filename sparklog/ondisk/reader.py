@@ -1,4 +1,4 @@
-"""What a topic holds, as Arrow record batches, and where. FORMAT.md section 9."""
+"""The records of a partition as Arrow record batches, and its record batches. FORMAT.md section 9."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sparklog.ondisk.state import State
 from sparklog.ondisk.version import Segment
 
 _CHUNK_BYTES = 1 << 21
-"""So little stays in the cache of a processor."""
+"""Batches are decoded together until they have this many bytes, which stay in the cache of a processor."""
 _CHUNK_RECORDS = RECORDS_AT_ONCE // 2
 _DECOMPRESSED_MIN = 64 * 1024 * 1024
 
 
 class PartitionReader:
-    """Reads a partition of a snapshot. Where files have gone since then, it goes on with a later snapshot that has the same records."""
+    """Reads a partition in one state. If a data file was deleted since, it continues with the newest state, which has the same records."""
 
     def __init__(self, log: CommitLog, state: State, partition: int) -> None:
         self._log = log
@@ -35,7 +35,10 @@ class PartitionReader:
     def records(
         self, start: int, end: int, limit: int | None = None, key: bytes | None = None, columns: Sequence[str] = SCHEMA.names
     ) -> Iterator[pa.RecordBatch]:
-        """The records with these offsets, which must all be there, or those of them with this key; at most so many."""
+        """The records with the offsets from `start` to before `end`, all of which must exist.
+
+        With `key`, only those with this key; with `limit`, at most that many.
+        """
         for segment, reader, begin in self._segments(start, end):
             for records in self._decoded(reader, begin, min(end, segment.end), segment.end, limit if key is None else None):
                 wanted = records if key is None else records.having(key)
@@ -49,12 +52,12 @@ class PartitionReader:
                     return
 
     def headers(self) -> Iterator[tuple[str, list[StoredBatch]]]:
-        """The batches of each segment without their data, and the file where they are."""
+        """For each segment its data file, and its batches without their data."""
         for _, reader, begin in self._segments(self._state.starts[self._partition], self._state.ends[self._partition]):
             yield str(reader.path), [batch for batch in reader.headers() if batch.last_offset >= begin]
 
     def offset_at(self, millis: int) -> int:
-        """The offset of the first record with this time or a later one; the end offset if there is none."""
+        """The offset of the first record at or after a time in milliseconds since 1970-01-01 UTC; the end offset if there is none."""
         start, end = self._state.starts[self._partition], self._state.ends[self._partition]
         for _, reader, begin in self._segments(start, end, lambda segment: segment.max_timestamp >= millis):
             for batch in reader.headers():
@@ -68,23 +71,26 @@ class PartitionReader:
     def _segments(
         self, start: int, end: int, wanted: Callable[[Segment], bool] = lambda _: True
     ) -> Iterator[tuple[Segment, SegmentReader, int]]:
-        """The segments that hold these offsets, and from which offset on each is wanted."""
+        """The segments that hold these offsets, each with its reader and the first offset that is wanted of it."""
         while start < end:
             for segment in self._log.segments(self._state, self._partition, start, end):
                 if wanted(segment):
                     reader = open_segment(self._log.root, self._state.topic, segment, HEADER_BYTES + self._decompressed_max // 8 * 9)
                     if not reader:
-                        self._refresh(segment, start)
+                        self._reload(segment, start)
                         break
                     with reader:
                         yield segment, reader, start
                 start = segment.end
 
-    def _refresh(self, gone: Segment, start: int) -> None:
+    def _reload(self, missing: Segment, start: int) -> None:
+        """Takes the newest state, from which to continue at `start`, because the data file of a segment does not exist."""
         state = self._log.newest()
         if state.version == self._state.version or state.topic_id != self._state.topic_id:
-            path = self._log.folder / gone.file
-            raise SparklogError("SEGMENT_MISSING", topic=state.topic, partition=self._partition, file=path, base=gone.base, end=gone.end)
+            path = self._log.folder / missing.file
+            raise SparklogError(
+                "SEGMENT_MISSING", topic=state.topic, partition=self._partition, file=path, base=missing.base, end=missing.end
+            )
         if start < state.starts[self._partition]:
             raise SparklogError(
                 "OFFSETS_EXPIRED",
@@ -97,7 +103,7 @@ class PartitionReader:
         self._state = state
 
     def _decoded(self, reader: SegmentReader, start: int, end: int, segment_end: int, limit: int | None) -> Iterator[Records]:
-        """The records of the batches that hold these offsets, in chunks of so many as are quick to decode together."""
+        """The records of the batches that hold these offsets, in chunks of a size that is fast to decode."""
         chunk: list[tuple[int, Payload]] = []
         octets = count = 0
         for batch in reader.batches(start):
@@ -127,7 +133,7 @@ class PartitionReader:
             raise reader.batch_corrupt(batch.position, damage) from None
 
     def _located(self, reader: SegmentReader, chunk: list[tuple[int, Payload]]) -> Iterator[Records]:
-        """The records of some batches at positions, of which none is handed on before all were checked."""
+        """The records of some batches, given with their positions. All are checked before the first is returned."""
         payloads = [found for _, found in chunk]
         try:
             if sum(found.header.records for found in payloads) <= RECORDS_AT_ONCE:
@@ -137,9 +143,9 @@ class PartitionReader:
                     pass
                 yield from locate(payloads)
         except Damaged as damage:
-            raise self._culprit(reader, chunk, damage) from None
+            raise self._damaged_batch(reader, chunk, damage) from None
 
-    def _culprit(self, reader: SegmentReader, chunk: list[tuple[int, Payload]], damage: Damaged) -> SparklogError:
+    def _damaged_batch(self, reader: SegmentReader, chunk: list[tuple[int, Payload]], damage: Damaged) -> SparklogError:
         for position, found in chunk:
             try:
                 for _ in locate([found]):

@@ -1,8 +1,8 @@
 """Where records begin. FORMAT.md section 3.
 
-Each record begins with its length, so the place of the next is known only when this one's length is: the only thing about records that
-cannot be found of all at once. Three ways to be quick about it: to step through many batches abreast, to step over records that are all of
-one size, and otherwise to do little in a step. Only lengths are looked at here, and their signs are not.
+Each record begins with its length. A record's position is therefore known only after the lengths of all records before it in the batch:
+nothing else about records must be found one by one. Three things make that fast: stepping through many batches in parallel, skipping
+over runs of records that have the same length, and doing little in each step. This module reads only lengths, and it ignores their signs.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ Longs = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]
 
 PADDING = bytes(16)
-"""Must follow the data, so that looking at the first bytes of a number never needs to ask how many there are."""
+"""Callers append this to the data. Then the first bytes of a number can be read without asking whether the data end before."""
 
 _ABREAST_MIN = 48
 _STEPS_MIN = 64
 _STEPS_MAX = 1 << 14
 _EQUAL_MAX = 1 << 12
 
-# A length of two bytes, a and b: the next record begins at _LOW[a] + _HIGH[b] after it. The lowest bit of a is the sign.
+# For a length of two bytes, a and b, the next record begins _LOW[a] + _HIGH[b] bytes after a. The lowest bit of a is the sign.
 _LOW = tuple((octet & 0x7F) >> 1 for octet in range(256))
 _HIGH = tuple(2 + (octet << 6) for octet in range(128))
 
 _words = np.arange(1 << 16)
-# The same for two bytes read as one little-endian number, of which the second counts only if the first says so.
+# The same for two bytes read as one little-endian number. The second byte counts only if the first one says so.
 _STEP = np.where(_words & 0x80, 2 + ((_words & 0x7F) >> 1) + (_words >> 8 << 6), 1 + ((_words & 0xFF) >> 1))
-# A length of more bytes: a step to where no data is.
+# For a length of three bytes or more: a step beyond the end of any data.
 _BEYOND = 1 << 40
 _STEP[_words & 0x8080 == 0x8080] = _BEYOND
 
 
 def starts(data: bytes, at: int, count: int) -> Longs:
-    """Where so many records begin, the first of them at `at`, and where the last of them ends."""
+    """The positions of `count` records, the first of which begins at `at`; then the end of the last one. Damaged if the data end before."""
     octets = np.frombuffer(data, dtype=np.uint8)
     runs = []
     patience = _STEPS_MIN
@@ -47,7 +47,7 @@ def starts(data: bytes, at: int, count: int) -> Longs:
         try:
             steps = np.fromiter(_steps(data, at, min(patience, count)), dtype=np.int64)
         except (IndexError, OverflowError):
-            raise Damaged("a record reaches beyond it") from None
+            raise Damaged("a record reaches beyond its end") from None
         runs.append(steps[:-1])
         count -= steps.size - 1
         at = int(steps[-1])
@@ -77,7 +77,7 @@ def _steps(data: bytes, at: int, count: int) -> Iterator[int]:
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that begins at `at`, still in zigzag, and the position after it."""
+    """The number that begins at `at`, still in zigzag, and the position after it. IndexError if the data end before."""
     value = 0
     for shift in range(0, 7 * VARINT_BYTES_MAX, 7):
         octet = data[at]
@@ -89,7 +89,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _equal(octets: Octets, at: int, size: int, count: int) -> int:
-    """How many of the next records begin with the same length as the one of this size before them."""
+    """How many records from `at` on, at most `count`, begin with the same length field as the record of `size` bytes before them."""
     count = min(count, (octets.size - at) // size)
     if count <= 0:
         return 0
@@ -102,8 +102,10 @@ def _equal(octets: Octets, at: int, size: int, count: int) -> int:
 
 
 def starts_abreast(data: bytes, bounds: Longs, counts: Longs) -> Longs | None:
-    """As `starts`, of batches between these bounds with so many records each. That a batch ends at its bound is left to be seen. None
-    where the batches are too few or too uneven, or their records too large, for this to be of use.
+    """The same as `starts`, for batches that lie between consecutive `bounds` and have `counts` records each.
+
+    The caller must check that each batch ends at its bound. None if this way would not help: the batches are too few, their counts too
+    different, or their records too large.
     """
     total, most = int(counts.sum()), int(counts.max(initial=0))
     if not total or total < _ABREAST_MIN * most:
@@ -114,7 +116,7 @@ def starts_abreast(data: bytes, bounds: Longs, counts: Longs) -> Longs | None:
     found = np.empty(total + 1, dtype=np.int64)
     found[-1] = bounds[-1]
     words: npt.NDArray[np.uint16] = np.ndarray(shape=len(data) - 1, dtype="<u2", buffer=data, strides=1)
-    # In the order of `order`, the batches that have a record number 0, 1, 2, … are so many of the first.
+    # `order` puts batches with more records first. So the batches that have a record number 0, 1, 2, … are always its first ones.
     having = counts.size - np.searchsorted(np.sort(counts), np.arange(most), side="right")
     for batches in having.tolist():
         at, to = at[:batches], to[:batches]

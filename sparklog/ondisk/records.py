@@ -1,7 +1,7 @@
-"""Where the records of decompressed batches lie, found for thousands of records at once. FORMAT.md section 3.
+"""The records of decompressed batches: the positions of their fields, for thousands of records at once. FORMAT.md section 3.
 
-Once it is known where records begin, each field is read of all of them together. The positions point into the decompressed bytes, and
-Arrow copies what lies between them.
+`record_starts` finds where records begin; here each field is read from all of them together. Positions point into the decompressed bytes,
+from which Arrow copies keys, values and headers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sparklog.ondisk.header import HEADER_BYTES, RECORD_BYTES_MIN, SUMMED_FROM, 
 from sparklog.ondisk.record_starts import PADDING, Longs, Octets, starts, starts_abreast, varint
 
 RECORDS_AT_ONCE = 1 << 18
-"""What is known of a record takes more room than a small record."""
+"""Positions and lengths take more memory than a small record does, so they are held for this many records only."""
 _HEADERS_AT_ONCE = 64
 
 
@@ -50,7 +50,7 @@ def _crc32c(data: memoryview) -> int:
 
 
 class Headers(NamedTuple):
-    """Of all headers, in order; a value length of −1 is null."""
+    """The headers of all records, in order. A value length of −1 is null."""
 
     per_record: Longs
     key_at: Longs
@@ -60,7 +60,7 @@ class Headers(NamedTuple):
 
 
 class Records(NamedTuple):
-    """Records of one or more batches. A length of −1 is null."""
+    """Records of one or more batches. Times are milliseconds since 1970-01-01 UTC. A length of −1 is null."""
 
     data: bytes
     offsets: Longs
@@ -73,7 +73,7 @@ class Records(NamedTuple):
     headers: Headers | None
 
     def having(self, key: bytes) -> Records:
-        """Those with this key."""
+        """The records with this key."""
         rows = np.flatnonzero(self.key_bytes == len(key))
         if rows.size:
             keys = sliding_window_view(np.frombuffer(self.data, dtype=np.uint8), len(key))[self.key_at[rows]]
@@ -101,8 +101,9 @@ class Records(NamedTuple):
 
 
 def locate(payloads: Sequence[Payload]) -> Iterator[Records]:
-    """The records of some batches, in order. Damaged if anything is wrong with a batch, which may show at the end only. It does not tell
-    in which batch; ask for one alone to know.
+    """The records of some batches, in order.
+
+    Damaged if a batch breaks a rule; that may come after records were returned. It does not say which batch: pass one batch alone to know.
     """
     for payload in payloads:
         if payload.header.records > payload.bytes // RECORD_BYTES_MIN or (not payload.header.records and payload.bytes):
@@ -140,8 +141,11 @@ def locate(payloads: Sequence[Payload]) -> Iterator[Records]:
 
 
 class _Part(NamedTuple):
-    """A run of records: where they begin and the last one ends; the batches that hold them; the records of each batch, from its first to
-    before its end; and the offset delta that each batch's first must exceed.
+    """A run of records, and the batches that hold them.
+
+    * starts: the position of each record, then the end of the last one.
+    * firsts, ends: for each batch, the number of its first record in the run, and of the record after its last one.
+    * floors: for each batch, the offset delta that its first record must exceed.
     """
 
     data: bytes
@@ -152,11 +156,11 @@ class _Part(NamedTuple):
     floors: Longs
 
     def records(self) -> tuple[Records, np.int64]:
-        """The records and the last one's offset delta."""
+        """The records, and the offset delta of the last one."""
         octets = np.frombuffer(self.data, dtype=np.uint8)
         ends = self.starts[1:]
-        # Numbers in the data can be any, but a length below −1 is refused at once. So positions only grow, and that the last one is right
-        # shows that those before it lie inside the record. Until then, reading beyond the data reads its last byte.
+        # Hostile data can hold any number, but a length below −1 is refused at once. So positions only grow: if the last position is right,
+        # all positions before it are inside the record. Until then, a read beyond the data returns its last byte.
         length, at = _varints(octets, self.starts[:-1], VARINT_BYTES_MAX)
         if not np.array_equal(at + length, ends):
             raise Damaged("a record has a negative length")
@@ -192,13 +196,13 @@ class _Part(NamedTuple):
             raise Damaged("the offsets of its records do not rise inside it")
 
     def _each(self, number: Callable[[Payload], int]) -> Longs:
-        """A number of the batch for each of its records."""
+        """A number of each batch, repeated for each of its records."""
         return np.repeat(np.array([number(batch) for batch in self.batches], dtype=np.int64), self.ends - self.firsts)
 
 
 def _varints(octets: Octets, at: Longs, bytes_max: int) -> tuple[Longs, Longs]:
-    """The numbers that begin at these positions, and the positions after them."""
-    # Most numbers have one byte or two. Short types are what makes this fast.
+    """The numbers that begin at these positions, and the positions after them. Damaged if a number has more than `bytes_max` bytes."""
+    # Most numbers have one byte or two. Short types make this fast.
     first = octets.take(at, mode="clip")
     at = at + 1
     if first.max(initial=0) < 0x80:
@@ -215,7 +219,7 @@ def _varints(octets: Octets, at: Longs, bytes_max: int) -> tuple[Longs, Longs]:
 
 
 def _long_varints(octets: Octets, at: Longs, low: npt.NDArray[np.uint64], bytes_max: int) -> tuple[Longs, Longs]:
-    """What `_varints` says, of numbers whose first two bytes, `low`, are followed by more."""
+    """The same as `_varints`, for numbers that have more bytes after the first two, which `low` holds."""
     bits = 32 if bytes_max == VARINT_BYTES_MAX else 64
     open_ones = np.arange(at.size)
     for shift in range(14, 7 * bytes_max, 7):
@@ -231,11 +235,12 @@ def _long_varints(octets: Octets, at: Longs, low: npt.NDArray[np.uint64], bytes_
 
 
 def _unzigzag(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """From unsigned numbers to unsigned ones that have the bits of the signed ones."""
+    """Decodes zigzag. The result is unsigned and has the bits of the signed numbers."""
     return (numbers >> 1) ^ -(numbers & 1)
 
 
 def _after(at: Longs, sizes: Longs) -> Longs:
+    """The positions after keys or values of these sizes, of which −1 is null. Damaged if a size is below −1."""
     least = sizes.min(initial=0)
     if least < -1:
         raise Damaged("a key or a value has a negative length")
@@ -243,7 +248,7 @@ def _after(at: Longs, sizes: Longs) -> Longs:
 
 
 def _headers(data: bytes, octets: Octets, at: Longs, counts: Longs) -> tuple[Headers, Longs]:
-    """All headers, and where those of each record end. Their number is known to fit into the data."""
+    """All headers, and the position after the headers of each record. The caller has checked that the data have room for them."""
     firsts = np.cumsum(counts) - counts
     total = int(counts.sum())
     found = Headers(counts, *(np.empty(total, dtype=np.int64) for _ in range(4)))
@@ -251,7 +256,7 @@ def _headers(data: bytes, octets: Octets, at: Longs, counts: Longs) -> tuple[Hea
     for nth in range(min(int(counts.max()), _HEADERS_AT_ONCE)):
         having = np.flatnonzero(counts > nth)
         at[having] = _header(octets, at[having], found, firsts[having] + nth)
-    # Going on like this would cost a pass for each header of the one record that has a thousand. Such a record is gone through alone.
+    # Each round above handles one header of every record. A record with a thousand headers would need a thousand rounds: read it alone.
     for record in np.flatnonzero(counts > _HEADERS_AT_ONCE).tolist():
         rest = range(int(firsts[record]) + _HEADERS_AT_ONCE, int(firsts[record] + counts[record]))
         at[record] = _header_by_header(data, int(at[record]), found, rest)

@@ -1,4 +1,4 @@
-"""What names a root, and what stands there instead of one. FORMAT.md section 1."""
+"""The names of roots, and directories that are not roots. FORMAT.md section 1."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from sparklog.errors import SparklogError
 from sparklog.ondisk.names import COMMITS, is_topic
 
-# Files by which a Kafka broker's directory is known.
+# Each of these files shows that a directory belongs to a Kafka broker.
 _BROKERS = (
     "meta.properties",
     "recovery-point-offset-checkpoint",
@@ -20,8 +20,10 @@ _BROKERS = (
 
 
 def local(root: str) -> str:
-    """The absolute path that `root` names: a path, or `file:` and a path, taken as it stands, as the Java half takes it. `..` is resolved
-    by text, as Spark does it, and not by where a link leads.
+    """The absolute path of a root, which is given as a path or as `file:` and a path.
+
+    The path is used literally: nothing in it is decoded or expanded. `..` is resolved in the text, not by following links. The connector
+    finds the same root by the same name.
 
     CallError ROOT_REQUIRED, STORE_UNSUPPORTED, OPTION_VALUE.
     """
@@ -35,20 +37,20 @@ def local(root: str) -> str:
         if host not in (None, "", "localhost"):
             raise SparklogError("STORE_UNSUPPORTED", root=root, where=f"on the host {host}")
         if not path.startswith("/"):
-            raise _bad(root, "after file: there must be an absolute path")
+            raise _invalid_path(root, "after file: there must be an absolute path")
     if path == "~" or path.startswith("~/"):
-        raise _bad(root, f"only a shell makes a home directory of ~; write {Path(path).expanduser()}")
+        raise _invalid_path(root, f"only a shell makes a home directory of ~; write {Path(path).expanduser()}")
     if "\0" in path:
-        raise _bad(root, f"Nul character not allowed: {path}")
-    # POSIX leaves two slashes at the beginning to the system; here they are one, as in Java.
+        raise _invalid_path(root, f"Nul character not allowed: {path}")
+    # POSIX lets the system decide what two slashes at the beginning mean. Here they are one slash, as in Java.
     return re.sub("^//", "/", os.path.normpath(Path(path).absolute()))
 
 
 def require(root: str) -> None:
-    """Sees that there is a root at a path.
+    """Checks that the directory at a path is a root.
 
-    CallError ROOT_NOT_A_DIRECTORY, ROOT_NOT_FOUND; for a directory that is there and is not a root, ROOT_WITHOUT_LOG,
-    PARTITION_DIRECTORY, BROKER_DIRECTORY.
+    CallError ROOT_NOT_A_DIRECTORY, ROOT_NOT_FOUND; for a directory that is not a root, ROOT_WITHOUT_LOG, PARTITION_DIRECTORY or
+    BROKER_DIRECTORY.
     """
     here = Path(root)
     if not here.is_dir():
@@ -65,5 +67,5 @@ def require(root: str) -> None:
     raise SparklogError("ROOT_WITHOUT_LOG", root=here)
 
 
-def _bad(root: str, reason: str) -> SparklogError:
+def _invalid_path(root: str, reason: str) -> SparklogError:
     return SparklogError("OPTION_VALUE", option="path", value=root, reason=reason)

@@ -1,4 +1,4 @@
-"""The batches of one segment, where they belong or not at all. FORMAT.md sections 4 and 9."""
+"""The batches of one segment: every one is checked before it is returned. FORMAT.md sections 4 and 9."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INDEX_WORTHWHILE_BYTES = 1 << 20
 
 
 class StoredBatch(NamedTuple):
-    """A batch at a byte of its data file, with its offset in the partition. `data` is empty where only headers were asked for."""
+    """A batch at a byte of its data file, with its base offset in the partition. `data` is the whole batch, or empty after `headers`."""
 
     position: int
     base_offset: int
@@ -31,11 +31,12 @@ class StoredBatch(NamedTuple):
 
     @property
     def last_offset(self) -> int:
+        """The last offset that the batch covers."""
         return self.base_offset + self.header.last_offset_delta
 
 
 class SegmentReader:
-    """Reads a segment from its data file. Absent where that file is gone; otherwise SparklogErrors are all that goes wrong here."""
+    """Reads a segment from its data file. Its constructor raises Absent if that file does not exist; all else raises SparklogErrors."""
 
     def __init__(self, root: str, topic: str, segment: Segment, batch_bytes_max: int) -> None:
         self._root = root
@@ -55,6 +56,7 @@ class SegmentReader:
             raise self.corrupt(f"the file has {self._file.bytes} bytes where it ends at {self._end}")
 
     def close(self) -> None:
+        """Closes the data file."""
         self._file.close()
 
     def __enter__(self) -> SegmentReader:
@@ -64,6 +66,7 @@ class SegmentReader:
         self.close()
 
     def corrupt(self, reason: object) -> SparklogError:
+        """The error that the segment as a whole is damaged."""
         segment = self._segment
         return SparklogError(
             "SEGMENT_CORRUPT",
@@ -76,35 +79,35 @@ class SegmentReader:
         )
 
     def batch_corrupt(self, position: int, reason: object) -> SparklogError:
+        """The error that the batch at this byte of the data file is damaged."""
         return SparklogError(
             "BATCH_CORRUPT", topic=self._topic, partition=self._segment.partition, byte=position, file=self.path, reason=reason
         )
 
     def headers(self) -> list[StoredBatch]:
-        """All batches without their data. That their headers are those that were committed is known before one is returned."""
+        """All batches without their data. Their headers are compared with the committed checksum before the first is returned."""
         return list(self._walk(self._segment.position, self._segment.base, None))
 
     def batches(self, start: int) -> Iterator[StoredBatch]:
-        """The batches with offsets from `start` on. That nothing is wrong with the segment as a whole shows when they are exhausted, and
-        what their data hold is not looked at here.
-        """
+        """The batches with offsets from `start` on, without a check of their data. The segment as a whole is checked after the last one."""
         segment = self._segment
         if segment.dense:
             position, offset = self._hint(start)
             yield from self._walk(position, offset, start)
             return
-        # A wrong offset can hide batches, and no checksum but that over all headers stands for it; who stops early would not come to it.
+        # A wrong base offset can hide batches. Only the checksum over all headers covers it, which a reader that stops early never sees.
         self.headers()
         yield from self._walk(segment.position, segment.base, start)
 
     def read(self, batch: StoredBatch) -> StoredBatch:
-        """A batch of `headers`, with its data."""
+        """A batch that `headers` returned, with its data."""
         self._require_readable(batch.position, batch.header)
         return batch._replace(data=memoryview(self._read(batch.position, batch.header.total_bytes)))
 
     def _walk(self, position: int, offset: int, start: int | None) -> Iterator[StoredBatch]:
-        """The batches from a position on, of which the first has this offset, or where offsets have gaps this or a later one. Without
-        `start` only headers are read; with it, batches that end before it are passed over.
+        """The batches from a position on. The first has the base offset `offset`; in a segment with gaps, that one or a later one.
+
+        Without `start`, only headers are read. With it, batches that end before `start` are skipped.
         """
         segment = self._segment
         whole = position == segment.position
@@ -146,11 +149,12 @@ class SegmentReader:
             raise self.corrupt(f"the checksum of its headers is {header_crc:08x}, committed was {segment.header_crc:08x}")
 
     def _require_readable(self, position: int, header: Header) -> None:
-        """That a batch is not larger than any that is right, before its bytes are read."""
+        """Checks the size of a batch before its bytes are read."""
         if header.total_bytes > self._batch_bytes_max:
             raise self.batch_corrupt(position, f"it has {header.total_bytes} bytes, and {self._batch_bytes_max} is the limit")
 
     def _base_offset(self, header: Header, expected: int) -> int:
+        """The base offset of a batch, given the offset after the batches before it. Damaged if the batch cannot follow them."""
         segment = self._segment
         if segment.dense:
             base = expected
@@ -161,13 +165,13 @@ class SegmentReader:
         else:
             base = header.base_offset
             if base < expected:
-                raise Damaged(f"its offset is {base} where {expected} or a later one is due")
+                raise Damaged(f"its offset is {base}, and it must be {expected} or later")
         if base + header.last_offset_delta >= segment.end:
             raise Damaged(f"its last offset is {base + header.last_offset_delta}, beyond its segment")
         return base
 
     def _hint(self, start: int) -> tuple[int, int]:
-        """A position at or before the batch that holds an offset, and the offset there."""
+        """The position and the base offset of a batch that holds the offset `start` or lies before it."""
         segment = self._segment
         here = segment.position, segment.base
         if start <= segment.base or segment.bytes < _INDEX_WORTHWHILE_BYTES:
@@ -185,10 +189,10 @@ class SegmentReader:
             self._base_offset(header, base)
         except Damaged:
             return here
-        # An index is linked only after the stamp was synced, so a field that is half stamped is not one that it points at.
+        # An index is linked only after the stamp was synced. So it never points at a field that is half stamped.
         if segment.dense and header.base_offset not in (base, base - segment.base):
             return here
-        # A field that could be meant either way, relative or absolute, may fit a wrong entry the wrong way.
+        # A field that could be a relative offset as well as an absolute one proves nothing: a wrong entry could fit it the wrong way.
         ambiguous = segment.dense and 0 < segment.base <= header.base_offset < segment.end - segment.base
         return (position, base) if segment.base <= base <= start and not ambiguous else here
 
@@ -203,8 +207,9 @@ class SegmentReader:
 
 
 def _is_stamped(field: int, relative: int, absolute: int) -> bool:
-    """Whether each byte of a field is that of the relative or of the absolute offset: a stamp is seen half written beside a writer, and
-    left so by a power loss.
+    """Whether each byte of the base offset field is that of the relative or of the absolute offset.
+
+    A reader beside a writer can see a stamp half written, and a power loss can leave it so.
     """
     if field in (relative, absolute):
         return True
@@ -213,7 +218,7 @@ def _is_stamped(field: int, relative: int, absolute: int) -> bool:
 
 
 def open_segment(root: str, topic: str, segment: Segment, batch_bytes_max: int) -> SegmentReader | None:
-    """None where the data file is gone."""
+    """A reader of a segment; None if the data file does not exist."""
     try:
         return SegmentReader(root, topic, segment, batch_bytes_max)
     except Absent:

@@ -125,9 +125,9 @@ class State:
     def followed_by(self, version: Version) -> State:
         """The state after the next version. Damaged if that version cannot come next; Unreadable if the checkpoint is damaged."""
         if version.previous != self.hash:
-            raise Damaged(f"it does not follow the version {self.version} that is there")
+            raise Damaged(f"it does not follow the existing version {self.version}")
         if version.topic_id != self.topic_id:
-            raise Damaged(f"it is of the topic with the id {version.topic_id}, not {self.topic_id}")
+            raise Damaged(f"it belongs to the topic with the id {version.topic_id}, not {self.topic_id}")
         if version.horizon < self.horizon or version.boundary < self.boundary:
             raise Damaged("its horizon or its boundary falls")
         if version.partitions < self.partitions:

@@ -1,4 +1,4 @@
-"""What version files say of segments, summed."""
+"""Sums of what version files say about segments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparklog.ondisk.version import Segment
 
 
 class Totals(NamedTuple):
-    """Of some segments. Times are milliseconds since 1970-01-01 UTC, None where no record has one."""
+    """Sums over some segments. Times are milliseconds since 1970-01-01 UTC; None if no record has one."""
 
     records: int
     batches: int
@@ -23,11 +23,12 @@ class Totals(NamedTuple):
 
     @classmethod
     def of(cls, segments: Iterable[Segment]) -> Totals:
+        """The sums over these segments."""
         return cls.together([cls(each.records, each.batches, each.bytes, 1, *_times(each)) for each in segments])
 
     @classmethod
     def of_partitions(cls, log: CommitLog, state: State, segments_max: int | None = None) -> list[Totals] | None:
-        """Of each partition of a topic. None if they have more segments than that: each of them costs some microseconds."""
+        """The sums for each partition of a state; None if they have more than `segments_max` segments. Each takes some microseconds."""
         found: list[Totals] = []
         for partition in range(state.partitions):
             left = None if segments_max is None else segments_max - sum(each.segments for each in found) + 1
@@ -38,6 +39,7 @@ class Totals(NamedTuple):
 
     @classmethod
     def together(cls, parts: list[Totals]) -> Totals:
+        """The sums of several sums."""
         return cls(
             sum(part.records for part in parts),
             sum(part.batches for part in parts),

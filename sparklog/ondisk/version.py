@@ -1,4 +1,4 @@
-"""Version files: what was committed. FORMAT.md section 5."""
+"""Version files: what each commit added and removed. FORMAT.md section 5."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENTRIES_MAX = 1_000_000
 PARTITIONS_MAX = 10_000
 SEGMENT_BYTES_MAX = SEGMENT_OFFSETS_MAX = 2**31 - 1
 
-# The values that each key of a configuration can have: one of some words, or a number in a range.
+# The values that each key of a configuration can have: one of these words, or a number in this range.
 _CONFIG: dict[str, tuple[str, ...] | range] = {
     "partitions": range(1, PARTITIONS_MAX + 1),
     "partitioner": ("murmur3", "murmur2"),
@@ -37,7 +37,7 @@ _OPERATION = re.compile("[a-z-]{1,32}")
 
 
 class Segment(NamedTuple):
-    """A run of whole batches of one partition, with the offsets from `base` to before `end`."""
+    """A run of whole batches of one partition, with the offsets from `base` to before `end`. FORMAT.md section 5 defines the fields."""
 
     partition: int
     file: str
@@ -55,9 +55,9 @@ class Segment(NamedTuple):
     header_crc: int
 
     def checked(self) -> Segment:
-        """This, if its numbers can be true together."""
+        """This segment. Damaged if its numbers contradict each other."""
         if not is_data_file(self.file):
-            raise Damaged(f"{self.file!r} is no name of a data file")
+            raise Damaged(f"{self.file!r} is not the name of a data file")
         if self.end <= self.base or self.end - self.base > SEGMENT_OFFSETS_MAX:
             raise Damaged(f"a segment has the offsets {self.base} to {self.end}")
         if self.records > self.end - self.base or (self.dense and self.records < self.end - self.base):
@@ -72,7 +72,7 @@ class Segment(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """A segment that a version takes out."""
+    """A live segment that a version removes."""
 
     partition: int
     file: str
@@ -80,7 +80,7 @@ class Removed(NamedTuple):
 
 
 class Version(NamedTuple):
-    """A version file. `hash` is the SHA-256 of its bytes."""
+    """A version file. `hash` is the SHA-256 of its bytes; FORMAT.md section 5 defines the other fields."""
 
     hash: str
     topic_id: str
@@ -101,11 +101,12 @@ class Version(NamedTuple):
 
     @property
     def partitions(self) -> int:
+        """The number of partitions after this version."""
         return len(self.ends)
 
     @classmethod
     def read(cls, data: bytes, topic: str, version: int) -> Version:
-        """The version file of these bytes. Damaged or TooNew if it is not good."""
+        """The version file with these bytes. Damaged if it breaks a rule; TooNew if a later version of the format wrote it."""
         fields = Fields(parse(_summed_line(data)))
         fields.require_known_format()
         require_own(fields, topic, version)
@@ -113,13 +114,13 @@ class Version(NamedTuple):
         if version == 0 and previous is not None:
             raise Damaged("`previous` is not null in version 0")
         if version > 0 and not is_hash(previous):
-            raise Damaged("`previous` is no SHA-256")
+            raise Damaged("`previous` is not a SHA-256")
         txn = fields.string("txn")
         if not is_identity(txn):
-            raise Damaged("`txn` is no identity")
+            raise Damaged("`txn` is not an identity")
         operation = fields.string("operation")
         if not _OPERATION.fullmatch(operation):
-            raise Damaged("`operation` is none")
+            raise Damaged("`operation` is not a word of a-z and -")
         config = fields.strings("config")
         starts, ends = starts_and_ends(fields)
         if version == 0:
@@ -145,21 +146,22 @@ class Version(NamedTuple):
 
 
 def is_hash(value: object) -> bool:
+    """Whether this is a SHA-256 in 64 hex digits."""
     return type(value) is str and bool(_HASH.fullmatch(value))
 
 
 def require_own(fields: Fields, topic: str, version: int) -> None:
-    """That a file is about the topic and the version that its name says."""
+    """Checks that a file is about the topic and the version that its path names."""
     if fields.string("topic") != topic:
-        raise Damaged(f"it is of the topic {fields.string('topic')}")
+        raise Damaged(f"it belongs to the topic {fields.string('topic')}")
     if fields.integer("version") != version:
         raise Damaged(f"it is version {fields.integer('version')}")
     if not is_identity(fields.string("topicId")):
-        raise Damaged("`topicId` is no identity")
+        raise Damaged("`topicId` is not an identity")
 
 
 def require_whole(config: Mapping[str, str], partitions: int) -> None:
-    """That a configuration has all keys that are known, each with a value that it can have."""
+    """Checks that a configuration has all known keys, with valid values, and this number of partitions."""
     for key, values in _CONFIG.items():
         if key not in config:
             raise Damaged(f"`config` has no `{key}`")
@@ -171,6 +173,7 @@ def require_whole(config: Mapping[str, str], partitions: int) -> None:
 
 
 def starts_and_ends(fields: Fields) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The log start offset and the end offset of each partition."""
     starts, ends = fields.integers("starts", PARTITIONS_MAX), fields.integers("ends", PARTITIONS_MAX)
     if not ends or len(starts) != len(ends):
         raise Damaged(f"`starts` is of {len(starts)} partitions, `ends` of {len(ends)}")
@@ -199,7 +202,7 @@ def _query(value: object) -> tuple[str, int] | None:
 def _removed(fields: Fields, partitions: int) -> Removed:
     removed = Removed(fields.integer("partition", most=partitions - 1), fields.string("file"), fields.integer("position"))
     if not is_data_file(removed.file):
-        raise Damaged(f"{removed.file!r} is no name of a data file")
+        raise Damaged(f"{removed.file!r} is not the name of a data file")
     return removed
 
 
@@ -226,12 +229,12 @@ def _added(fields: Fields, partitions: int) -> Segment:
 
 
 def segment_of(line: Any, partitions: int) -> Segment:
-    """The segment of a line of a checkpoint."""
+    """The segment that a line of a checkpoint describes."""
     if type(line) is not list or len(line) != len(Segment._fields):
-        raise Damaged("a line is no segment")
+        raise Damaged("a line does not describe a segment")
     segment = Segment(*line)
     if type(segment.file) is not str or not all(type(each) is bool for each in (segment.dense, segment.routed, segment.ordered)):
-        raise Damaged("a line is no segment")
+        raise Damaged("a line does not describe a segment")
     limits = {"partition": (0, partitions - 1), "bytes": (0, SEGMENT_BYTES_MAX), "header_crc": (0, 2**32 - 1)}
     for name, value in zip(Segment._fields, segment, strict=True):
         if name not in ("file", "dense", "routed", "ordered"):
