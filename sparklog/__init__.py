@@ -31,7 +31,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # What reads without Spark needs Arrow, and what only configures Spark should not wait for that.
+    # `Log` and `Topic` import Arrow. A program that only configures Spark should not wait for that.
     if name in ("Log", "Topic"):
         from sparklog import log
 

@@ -11,13 +11,13 @@ from sparklog.session import SETTINGS, jar
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command and prints what it says. The exit status: 0, or 1 with the text of a SparklogError on stderr."""
+    """Runs one command and prints its text. Returns the exit status: 0, or 1 with the text of a SparklogError on stderr."""
     parser = argparse.ArgumentParser(prog="python -m sparklog", description="A partitioned log for Spark that needs no server.")
-    # Each command is a function of what argparse read, that gives the text to print.
+    # Each command is a function from the parsed arguments to the text to print.
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, run, about in (
         ("jar", lambda _: jar(), "the path of the connector's jar: spark-submit --jars $(python -m sparklog jar) job.py"),
-        ("conf", lambda _: _conf(), "what a spark-defaults.conf needs for the connector"),
+        ("conf", lambda _: _conf(), "the lines that the connector needs in spark-defaults.conf"),
         ("options", lambda _: options.listing(), "the options of the format partlog"),
     ):
         commands.add_parser(name, help=about, description=f"Prints {about}.").set_defaults(run=run)

@@ -1,4 +1,4 @@
-"""What callers of `Log` and `Topic` give, checked: a TypeError or a CallError names the argument and what it was."""
+"""Checks the arguments of `Log` and `Topic`. A TypeError or a CallError names the argument and its value."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ _KAFKAS_NAMES = "leave `start` out for the earliest offset and `end` for the lat
 
 
 def integer(name: str, given: object, instead: str = "") -> int:
+    """The argument as an integer. TypeError if it is not one; `instead` names other types that the argument can have."""
     try:
         return operator.index(given)  # type: ignore[arg-type] # that is the question
     except TypeError:
@@ -23,6 +24,7 @@ def integer(name: str, given: object, instead: str = "") -> int:
 
 
 def count(name: str, given: object) -> int:
+    """The argument as an integer of 0 or more."""
     number = integer(name, given)
     if number < 0:
         raise SparklogError("OPTION_VALUE", option=name, value=number, reason="it must not be negative")
@@ -30,7 +32,7 @@ def count(name: str, given: object) -> int:
 
 
 def partitions(state: State, root: str, given: object, name: str = "partition") -> list[int]:
-    """The partition that is named, or all where none is."""
+    """The given partition alone; all partitions if it is None."""
     if given is None:
         return list(range(state.partitions))
     number = integer(name, given)
@@ -39,15 +41,18 @@ def partitions(state: State, root: str, given: object, name: str = "partition") 
     return [number]
 
 
-def offsets(state: State, root: str, name: str, given: object, asked: Sequence[int], otherwise: Sequence[int]) -> list[int]:
-    """The offset of each of the partitions that are asked for: the one given for it, or for all of them, or else `otherwise`."""
+def offsets(state: State, root: str, name: str, given: object, asked: Sequence[int], default: Sequence[int]) -> list[int]:
+    """An offset for each of the partitions `asked`: the one given for it, or the one given for all, or the one in `default`.
+
+    CallError if an offset is not between the partition's log start offset and its end offset.
+    """
     if not isinstance(given, Mapping):
         given = {} if given is None else dict.fromkeys(asked, given)
     for named in given:
         partitions(state, root, named, name)
     found = []
     for partition in asked:
-        offset = integer(name, given.get(partition, otherwise[partition]), f", or a dict of such by partition; {_KAFKAS_NAMES}")
+        offset = integer(name, given.get(partition, default[partition]), f", or a dict of such by partition; {_KAFKAS_NAMES}")
         if offset in (-1, -2):
             raise SparklogError("OPTION_VALUE", option=name, value=offset, reason=f"offsets begin at 0; {_KAFKAS_NAMES}")
         if not state.starts[partition] <= offset <= state.ends[partition]:
@@ -66,7 +71,7 @@ def offsets(state: State, root: str, name: str, given: object, asked: Sequence[i
 
 
 def columns(given: object) -> list[str]:
-    """The names of the columns that are wanted, in the caller's order; all of them where none are named."""
+    """The given names of columns, in the caller's order; all columns if it is None."""
     if given is None:
         return list(SCHEMA.names)
     if isinstance(given, str) or not isinstance(given, Sequence):
@@ -79,7 +84,7 @@ def columns(given: object) -> list[str]:
 
 
 def millis(given: object) -> int:
-    """A time as milliseconds since 1970-01-01 UTC; between two of them, the later."""
+    """A time as milliseconds since 1970-01-01 UTC, rounded up."""
     time = given
     if isinstance(time, str):
         try:

@@ -1,4 +1,4 @@
-"""What was committed to a topic: a commit, and a list of them that can be read in a terminal and in a notebook."""
+"""Commits of a topic, and a list of them that shows itself as a table in a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from sparklog.ondisk.version import Version
 
 @dataclass(frozen=True)
 class Commit:
-    """A version of a topic: who committed what, and when."""
+    """A version of a topic: what was committed, when, and by which program.
+
+    `records`, `bytes` and `segments` are what the version added; `removed` is the number of segments that it removed. The offsets are those
+    after the version, by partition. `query` and `epoch` are None unless the write was part of a query or had a `txnAppId`.
+    """
 
     version: int
     time: datetime.datetime
@@ -29,6 +33,7 @@ class Commit:
 
     @classmethod
     def of(cls, version: Version) -> Commit:
+        """The commit that made a version."""
         return cls(
             version=version.version,
             time=moment(version.time),
@@ -47,7 +52,7 @@ class Commit:
 
 
 class Commits(list[Commit]):
-    """A list that shows itself as a table, the newest commit last."""
+    """A list of commits, the newest last, that shows itself as a table."""
 
     def __repr__(self) -> str:
         return self._display().text()

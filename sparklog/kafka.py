@@ -1,4 +1,4 @@
-"""Segments shown to Kafka's own tools."""
+"""Checks segments with Kafka's own tools."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass
 class Checked:
-    """What Kafka's DumpLogSegments said of segments: how many batches and records it saw, and all that is amiss."""
+    """What Kafka's DumpLogSegments found in segments: the numbers of batches and records, and every line that reports a fault."""
 
     batches: int
     records: int
@@ -20,11 +20,10 @@ class Checked:
 
 
 def check_segments(kafka: str, segments: list[Path], records: int | None = None) -> Checked:
-    """Shows segments (`.log` files, indexes beside them) to Kafka's DumpLogSegments: deep iteration, all index checks.
+    """Runs Kafka's DumpLogSegments over segments (`.log` files with their indexes beside them): deep iteration and all index checks.
 
-    `kafka` is a Java class path with Kafka's tools; `records`, if given, is how many there must be. The tool gets
-    copies, for it can shorten an index that it looks into; and what it prints is read closely, for it ends with
-    status 0 whatever it finds.
+    `kafka` is a Java class path with Kafka's tools. `records`, if given, is the number of records that must be found. The tool reads
+    copies, because it can shorten an index that it opens. Its output is parsed, because it exits with status 0 whatever it finds.
     """
     complaints: list[str] = []
     batches = found = 0
@@ -32,7 +31,7 @@ def check_segments(kafka: str, segments: list[Path], records: int | None = None)
         copies = [_copied(segment, Path(folder)) for segment in segments]
         logs = ",".join(map(str, copies))
         indexes = ",".join(str(copy.with_suffix(kind)) for copy in copies for kind in (".index", ".timeindex"))
-        # Larger than any batch, or the tool stops at it.
+        # It must exceed the largest batch: the tool stops at a larger one.
         largest = str(max((segment.stat().st_size for segment in segments), default=0) + 1)
         for flags in (
             ["--deep-iteration", "--files", logs],
@@ -42,7 +41,7 @@ def check_segments(kafka: str, segments: list[Path], records: int | None = None)
             tool = ["java", "-cp", kafka, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "org.apache.kafka.tools.DumpLogSegments"]
             ran = subprocess.run([*tool, "--max-message-size", largest, *flags], capture_output=True, text=True, check=False)
             if ran.returncode != 0:
-                complaints.append(f"it ended with status {ran.returncode}")
+                complaints.append(f"it exited with status {ran.returncode}")
             complaints += _complaints(ran.stderr)
             for line in ran.stdout.splitlines():
                 if line.startswith("baseOffset: "):
@@ -67,10 +66,9 @@ def _copied(segment: Path, folder: Path) -> Path:
 
 
 def _complaints(errors: str) -> list[str]:
-    """The lines of standard error that mean something.
+    """The lines of standard error that report a fault.
 
-    Of every segment that does not begin at offset 0 the tool says that -1 is followed by its base offset: it takes −1
-    for the offset before.
+    For every segment that does not begin at offset 0, the tool reports that −1 is followed by the segment's base offset: it starts from −1.
     """
     lines = [line for line in errors.splitlines() if line.strip() and not re.match(r"\s*-1 is followed by \d+", line)]
     return [] if all(line.startswith("Non-consecutive offsets in ") for line in lines) else lines

@@ -1,4 +1,4 @@
-"""A root, its topics and their records, without a JVM and without Spark."""
+"""A root and its topics, read without a JVM and without Spark."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sparklog.topic import Topic
 
 
 class Log:
-    """A root: the directory that holds topics. Every call looks at what is committed now.
+    """A root: the directory that holds topics. Every call sees what is committed at that moment.
 
-    Like a dict of topics by name: `log["orders"]`, `"orders" in log`, `len(log)`, and iteration over the names, sorted.
+    It is like a dict of topics by name: `log["orders"]`, `"orders" in log`, `len(log)`, and iteration over the names, sorted.
 
     >>> log = Log("/data/events")
     >>> log.topics()
@@ -26,8 +26,10 @@ class Log:
     """
 
     root: str
+    """The absolute path."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
+        """Opens a root: a path, or `file:` and a path. CallError if there is not a root (PARTLOG_ROOT_NOT_FOUND and others)."""
         self.root = local(os.fspath(root))
         require(self.root)
 
@@ -36,7 +38,7 @@ class Log:
         return commitlog.topics(self.root)
 
     def topic(self, name: str) -> Topic:
-        """The topic of this name. CallError `TOPIC_NOT_FOUND` names those there are."""
+        """The topic of this name. CallError PARTLOG_TOPIC_NOT_FOUND, which lists the existing ones, or PARTLOG_TOPIC_NAME_ILLEGAL."""
         return Topic(self.root, name)
 
     def __getitem__(self, name: str) -> Topic:

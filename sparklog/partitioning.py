@@ -1,4 +1,4 @@
-"""Key to partition, as the Java half routes it. FORMAT.md section 13."""
+"""From a key to its partition, as the connector routes records. FORMAT.md section 13."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def partition_for(key: None, partitions: int, partitioner: str = ...) -> None: .
 @overload
 def partition_for(key: bytes | bytearray | memoryview | str, partitions: int, partitioner: str = ...) -> int: ...
 def partition_for(key: bytes | bytearray | memoryview | str | None, partitions: int, partitioner: str = "murmur3") -> int | None:
-    """The partition of a topic with so many partitions where a record with this key lies.
+    """The partition of a record with this key, in a topic with `partitions` partitions (1 to 10,000).
 
-    A string counts as its UTF-8 bytes. None for the key None: records without a key lie where there was least, so no
-    partition is theirs. An explicit partition given on writing is not seen here. Any other type of key is a TypeError; a number of
-    partitions that no topic has, or an unknown partitioner, a CallError (PARTLOG_OPTION_VALUE).
+    A string is encoded as UTF-8. The result is None for the key None: records without a key go to the partition with the fewest records.
+    A record that was written to an explicit partition can be in another one. TypeError for any other type of key; CallError
+    PARTLOG_OPTION_VALUE for an impossible number of partitions or an unknown partitioner.
     """
     partitions = operator.index(partitions)
     hash_of = _hash_of(partitions, partitioner)
@@ -39,23 +39,22 @@ def partition_for(key: bytes | bytearray | memoryview | str | None, partitions: 
     if isinstance(key, str):
         key = key.encode()
     elif not isinstance(key, bytes | bytearray | memoryview):
-        # bytes(5) would be five zeros, and their partition a wrong answer.
-        raise TypeError(f"a key is str, bytes or None, not {type(key).__name__}; a log holds what the key was cast to")
+        # bytes(5) would be five zero bytes, whose partition would be a wrong answer.
+        raise TypeError(f"a key is str, bytes or None, not {type(key).__name__}; a log stores what the key was cast to")
     return (hash_of(bytes(key)) & _POSITIVE) % partitions
 
 
 def murmur3_partition(column: Column | str, partitions: int) -> Column:
-    """The column (INT) of the partitions where records with these keys lie, in a topic that routes by murmur3.
+    """The partitions (INT) of records with these keys, in a topic that routes by murmur3; null where the key is null.
 
-    `column` is of STRING or BINARY, or the name of such a column; null where the key is null. It is what SQL calls
-    `partlog.murmur3_partition(key, partitions)`; in a session that lacks that function, Python workers give the same
-    answers.
+    `column` is a column of STRING or BINARY, or the name of one. In SQL this is `partlog.murmur3_partition(key, partitions)`. In a session
+    without that function, Python workers compute the same numbers.
     """
     return _column_of("murmur3", column, partitions)
 
 
 def murmur2_partition(column: Column | str, partitions: int) -> Column:
-    """As murmur3_partition, for a topic that routes by murmur2, as Kafka's Java clients do."""
+    """The same as murmur3_partition, for a topic that routes by murmur2, as Kafka's Java clients do."""
     return _column_of("murmur2", column, partitions)
 
 
@@ -76,14 +75,14 @@ def _has_catalog(spark: SparkSession) -> bool:
     from pyspark.errors import AnalysisException
 
     if spark.conf.get("spark.sql.catalog.partlog", None) is None:
-        # Asked first: Spark logs an error, with all of Java's trace, where a function is not found.
+        # Checked first, because Spark logs an error with a full stack trace when a function is not found.
         return False
     if spark not in _CATALOG_SEEN:
         try:
             _ = spark.sql("SELECT partlog.murmur3_partition('key', 1)").schema
             _CATALOG_SEEN[spark] = True
         except AnalysisException:
-            # Not remembered: another catalog may get that name later.
+            # Not remembered, because a catalog may get that name later.
             return False
     return True
 
@@ -95,9 +94,9 @@ def _arrow_udf(partitions: int, partitioner: str) -> Callable[[Column], Column]:
     def place(keys: pa.Array) -> pa.Array:
         return pa.array((partition_for(key, partitions, partitioner) for key in keys.to_pylist()), pa.int32())
 
-    # Told by hand: PySpark would look for the types among names that only type checkers see.
+    # Set by hand: PySpark would look up the types by names that only type checkers import.
     place.__annotations__ = {"keys": pa.Array, "return": pa.Array}
-    udf: Callable[[Column], Column] = arrow_udf(place, "int")  # type: ignore[call-overload] # its kind is told by the hints
+    udf: Callable[[Column], Column] = arrow_udf(place, "int")  # type: ignore[call-overload] # the annotations decide its kind
     return udf
 
 

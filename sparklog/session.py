@@ -22,30 +22,30 @@ _BUILT_FOR = "4.2"
 _JAR = Path(__file__).parent / "jars" / "sparklog.jar"
 _NOWHERE = "/partlog/asks/whether/the/connector/is/here"
 _JAVA = 17
-# What spark-submit sets for the Python that it runs, and the shell `pyspark` for its own.
+# spark-submit sets the first for the Python that it runs; the shell `pyspark` sets the second.
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 _LAUNCHER = {_SUBMITTED, "OLD_PYTHONSTARTUP"}
 
-# What a session gets, besides the jar, where nobody has set it.
+# Settings that a session gets besides the jar, unless the user has set them.
 SETTINGS = {
     "spark.sql.catalog.partlog": "io.sparklog.catalog.PartlogCatalog",
-    # SPARK-58241: Spark 4.2.0 waits forever for a plain Python UDF over columnar input, of a log as of a Parquet file. The JVM
-    # still sends the schema of the input where the worker expects the number of UDFs. Without this nothing is slower: only
-    # sources whose columns are Arrow's own gain by columnar input, and neither ours nor Spark's are.
+    # SPARK-58241: Spark 4.2.0 waits forever for a plain Python UDF over columnar input, be it of a log or of a Parquet file. The JVM
+    # still sends the schema of the input where the worker expects the number of UDFs. This setting makes nothing slower: only
+    # sources with columns of Arrow's own gain from columnar input, and neither this source nor Spark's have such columns.
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
 }
 
-# What PYSPARK_PYTHON was set to here, in this process.
+# The value that this module gave PYSPARK_PYTHON in this process.
 _chosen_python: str | None = None
 
 
 def session(*, app_name: str | None = None, **conf: object) -> SparkSession:
-    """The Spark session with the connector: the one that runs, or a new one.
+    """The running Spark session if there is one, otherwise a new one; either has the connector.
 
-    `conf` holds settings of Spark by their full names: `session(**{"spark.sql.shuffle.partitions": 8})`. Those that
-    Spark can change later are applied to a session that runs, as `SparkSession.builder` does. Without `spark.master` a
-    new session runs on all cores of this machine. Raises CallError where Spark was started without the connector, and
-    UpgradeError where there is no Java, or one that is too old for Spark.
+    `conf` holds settings of Spark by their full names: `session(**{"spark.sql.shuffle.partitions": 8})`. Like
+    `SparkSession.builder`, it applies settings that can change at run time to a running session. Without `spark.master`, a
+    new session runs on all cores of this machine. CallError if Spark was started without the connector; UpgradeError if
+    Java is missing or too old, or PySpark has the wrong version.
     """
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
@@ -60,7 +60,7 @@ def session(*, app_name: str | None = None, **conf: object) -> SparkSession:
     earlier = _running_session()
     try:
         with warnings.catch_warnings():
-            # Connect, with a server in this process, sets again what only its start can set, and warns that it cannot.
+            # With a Connect server in this process, Spark sets static settings a second time, and warns that it cannot.
             warnings.filterwarnings("ignore", r"Failed to set spark\.(jars|pyspark\.python) ", UserWarning)
             spark = configure(builder).getOrCreate()
     except PySparkRuntimeError as error:
@@ -77,13 +77,13 @@ def session(*, app_name: str | None = None, **conf: object) -> SparkSession:
 
 
 def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
-    """The builder, set up so that its session has the connector. May be called again.
+    """The builder, set up so that its session has the connector. Calling it again is harmless.
 
-    `SETTINGS` are made where they are not made yet. The jar joins the jars that are set in the builder, in
+    It adds `SETTINGS` that the user has not set, and adds the jar to the jars that are set in the builder, in
     PYSPARK_SUBMIT_ARGS or in spark-defaults.conf. Python workers run this interpreter unless `spark.pyspark.python` or
-    PYSPARK_PYTHON names one. What PySpark takes from those two variables alone is set there, for this process. Where
-    something else starts Spark (spark-submit, a Connect server), jars and Python are left to that. Raises CallError where
-    a session runs that does not have the connector.
+    PYSPARK_PYTHON names another. Where PySpark reads only PYSPARK_SUBMIT_ARGS or PYSPARK_PYTHON, it changes that variable
+    for this process. If something else starts Spark (spark-submit, a Connect server), that provides jars and Python.
+    CallError if a session without the connector is running; UpgradeError if PySpark has the wrong version.
     """
     _require_spark_version()
     options = _options_of(builder)
@@ -102,7 +102,7 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
 def jar() -> str:
     """The path of the connector's jar, for `--jars` and `spark.jars` of a Spark that something else starts.
 
-    `python -m sparklog jar` prints it. Raises CallError if the jar is not there: it is part of a wheel, and in a checkout
+    `python -m sparklog jar` prints it. CallError if the jar does not exist: a wheel contains it, and in a checkout
     `make jar` builds it.
     """
     if not _JAR.is_file():
@@ -125,7 +125,7 @@ def _require_spark_version() -> None:
 
 
 def _running_session() -> SparkSession | None:
-    """The session that getOrCreate() would return, of whatever thread; one whose context was stopped counts for none."""
+    """The session that getOrCreate() would return, of any thread; None if its context was stopped."""
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
@@ -138,20 +138,20 @@ def _running_session() -> SparkSession | None:
 
 
 def _require_connector(spark: SparkSession) -> None:
-    """Asks by reading, which classic sessions and Connect allow alike."""
+    """CallError if the session does not have the connector. Probes with a read, which works in classic and Connect sessions."""
     from pyspark.errors import PySparkException
 
     try:
         _ = spark.read.format("partlog").load(_NOWHERE).schema
         return
     except Exception as error:
-        # Classic PySpark hands DATA_SOURCE_NOT_FOUND on as a bare Py4JJavaError, which has no condition.
+        # Classic PySpark raises DATA_SOURCE_NOT_FOUND as a bare Py4JJavaError, which has no condition.
         condition = error.getCondition() if isinstance(error, PySparkException) else "DATA_SOURCE_NOT_FOUND"
         if condition is not None and condition.startswith("PARTLOG_"):
             return
         if condition != "DATA_SOURCE_NOT_FOUND":
             raise
-    # Raised here, away from Spark's error: what Java said, two hundred lines of it, helps nobody.
+    # Raised outside of the `except`, so that it does not carry Spark's error with its 200 lines of stack trace.
     connect = type(spark).__module__.startswith("pyspark.sql.connect.") and "SPARK_LOCAL_REMOTE" not in os.environ
     if connect or _LAUNCHER & os.environ.keys():
         raise SparklogError("CONNECTOR_NOT_GIVEN", jar=_JAR)
@@ -167,13 +167,13 @@ def _is_remote(options: Mapping[str, object]) -> bool:
 
 
 def _is_set(name: str, running: SparkSession | None, options: Mapping[str, object]) -> bool:
-    """Whether a setting was made by a user, outside the builder."""
+    """Whether the user made a setting outside the builder."""
     from pyspark import SparkConf, SparkContext
 
     if running is not None:
         return running.conf.get(name, None) is not None
     if _is_remote(options):
-        return False  # the server answers nothing before there is a session
+        return False  # the server answers only after there is a session
     if _SUBMITTED in os.environ:
         SparkContext._ensure_initialized()  # so that the next line sees what spark-submit was given
         return SparkConf().contains(name)
@@ -182,7 +182,7 @@ def _is_set(name: str, running: SparkSession | None, options: Mapping[str, objec
 
 
 def _problem_of_java() -> str | None:
-    """Why Spark could not start with the Java that it takes, in words; None if it is new enough."""
+    """Why Spark cannot start with the Java that it would use, in words; None if that Java is new enough."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     try:
@@ -201,7 +201,7 @@ def _add_jar(builder: SparkSession.Builder, options: Mapping[str, object]) -> No
     jars = _merged(str(options.get("spark.jars") or inherited), arguments.jars(), jar())
     builder.config("spark.jars", jars)
     if arguments.jars():
-        # PySpark puts these arguments behind the builder's settings, and what comes last wins.
+        # PySpark puts these arguments after the builder's settings, and the last one wins.
         os.environ["PYSPARK_SUBMIT_ARGS"] = arguments.with_jars(jars)
 
 
@@ -211,13 +211,13 @@ def _choose_python(builder: SparkSession.Builder, options: Mapping[str, object])
     named = options.get(key) or arguments.settings().get(key) or _spark_defaults(arguments).get(key)
     global _chosen_python
     if os.environ.get("PYSPARK_PYTHON") == _chosen_python:
-        # What was put there for an earlier session binds no later one.
+        # This module set it for an earlier session, which must not decide about this one.
         os.environ.pop("PYSPARK_PYTHON", None)
     if named is None and "PYSPARK_PYTHON" not in os.environ:
         named = sys.executable
         builder.config(key, named)
     if named and "PYSPARK_PYTHON" not in os.environ:
-        # Spark reads the setting in spark-submit only; a session that Python starts goes by the variable.
+        # Only spark-submit reads the setting; a session that Python starts uses the variable.
         os.environ["PYSPARK_PYTHON"] = _chosen_python = str(named)
 
 
@@ -231,7 +231,7 @@ def _merged(*lists: str) -> str:
 
 
 class _SubmitArguments:
-    """What PYSPARK_SUBMIT_ARGS says to spark-submit, of jars and settings."""
+    """The jars and settings in PYSPARK_SUBMIT_ARGS."""
 
     def __init__(self, line: str) -> None:
         self._words: list[str] = []
@@ -240,14 +240,16 @@ class _SubmitArguments:
             self._words += joined.groups() if joined else [word]
 
     def jars(self) -> str:
-        """The jars, of which --jars comes before --conf."""
+        """The jars, comma-separated; --jars takes precedence over --conf."""
         return self._last("--jars") or self.settings().get("spark.jars", "")
 
     def settings(self) -> dict[str, str]:
+        """The settings given with --conf."""
         pairs = (value.partition("=") for name, value in self._pairs() if name in ("--conf", "-c"))
         return {key.strip(): value.strip() for key, _, value in pairs}
 
     def properties_file(self) -> str | None:
+        """The file given with --properties-file."""
         return self._last("--properties-file")
 
     def with_jars(self, jars: str) -> str:
@@ -274,7 +276,7 @@ def _without_jars(words: list[str]) -> list[str]:
 
 
 def _spark_defaults(arguments: _SubmitArguments) -> dict[str, str]:
-    """The settings in the file of defaults: lines of a name and a value, with blanks, `=` or `:` between them."""
+    """The settings in spark-defaults.conf: lines of a name and a value, separated by blanks, `=` or `:`."""
     import pyspark
 
     home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)

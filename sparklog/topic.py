@@ -1,4 +1,4 @@
-"""A topic and its records, without a JVM and without Spark."""
+"""A topic and its records, read without a JVM and without Spark."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ from sparklog.ondisk.state import State
 from sparklog.ondisk.totals import Totals
 from sparklog.partitioning import partition_for
 
-_SEEN_FIRST = ["partition", "offset", "timestamp", "key", "value", "headers"]
+_SHOWN_COLUMNS = ["partition", "offset", "timestamp", "key", "value", "headers"]
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A record batch: where it is, and its header. Times are milliseconds since 1970-01-01 UTC, as stored; −1 stands for none."""
+    """A record batch: its position in bytes in its data file, and its header.
+
+    Times are milliseconds since 1970-01-01 UTC. −1 means that a batch does not have a time, a producer or a sequence number.
+    """
 
     partition: int
     base_offset: int
@@ -52,9 +55,9 @@ class Batch:
 
 
 class Topic:
-    """A topic of a log. Made by `Log.topic`. Every call looks at what is committed now.
+    """A topic of a log, as `Log.topic` returns it. Every call sees what is committed at that moment.
 
-    It is an Arrow stream of all of its records: `pa.table(topic)`, `pl.DataFrame(topic)`, DuckDB's `FROM topic`.
+    It is an Arrow stream of all its records: `pa.table(topic)`, `pl.DataFrame(topic)`, DuckDB's `FROM topic`.
     """
 
     name: str
@@ -71,6 +74,7 @@ class Topic:
 
     @property
     def root(self) -> str:
+        """The absolute path of the root."""
         return self._log.root
 
     @property
@@ -84,24 +88,24 @@ class Topic:
         return dict(self._log.newest().config)
 
     def partition_for(self, key: bytes | bytearray | memoryview | str) -> int:
-        """The partition where the topic's partitioner puts records with this key; a string counts as its UTF-8 bytes.
+        """The partition that the topic's partitioner chooses for this key; a string is encoded as UTF-8.
 
-        A record that was written into an explicit partition can be elsewhere.
+        A record that was written to an explicit partition can be in another one. TypeError if the key is None.
         """
         return self._placed(self._log.newest(), key)[0]
 
     def start_offsets(self) -> dict[int, int]:
-        """By partition, the first offset that is still there."""
+        """The log start offset of each partition: the first offset that can still be read."""
         return dict(enumerate(self._log.newest().starts))
 
     def end_offsets(self) -> dict[int, int]:
-        """By partition, the offset that the next record will get."""
+        """The end offset of each partition: the offset that its next record will get."""
         return dict(enumerate(self._log.newest().ends))
 
     def offsets_for_time(self, time: int | datetime.datetime | str) -> dict[int, int]:
-        """By partition, the offset of the first record with this timestamp or a later one; the end offset where there is none.
+        """For each partition, the offset of its first record at or after this time, or its end offset if there is no such record.
 
-        An integer counts milliseconds since 1970-01-01 UTC. A datetime needs a time zone, and so does a text in ISO 8601.
+        An integer means milliseconds since 1970-01-01 UTC. A datetime needs a time zone, and so does a string in ISO 8601.
         """
         state = self._log.newest()
         millis = arguments.millis(time)
@@ -118,12 +122,12 @@ class Topic:
     ) -> None:
         """Prints the records of `head`, or with `last` those of `tail`, as text; in a notebook, as a table.
 
-        Keys, values and headers are shown as UTF-8, other bytes as escapes (\\\\x00), at most `truncate` characters of each;
-        None shows all of them. Times are UTC.
+        Keys, values and headers are shown as UTF-8, at most `truncate` characters of each (None: all of them). Bytes that are not UTF-8
+        become escapes (\\x00). Times are UTC.
         """
         longest = None if truncate is None else arguments.count("truncate", truncate)
-        table = (self.tail if last else self.head)(n, partition, key=key, columns=_SEEN_FIRST)
-        columns = [name for name in _SEEN_FIRST if name != "headers" or table["headers"].null_count < table.num_rows]
+        table = (self.tail if last else self.head)(n, partition, key=key, columns=_SHOWN_COLUMNS)
+        columns = [name for name in _SHOWN_COLUMNS if name != "headers" or table["headers"].null_count < table.num_rows]
         rows = [[_cell(name, row[name], longest) for name in columns] for row in table.to_pylist()]
         title = f"Topic {self.name}, {'last' if last else 'first'} {table.num_rows:,} record{'s' * (table.num_rows != 1)}"
         if key is not None:
@@ -134,15 +138,15 @@ class Topic:
     def head(
         self, n: int = 10, partition: int | None = None, *, key: bytes | str | None = None, columns: Sequence[str] | None = None
     ) -> pa.Table:
-        """The first n records, partition after partition, in order of offsets. `scan` tells of `key` and `columns`."""
+        """The first n records, partition by partition, in order of offsets. `key` and `columns` are as in `scan`."""
         return self.read(partition, limit=arguments.count("n", n), key=key, columns=columns)
 
     def tail(
         self, n: int = 10, partition: int | None = None, *, key: bytes | str | None = None, columns: Sequence[str] | None = None
     ) -> pa.Table:
-        """The last n records. Of several partitions, those that come last when they are merged by timestamp, each in its own order.
+        """The last n records. Several partitions are merged by timestamp, and each keeps the order of its offsets.
 
-        `scan` tells of `key` and `columns`.
+        `key` and `columns` are as in `scan`.
         """
         state = self._log.newest()
         n = arguments.count("n", n)
@@ -152,7 +156,7 @@ class Topic:
         tails = [self._tail(state, each, n, octets, read) for each in partitions]
         merged = pa.concat_tables(tails)
         if len(tails) > 1:
-            # A record counts as early as any after it in its partition: so each partition keeps its order.
+            # Sort by the minimum time of a record and all later ones in its partition, so that each partition keeps its order.
             times = [np.minimum.accumulate(tail["timestamp"].cast(pa.int64()).to_numpy()[::-1])[::-1] for tail in tails]
             merged = merged.take(np.argsort(np.concatenate(times), kind="stable"))
         return merged.slice(max(0, merged.num_rows - n)).select(wanted)
@@ -167,7 +171,7 @@ class Topic:
         key: bytes | str | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Records as a table, in order of partitions and offsets. What `scan` says of its arguments holds here too."""
+        """Records as a table, in order of partitions and offsets. The arguments are those of `scan`."""
         return self.scan(partition, start, end, limit, key=key, columns=columns).read_all()
 
     def scan(
@@ -180,17 +184,17 @@ class Topic:
         key: bytes | str | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.RecordBatchReader:
-        """Records in parts of some megabytes, in order of partitions and offsets, as they were committed when this was called.
+        """Records in parts of some megabytes, in order of partitions and offsets, as they are committed at the time of the call.
 
-        It is an iterator of record batches, and what DuckDB, Polars and PyArrow take as a stream.
+        The result is an iterator of Arrow record batches. DuckDB, Polars and PyArrow accept it as a stream.
 
-        * partition: only this one; without it, all of them.
-        * start, end: the first offset, and the one to stop before, for all partitions or as a dict by partition. Left out, they are
-          the first that is there and the end. Offsets that are not there are an error (PARTLOG_OFFSETS_OUT_OF_RANGE).
-        * limit: the most records to read, over all partitions.
-        * key: only records with this key (a string counts as its UTF-8 bytes). Only the partition where the topic's partitioner puts
-          it is read; for records that were written into an explicit partition, give that as `partition`.
-        * columns: the names of the columns to make, in this order; without it, all of them.
+        * partition: only this partition; by default, all of them.
+        * start, end: the first offset, and the offset to stop before, for all partitions or as a dict by partition. The defaults are
+          the log start offset and the end offset. Offsets outside these are an error (PARTLOG_OFFSETS_OUT_OF_RANGE).
+        * limit: the most records to return, over all partitions.
+        * key: only records with this key (a string is encoded as UTF-8). Only the partition that the topic's partitioner chooses for the
+          key is read. For records that were written to an explicit partition, give that partition as `partition`.
+        * columns: the names of the columns to return, in this order; by default, all of them.
         """
         state = self._log.newest()
         partitions, octets = self._asked(state, partition, key)
@@ -202,6 +206,7 @@ class Topic:
         return pa.RecordBatchReader.from_batches(schema_of(wanted), batches)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """All records as a stream of Arrow's PyCapsule interface."""
         return self.scan().__arrow_c_stream__(requested_schema)
 
     def _asked(self, state: State, partition: object, key: bytes | str | None) -> tuple[list[int], bytes | None]:
@@ -237,11 +242,11 @@ class Topic:
             table = pa.Table.from_batches(self._scan(state, [(partition, first, end)], None, key, columns), schema_of(columns))
             if first == start or table.num_rows >= n:
                 return table.slice(max(0, table.num_rows - n))
-            # Offsets have gaps here, or keys differ.
+            # Offsets have gaps, or other records have other keys: look further back.
             span *= 4
 
     def batches(self, partition: int) -> Iterator[Batch]:
-        """The record batches of a partition, as their headers tell. Those of a segment come when all of its headers were checked."""
+        """The record batches of a partition, from their headers. A segment's headers are all checked before its first batch."""
         state = self._log.newest()
         arguments.integer("partition", partition)
         (partition,) = arguments.partitions(state, self.root, partition)
@@ -274,11 +279,11 @@ class Topic:
                 )
 
     def commits(self, limit: int | None = None) -> list[Commit]:
-        """What was committed, oldest first; with a limit, only that number of the newest. Very old commits may no longer be known."""
+        """The commits, oldest first; with a limit, only that number of the newest. The files of very old commits may have been deleted."""
         return Commits(map(Commit.of, self._log.history(None if limit is None else arguments.count("limit", limit))))
 
     def describe(self) -> dict[str, Any]:
-        """All about the topic, as JSON can hold it. Times are milliseconds since 1970-01-01 UTC, None where no record has one."""
+        """All facts about the topic, in types that JSON has. Times are milliseconds since 1970-01-01 UTC; None if no record has one."""
         state = self._log.newest()
         totals = Totals.of_partitions(self._log, state)
         assert totals is not None
@@ -330,7 +335,7 @@ class Topic:
 
 def _sums(totals: list[Totals] | None) -> str:
     if totals is None:
-        return f"more than {SEGMENTS_SUMMED:,} segments, whose bytes and times describe() tells"
+        return f"more than {SEGMENTS_SUMMED:,} segments; describe() sums up their bytes and times"
     together = Totals.together(totals)
     return f"{together.records:,} records in {together.bytes:,} bytes"
 

@@ -71,7 +71,7 @@ def test_a_topic_of_many_segments_is_shown_without_reading_them_all(tmp_path, mo
     assert [re.split("  +", line) for line in repr(log).splitlines()[4:]] == [["a", *row], ["b", *row]]
     for _ in range(3):
         topics["a"].append(records(1))
-    assert repr(log["a"]).splitlines()[3] == "more than 4 segments, whose bytes and times describe() tells"
+    assert repr(log["a"]).splitlines()[3] == "more than 4 segments; describe() sums up their bytes and times"
     assert repr(log["a"]).splitlines()[-1].split() == ["1", "0", "1", "1"]
     assert [re.split("  +", line) for line in repr(log).splitlines()[4:]] == [["a", "2", "5", "4", "2023-11-14 22:13:24"], ["b", *row]]
     assert (log["a"].describe()["bytes"], log["a"].describe()["segments"]) == (5 * size, 5)
