@@ -151,10 +151,10 @@ final class Checkpoint {
     }
     String hash = Json.text(head, "hash");
     Damaged.unless(Version.isHash(hash), "field hash is not a SHA-256");
-    Version last = new Version(topic, Version.identity(head, "topicId"), version, "", null, Json.number(head, "time", 0), "checkpoint",
-        null, Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), Version.config(Json.field(head, "config")), starts, ends,
-        List.of(), List.of());
-    return new State.Builder(last, hash, epochs, live);
+    TopicConfig config = new TopicConfig(Version.config(Json.field(head, "config")));
+    State.Head last = new State.Head(topic, Version.identity(head, "topicId"), version, hash, null, Json.number(head, "time", 0),
+        Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), config, starts, ends);
+    return new State.Builder(last, epochs, live);
   }
 
   private static Segment segment(JsonNode line) throws Damaged {

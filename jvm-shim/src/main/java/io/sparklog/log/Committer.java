@@ -125,7 +125,7 @@ public final class Committer {
       requireDurable(state);
       return true;
     }
-    if (state.txn().equals(txn)) {
+    if (state.isOf(txn)) {
       requireDurable(state);
       return true;
     }
@@ -145,7 +145,7 @@ public final class Committer {
       interrupted |= Thread.interrupted();
       backOff();
     }
-    if (state.txn().equals(txn)) {
+    if (state.isOf(txn)) {
       throw unknown(state.version(), last);
     }
     throw failed(last,

@@ -11,59 +11,66 @@ import java.util.TreeMap;
 
 /** What is committed of a topic at one version. Never changes. FORMAT.md sections 5 and 6. */
 public final class State {
-  private final Version newest;
-  private final String hash;
+  private final Head head;
   private final long checkpointVersion;
-  private final TopicConfig config;
   private final TreeMap<String, Long> epochs;
   private final List<List<Segment>> segments;
 
-  private State(Version newest, String hash, long checkpointVersion, TopicConfig config, TreeMap<String, Long> epochs,
-      List<List<Segment>> segments) {
-    this.newest = newest;
-    this.hash = hash;
+  /**
+   * What the newest version, or the head of a checkpoint, says about the topic after it.
+   *
+   * @param hash of the version's file
+   * @param txn of the write that made the version; null after a checkpoint, which does not say
+   * @param time when the version was written, by its writer's clock, in ms since 1970
+   * @param starts log start offsets by partition
+   * @param ends end offsets (exclusive) by partition
+   */
+  record Head(String topic, String topicId, long version, String hash, String txn, long time, long horizon, long boundary,
+      TopicConfig config, long[] starts, long[] ends) {}
+
+  private State(Head head, long checkpointVersion, TreeMap<String, Long> epochs, List<List<Segment>> segments) {
+    this.head = head;
     this.checkpointVersion = checkpointVersion;
-    this.config = config;
     this.epochs = epochs;
     this.segments = segments;
   }
 
   public String topic() {
-    return newest.topic();
+    return head.topic();
   }
 
   public String topicId() {
-    return newest.topicId();
+    return head.topicId();
   }
 
   public long version() {
-    return newest.version();
+    return head.version();
   }
 
   /** When the newest version was written, by its writer's clock, ms since 1970. */
   public long timeMs() {
-    return newest.time();
+    return head.time();
   }
 
   public TopicConfig config() {
-    return config;
+    return head.config();
   }
 
   public int partitions() {
-    return config.partitions();
+    return head.config().partitions();
   }
 
   /** The log start offset of a partition. */
   public long start(int partition) {
-    return newest.starts()[partition];
+    return head.starts()[partition];
   }
 
   /** The end offset (exclusive) of a partition. */
   public long end(int partition) {
-    return newest.ends()[partition];
+    return head.ends()[partition];
   }
 
-  /** The live segments of a partition by base offset. */
+  /** The live segments of a partition by base offset; not to be changed. */
   public List<Segment> segments(int partition) {
     return segments.get(partition);
   }
@@ -88,7 +95,7 @@ public final class State {
     return start < end ? all.subList(low, last) : List.of();
   }
 
-  /** The greatest epoch that was applied of a query; empty if none was. */
+  /** The greatest epoch of a query that was applied; empty if none was. */
   public OptionalLong epoch(String queryId) {
     Long epoch = epochs.get(queryId);
     return epoch == null ? OptionalLong.empty() : OptionalLong.of(epoch);
@@ -96,22 +103,23 @@ public final class State {
 
   /** A write planned at a lower version must not commit. */
   public long horizon() {
-    return newest.horizon();
+    return head.horizon();
   }
 
   long boundary() {
-    return newest.boundary();
+    return head.boundary();
   }
 
   String hash() {
-    return hash;
+    return head.hash();
   }
 
-  String txn() {
-    return newest.txn();
+  /** Whether the newest version is known to be of the write {@code txn}. A state that came from a checkpoint alone does not tell. */
+  boolean isOf(String txn) {
+    return txn.equals(head.txn());
   }
 
-  /** The version of the newest checkpoint that is known; −1 if none is. */
+  /** The version of the newest known checkpoint; −1 if there is none. */
   long checkpointVersion() {
     return checkpointVersion;
   }
@@ -121,80 +129,77 @@ public final class State {
   }
 
   long[] starts() {
-    return newest.starts().clone();
+    return head.starts().clone();
   }
 
   long[] ends() {
-    return newest.ends().clone();
+    return head.ends().clone();
   }
 
   State withCheckpoint(long version) {
-    return new State(newest, hash, version, config, epochs, segments);
+    return new State(head, version, epochs, segments);
   }
 
   /** Applies versions one after another, and refuses one that does not follow. */
   static final class Builder {
-    private Version newest;
-    private String hash;
+    /** Null before version 0. */
+    private Head head;
     private long checkpointVersion = -1;
-    private TopicConfig config;
     private final TreeMap<String, Long> epochs = new TreeMap<>();
     private final List<List<Segment>> segments = new ArrayList<>();
+
+    /** By partition, whether its list belongs to a state and must be copied before it is changed. */
     private final List<Boolean> shared = new ArrayList<>();
 
     Builder() {}
 
-    /** Goes on from {@code state}, which stays as it is. */
+    /** Continues from {@code state}, which stays as it is. */
     Builder(State state) {
-      newest = state.newest;
-      hash = state.hash;
+      head = state.head;
       checkpointVersion = state.checkpointVersion;
-      config = state.config;
       epochs.putAll(state.epochs);
       segments.addAll(state.segments);
       segments.forEach(list -> shared.add(true));
     }
 
-    /** Begins at a checkpoint. {@code head} has the fields of a version but adds nothing; {@code live} are the segments by partition. */
-    Builder(Version head, String hash, Map<String, Long> epochs, List<List<Segment>> live) throws Damaged {
-      newest = head;
-      this.hash = hash;
+    /** Begins at a checkpoint. {@code live} are the live segments by partition. */
+    Builder(Head head, Map<String, Long> epochs, List<List<Segment>> live) throws Damaged {
+      this.head = head;
       checkpointVersion = head.version();
-      config = new TopicConfig(head.config());
       this.epochs.putAll(epochs);
-      Damaged.unless(config.partitions() == head.ends().length, "config partitions differs from the number of ends");
+      Damaged.unless(head.config().partitions() == head.ends().length, "config partitions differs from the number of ends");
       for (int p = 0; p < head.ends().length; p++) {
         requireWhole(p, live.get(p), head.starts()[p], head.ends()[p]);
-        segments.add(live.get(p));
+        segments.add(Collections.unmodifiableList(live.get(p)));
         shared.add(true);
       }
     }
 
     long nextVersion() {
-      return newest == null ? 0 : newest.version() + 1;
+      return head == null ? 0 : head.version() + 1;
     }
 
-    /** Whether {@code version} was written as the successor of what is here. */
+    /** Whether {@code version} was written as the successor of the version that was applied last. */
     boolean precedes(Version version) {
-      return newest == null ? version.version() == 0 : hash.equals(version.previous()) && newest.topicId().equals(version.topicId());
+      return head == null ? version.version() == 0 : head.hash().equals(version.previous()) && head.topicId().equals(version.topicId());
     }
 
     void apply(Version version, byte[] bytes) throws Damaged {
       Damaged.unless(precedes(version),
           "it does not follow version " + (version.version() - 1) + " (its field previous or topicId differs)");
-      TreeMap<String, String> settings = new TreeMap<>(config == null ? Map.of() : config.entries());
+      TreeMap<String, String> settings = new TreeMap<>(head == null ? Map.of() : head.config().entries());
       settings.putAll(version.config());
       TopicConfig changed = new TopicConfig(settings);
       int known = segments.size();
       Damaged.unless(changed.partitions() >= known, "the number of partitions falls");
       Damaged.unless(changed.partitions() == version.ends().length, "config partitions differs from the number of ends");
       for (int p = 0; p < known; p++) {
-        Damaged.unless(version.starts()[p] >= newest.starts()[p], "the log start offset of partition " + p + " falls");
-        Damaged.unless(version.ends()[p] >= newest.ends()[p], "the end of partition " + p + " falls");
+        Damaged.unless(version.starts()[p] >= head.starts()[p], "the log start offset of partition " + p + " falls");
+        Damaged.unless(version.ends()[p] >= head.ends()[p], "the end of partition " + p + " falls");
       }
-      if (newest != null) {
-        Damaged.unless(version.horizon() >= newest.horizon(), "the horizon falls");
-        Damaged.unless(version.boundary() >= newest.boundary(), "the boundary falls");
+      if (head != null) {
+        Damaged.unless(version.horizon() >= head.horizon(), "the horizon falls");
+        Damaged.unless(version.boundary() >= head.boundary(), "the boundary falls");
       }
       for (int p = known; p < changed.partitions(); p++) {
         segments.add(new ArrayList<>());
@@ -204,7 +209,7 @@ public final class State {
         remove(removed);
       }
       // A topic may begin at any offsets; partitions that are added to one begin at 0.
-      long[] ends = newest == null ? version.starts().clone() : Arrays.copyOf(newest.ends(), changed.partitions());
+      long[] ends = head == null ? version.starts().clone() : Arrays.copyOf(head.ends(), changed.partitions());
       for (Segment segment : version.added()) {
         add(segment, ends);
       }
@@ -220,9 +225,8 @@ public final class State {
       if (version.query() != null) {
         epochs.merge(version.query().id(), version.query().epoch(), Math::max);
       }
-      config = changed;
-      newest = version;
-      hash = Version.sha256(bytes);
+      head = new Head(version.topic(), version.topicId(), version.version(), Version.sha256(bytes), version.txn(), version.time(),
+          version.horizon(), version.boundary(), changed, version.starts(), version.ends());
     }
 
     private void remove(Version.Removed removed) throws Damaged {
@@ -253,7 +257,7 @@ public final class State {
       live.add(at, segment);
     }
 
-    /** The list of a partition, copied once before it is changed. */
+    /** The list of a partition, copied before its first change. */
     private List<Segment> own(int partition) throws Damaged {
       Damaged.unless(partition < segments.size(), "it names partition " + partition);
       if (shared.get(partition)) {
@@ -264,10 +268,13 @@ public final class State {
     }
 
     State build() {
-      for (int p = 0; p < shared.size(); p++) {
-        shared.set(p, true);
+      for (int p = 0; p < segments.size(); p++) {
+        if (!shared.get(p)) {
+          segments.set(p, Collections.unmodifiableList(segments.get(p)));
+          shared.set(p, true);
+        }
       }
-      return new State(newest, hash, checkpointVersion, config, new TreeMap<>(epochs), new ArrayList<>(segments));
+      return new State(head, checkpointVersion, new TreeMap<>(epochs), new ArrayList<>(segments));
     }
 
     /** No committed record may be missing: the live segments of a partition hold all its offsets from the log start on. */

@@ -34,13 +34,13 @@ final class CheckpointTest {
   private State state(int queries, int idLength, char padding) throws Damaged {
     Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
-    Version head = new Version("t", Names.identity(new Random(1)), 100, "", null, 0, "checkpoint", null, 0, 0, config, new long[] {0},
-        new long[] {0}, List.of(), List.of());
+    State.Head head = new State.Head("t", Names.identity(new Random(1)), 100, "0".repeat(64), null, 0, 0, 0, new TopicConfig(config),
+        new long[] {0}, new long[] {0});
     Map<String, Long> epochs = new TreeMap<>();
     for (int i = 0; i < queries; i++) {
       epochs.put(i + String.valueOf(padding).repeat(idLength - Integer.toString(i).length()), (long) i);
     }
-    return new State.Builder(head, "0".repeat(64), epochs, List.of(List.of())).build();
+    return new State.Builder(head, epochs, List.of(List.of())).build();
   }
 
   private List<String> written() throws IOException {

@@ -1,0 +1,77 @@
+package io.sparklog.log;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Stores;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a state tells of the version that it comes from, and that it never changes. */
+final class StateTest {
+  private static final String TOPIC_ID = Names.identity(new Random(1));
+  private static final String FIRST_TXN = Names.identity(new Random(2));
+  private static final String SECOND_TXN = Names.identity(new Random(3));
+  private static final byte[] FIRST = "the bytes of version 0".getBytes(StandardCharsets.UTF_8);
+  private static final byte[] SECOND = "the bytes of version 1".getBytes(StandardCharsets.UTF_8);
+
+  private static Segment segment(long base) {
+    return new Segment(0, Names.dataFolder(0, FIRST_TXN) + "/pool.log", base * 100, 100, base, base + 1, 1, 1, -1, -1, true, true, true, 0);
+  }
+
+  private static State first() throws Damaged {
+    Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
+        "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
+    State.Builder builder = new State.Builder();
+    builder.apply(new Version("t", TOPIC_ID, 0, FIRST_TXN, null, 7, "write", null, 0, 0, config, new long[] {0}, new long[] {1}, List.of(),
+        List.of(segment(0))), FIRST);
+    return builder.build();
+  }
+
+  private static State second(State first) throws Damaged {
+    State.Builder builder = new State.Builder(first);
+    builder.apply(new Version("t", TOPIC_ID, 1, SECOND_TXN, Version.sha256(FIRST), 8, "write", null, 0, 0, Map.of(), new long[] {0},
+        new long[] {2}, List.of(), List.of(segment(1))), SECOND);
+    return builder.build();
+  }
+
+  @Test
+  void aStateDoesNotChangeWhenVersionsFollow() throws Damaged {
+    State first = first();
+    State second = second(first);
+    assertEquals(List.of(segment(0)), first.segments(0));
+    assertEquals(List.of(segment(0), segment(1)), second.segments(0));
+    assertEquals(List.of(1L, 2L), List.of(first.end(0), second.end(0)));
+    assertEquals(List.of(7L, 8L), List.of(first.timeMs(), second.timeMs()));
+    for (State state : List.of(first, second)) {
+      assertThrows(UnsupportedOperationException.class, () -> state.segments(0).remove(0));
+      assertThrows(UnsupportedOperationException.class, () -> state.segments(0, 0, 2).clear());
+    }
+  }
+
+  /** A checkpoint does not hold the identity of the write that made its version. */
+  @Test
+  void aStateFromACheckpointIsOfNoWrite(@TempDir Path root) throws Exception {
+    State second = second(first());
+    assertTrue(second.isOf(SECOND_TXN));
+    assertFalse(second.isOf(FIRST_TXN));
+    LogStore store = Stores.open(root.toString());
+    Checkpoint.write(store, second, FIRST_TXN);
+    State read = new TopicLog(store, "t").newest().orElseThrow();
+    assertEquals(second.segments(0), read.segments(0));
+    assertEquals(8, read.timeMs());
+    assertEquals(1, read.checkpointVersion());
+    for (String txn : List.of(FIRST_TXN, SECOND_TXN, "")) {
+      assertFalse(read.isOf(txn), txn);
+    }
+    assertThrows(UnsupportedOperationException.class, () -> read.segments(0).remove(0));
+  }
+}
