@@ -33,7 +33,7 @@ public final class PartlogProvider implements TableProvider, SessionConfigSuppor
   public StructType inferSchema(CaseInsensitiveStringMap options) {
     String key = "includeHeaders";
     Map<String, String> given = options.containsKey(key) ? Map.of(key, options.get(key)) : Map.of();
-    return SparkErrors.run(() -> Columns.read(Options.of(given, Options.Side.READ).truth(key)));
+    return SparkErrors.run(() -> Columns.read(Options.of(given, Options.Side.READ).bool(key)));
   }
 
   @Override

@@ -4,6 +4,7 @@ import io.sparklog.log.Root;
 import io.sparklog.sink.PartlogWrite;
 import io.sparklog.source.PartlogScanBuilder;
 import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.Stores;
@@ -42,7 +43,7 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
   PartlogTable(CaseInsensitiveStringMap properties, StructType schema) {
     String path = properties.getOrDefault("path", properties.get("location"));
     if (path == null && properties.containsKey("paths")) {
-      throw Options.bad("paths", properties.get("paths"), "a read is of one root; load each by itself and unite them with union()");
+      throw Option.invalidValue("paths", properties.get("paths"), "a read is of one root; load each by itself and unite them with union()");
     }
     if (path == null) {
       throw PartlogException.of("ROOT_REQUIRED");

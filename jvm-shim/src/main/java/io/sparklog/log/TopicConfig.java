@@ -1,16 +1,19 @@
 package io.sparklog.log;
 
 import io.sparklog.format.Codec;
+import io.sparklog.format.TimestampType;
 import io.sparklog.partition.Partitioner;
+import io.sparklog.spec.Option;
+import io.sparklog.spec.Options;
 import java.io.Serializable;
 import java.util.Collections;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
-/**
- * What a topic was created with. Values are text, as in version files and in Kafka; keys that are not known are kept. FORMAT.md section 5.
- */
+/** A topic's configuration. Values are text, as in version files and in Kafka; unknown keys are kept. FORMAT.md section 5. */
 public final class TopicConfig implements Serializable {
   private static final long serialVersionUID = 1;
 
@@ -22,55 +25,49 @@ public final class TopicConfig implements Serializable {
   public static final String TIMESTAMP_TYPE = "message.timestamp.type";
   public static final String INDEX_INTERVAL_BYTES = "index.interval.bytes";
 
+  /** The options that declare the known keys. */
+  private static final Map<String, Option> KNOWN = Stream
+      .of(PARTITIONS, PARTITIONER, COMPRESSION, SEGMENT_BYTES, MAX_MESSAGE_BYTES, TIMESTAMP_TYPE, INDEX_INTERVAL_BYTES)
+      .collect(Collectors.toUnmodifiableMap(key -> key, Option::ofTopic));
+
   private final TreeMap<String, String> entries;
   private final int partitions;
   private final Partitioner partitioner;
   private final Codec codec;
   private final int segmentBytes;
   private final int maxMessageBytes;
-  private final boolean logAppendTime;
+  private final TimestampType timestampType;
   private final int indexIntervalBytes;
 
-  /** What a version file or a checkpoint holds. @throws Damaged that names the key whose value is missing or out of range */
+  /**
+   * What version files and checkpoints hold. FORMAT.md sections 5 and 10 allow the values that the options allow, in one form each.
+   *
+   * @throws Damaged that names the key whose value is missing or not allowed
+   */
   TopicConfig(Map<String, String> entries) throws Damaged {
     this.entries = new TreeMap<>(entries);
-    this.partitions = number(PARTITIONS, 1, Names.PARTITIONS_MAX);
-    this.partitioner = known(PARTITIONER, Partitioner.named(text(PARTITIONER)));
-    this.codec = known(COMPRESSION, Codec.named(text(COMPRESSION)));
-    this.segmentBytes = number(SEGMENT_BYTES, 1024, Integer.MAX_VALUE);
-    this.maxMessageBytes = number(MAX_MESSAGE_BYTES, 128, 1 << 30);
-    this.logAppendTime = known(TIMESTAMP_TYPE, text(TIMESTAMP_TYPE).matches("CreateTime|LogAppendTime") ? text(TIMESTAMP_TYPE) : null)
-        .startsWith("L");
-    this.indexIntervalBytes = number(INDEX_INTERVAL_BYTES, 0, Integer.MAX_VALUE);
+    for (Map.Entry<String, Option> known : KNOWN.entrySet()) {
+      String value = entries.get(known.getKey());
+      Damaged.unless(value != null, "config " + known.getKey() + " is missing");
+      Damaged.unless(known.getValue().isCanonical(value),
+          "config " + known.getKey() + " is " + value + ", not " + known.getValue().expected());
+    }
+    this.partitions = Integer.parseInt(entries.get(PARTITIONS));
+    this.partitioner = Partitioner.named(entries.get(PARTITIONER));
+    this.codec = Codec.named(entries.get(COMPRESSION));
+    this.segmentBytes = Integer.parseInt(entries.get(SEGMENT_BYTES));
+    this.maxMessageBytes = Integer.parseInt(entries.get(MAX_MESSAGE_BYTES));
+    this.timestampType = TimestampType.named(entries.get(TIMESTAMP_TYPE));
+    this.indexIntervalBytes = Integer.parseInt(entries.get(INDEX_INTERVAL_BYTES));
   }
 
-  /** The configuration that options give, after {@link io.sparklog.spec.Options} has checked them. */
+  /** The configuration that options give, after {@link Options} has checked them. */
   public static TopicConfig of(Map<String, String> checked) {
     try {
       return new TopicConfig(checked);
     } catch (Damaged e) {
       throw new IllegalStateException(e);
     }
-  }
-
-  private String text(String key) throws Damaged {
-    return known(key, entries.get(key));
-  }
-
-  private int number(String key, int least, int most) throws Damaged {
-    String text = text(key);
-    long value = text.matches("0|[1-9][0-9]{0,9}") ? Long.parseLong(text) : -1;
-    if (value < least || value > most) {
-      throw new Damaged("config " + key + " is " + text + ", not a number from " + least + " to " + most);
-    }
-    return (int) value;
-  }
-
-  private <T> T known(String key, T value) throws Damaged {
-    if (value == null) {
-      throw new Damaged("config " + key + " is " + entries.get(key));
-    }
-    return value;
   }
 
   public SortedMap<String, String> entries() {
@@ -89,30 +86,30 @@ public final class TopicConfig implements Serializable {
     return codec;
   }
 
-  /** No segment is larger. */
+  /** The most bytes of a segment. */
   public int segmentBytes() {
     return segmentBytes;
   }
 
-  /** No batch is larger before compression. */
+  /** The most bytes of a batch before compression. */
   public int maxMessageBytes() {
     return maxMessageBytes;
   }
 
   public boolean logAppendTime() {
-    return logAppendTime;
+    return timestampType == TimestampType.LOG_APPEND_TIME;
   }
 
   public int indexIntervalBytes() {
     return indexIntervalBytes;
   }
 
-  /** What a batch of the topic may have at most, and the name of the setting that says so. */
+  /** The most bytes of a batch that a writer makes. */
   public int batchBytesMax() {
     return Math.min(maxMessageBytes, segmentBytes);
   }
 
-  /** The bound of FORMAT.md section 10 on what a batch decompresses to. */
+  /** The most bytes that a batch may decompress to. FORMAT.md section 10. */
   public long decompressedBytesMax() {
     return Math.max(64L << 20, maxMessageBytes);
   }

@@ -1,6 +1,7 @@
 package io.sparklog.read;
 
 import io.sparklog.log.State;
+import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
@@ -32,7 +33,7 @@ public final class OffsetBounds {
   public OffsetBounds(LogStore store, Options options) {
     this.store = store;
     this.options = options;
-    this.failOnDataLoss = options.truth("failOnDataLoss");
+    this.failOnDataLoss = options.bool("failOnDataLoss");
   }
 
   /**
@@ -106,17 +107,17 @@ public final class OffsetBounds {
         TreeMap<Integer, Long> numbers = left.getOrDefault(name, new TreeMap<>());
         for (int partition : topic.partitions()) {
           if (numbers.remove(partition) == null) {
-            throw Options.bad(option, text, "it does not name partition " + partition + " of topic " + name + ", which is read");
+            throw Option.invalidValue(option, text, "it does not name partition " + partition + " of topic " + name + ", which is read");
           }
         }
         if (!numbers.isEmpty()) {
           Subscription.requirePartition(option, store, topic.state(), numbers.lastKey());
-          throw Options.bad(option, text, "it names partition " + numbers.firstKey() + " of topic " + name + ", which is not read");
+          throw Option.invalidValue(option, text, "it names partition " + numbers.firstKey() + " of topic " + name + ", which is not read");
         }
         left.remove(name);
       }
       for (String topic : left.keySet()) {
-        throw Options.bad(option, text, "it names topic " + topic + ", which is not read");
+        throw Option.invalidValue(option, text, "it names topic " + topic + ", which is not read");
       }
     }
 
@@ -130,7 +131,7 @@ public final class OffsetBounds {
 
     private long atTime(State state, int partition, long timestamp) throws IOException {
       if (timestamp < 0) {
-        throw Options.bad(option, options.text(option), timestamp + " is no time in milliseconds since 1970-01-01 UTC");
+        throw Option.invalidValue(option, options.text(option), timestamp + " is no time in milliseconds since 1970-01-01 UTC");
       }
       OptionalLong found = TimeSearch.firstOffset(store, state, partition, timestamp);
       if (found.isEmpty() && starts && options.text("startingOffsetsByTimestampStrategy").equals("error")) {
@@ -148,7 +149,7 @@ public final class OffsetBounds {
         String meaning = offset == LATEST
             ? "-1, the latest, is no start of a batch read"
             : offset == EARLIEST ? "-2, the earliest, is no end" : offset + " is no offset";
-        throw Options.bad(option, options.text(option), meaning);
+        throw Option.invalidValue(option, options.text(option), meaning);
       }
       long inside = Math.max(state.start(partition), Math.min(offset, state.end(partition)));
       if (inside != offset) {

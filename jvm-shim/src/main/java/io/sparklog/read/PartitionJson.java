@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.sparklog.log.Names;
-import io.sparklog.spec.Options;
+import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.util.Map;
@@ -26,12 +26,12 @@ final class PartitionJson {
     TreeMap<String, TreeSet<Integer>> partitions = new TreeMap<>();
     for (Map.Entry<String, JsonNode> topic : object(option, json, parse(option, json))) {
       if (!topic.getValue().isArray() || topic.getValue().isEmpty()) {
-        throw Options.bad(option, json, "topic " + topic.getKey() + " needs an array of its partitions, such as [0,1]");
+        throw Option.invalidValue(option, json, "topic " + topic.getKey() + " needs an array of its partitions, such as [0,1]");
       }
       TreeSet<Integer> numbers = new TreeSet<>();
       for (JsonNode number : topic.getValue()) {
         if (!number.isInt() || number.intValue() < 0) {
-          throw Options.bad(option, json, number + " is no partition");
+          throw Option.invalidValue(option, json, number + " is no partition");
         }
         numbers.add(number.intValue());
       }
@@ -47,11 +47,11 @@ final class PartitionJson {
       TreeMap<Integer, Long> numbers = new TreeMap<>();
       for (Map.Entry<String, JsonNode> partition : object(option, json, topic.getValue())) {
         if (!partition.getKey().matches("0|[1-9][0-9]{0,8}")) {
-          throw Options.bad(option, json, "\"" + partition.getKey() + "\" is no partition");
+          throw Option.invalidValue(option, json, "\"" + partition.getKey() + "\" is no partition");
         }
         JsonNode number = partition.getValue();
         if (!number.isIntegralNumber() || !number.canConvertToLong()) {
-          throw Options.bad(option, json,
+          throw Option.invalidValue(option, json,
               number + " for partition " + partition.getKey() + " of topic " + topic.getKey() + " is no integer");
         }
         numbers.put(Integer.valueOf(partition.getKey()), number.longValue());
@@ -65,16 +65,17 @@ final class PartitionJson {
     try {
       return MAPPER.readTree(json);
     } catch (IOException e) {
-      throw Options.bad(option, json, "it is no JSON: " + e.getMessage().lines().findFirst().orElse(""));
+      throw Option.invalidValue(option, json, "it is no JSON: " + e.getMessage().lines().findFirst().orElse(""));
     }
   }
 
   private static Iterable<Map.Entry<String, JsonNode>> object(String option, String json, JsonNode node) {
     if (!node.isObject() || node.isEmpty()) {
-      throw Options.bad(option, json, "it must be an object by topic, such as {\"orders\":{\"0\":23}} or, to assign, {\"orders\":[0,1]}");
+      throw Option.invalidValue(option, json,
+          "it must be an object by topic, such as {\"orders\":{\"0\":23}} or, to assign, {\"orders\":[0,1]}");
     }
     if (node.size() > Names.PARTITIONS_MAX) {
-      throw Options.bad(option, "…", "it names more than " + Names.PARTITIONS_MAX + " topics or partitions");
+      throw Option.invalidValue(option, "…", "it names more than " + Names.PARTITIONS_MAX + " topics or partitions");
     }
     return node.properties();
   }

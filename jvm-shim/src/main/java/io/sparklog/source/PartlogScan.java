@@ -113,7 +113,7 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return new PartlogReaderFactory(snapshot.root().store().root(), schema, snapshot.options().truth("failOnDataLoss"), pushed.limit());
+    return new PartlogReaderFactory(snapshot.root().store().root(), schema, snapshot.options().bool("failOnDataLoss"), pushed.limit());
   }
 
   /** The records of a split are of one partition, in any query; a partition may have several splits. */

@@ -3,6 +3,7 @@ package io.sparklog.source;
 import io.sparklog.log.Root;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import java.util.Arrays;
@@ -37,12 +38,12 @@ public final class PartlogScanBuilder
    */
   public PartlogScanBuilder(Root root, StructType columns, Options options) {
     boolean headers = Arrays.asList(columns.fieldNames()).contains(Columns.HEADERS);
-    if (options.truth("includeHeaders") != headers) {
+    if (options.bool("includeHeaders") != headers) {
       String found = headers
           ? "the column headers; name the columns you want in place of *"
           : "no column headers; give the table another option: ALTER TABLE … SET TBLPROPERTIES ('includeHeaders' = 'true')";
       String reason = "a table has its columns before it is read, and this one has " + found;
-      throw Options.bad("includeHeaders", options.text("includeHeaders"), reason);
+      throw Option.invalidValue("includeHeaders", options.text("includeHeaders"), reason);
     }
     this.snapshot = new Snapshot(root, options);
     this.schema = columns;

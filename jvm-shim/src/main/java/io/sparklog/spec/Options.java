@@ -1,8 +1,6 @@
 package io.sparklog.spec;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -13,8 +11,6 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Predicate;
-import java.util.regex.Pattern;
-import java.util.regex.PatternSyntaxException;
 import java.util.stream.Collectors;
 
 /**
@@ -22,7 +18,7 @@ import java.util.stream.Collectors;
  * without regard to case, as Spark's do.
  */
 public final class Options {
-  /** Which options count. */
+  /** Whether it is a read or a write: each has its own options. */
   public enum Side {
     READ(List.of("read")), WRITE(List.of("write", "topic"));
 
@@ -37,20 +33,17 @@ public final class Options {
     }
   }
 
-  private static final JsonNode SPEC = Errors.load("options.json");
-
-  /** So much of a long value is shown in an error. */
-  private static final int SHOWN_CHARACTERS = 80;
+  private static final JsonNode SPEC = Option.SPEC;
 
   /** By key in lower case, aliases included. */
-  private final Map<String, JsonNode> declared = new TreeMap<>();
+  private final Map<String, Option> declared = new TreeMap<>();
 
   private final Map<String, String> values = new LinkedHashMap<>();
 
   /** Those of {@link #values} that a table was made with. */
   private final Set<String> ofTable = new HashSet<>();
 
-  /** What is accepted and has no effect, as options.json has it. */
+  /** Options that are accepted and have no effect, with their entries in options.json. */
   private final Map<String, JsonNode> ignored = new TreeMap<>();
 
   private final Side side;
@@ -59,7 +52,7 @@ public final class Options {
     this.side = side;
   }
 
-  /** As {@link #of(Map, Map, Side)}, of no table. */
+  /** As {@link #of(Map, Map, Side)}, without a table. */
   public static Options of(Map<String, String> given, Side side) {
     return of(given, Map.of(), side);
   }
@@ -67,34 +60,34 @@ public final class Options {
   /**
    * The options of a read or a write.
    *
-   * @param ofTable the options that a table was made with, which those {@code given} come before
+   * @param ofTable the options that a table was made with; one that is also {@code given} is not used
    * @throws PartlogException OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT
    */
   public static Options of(Map<String, String> given, Map<String, String> ofTable, Side side) {
     Options options = new Options(side);
-    SPEC.get("options").forEach(options::declare);
+    Option.ALL.forEach(options::declare);
     given.forEach(options::take);
-    Set<String> here = new HashSet<>(options.values.keySet());
+    Set<String> ofCall = new HashSet<>(options.values.keySet());
     ofTable.forEach((key, value) -> {
-      if (!here.contains(options.canonicalKey(key)) && given.keySet().stream().noneMatch(key::equalsIgnoreCase)) {
+      if (!ofCall.contains(options.canonicalKey(key)) && given.keySet().stream().noneMatch(key::equalsIgnoreCase)) {
         options.take(key, value);
       }
     });
     options.ofTable.addAll(options.values.keySet());
-    options.ofTable.removeAll(here);
+    options.ofTable.removeAll(ofCall);
     options.checkTogether();
     return options;
   }
 
   private String canonicalKey(String key) {
-    JsonNode option = declared.get(lower(key));
-    return option == null ? key : option.get("key").textValue();
+    Option option = declared.get(Option.lower(key));
+    return option == null ? key : option.key();
   }
 
   /**
-   * What to tell of the options that were given and have no meaning here, with what to give instead.
+   * A warning that names the given options without effect, and what to give instead; empty if there are none.
    *
-   * @param isNew whether to tell of a key; asked once for each
+   * @param isNew whether to name a key; called once for each
    */
   public Optional<String> warning(Predicate<String> isNew) {
     String told = ignored.entrySet()
@@ -109,24 +102,19 @@ public final class Options {
     return entry.has("instead") ? " (give " + entry.get("instead").textValue() + " instead)" : "";
   }
 
-  private void declare(JsonNode option) {
-    if (side.scopes.stream().anyMatch(scope -> contains(option.get("scopes"), scope))) {
-      declared.put(lower(option.get("key").textValue()), option);
-      JsonNode aliases = option.get("aliases");
-      if (aliases != null) {
-        aliases.forEach(alias -> declared.put(lower(alias.textValue()), option));
-      }
+  private void declare(Option option) {
+    if (side.scopes.stream().anyMatch(option::isIn)) {
+      option.names().forEach(name -> declared.put(name, option));
     }
   }
 
   private void take(String key, String value) {
-    JsonNode option = declared.get(lower(key));
+    Option option = declared.get(Option.lower(key));
     if (option != null) {
-      String name = option.get("key").textValue();
-      String canonical = canonical(option, key, value);
-      String before = values.put(name, canonical);
+      String canonical = option.canonical(key, value);
+      String before = values.put(option.key(), canonical);
       if (before != null && !before.equals(canonical)) {
-        throw PartlogException.of("OPTION_CONFLICT", "options", "`" + name + "` and `" + key + "`", "reason",
+        throw PartlogException.of("OPTION_CONFLICT", "options", "`" + option.key() + "` and `" + key + "`", "reason",
             "they are two names of one option");
       }
     } else if (listed("warned", key).isPresent()) {
@@ -139,102 +127,28 @@ public final class Options {
     }
   }
 
-  private static String canonical(JsonNode option, String key, String given) {
-    String value = given == null ? "" : given.trim();
-    return switch (option.get("type").textValue()) {
-      case "boolean" -> choice(option, key, value, List.of("true", "false"));
-      case "choice" -> choice(option, key, value, texts(option.get("values")));
-      case "int", "long" -> number(option, key, value);
-      case "regex" -> regex(key, given);
-      case "json" -> json(option, key, value);
-      case "names" -> {
-        if (Arrays.stream(value.split(",")).map(String::trim).allMatch(String::isEmpty)) {
-          throw bad(key, value, "it names nothing");
-        }
-        yield value;
-      }
-      default -> text(option, key, given);
-    };
-  }
-
-  private static String text(JsonNode option, String key, String given) {
-    JsonNode most = option.get("max");
-    int bytes = given == null ? 0 : given.getBytes(StandardCharsets.UTF_8).length;
-    if (most != null && bytes > most.intValue()) {
-      throw bad(key, given.substring(0, SHOWN_CHARACTERS) + "…", "it has " + bytes + " bytes in UTF-8, and at most " + most + " fit");
-    }
-    return given;
-  }
-
-  private static String choice(JsonNode option, String key, String value, List<String> choices) {
-    JsonNode synonym = option.path("synonyms").get(lower(value));
-    String meant = synonym == null ? value : synonym.textValue();
-    return choices.stream()
-        .filter(choice -> choice.equalsIgnoreCase(meant))
-        .findFirst()
-        .orElseThrow(() -> bad(key, value, "it must be one of " + String.join(", ", choices)));
-  }
-
-  private static String number(JsonNode option, String key, String value) {
-    long least = option.get("min").longValue();
-    long most = option.get("max").longValue();
-    try {
-      long number = Long.parseLong(value);
-      if (number >= least && number <= most) {
-        return Long.toString(number);
-      }
-    } catch (NumberFormatException noNumber) {
-      // told below
-    }
-    throw bad(key, value, "it must be an integer from " + least + " to " + most);
-  }
-
-  private static String regex(String key, String value) {
-    try {
-      return Pattern.compile(value).pattern();
-    } catch (PatternSyntaxException e) {
-      throw bad(key, value, "it is no regular expression: " + e.getDescription());
-    }
-  }
-
-  /** What the JSON must say of topics and partitions is for those to check who know them. */
-  private static String json(JsonNode option, String key, String value) {
-    JsonNode words = option.get("words");
-    if (words != null && contains(words, lower(value))) {
-      return lower(value);
-    }
-    if (!value.startsWith("{")) {
-      throw bad(key, value,
-          "it must be " + (words == null ? "" : String.join(" or ", texts(words)) + ", or ") + "JSON that names topics and partitions");
-    }
-    return value;
-  }
-
-  /** OPTION_VALUE. */
-  public static PartlogException bad(String key, String value, String reason) {
-    return PartlogException.of("OPTION_VALUE", "option", key, "value", value, "reason", reason);
-  }
-
   private void checkTogether() {
     for (JsonNode group : SPEC.get("exclusive")) {
-      List<String> given = texts(group.get("keys")).stream().filter(values::containsKey).map(key -> "`" + key + "`").toList();
+      List<String> given = Option.texts(group.get("keys")).stream().filter(values::containsKey).map(key -> "`" + key + "`").toList();
       if (group.get("scope").textValue().equals(side.label()) && given.size() > 1) {
         throw PartlogException.of("OPTION_CONFLICT", "options", String.join(" and ", given), "reason", group.get("reason").textValue());
       }
     }
     for (String key : values.keySet()) {
-      JsonNode other = declared.get(lower(key)).get("requires");
-      if (other != null && !values.containsKey(other.textValue())) {
-        throw bad(key, values.get(key), "it has no meaning without `" + other.textValue() + "`");
+      Optional<String> other = declared.get(Option.lower(key)).requires();
+      if (other.isPresent() && !values.containsKey(other.get())) {
+        throw Option.invalidValue(key, values.get(key), "it has no meaning without `" + other.get() + "`");
       }
     }
   }
 
-  /** The first entry of a list that a key fits; one that ends in * is a prefix. */
+  /** The first entry of a list that matches a key; an entry that ends in * is a prefix. */
   private static Optional<JsonNode> listed(String list, String key) {
     for (JsonNode entry : SPEC.get(list)) {
-      String pattern = lower(entry.get("key").textValue());
-      if (pattern.endsWith("*") ? lower(key).startsWith(pattern.substring(0, pattern.length() - 1)) : lower(key).equals(pattern)) {
+      String pattern = Option.lower(entry.get("key").textValue());
+      if (pattern.endsWith("*")
+          ? Option.lower(key).startsWith(pattern.substring(0, pattern.length() - 1))
+          : Option.lower(key).equals(pattern)) {
         return Optional.of(entry);
       }
     }
@@ -242,32 +156,25 @@ public final class Options {
   }
 
   private static boolean isOtherSide(String key) {
-    for (JsonNode option : SPEC.get("options")) {
-      JsonNode aliases = option.get("aliases");
-      if (lower(option.get("key").textValue()).equals(lower(key)) || aliases != null && contains(aliases, lower(key))) {
-        return true;
-      }
-    }
-    return false;
+    return Option.ALL.stream().anyMatch(option -> option.names().contains(Option.lower(key)));
   }
 
   /** What may be meant by an unknown key. */
   private String nearest(String key) {
     String best = null;
     int least = Math.max(2, key.length() / 3) + 1;
-    for (Map.Entry<String, JsonNode> option : declared.entrySet()) {
-      JsonNode mistaken = option.getValue().get("mistaken");
-      int distance = mistaken != null && contains(mistaken, lower(key)) ? 0 : distance(lower(key), option.getKey());
+    for (Map.Entry<String, Option> option : declared.entrySet()) {
+      int distance = option.getValue().isMistakenFor(key) ? 0 : distance(Option.lower(key), option.getKey());
       if (distance < least) {
-        String canonical = option.getValue().get("key").textValue();
+        String canonical = option.getValue().key();
         least = distance;
-        best = distance == 0 || lower(canonical).equals(option.getKey()) ? canonical : option.getKey();
+        best = distance == 0 || Option.lower(canonical).equals(option.getKey()) ? canonical : option.getKey();
       }
     }
     return best == null ? "" : " Did you mean `" + best + "`?";
   }
 
-  /** Levenshtein's: single letters put in, left out or changed. */
+  /** Levenshtein's distance: how many letters to insert, remove or change. */
   private static int distance(String one, String other) {
     int[] row = new int[other.length() + 1];
     for (int j = 0; j < row.length; j++) {
@@ -290,7 +197,7 @@ public final class Options {
     return values.containsKey(key);
   }
 
-  /** Whether it is the table that has this option, and not the read or the write. */
+  /** Whether this option comes from the table, and not from the read or the write. */
   public boolean isOfTable(String key) {
     return ofTable.contains(key);
   }
@@ -301,11 +208,11 @@ public final class Options {
     if (value != null) {
       return value;
     }
-    JsonNode option = declared.get(lower(key));
+    Option option = declared.get(Option.lower(key));
     if (option == null) {
-      throw new IllegalStateException("options.json declares no " + key + " here");
+      throw new IllegalStateException("options.json does not declare " + key + " here");
     }
-    return option.get("default").isNull() ? null : option.get("default").asText();
+    return option.defaultValue();
   }
 
   /** As {@link #text}, of an option that has a value or a default. */
@@ -319,7 +226,7 @@ public final class Options {
   }
 
   /** As {@link #text}, of an option that has a value or a default. */
-  public boolean truth(String key) {
+  public boolean bool(String key) {
     return Boolean.parseBoolean(text(key));
   }
 
@@ -334,10 +241,7 @@ public final class Options {
   /** The configuration that these options give a topic they create: every topic option, with defaults. */
   public Map<String, String> topicConfig() {
     Map<String, String> config = new TreeMap<>();
-    declared.values()
-        .stream()
-        .filter(Options::isOfTopic)
-        .forEach(option -> config.put(option.get("key").textValue(), text(option.get("key").textValue())));
+    declared.values().stream().filter(option -> option.isIn("topic")).forEach(option -> config.put(option.key(), text(option.key())));
     return config;
   }
 
@@ -346,23 +250,5 @@ public final class Options {
     Map<String, String> config = topicConfig();
     config.keySet().retainAll(values.keySet());
     return config;
-  }
-
-  private static boolean isOfTopic(JsonNode option) {
-    return contains(option.get("scopes"), "topic");
-  }
-
-  private static boolean contains(JsonNode array, String text) {
-    return texts(array).stream().anyMatch(each -> lower(each).equals(text));
-  }
-
-  private static List<String> texts(JsonNode array) {
-    List<String> texts = new ArrayList<>();
-    array.forEach(each -> texts.add(each.textValue()));
-    return texts;
-  }
-
-  private static String lower(String text) {
-    return text.toLowerCase(Locale.ROOT);
   }
 }

@@ -54,7 +54,7 @@ final class Reads {
 
   PartlogScanBuilder builder() {
     Options read = Options.of(options, Options.Side.READ);
-    return new PartlogScanBuilder(new Root(Stores.open(root.toString())), Columns.read(read.truth("includeHeaders")), read);
+    return new PartlogScanBuilder(new Root(Stores.open(root.toString())), Columns.read(read.bool("includeHeaders")), read);
   }
 
   PartlogScan scan() {

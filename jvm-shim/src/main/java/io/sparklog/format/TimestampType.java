@@ -1,0 +1,26 @@
+package io.sparklog.format;
+
+/** What the times of a topic's records mean. The names are those of Kafka's {@code message.timestamp.type}. */
+public enum TimestampType {
+  CREATE_TIME("CreateTime"), LOG_APPEND_TIME("LogAppendTime");
+
+  private final String optionName;
+
+  TimestampType(String optionName) {
+    this.optionName = optionName;
+  }
+
+  public String optionName() {
+    return optionName;
+  }
+
+  /** The type called {@code optionName}, or null if there is none. */
+  public static TimestampType named(String optionName) {
+    for (TimestampType type : values()) {
+      if (type.optionName.equals(optionName)) {
+        return type;
+      }
+    }
+    return null;
+  }
+}

@@ -1,0 +1,186 @@
+package io.sparklog.spec;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
+
+/** One option as {@code spec/options.json} declares it: its names, its type and its range. */
+public final class Option {
+  static final JsonNode SPEC = Errors.load("options.json");
+
+  static final List<Option> ALL = all();
+
+  /** An error shows this much of a long value. */
+  private static final int SHOWN_CHARACTERS = 80;
+
+  private final JsonNode declaration;
+
+  private Option(JsonNode declaration) {
+    this.declaration = declaration;
+  }
+
+  private static List<Option> all() {
+    List<Option> options = new ArrayList<>();
+    SPEC.get("options").forEach(declaration -> options.add(new Option(declaration)));
+    return List.copyOf(options);
+  }
+
+  /** The option that sets {@code key} in a topic's configuration. */
+  public static Option ofTopic(String key) {
+    return ALL.stream()
+        .filter(option -> option.key().equals(key) && option.isIn("topic"))
+        .findFirst()
+        .orElseThrow(() -> new IllegalStateException("options.json does not declare " + key + " for topics"));
+  }
+
+  String key() {
+    return declaration.get("key").textValue();
+  }
+
+  /** The key and its aliases, in lower case. */
+  List<String> names() {
+    List<String> names = new ArrayList<>(List.of(lower(key())));
+    texts(declaration.path("aliases")).forEach(alias -> names.add(lower(alias)));
+    return names;
+  }
+
+  /** Whether it is an option of reads, of writes, or of topics that a write creates. */
+  boolean isIn(String scope) {
+    return texts(declaration.get("scopes")).contains(scope);
+  }
+
+  /** Whether users of other systems may write {@code key} and mean this option. */
+  boolean isMistakenFor(String key) {
+    return texts(declaration.path("mistaken")).stream().anyMatch(key::equalsIgnoreCase);
+  }
+
+  /** The option without which this one has no meaning. */
+  Optional<String> requires() {
+    return Optional.ofNullable(declaration.path("requires").textValue());
+  }
+
+  /** The default, or null. */
+  String defaultValue() {
+    return declaration.get("default").isNull() ? null : declaration.get("default").asText();
+  }
+
+  /**
+   * The value as it is used: trimmed, numbers without a sign or leading zeros, words as options.json spells them.
+   *
+   * @param name that the user gave the option, for errors
+   * @throws PartlogException OPTION_VALUE
+   */
+  String canonical(String name, String given) {
+    String value = given == null ? "" : given.trim();
+    return switch (declaration.get("type").textValue()) {
+      case "boolean", "choice", "int", "long" -> canonical(value).orElseThrow(() -> invalidValue(name, value, "it must be " + expected()));
+      case "regex" -> regex(name, given);
+      case "json" -> json(name, value);
+      case "names" -> {
+        if (Arrays.stream(value.split(",")).map(String::trim).allMatch(String::isEmpty)) {
+          throw invalidValue(name, value, "it names nothing");
+        }
+        yield value;
+      }
+      default -> text(name, given);
+    };
+  }
+
+  /** Whether {@code value} is a number or a word that is allowed, and already in the one form that a version file may hold. */
+  public boolean isCanonical(String value) {
+    return canonical(value).filter(value::equals).isPresent();
+  }
+
+  /** {@code "an integer from 1 to 10000"} or {@code "one of CreateTime, LogAppendTime"}. */
+  public String expected() {
+    return isNumber() ? "an integer from " + least() + " to " + most() : "one of " + String.join(", ", words());
+  }
+
+  private Optional<String> canonical(String value) {
+    return isNumber() ? number(value) : word(value);
+  }
+
+  private Optional<String> number(String value) {
+    try {
+      long number = Long.parseLong(value);
+      return number < least() || number > most() ? Optional.empty() : Optional.of(Long.toString(number));
+    } catch (NumberFormatException e) {
+      return Optional.empty();
+    }
+  }
+
+  private Optional<String> word(String value) {
+    JsonNode synonym = declaration.path("synonyms").get(lower(value));
+    String meant = synonym == null ? value : synonym.textValue();
+    return words().stream().filter(meant::equalsIgnoreCase).findFirst();
+  }
+
+  private boolean isNumber() {
+    return declaration.has("min");
+  }
+
+  private long least() {
+    return declaration.get("min").longValue();
+  }
+
+  private long most() {
+    return declaration.get("max").longValue();
+  }
+
+  /** The words that a choice or a boolean may be. */
+  public List<String> words() {
+    return declaration.has("values") ? texts(declaration.get("values")) : List.of("true", "false");
+  }
+
+  private String text(String name, String given) {
+    JsonNode most = declaration.get("max");
+    int bytes = given == null ? 0 : given.getBytes(StandardCharsets.UTF_8).length;
+    if (most != null && bytes > most.intValue()) {
+      throw invalidValue(name, given.substring(0, SHOWN_CHARACTERS) + "…",
+          "it has " + bytes + " bytes in UTF-8, and at most " + most + " fit");
+    }
+    return given;
+  }
+
+  private static String regex(String name, String value) {
+    try {
+      return Pattern.compile(value).pattern();
+    } catch (PatternSyntaxException e) {
+      throw invalidValue(name, value, "it is not a regular expression: " + e.getDescription());
+    }
+  }
+
+  /** Checks the outer form only; the reader of the option validates topics and partitions. */
+  private String json(String name, String value) {
+    List<String> words = texts(declaration.path("words"));
+    if (words.contains(lower(value))) {
+      return lower(value);
+    }
+    if (!value.startsWith("{")) {
+      throw invalidValue(name, value,
+          "it must be " + (words.isEmpty() ? "" : String.join(" or ", words) + ", or ") + "JSON that names topics and partitions");
+    }
+    return value;
+  }
+
+  /** OPTION_VALUE. */
+  public static PartlogException invalidValue(String key, String value, String reason) {
+    return PartlogException.of("OPTION_VALUE", "option", key, "value", value, "reason", reason);
+  }
+
+  static List<String> texts(JsonNode array) {
+    List<String> texts = new ArrayList<>();
+    array.forEach(each -> texts.add(each.textValue()));
+    return texts;
+  }
+
+  static String lower(String text) {
+    return text.toLowerCase(Locale.ROOT);
+  }
+}
