@@ -58,6 +58,11 @@ Bytes on disk: all files that remain after a write.
 
 def write() -> None:
     """Writes the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+def page() -> str:
+    """The page, as the results now are."""
     lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
     runs: dict[str, list[Line]] = {}
     for line in lines:
@@ -65,7 +70,7 @@ def write() -> None:
     newest = [of_case[-1] for of_case in runs.values()]
     times = "".join(_times(of_case[-RUNS_SHOWN:]) for of_case in runs.values())
     sizes = "".join(map(_sizes, newest))
-    PAGE.write_text(HEAD + times + (SIZES + sizes if sizes else "") + _circumstances(newest), encoding="utf-8")
+    return HEAD + times + (SIZES + sizes if sizes else "") + _circumstances(newest)
 
 
 def _times(runs: list[Line]) -> str:

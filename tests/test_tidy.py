@@ -166,12 +166,42 @@ def test_links_between_pages_lead_somewhere():
     assert broken == []
 
 
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/ARCHITECTURE.md"])
+def test_a_page_about_the_code_names_what_exists(page):
+    """Files, folders, tests and classes: in backticks, or in a figure."""
+    java = [path for half in ("main", "test") for path in (JAVA / half / "java" / "io" / "sparklog").rglob("*.java")]
+    python = [*modules(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "bench").rglob("*.py")]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (*java, *python))
+    classes = set(re.findall(r"\b(?:class|interface|record|enum) (\w+)", code))
+    places = [ROOT, PACKAGE, JAVA / "main" / "java" / "io" / "sparklog"]
+    text = (ROOT / page).read_text(encoding="utf-8")
+    figures = "".join(re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    missing = {word for word in re.findall(r"(?<![.\w])(?:[A-Z][a-z]+){2,}\b", figures) if word not in classes}
+    for word in re.findall(r"`([^`\n]+)`", text.replace(figures, "")):
+        if re.fullmatch(r"[A-Z][a-z]\w*", word):
+            found = word in classes
+        elif re.fullmatch(r"test_\w+", word):
+            found = f"def {word}(" in code
+        elif re.fullmatch(r"[\w.-]+(/[\w.-]+)*(/|\.(py|java|json|ndjson|md))", word) and not word.startswith("_partlog"):
+            found = any((place / word).exists() for place in places)
+        else:
+            continue
+        missing |= set() if found else {word}
+    assert missing == set()
+
+
 def test_the_generated_reference_is_fresh():
     for name, text in options.generate_reference().items():
         page = ROOT / "docs" / "reference" / name
         assert page.is_file() and page.read_text(encoding="utf-8") == text, f"{name} is not fresh: run make docs"
     guide = (ROOT / "docs" / "guide" / "from-kafka.md").read_text(encoding="utf-8")
     assert options.with_kafka_options(guide) == guide, "from-kafka.md is not fresh: run make docs"
+
+
+def test_the_performance_page_is_fresh():
+    script = "from bench import report; assert report.PAGE.read_text(encoding='utf-8') == report.page()"
+    ran = subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=False)
+    assert ran.returncode == 0, "docs/performance.md is not fresh: run python -m bench.report"
 
 
 def test_versions_agree():
