@@ -4,23 +4,19 @@ import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.Layout;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.FileReader;
-import java.io.EOFException;
 import java.io.IOException;
+import java.util.zip.CRC32C;
 
 /**
- * Steps from batch header to batch header through part of a segment, reading no more than it must. Checks what a header alone can show, its
- * base offset included; the records are for whoever decodes them.
+ * Steps from batch header to batch header through a segment, reading no more than it must. Checks what headers can show, the base offsets
+ * included; it does not look at the records.
  */
 public final class BatchWalk {
-  /** Why a segment is corrupt whose headers do not give its headerCrc. */
-  public static final String HEADERS_DIFFER = "the headers of its batches do not have the checksum that the version file gives";
-
   private static final int BUFFER_BYTES = 64 << 10;
 
-  private final String topic;
+  private final SegmentFile file;
   private final Segment segment;
-  private final FileReader file;
+  private final CRC32C headerCrc = new CRC32C();
   private final byte[] buffer = new byte[BUFFER_BYTES];
   private long bufferPosition;
   private int bufferBytes;
@@ -31,16 +27,15 @@ public final class BatchWalk {
   private long base;
   private int at;
 
-  /** Walks all of {@code segment}, whose data file is {@code file}. */
-  public BatchWalk(String topic, Segment segment, FileReader file) {
-    this(topic, segment, file, segment.position(), segment.base());
+  /** Walks the whole segment. */
+  public BatchWalk(SegmentFile file) {
+    this(file, file.segment().position(), file.segment().base());
   }
 
-  /** Walks from the batch at {@code position} of the file, whose first offset is {@code offset}. */
-  public BatchWalk(String topic, Segment segment, FileReader file, long position, long offset) {
-    this.topic = topic;
-    this.segment = segment;
+  /** Walks from the batch at {@code position} of the file to the end of the segment; the first offset of that batch is {@code offset}. */
+  public BatchWalk(SegmentFile file, long position, long offset) {
     this.file = file;
+    this.segment = file.segment();
     this.position = position;
     this.next = position;
     this.nextOffset = offset;
@@ -50,27 +45,22 @@ public final class BatchWalk {
    * Goes to the next batch; false at the segment's end.
    *
    * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT
+   * @throws SegmentGone if the file is gone by now
    */
   public boolean next() throws IOException {
     if (next >= segment.endPosition()) {
       if (nextOffset != segment.end() && segment.dense()) {
-        throw corrupt(topic, segment, file, "its batches end at offset " + nextOffset);
+        throw file.corrupt("its batches end at offset " + nextOffset);
       }
       return false;
     }
     step = next - position;
     position = next;
     fill();
-    try {
-      next = position + BatchHeader.check(buffer, at, segment.endPosition() - position);
-    } catch (BadBatch e) {
-      throw corrupt(topic, segment, file, position, e);
-    }
-    base = base(topic, segment, file, position, buffer, at, nextOffset);
+    base = file.checkHeader(position, buffer, at, segment.endPosition(), nextOffset);
+    next = position + BatchHeader.totalBytes(buffer, at);
     nextOffset = base + BatchHeader.lastOffsetDelta(buffer, at) + 1;
-    if (nextOffset > segment.end()) {
-      throw corrupt(topic, segment, file, position, new BadBatch("it ends at offset " + nextOffset + ", beyond its segment"));
-    }
+    BatchHeader.addTo(headerCrc, buffer, at, segment.dense());
     return true;
   }
 
@@ -80,44 +70,28 @@ public final class BatchWalk {
       at = (int) within;
       return;
     }
-    // Large batches: the next header lies beyond any buffer again, so read no more than this one.
+    // Batches are large: no buffer would hold the next header too, so read no more than this one.
     int want = step > BUFFER_BYTES ? Layout.HEADER_BYTES : BUFFER_BYTES;
     int bytes = (int) Math.min(want, segment.endPosition() - position);
     if (bytes < Layout.HEADER_BYTES) {
-      throw corrupt(topic, segment, file, position, new BadBatch("only " + bytes + " bytes are left of its segment"));
+      throw file.corrupt(position, new BadBatch("only " + bytes + " bytes are left of its segment"));
     }
-    try {
-      file.read(position, buffer, 0, bytes);
-    } catch (EOFException e) {
-      throw corrupt(topic, segment, file, "the file is cut: " + e.getMessage());
-    }
+    file.read(position, buffer, 0, bytes);
     bufferPosition = position;
     bufferBytes = bytes;
     at = 0;
   }
 
   /**
-   * The offset of the first record of a batch, as the version file gives it; the header must agree. FORMAT.md section 4.
+   * To be called after a walk through the whole segment: only all headers together show that none of them was changed.
    *
-   * @param expected what the offsets before it lead to
-   * @throws PartlogException BATCH_CORRUPT
+   * @throws PartlogException SEGMENT_CORRUPT
    */
-  public static long base(String topic, Segment segment, FileReader file, long position, byte[] header, int at, long expected) {
-    long stored = BatchHeader.baseOffset(header, at);
-    if (segment.dense()
-        && (BatchHeader.count(header, at) != BatchHeader.lastOffsetDelta(header, at) + 1 || BatchHeader.isControl(header, at))) {
-      throw corrupt(topic, segment, file, position, new BadBatch("records are missing in it, and its segment has one at every offset"));
-    }
-    if (segment.dense()
-        ? BatchHeader.isStamped(stored, expected - segment.base(), expected)
-        : stored >= expected && stored < segment.end()) {
-      return segment.dense() ? expected : stored;
-    }
-    throw corrupt(topic, segment, file, position,
-        new BadBatch("its base offset is " + stored + ", where offset " + expected + " should be"));
+  public void requireHeaderCrc() {
+    file.requireHeaderCrc(headerCrc);
   }
 
-  /** The header of the batch is in {@link #buffer} at this place. */
+  /** Where the header of the batch begins in {@link #buffer}. */
   public int at() {
     return at;
   }
@@ -143,17 +117,5 @@ public final class BatchWalk {
 
   public long bytes() {
     return next - position;
-  }
-
-  /** BATCH_CORRUPT for the batch at {@code position}. */
-  public static PartlogException corrupt(String topic, Segment segment, FileReader file, long position, BadBatch why) {
-    return PartlogException.caused(why, "BATCH_CORRUPT", "topic", topic, "partition", segment.partition(), "byte", position, "file",
-        file.location(), "reason", why.getMessage());
-  }
-
-  /** SEGMENT_CORRUPT for a segment as a whole. */
-  public static PartlogException corrupt(String topic, Segment segment, FileReader file, String why) {
-    return PartlogException.of("SEGMENT_CORRUPT", "topic", topic, "partition", segment.partition(), "base", segment.base(), "end",
-        segment.end(), "file", file.location(), "reason", why);
   }
 }

@@ -17,7 +17,6 @@ import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.zip.CRC32C;
 
 /**
  * Keeps the Kafka view of a topic: names and bytes that Kafka's tools and people look at. Anyone may repeat any of it at any time.
@@ -123,58 +122,49 @@ public final class Publisher {
   }
 
   private void publish(Segment segment) throws IOException {
-    String data = Names.topicFile(state.topic(), segment.file());
     boolean own = Names.isOwnFile(segment.file()) && segment.position() == 0;
     IndexBuilder index = new IndexBuilder(segment.base(), state.config().indexIntervalBytes());
     boolean changed = false;
-    try (FileReader file = store.open(data)) {
+    try (SegmentFile file = SegmentFile.open(store, state.topic(), segment)) {
       // A file that goes on after the segment has bytes in it that are not the segment's: it is copied like a shared one.
-      own &= file.bytes() == segment.bytes();
+      own &= file.fileBytes() == segment.bytes();
       if (own) {
-        stamp(segment, file, data, index);
+        stamp(file, index);
       } else {
-        walk(segment, file, index);
+        walk(file, index);
       }
       changed |= put(segment, "index", index.offsetIndex());
       changed |= put(segment, "timeindex", index.timeIndex());
       Step.PUBLISH_LOG.reached();
-      changed |= own ? link(segment, data) : copy(segment, file);
+      changed |= own ? link(segment) : copy(file);
     }
     if (changed) {
       published++;
     }
   }
 
-  private void walk(Segment segment, FileReader file, IndexBuilder index) throws IOException {
-    CRC32C headers = new CRC32C();
-    for (BatchWalk walk = new BatchWalk(state.topic(), segment, file); walk.next();) {
-      index.batch(walk.position() - segment.position(), walk.last(), BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
-      BatchHeader.addTo(headers, walk.buffer(), walk.at(), segment.dense());
+  private static void walk(SegmentFile file, IndexBuilder index) throws IOException {
+    BatchWalk walk = new BatchWalk(file);
+    while (walk.next()) {
+      index.batch(walk.position() - file.segment().position(), walk.last(), BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
     }
-    require(segment, file, headers);
-  }
-
-  private void require(Segment segment, FileReader file, CRC32C headers) {
-    if ((int) headers.getValue() != segment.headerCrc()) {
-      throw BatchWalk.corrupt(state.topic(), segment, file, BatchWalk.HEADERS_DIFFER);
-    }
+    walk.requireHeaderCrc();
   }
 
   /**
    * Writes the absolute base offset into each batch, where it does not stand yet. Kafka's CRC does not cover it, and our readers accept
    * either.
    */
-  private void stamp(Segment segment, FileReader file, String data, IndexBuilder index) throws IOException {
+  private void stamp(SegmentFile file, IndexBuilder index) throws IOException {
     FileStamper stamper = null;
-    CRC32C headers = new CRC32C();
     try {
       byte[] offset = new byte[Layout.HEADER_BYTES];
-      for (BatchWalk walk = new BatchWalk(state.topic(), segment, file); walk.next();) {
+      BatchWalk walk = new BatchWalk(file);
+      while (walk.next()) {
         index.batch(walk.position(), walk.last(), BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
-        BatchHeader.addTo(headers, walk.buffer(), walk.at(), segment.dense());
         if (BatchHeader.baseOffset(walk.buffer(), walk.at()) != walk.base()) {
           Step.PUBLISH_STAMP.reached();
-          stamper = stamper == null ? store.stamp(data) : stamper;
+          stamper = stamper == null ? store.stamp(Names.topicFile(state.topic(), file.segment().file())) : stamper;
           BatchHeader.setBaseOffset(offset, 0, walk.base());
           stamper.replace(walk.position(), offset, 0, Long.BYTES);
         }
@@ -182,7 +172,7 @@ public final class Publisher {
       if (stamper != null) {
         stamper.sync();
       }
-      require(segment, file, headers);
+      walk.requireHeaderCrc();
     } finally {
       if (stamper != null) {
         stamper.close();
@@ -214,7 +204,8 @@ public final class Publisher {
     return true;
   }
 
-  private boolean link(Segment segment, String data) throws IOException {
+  private boolean link(Segment segment) throws IOException {
+    String data = Names.topicFile(state.topic(), segment.file());
     String name = view(segment, "log");
     if (store.isSameFile(data, name)) {
       return false;
@@ -224,11 +215,12 @@ public final class Publisher {
     return true;
   }
 
-  private boolean copy(Segment segment, FileReader file) throws IOException {
+  private boolean copy(SegmentFile file) throws IOException {
+    Segment segment = file.segment();
     String name = view(segment, "log");
     byte[] bytes = new byte[(int) segment.bytes()];
     file.read(segment.position(), bytes, 0, bytes.length);
-    for (BatchWalk walk = new BatchWalk(state.topic(), segment, file); walk.next();) {
+    for (BatchWalk walk = new BatchWalk(file); walk.next();) {
       BatchHeader.setBaseOffset(bytes, (int) (walk.position() - segment.position()), walk.base());
     }
     if (holds(name, bytes)) {

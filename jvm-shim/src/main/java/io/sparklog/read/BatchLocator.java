@@ -1,18 +1,16 @@
 package io.sparklog.read;
 
-import io.sparklog.format.BadBatch;
-import io.sparklog.format.BatchHeader;
 import io.sparklog.format.Layout;
 import io.sparklog.format.OffsetIndex;
 import io.sparklog.log.BatchWalk;
 import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
-import io.sparklog.storage.FileReader;
+import io.sparklog.log.SegmentFile;
 import io.sparklog.storage.LogStore;
 import java.io.Closeable;
-import java.io.EOFException;
 import java.io.IOException;
 import java.util.Arrays;
+import java.util.OptionalLong;
 
 /**
  * Finds batches inside one segment. The index in the Kafka view shows where to look; since it has no checksum, only a batch that is really
@@ -27,7 +25,7 @@ final class BatchLocator implements Closeable {
   private final String topic;
   private final Segment segment;
   private final byte[] header = new byte[Layout.HEADER_BYTES];
-  private FileReader file;
+  private SegmentFile file;
   private OffsetIndex index;
   private boolean indexFails;
   private long[] walkedPositions;
@@ -42,7 +40,7 @@ final class BatchLocator implements Closeable {
   /**
    * The batch that holds {@code offset}, or one before it.
    *
-   * @throws java.nio.file.NoSuchFileException if the data file is gone
+   * @throws io.sparklog.log.SegmentGone if the data file is gone
    */
   BatchPosition atOffset(long offset) throws IOException {
     if (offset <= segment.base()) {
@@ -54,7 +52,7 @@ final class BatchLocator implements Closeable {
       return walked(walkedOffsets(), offset);
     }
     // Entries lie kilobytes apart: go on to the batch itself.
-    BatchWalk walk = new BatchWalk(topic, segment, file, hint.position(), hint.offset());
+    BatchWalk walk = new BatchWalk(file, hint.position(), hint.offset());
     while (walk.next() && walk.last() < offset) {
       hint = new BatchPosition(walk.position(), walk.base());
     }
@@ -64,7 +62,7 @@ final class BatchLocator implements Closeable {
   /**
    * A batch that begins at {@code position} of the file or somewhat before it.
    *
-   * @throws java.nio.file.NoSuchFileException if the data file is gone
+   * @throws io.sparklog.log.SegmentGone if the data file is gone
    */
   BatchPosition atPosition(long position) throws IOException {
     open();
@@ -75,13 +73,13 @@ final class BatchLocator implements Closeable {
   /** The batch after the one at {@code place}; at the end of the segment, the place where another would begin. */
   BatchPosition next(BatchPosition place) throws IOException {
     open();
-    BatchWalk walk = new BatchWalk(topic, segment, file, place.position(), place.offset());
+    BatchWalk walk = new BatchWalk(file, place.position(), place.offset());
     return walk.next() ? new BatchPosition(walk.position() + walk.bytes(), walk.last() + 1) : place;
   }
 
   private void open() throws IOException {
     if (file == null) {
-      file = store.open(Names.topicFile(topic, segment.file()));
+      file = SegmentFile.open(store, topic, segment);
       index = segment.dense() ? index() : null; // Where offsets have gaps, a batch that an entry points at may lie anywhere between others.
     }
   }
@@ -100,31 +98,10 @@ final class BatchLocator implements Closeable {
     if (entry == OffsetIndex.NONE || indexFails) {
       return null;
     }
-    BatchPosition place = check(segment.position() + index.position(entry), index.offset(entry));
-    indexFails = place == null;
-    return place;
-  }
-
-  private BatchPosition check(long position, long last) throws IOException {
-    if (position > segment.endPosition() - Layout.HEADER_BYTES) {
-      return null;
-    }
-    try {
-      file.read(position, header, 0, header.length);
-      BatchHeader.check(header, 0, segment.endPosition() - position);
-    } catch (BadBatch | EOFException noBatch) {
-      return null;
-    }
-    long stored = BatchHeader.baseOffset(header, 0);
-    long base = segment.dense() ? last - BatchHeader.lastOffsetDelta(header, 0) : stored;
-    // An index is linked only after the stamp was synced, so a field that is half stamped is not one that it points at.
-    boolean fits = base >= segment.base() && base < segment.end() && (stored == base || segment.dense() && stored == base - segment.base());
-    return fits && !isAmbiguous(stored) ? new BatchPosition(position, base) : null;
-  }
-
-  /** Whether the field could be meant either way, relative or absolute: then a wrong entry may fit the wrong way. */
-  private boolean isAmbiguous(long stored) {
-    return segment.dense() && segment.base() > 0 && stored >= segment.base() && stored < segment.end() - segment.base();
+    long position = segment.position() + index.position(entry);
+    OptionalLong base = file.hintedBase(position, header, index.offset(entry));
+    indexFails = base.isEmpty();
+    return indexFails ? null : new BatchPosition(position, base.getAsLong());
   }
 
   private long[] walkedOffsets() throws IOException {
@@ -146,7 +123,7 @@ final class BatchLocator implements Closeable {
     long[] offsets = new long[positions.length];
     int batches = 0;
     int places = 0;
-    for (BatchWalk walk = new BatchWalk(topic, segment, file); walk.next(); batches++) {
+    for (BatchWalk walk = new BatchWalk(file); walk.next(); batches++) {
       if (batches % each == 0 && places < positions.length) {
         positions[places] = walk.position();
         offsets[places++] = walk.base();

@@ -2,17 +2,15 @@ package io.sparklog.read;
 
 import io.sparklog.format.BatchHeader;
 import io.sparklog.log.BatchWalk;
-import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
+import io.sparklog.log.SegmentFile;
+import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
-import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.zip.CRC32C;
 
 /**
  * Finds what to read of each segment: whole segments go by what the state says of them, and large ones that are wanted in part are looked
@@ -81,7 +79,7 @@ final class ExtentFinder {
     }
     try {
       return finder.atOffset(offset);
-    } catch (NoSuchFileException gone) {
+    } catch (SegmentGone gone) {
       // The task that comes to it will look for the offsets elsewhere.
       return before;
     }
@@ -92,11 +90,10 @@ final class ExtentFinder {
       throws IOException {
     Extent whole = Extent.of(segment, BatchPosition.startOf(segment), first, after, true);
     List<Extent> runs = new ArrayList<>();
-    try (FileReader file = store.open(Names.topicFile(topic, segment.file()))) {
-      CRC32C headerCrc = new CRC32C();
+    try (SegmentFile file = SegmentFile.open(store, topic, segment)) {
+      BatchWalk walk = new BatchWalk(file);
       Extent run = null;
-      for (BatchWalk walk = new BatchWalk(topic, segment, file); walk.next();) {
-        BatchHeader.addTo(headerCrc, walk.buffer(), walk.at(), segment.dense());
+      while (walk.next()) {
         long latest = Times.micros(BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
         boolean sameTime = BatchHeader.isLogAppendTime(walk.buffer(), walk.at());
         long from = segment.ordered() ? Times.micros(BatchHeader.baseTimestamp(walk.buffer(), walk.at())) : earliest;
@@ -113,8 +110,9 @@ final class ExtentFinder {
       if (run != null) {
         runs.add(run);
       }
-      return (int) headerCrc.getValue() == segment.headerCrc() ? runs : List.of(whole);
-    } catch (NoSuchFileException | PartlogException e) {
+      walk.requireHeaderCrc();
+      return runs;
+    } catch (SegmentGone | PartlogException e) {
       // What the headers say cannot be trusted: the tasks read all of it, and find out what is wrong if it is among what is asked for.
       return List.of(whole);
     }

@@ -1,10 +1,9 @@
 package io.sparklog.read;
 
 import io.sparklog.format.Layout;
-import io.sparklog.storage.FileReader;
+import io.sparklog.log.SegmentFile;
 import io.sparklog.storage.ReadStatistics;
 import java.io.Closeable;
-import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
@@ -12,7 +11,7 @@ import java.util.zip.CRC32C;
 /**
  * The bytes of one data file after another, read ahead of what is asked for.
  *
- * <p>What is asked for is headers and batches, one after the other. A position beyond the end of the file is an EOFException.
+ * <p>What is asked for is headers and batches, one after the other. A position beyond the end of the file is SEGMENT_CORRUPT.
  */
 final class ReadAhead implements Closeable {
   /**
@@ -24,7 +23,7 @@ final class ReadAhead implements Closeable {
   /** What is read at once of bytes that are only checksummed. */
   private static final int PASSED_BYTES = 256 << 10;
 
-  private FileReader file;
+  private SegmentFile file;
   private long fileBytes;
   private long endPosition;
   private long aheadPosition;
@@ -42,9 +41,9 @@ final class ReadAhead implements Closeable {
    * Goes to a file, of which nothing from {@code endPosition} on will be asked for, and nothing is read ahead from {@code aheadPosition}
    * on.
    */
-  void begin(FileReader file, long endPosition, long aheadPosition) throws IOException {
+  void begin(SegmentFile file, long endPosition, long aheadPosition) throws IOException {
     this.file = file;
-    fileBytes = file.bytes();
+    fileBytes = file.fileBytes();
     this.endPosition = Math.min(endPosition, fileBytes);
     this.aheadPosition = Math.min(aheadPosition, this.endPosition);
     bufferBytes = 0;
@@ -120,9 +119,9 @@ final class ReadAhead implements Closeable {
     return bytesRead;
   }
 
-  private void require(long end) throws EOFException {
+  private void require(long end) {
     if (end > fileBytes) {
-      throw new EOFException("it ends at byte " + fileBytes);
+      throw file.cut("it ends at byte " + fileBytes);
     }
   }
 

@@ -1,9 +1,9 @@
 package io.sparklog.read;
 
+import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
-import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -107,7 +107,7 @@ public final class SplitPlanner {
           place = finder.next(new BatchPosition(extent.from(), extent.fromOffset()));
         }
         return place.offset() > extent.startOffset() && place.offset() < extent.endOffset() ? extent.before(place) : null;
-      } catch (NoSuchFileException gone) {
+      } catch (SegmentGone gone) {
         return null;
       }
     }

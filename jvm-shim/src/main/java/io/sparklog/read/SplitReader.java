@@ -5,17 +5,15 @@ import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.Layout;
 import io.sparklog.log.BatchWalk;
-import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
+import io.sparklog.log.SegmentFile;
+import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
 import java.io.Closeable;
-import java.io.EOFException;
 import java.io.IOException;
-import java.nio.file.NoSuchFileException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -53,7 +51,7 @@ public final class SplitReader implements Closeable {
 
   private Extent extent;
   private Segment segment;
-  private FileReader file;
+  private SegmentFile file;
   private long stopPosition;
   private long position;
   private long nextOffset;
@@ -92,11 +90,7 @@ public final class SplitReader implements Closeable {
         return false;
       }
       while (position < stopPosition && nextOffset < extent.endOffset()) {
-        try {
-          batch();
-        } catch (EOFException e) {
-          throw corrupt("the file is cut: " + e.getMessage());
-        }
+        batch();
         if (rows > 0) {
           rowsLeft -= rows;
           return true;
@@ -146,9 +140,9 @@ public final class SplitReader implements Closeable {
       segment = extent.segment(split.partition());
       stopPosition = extent.to() >= 0 ? extent.to() : segment.endPosition();
       try {
-        file = store.open(Names.topicFile(split.topic(), extent.file()));
+        file = SegmentFile.open(store, split.topic(), segment);
         ahead.begin(file, stopPosition, extent.from() + extent.bytesToRead() + AHEAD_BYTES);
-      } catch (NoSuchFileException gone) {
+      } catch (SegmentGone gone) {
         left.push(extent);
         planAnew(gone);
         continue;
@@ -168,24 +162,22 @@ public final class SplitReader implements Closeable {
 
   /** Where offsets have gaps, a wrong one of a batch that is not read may hide one that should be: only all headers together show it. */
   private void checkHeaders() throws IOException {
-    CRC32C all = new CRC32C();
-    for (BatchWalk walk = new BatchWalk(split.topic(), segment, file); walk.next();) {
-      BatchHeader.addTo(all, walk.buffer(), walk.at(), false);
+    BatchWalk walk = new BatchWalk(file);
+    while (walk.next()) {
+      // To the end of the segment.
     }
-    if ((int) all.getValue() != extent.headerCrc()) {
-      throw corrupt(BatchWalk.HEADERS_DIFFER);
-    }
+    walk.requireHeaderCrc();
   }
 
   private void end() throws IOException {
     if (segment.dense() && nextOffset < extent.endOffset()) {
-      throw corrupt("its batches up to byte " + position + " end at offset " + nextOffset + ", before offset " + extent.endOffset());
+      throw file.corrupt("its batches up to byte " + position + " end at offset " + nextOffset + ", before offset " + extent.endOffset());
     }
     if (extent.to() >= 0 && position != extent.to()) {
-      throw corrupt("offset " + nextOffset + " is at byte " + position + ", and should be at byte " + extent.to());
+      throw file.corrupt("offset " + nextOffset + " is at byte " + position + ", and should be at byte " + extent.to());
     }
-    if (extent.isWhole() && !relocated && (int) headerCrc.getValue() != extent.headerCrc()) {
-      throw corrupt(BatchWalk.HEADERS_DIFFER);
+    if (extent.isWhole() && !relocated) {
+      file.requireHeaderCrc(headerCrc);
     }
     extent = null;
     close();
@@ -199,32 +191,26 @@ public final class SplitReader implements Closeable {
       return;
     }
     int at = ahead.find(position, Layout.HEADER_BYTES);
-    int bytes;
     try {
-      bytes = BatchHeader.check(ahead.buffer(), at, stopPosition - position);
-      base = BatchWalk.base(split.topic(), segment, file, position, ahead.buffer(), at, nextOffset);
-    } catch (BadBatch | PartlogException e) {
+      base = file.checkHeader(position, ahead.buffer(), at, stopPosition, nextOffset);
+    } catch (PartlogException e) {
       if (hinted) {
         relocate();
         return;
       }
-      throw e instanceof PartlogException there ? there : BatchWalk.corrupt(split.topic(), segment, file, position, (BadBatch) e);
+      throw e;
     }
+    int bytes = BatchHeader.totalBytes(ahead.buffer(), at);
     headerOnly = headersWillDo && !extent.tested()
         && BatchHeader.count(ahead.buffer(), at) == BatchHeader.lastOffsetDelta(ahead.buffer(), at) + 1;
     if (bytes > decoder.batchBytesMax()) {
-      throw BatchWalk.corrupt(split.topic(), segment, file, position,
-          new BadBatch("it has " + bytes + " bytes; the limit is " + decoder.batchBytesMax()));
+      throw file.corrupt(position, new BadBatch("it has " + bytes + " bytes; the limit is " + decoder.batchBytesMax()));
     }
     boolean passing = headerOnly && ReadAhead.isLarge(bytes);
     at = passing ? at : ahead.find(position, bytes);
     byte[] buffer = ahead.buffer();
     BatchHeader.addTo(headerCrc, buffer, at, segment.dense());
     long afterLast = base + BatchHeader.lastOffsetDelta(buffer, at) + 1;
-    if (afterLast > segment.end()) {
-      throw BatchWalk.corrupt(split.topic(), segment, file, position,
-          new BadBatch("it ends at offset " + afterLast + ", beyond its segment"));
-    }
     try {
       if (passing) {
         decoder.check(buffer, at, bytes, crc -> ahead.pass(position + Layout.HEADER_BYTES, bytes - Layout.HEADER_BYTES, crc));
@@ -234,7 +220,7 @@ public final class SplitReader implements Closeable {
         decoder.decode(buffer, at, bytes);
       }
     } catch (BadBatch e) {
-      throw BatchWalk.corrupt(split.topic(), segment, file, position, e);
+      throw file.corrupt(position, e);
     }
     batchesRead++;
     position += bytes;
@@ -290,7 +276,7 @@ public final class SplitReader implements Closeable {
   private void relocate() throws IOException {
     relocated = true;
     rows = 0;
-    BatchWalk walk = new BatchWalk(split.topic(), segment, file);
+    BatchWalk walk = new BatchWalk(file);
     while (walk.next() && walk.last() < extent.startOffset()) {
       // On to the batch that holds the first offset.
     }
@@ -299,14 +285,14 @@ public final class SplitReader implements Closeable {
   }
 
   /** The data file of the next extent is gone: its offsets may have moved to another, or they have expired. */
-  private void planAnew(NoSuchFileException gone) throws IOException {
+  private void planAnew(SegmentGone gone) throws IOException {
     Extent next = left.peek();
     Optional<State> newest = new TopicLog(store, split.topic()).newest();
     if (newest.isPresent() && !newest.get().topicId().equals(split.topicId())) {
       throw PartlogException.caused(gone, "TOPIC_REPLACED", "topic", split.topic(), "root", store.root());
     }
     if (newest.isEmpty() || newest.get().version() <= knownVersion) {
-      throw missing(next, gone);
+      throw gone.missing();
     }
     State state = newest.get();
     knownVersion = state.version();
@@ -325,19 +311,10 @@ public final class SplitReader implements Closeable {
           new ExtentFinder(store).find(state, split.partition(), Math.max(start, old.startOffset()), old.endOffset(), split.condition()));
     }
     if (fresh.stream().anyMatch(extent -> extent.file().equals(next.file()))) {
-      throw missing(next, gone);
+      throw gone.missing();
     }
     left.clear();
     left.addAll(fresh);
-  }
-
-  private PartlogException missing(Extent of, NoSuchFileException gone) {
-    return PartlogException.caused(gone, "SEGMENT_MISSING", "topic", split.topic(), "partition", split.partition(), "file",
-        store.location(Names.topicFile(split.topic(), of.file())), "base", of.base(), "end", of.end());
-  }
-
-  private PartlogException corrupt(String why) {
-    return BatchWalk.corrupt(split.topic(), segment, file, why);
   }
 
   @Override

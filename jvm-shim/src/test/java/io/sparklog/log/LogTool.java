@@ -4,7 +4,6 @@ import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
@@ -113,9 +112,9 @@ public final class LogTool {
     byte[] bytes = new byte[(int) segment.bytes()];
     CRC32C headerCrc = new CRC32C();
     int batches = 0;
-    try (FileReader file = store.open(Names.topicFile(log.topic(), segment.file()))) {
+    try (SegmentFile file = SegmentFile.open(store, log.topic(), segment)) {
       file.read(segment.position(), bytes, 0, bytes.length);
-      for (BatchWalk walk = new BatchWalk(log.topic(), segment, file); walk.next(); batches++) {
+      for (BatchWalk walk = new BatchWalk(file); walk.next(); batches++) {
         int at = (int) (walk.position() - segment.position());
         decoder.decode(bytes, at, (int) walk.bytes());
         BatchHeader.addTo(headerCrc, bytes, at, segment.dense());
@@ -143,8 +142,8 @@ public final class LogTool {
         List<Segment> segments = state.segments(p);
         if (!segments.isEmpty()) {
           Segment newest = segments.get(segments.size() - 1);
-          try (FileReader file = store.open(Names.topicFile(log.topic(), newest.file()))) {
-            for (BatchWalk walk = new BatchWalk(log.topic(), newest, file); walk.next(); batches++) {
+          try (SegmentFile file = SegmentFile.open(store, log.topic(), newest)) {
+            for (BatchWalk walk = new BatchWalk(file); walk.next(); batches++) {
               unstamped += BatchHeader.baseOffset(walk.buffer(), walk.at()) == walk.base() ? 0 : 1;
             }
           }

@@ -3,7 +3,6 @@ package io.sparklog.log;
 import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
@@ -168,9 +167,9 @@ public final class LostAnswers {
         }
         at = segment.end();
         byte[] bytes = new byte[(int) segment.bytes()];
-        try (FileReader file = real.open(Names.topicFile("t", segment.file()))) {
+        try (SegmentFile file = SegmentFile.open(real, "t", segment)) {
           file.read(segment.position(), bytes, 0, bytes.length);
-          for (BatchWalk walk = new BatchWalk("t", segment, file); walk.next();) {
+          for (BatchWalk walk = new BatchWalk(file); walk.next();) {
             decoder.decode(bytes, (int) (walk.position() - segment.position()), (int) walk.bytes());
             for (int i = 0; i < decoder.count(); i++) {
               String value = new String(decoder.data(), decoder.valueAt()[i], Math.min(60, decoder.valueLengths()[i]),

@@ -94,6 +94,17 @@ final class Reads {
     return rows;
   }
 
+  /** All columns of all records of {@code splits}. */
+  static List<WrittenTopic.Row> rows(Path root, List<Split> splits) throws IOException {
+    StructType schema = Columns.read(true);
+    PartitionReaderFactory factory = new PartlogReaderFactory(root.toString(), schema, true, Long.MAX_VALUE);
+    List<WrittenTopic.Row> rows = new ArrayList<>();
+    for (Split split : splits) {
+      rows.addAll(rows(copy(factory), copy(new PartlogInputPartition(split, true)), schema));
+    }
+    return rows;
+  }
+
   static List<WrittenTopic.Row> rows(PartitionReaderFactory factory, InputPartition split, StructType schema) throws IOException {
     List<WrittenTopic.Row> rows = new ArrayList<>();
     try (PartitionReader<ColumnarBatch> reader = factory.createColumnarReader(split)) {

@@ -15,12 +15,9 @@ import io.sparklog.read.SplitSize;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.IntStream;
-import org.apache.spark.sql.connector.read.PartitionReaderFactory;
-import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -44,13 +41,7 @@ final class SplitPlannerTest {
   }
 
   private List<WrittenTopic.Row> rows(List<Split> splits) throws IOException {
-    StructType schema = Reads.of(root).scan().readSchema();
-    PartitionReaderFactory factory = new PartlogReaderFactory(root.toString(), schema, true, Long.MAX_VALUE);
-    List<WrittenTopic.Row> rows = new ArrayList<>();
-    for (Split split : splits) {
-      rows.addAll(Reads.rows(factory, new PartlogInputPartition(split, true), schema));
-    }
-    return rows;
+    return Reads.rows(root, splits);
   }
 
   private static void damage(WrittenTopic topic, int partition, String how, Random random) throws IOException {

@@ -1,0 +1,30 @@
+package io.sparklog.log;
+
+import io.sparklog.spec.PartlogException;
+import java.nio.file.NoSuchFileException;
+
+/**
+ * The data file of a live segment is gone: a later version may hold the same offsets in another file. Who can read the newest state again
+ * does so, and reports {@link #missing} if that does not help. FORMAT.md section 9.
+ */
+public final class SegmentGone extends NoSuchFileException {
+  private final String topic;
+  private final transient Segment segment;
+
+  SegmentGone(String topic, Segment segment, String location, NoSuchFileException cause) {
+    super(location);
+    initCause(cause);
+    this.topic = topic;
+    this.segment = segment;
+  }
+
+  public Segment segment() {
+    return segment;
+  }
+
+  /** SEGMENT_MISSING. */
+  public PartlogException missing() {
+    return PartlogException.caused(getCause(), "SEGMENT_MISSING", "topic", topic, "partition", segment.partition(), "file", getFile(),
+        "base", segment.base(), "end", segment.end());
+  }
+}
