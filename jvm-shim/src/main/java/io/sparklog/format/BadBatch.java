@@ -1,6 +1,6 @@
 package io.sparklog.format;
 
-/** Bytes that are no right record batch. The message says why, in words; who catches it knows the topic, partition, file and byte. */
+/** Bytes that are not a valid record batch. The message says why; whoever catches it knows the topic, partition, file and byte. */
 public final class BadBatch extends Exception {
   public BadBatch(String reason) {
     super(reason);

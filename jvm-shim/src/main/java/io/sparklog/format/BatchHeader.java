@@ -6,9 +6,9 @@ import java.nio.ByteOrder;
 import java.util.zip.CRC32C;
 
 /**
- * The 61 header bytes of a batch, at a position of a buffer that holds all of them.
+ * Reads the 61 header bytes of a batch, at a position of a buffer that holds all of them.
  *
- * <p>Nothing that is read here may be believed before {@link #check}, and CRC-covered fields not before {@link BatchDecoder#decode}.
+ * <p>Trust no field before {@link #check}, and no field that the CRC covers before {@link BatchDecoder#decode}.
  */
 public final class BatchHeader {
   private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
@@ -18,7 +18,7 @@ public final class BatchHeader {
   private BatchHeader() {}
 
   /**
-   * Checks all that the header alone allows (FORMAT.md section 3), and returns the bytes of the whole batch.
+   * Checks all that can be checked without the records (FORMAT.md section 3), and returns the number of bytes of the whole batch.
    *
    * @param bytesLeft bytes from {@code at} to the end of the segment, which may be more than the buffer holds
    */
@@ -65,8 +65,8 @@ public final class BatchHeader {
   }
 
   /**
-   * Whether each of the eight bytes of a base offset field is that of the relative or of the absolute offset: a stamp is seen half written
-   * beside a writer, and left so by a power loss. FORMAT.md section 4.
+   * Whether each of the eight bytes of a base offset field is that of the relative or of the absolute offset: a reader may see a stamp half written
+   * while a writer stamps, or after a power loss. FORMAT.md section 4.
    */
   public static boolean isStamped(long field, long relative, long absolute) {
     return field == absolute || field == relative || (bytesThatDiffer(field, relative) & bytesThatDiffer(field, absolute)) == 0;
@@ -79,7 +79,7 @@ public final class BatchHeader {
     return ((bits & low) + low | bits) & ~low;
   }
 
-  /** Changes a field that lies outside the batch's CRC. */
+  /** Changes a field that the batch's CRC does not cover. */
   public static void setBaseOffset(byte[] buffer, int at, long baseOffset) {
     LONG.set(buffer, at + Layout.BASE_OFFSET_AT, baseOffset);
   }
@@ -150,7 +150,7 @@ public final class BatchHeader {
     return (int) INT.get(buffer, at + Layout.COUNT_AT);
   }
 
-  /** Writes the header of a finished batch, all but its CRC, which {@link #seal} adds when the rest is there. */
+  /** Writes the header of a finished batch without its CRC, which {@link #seal} adds. */
   static void write(byte[] batch, long baseOffset, int attributes, int lastOffsetDelta, long baseTimestamp, long maxTimestamp, int count) {
     LONG.set(batch, Layout.BASE_OFFSET_AT, baseOffset);
     INT.set(batch, Layout.LENGTH_AT, batch.length - Layout.UNCOUNTED_BYTES);

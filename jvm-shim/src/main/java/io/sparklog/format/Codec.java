@@ -14,7 +14,7 @@ public enum Codec {
 
   /** The number in a batch's attributes. */
   public int id() {
-    return ordinal(); // The order above is Kafka's.
+    return ordinal(); // Kafka numbers them in this order.
   }
 
   public String optionName() {

@@ -1,6 +1,6 @@
 package io.sparklog.format;
 
-/** Where each field of a batch header lies, and what its attribute bits mean. FORMAT.md section 3. */
+/** The position of each field of a batch header, and the meaning of its attribute bits. FORMAT.md section 3. */
 public final class Layout {
   public static final int BASE_OFFSET_AT = 0;
   public static final int LENGTH_AT = BASE_OFFSET_AT + Long.BYTES;
@@ -17,7 +17,7 @@ public final class Layout {
   public static final int COUNT_AT = BASE_SEQUENCE_AT + Integer.BYTES;
   public static final int HEADER_BYTES = COUNT_AT + Integer.BYTES;
 
-  /** The length field counts the bytes after itself; these come before. */
+  /** The length field counts the bytes after itself; these are the bytes up to its end. */
   public static final int UNCOUNTED_BYTES = LENGTH_AT + Integer.BYTES;
 
   public static final byte MAGIC = 2;
@@ -25,7 +25,7 @@ public final class Layout {
   /** A JVM cannot make arrays of all lengths up to 2³¹ − 1, so no batch may need one. FORMAT.md section 10. */
   public static final int BATCH_BYTES_MAX = Integer.MAX_VALUE - 64;
 
-  /** What a reader keeps of a record takes more room than a small record. FORMAT.md section 10. */
+  /** Bounded because a reader keeps more bytes for each record than a small record has. FORMAT.md section 10. */
   public static final int BATCH_RECORDS_MAX = 1 << 20;
 
   public static final int CODEC_MASK = 0x07;

@@ -2,7 +2,7 @@ package io.sparklog.format;
 
 /**
  * Walks the headers of one record that {@link BatchDecoder} has checked: {@link #open}, then {@link #next} until it is false.
- * One object serves record after record.
+ * One object is used for record after record.
  */
 public final class RecordHeaders {
   private byte[] data;
@@ -23,7 +23,7 @@ public final class RecordHeaders {
     }
   }
 
-  /** Goes to the next header; false if there is none. */
+  /** Moves to the next header; false if there is none. */
   public boolean next() {
     try {
       return advance();
@@ -49,7 +49,7 @@ public final class RecordHeaders {
     return valueLength;
   }
 
-  /** {@link #open} for bytes that nobody has checked yet. */
+  /** {@link #open} for bytes that are not checked yet. */
   int begin(byte[] data, int at, int end) throws BadBatch {
     int next = Varint.endOf(data, at, end, Varint.INT_BYTES_MAX);
     int count = Varint.intOf(data, at, next);
@@ -63,7 +63,7 @@ public final class RecordHeaders {
     return count;
   }
 
-  /** {@link #next} for bytes that nobody has checked yet. */
+  /** {@link #next} for bytes that are not checked yet. */
   boolean advance() throws BadBatch {
     if (left == 0) {
       return false;
@@ -81,7 +81,7 @@ public final class RecordHeaders {
     return true;
   }
 
-  /** The position after what was walked so far. */
+  /** The position after the last header that was read. */
   int position() {
     return at;
   }

@@ -1,0 +1,27 @@
+package io.sparklog.format;
+
+import java.util.Arrays;
+
+/** A buffer for decompressed records, which grows as output really comes, up to a bound. */
+final class DecompressedBytes {
+  final int bytesMax;
+  byte[] buffer = new byte[0];
+
+  DecompressedBytes(int bytesMax) {
+    this.bytesMax = bytesMax;
+  }
+
+  /** Makes room for {@code needed} bytes from {@code end} on, and if it must grow, for {@code wanted} where the bound allows. */
+  void room(int end, int needed, long wanted) throws BadBatch {
+    if (needed > bytesMax - end) {
+      throw tooLarge();
+    }
+    if (buffer.length - end < needed) {
+      buffer = Arrays.copyOf(buffer, Math.min(bytesMax, Growth.of(buffer.length, Math.min(bytesMax, end + wanted))));
+    }
+  }
+
+  BadBatch tooLarge() {
+    return new BadBatch("its records take more than " + bytesMax + " bytes when decompressed");
+  }
+}
