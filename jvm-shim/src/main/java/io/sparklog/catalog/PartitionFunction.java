@@ -18,9 +18,9 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * {@code partlog.murmur3_partition(key, partitions)} and {@code partlog.murmur2_partition(key, partitions)} in SQL: the partition of a
- * topic with so many partitions where the sink puts a record with this
- * key. NULL for a null key: records without one have no partition of their own.
+ * {@code partlog.murmur3_partition(key, partitions)} and {@code partlog.murmur2_partition(key, partitions)} in SQL: the partition
+ * where the sink puts a record with this key, in a topic with this number of partitions. NULL for a null key: records without a key have no
+ * partition of their own.
  */
 abstract class PartitionFunction implements UnboundFunction, ScalarFunction<Integer> {
   private static final List<PartitionFunction> ALL = List.of(new Murmur3(), new Murmur2());
@@ -41,7 +41,8 @@ abstract class PartitionFunction implements UnboundFunction, ScalarFunction<Inte
   }
 
   /**
-   * Spark's generated code calls {@code invoke}, which must stand in the bound class itself, with the Java types of {@link #inputTypes}.
+   * Spark's generated code calls {@code invoke}, which must be a method of the bound class itself, with the Java types of {@link
+   * #inputTypes}.
    */
   public static final class Murmur3 extends PartitionFunction {
     private Murmur3() {
@@ -86,7 +87,7 @@ abstract class PartitionFunction implements UnboundFunction, ScalarFunction<Inte
 
   @Override
   public String description() {
-    return name() + "(key, partitions): the partition where a record with this key lies";
+    return name() + "(key, partitions): the partition of records with this key";
   }
 
   @Override

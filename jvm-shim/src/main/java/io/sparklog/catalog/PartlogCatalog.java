@@ -2,6 +2,8 @@ package io.sparklog.catalog;
 
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
+import java.util.Optional;
+import java.util.stream.Collectors;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
@@ -10,7 +12,7 @@ import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** {@code spark.sql.catalog.partlog}: what SQL can ask for beyond reading and writing. All of it lies in the empty namespace. */
+/** {@code spark.sql.catalog.partlog}: what SQL can do beyond reading and writing. All of it is in the empty namespace. */
 public final class PartlogCatalog implements FunctionCatalog, ProcedureCatalog {
   private String name;
 
@@ -44,18 +46,22 @@ public final class PartlogCatalog implements FunctionCatalog, ProcedureCatalog {
 
   @Override
   public Identifier[] listProcedures(String[] namespace) {
-    return namespace.length > 0 ? new Identifier[0] : new Identifier[] {Identifier.of(namespace, PublishProcedure.NAME)};
+    return namespace.length > 0
+        ? new Identifier[0]
+        : Procedures.ALL.stream().map(procedure -> Identifier.of(namespace, procedure.name())).toArray(Identifier[]::new);
   }
 
-  /** Spark hands on only errors of its own kind; another one is told as FAILED_TO_LOAD_ROUTINE and nothing else. */
+  /** Throws errors of Spark's kind only: Spark reports any other as FAILED_TO_LOAD_ROUTINE, without its text. */
   @Override
   public UnboundProcedure loadProcedure(Identifier procedure) {
-    if (procedure.namespace().length == 0 && procedure.name().equalsIgnoreCase(PublishProcedure.NAME)) {
-      return new PublishProcedure();
+    Optional<RootProcedure> known = procedure.namespace().length > 0 ? Optional.empty() : Procedures.named(procedure.name());
+    if (known.isPresent()) {
+      return known.get();
     }
     return SparkErrors.run(() -> {
       String asked = String.join(".", procedure.namespace()) + (procedure.namespace().length == 0 ? "" : ".") + procedure.name();
-      throw PartlogException.of("PROCEDURE_NOT_FOUND", "catalog", name, "procedure", asked, "procedures", PublishProcedure.NAME);
+      throw PartlogException.of("PROCEDURE_NOT_FOUND", "catalog", name, "procedure", asked, "procedures",
+          Procedures.ALL.stream().map(RootProcedure::name).collect(Collectors.joining(", ")));
     });
   }
 }

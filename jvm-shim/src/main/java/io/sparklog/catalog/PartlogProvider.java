@@ -28,7 +28,7 @@ public final class PartlogProvider implements TableProvider, SessionConfigSuppor
     return "partlog";
   }
 
-  /** Looks at one option only: whether the others are right depends on whether it is a read or a write, which is not known yet. */
+  /** Looks at one option only: it is not known yet whether it is a read or a write, on which the check of the others depends. */
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
     String key = "includeHeaders";

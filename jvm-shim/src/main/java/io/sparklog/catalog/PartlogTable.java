@@ -29,12 +29,15 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** A root, with the options of a load, a save or a table of Spark's own catalog. Nothing is read before somebody scans or writes. */
+/** A root, with the options of a load, a save or a table of Spark's own catalog. Nothing is read before a scan or a write. */
 final class PartlogTable implements SupportsRead, SupportsWrite {
-  /** By session, the options that it was told are without effect. */
-  private static final Map<Object, Set<String>> TOLD = Collections.synchronizedMap(new WeakHashMap<>());
+  private static final Logger LOG = LoggerFactory.getLogger(PartlogTable.class);
+
+  /** By session, the options without effect that it was warned about. */
+  private static final Map<Object, Set<String>> WARNED = Collections.synchronizedMap(new WeakHashMap<>());
 
   private final CaseInsensitiveStringMap properties;
   private final StructType schema;
@@ -53,16 +56,18 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
     this.root = new Root(Stores.open(path));
   }
 
-  /** Whether it is a table of Spark's own catalog, and not that of one load or save. */
+  /** Whether it is a table of Spark's own catalog, not of one load or save. */
   private boolean isOfCatalog() {
     return properties.containsKey(TableCatalog.PROP_PROVIDER);
   }
 
   /**
-   * The root of a table that names one. One that does not has a place of Spark's, and a log there would be deleted when the table is
-   * dropped or replaced.
+   * The root, if the table names one. A table of Spark's catalog that does not is kept at a place of Spark's choice, and Spark would delete
+   * a log there when the table is dropped or replaced.
+   *
+   * @throws PartlogException ROOT_REQUIRED
    */
-  private Root root() {
+  private Root requireRoot() {
     if (isOfCatalog() && !properties.containsKey(TableCatalog.PROP_LOCATION)) {
       throw PartlogException.of("ROOT_REQUIRED");
     }
@@ -104,26 +109,26 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return SparkErrors.run(() -> new PartlogScanBuilder(root(), schema, options(options, Options.Side.READ)));
+    return SparkErrors.run(() -> new PartlogScanBuilder(requireRoot(), schema, options(options, Options.Side.READ)));
   }
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    return SparkErrors
-        .run(() -> new PartlogWrite(root(), options(info.options(), Options.Side.WRITE), info, Clock.systemUTC(), new SecureRandom()));
+    return SparkErrors.run(
+        () -> new PartlogWrite(requireRoot(), options(info.options(), Options.Side.WRITE), info, Clock.systemUTC(), new SecureRandom()));
   }
 
-  /** The options of one read or write over those that the table or view was made with, which Spark does not merge. */
+  /** The options of one read or write, put over those of the table or view: Spark does not merge them. */
   private Options options(CaseInsensitiveStringMap given, Options.Side side) {
     Options options = Options.of(given.asCaseSensitiveMap(), properties.asCaseSensitiveMap(), side);
-    options.warning(key -> toldInThisSession().add(key)).ifPresent(LoggerFactory.getLogger(PartlogTable.class)::warn);
+    options.warning(key -> warnedInThisSession().add(key)).ifPresent(LOG::warn);
     return options;
   }
 
-  /** Once is enough: a job has many reads, all with the same options. */
-  private static Set<String> toldInThisSession() {
+  /** A job has many reads, all with the same options, so it is warned once. */
+  private static Set<String> warnedInThisSession() {
     Object session = SparkSession.getActiveSession().getOrElse(() -> PartlogTable.class);
-    return TOLD.computeIfAbsent(session, another -> ConcurrentHashMap.newKeySet());
+    return WARNED.computeIfAbsent(session, another -> ConcurrentHashMap.newKeySet());
   }
 
   @Override

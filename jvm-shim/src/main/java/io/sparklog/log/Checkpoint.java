@@ -23,24 +23,27 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.zip.CRC32C;
+import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The state of a topic in one file, so that nobody replays versions from 0. FORMAT.md section 6. */
+/** The state of a topic in one file, so that readers need not replay versions from 0. FORMAT.md section 6. */
 final class Checkpoint {
-  /** A checkpoint is written when so many versions have passed since the newest one. */
+  /** A checkpoint is written when this many versions have passed since the newest one. */
   static final int VERSIONS = 100;
 
   private static final int HEAD_BYTES_MAX = 64 << 20;
   private static final int LINE_BYTES_MAX = 4 << 10;
 
-  /** The topics of which it was said that they have become too large for one. */
+  private static final Logger LOG = LoggerFactory.getLogger(Checkpoint.class);
+
+  /** The topics that a warning has already called too large for a checkpoint. */
   private static final Set<String> TOO_LARGE = ConcurrentHashMap.newKeySet();
 
   private Checkpoint() {}
 
   /**
-   * Writes the checkpoint of {@code state}, unless it has more epochs than readers would take. Who comes second finds the same file: its
-   * name is made of its content.
+   * Writes the checkpoint of {@code state}, unless it has more epochs than readers accept. A second writer finds the same file: its name
+   * depends on its content.
    */
   static void write(LogStore store, State state, String temporaryTxn) throws IOException {
     Step.CHECKPOINT_PUT.reached();
@@ -48,11 +51,10 @@ final class Checkpoint {
     lines.add(head(state));
     if (lines.bytes.size() > HEAD_BYTES_MAX || !Json.fits(lines.json.toByteArray())) {
       if (TOO_LARGE.add(store.location(Names.topicFolder(state.topic())))) {
-        LoggerFactory.getLogger(Checkpoint.class)
-            .warn(
-                "topic {} has no more checkpoints: the {} queries and txnAppIds that have written to it take {} bytes,"
-                    + " and are beyond the limits of FORMAT.md;" + " readers replay the versions since the newest one",
-                state.topic(), state.epochs().size(), lines.bytes.size());
+        LOG.warn(
+            "topic {} has no more checkpoints: the {} queries and txnAppIds that have written to it take {} bytes,"
+                + " and are beyond the limits of FORMAT.md; readers replay the versions since the newest one",
+            state.topic(), state.epochs().size(), lines.bytes.size());
       }
       return;
     }
@@ -187,7 +189,7 @@ final class Checkpoint {
     }
   }
 
-  /** The lines of a checkpoint, read one by one and no further than their limit, each checked with all before it. */
+  /** The lines of a checkpoint, read one by one, each at most to its limit and checked with all before it. */
   private static final class Checked implements Closeable {
     private static final int BLOCK_BYTES = 64 << 10;
 
@@ -229,7 +231,7 @@ final class Checkpoint {
       return line;
     }
 
-    /** Reads on, behind what is not taken yet; false at the end of the file. */
+    /** Reads more bytes behind those that are not consumed yet; false at the end of the file. */
     private boolean fill() throws IOException {
       int kept = end - at;
       byte[] to = kept <= buffer.length / 2 ? buffer : new byte[2 * buffer.length];

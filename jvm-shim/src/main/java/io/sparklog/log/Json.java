@@ -17,19 +17,19 @@ import java.util.Map;
 import java.util.zip.CRC32C;
 
 /**
- * JSON that may be hostile: what FORMAT.md sections 5 and 10 allow, and every field of the type and range that it has there.
+ * Reads JSON that may be hostile: accepts what FORMAT.md sections 5 and 10 allow, and each field only with its type and range.
  */
 final class Json {
   private static final int DEPTH_MAX = 8;
   private static final int STRING_BYTES_MAX = 32 << 10;
 
   /**
-   * A million segments added and as many removed, and some room. Empty arrays in place of them would take thirty times their bytes in
-   * memory.
+   * Opening brackets and braces: enough for a million segments added and as many removed. Bounded because empty arrays take thirty times
+   * their bytes in memory.
    */
-  private static final int CONTAINERS_MAX = 2_100_000;
+  private static final int BRACKETS_MAX = 2_100_000;
 
-  /** Of the longest integers, −2⁶³ is one. */
+  /** −2⁶³ has 20 characters, and no allowed integer has more. */
   private static final int NUMBER_CHARACTERS_MAX = 20;
 
   static final JsonMapper MAPPER = JsonMapper.builder(JsonFactory.builder()
@@ -44,24 +44,24 @@ final class Json {
 
   private Json() {}
 
-  /** Whether JSON of ours, which keeps to the other limits, is not too large for {@link #parse}. */
+  /** Whether JSON that we wrote, which keeps to the other limits, is not too large for {@link #parse}. */
   static boolean fits(byte[] bytes) {
-    return containers(bytes, 0, bytes.length) <= CONTAINERS_MAX;
+    return brackets(bytes, 0, bytes.length) <= BRACKETS_MAX;
   }
 
-  private static int containers(byte[] bytes, int at, int length) {
-    int containers = 0;
+  private static int brackets(byte[] bytes, int at, int length) {
+    int brackets = 0;
     for (int i = at; i < at + length; i++) {
-      containers += bytes[i] == '[' || bytes[i] == '{' ? 1 : 0;
+      brackets += bytes[i] == '[' || bytes[i] == '{' ? 1 : 0;
     }
-    return containers;
+    return brackets;
   }
 
   static JsonNode parse(byte[] bytes, int at, int length) throws Damaged {
-    int containers = containers(bytes, at, length);
-    Damaged.unless(containers <= CONTAINERS_MAX,
-        "it has " + containers + " brackets and braces that open, and " + CONTAINERS_MAX + " is the limit");
-    // Given bytes, the parser would guess at their encoding, and take forms of UTF-8 that are none.
+    int brackets = brackets(bytes, at, length);
+    Damaged.unless(brackets <= BRACKETS_MAX,
+        "it has " + brackets + " brackets and braces that open, and " + BRACKETS_MAX + " is the limit");
+    // Given bytes, the parser would guess their encoding, and accept forms of UTF-8 that are not valid.
     try (Reader text = new InputStreamReader(new ByteArrayInputStream(bytes, at, length), StandardCharsets.UTF_8.newDecoder())) {
       JsonNode value = MAPPER.readTree(text);
       requireBounded(value);
@@ -73,7 +73,7 @@ final class Json {
     }
   }
 
-  /** What the parser does not see to. It has bounded the depth. */
+  /** Checks what the parser does not check. The parser has bounded the depth. */
   private static void requireBounded(JsonNode value) throws Damaged {
     if (value.isTextual()) {
       requireBounded(value.textValue());
@@ -97,7 +97,7 @@ final class Json {
     for (int i = 0; i < text.length(); i++) {
       char unit = text.charAt(i);
       if (Character.isSurrogate(unit)) {
-        // Half of a pair can be written in JSON, but neither stored nor shown.
+        // JSON can express half of a pair, but it can be neither stored nor shown.
         i++;
         Damaged.unless(i < text.length() && Character.isSurrogatePair(unit, text.charAt(i)), "it holds half of a surrogate pair");
         bytes += 4;

@@ -66,19 +66,19 @@ public final class Root {
         .anyMatch(file -> Names.versionOf(file).isPresent() || Names.checkpointVersion(file).isPresent());
   }
 
-  /** The newest state of a topic that must exist. @throws PartlogException TOPIC_NOT_FOUND, which lists the topics there are */
+  /** The newest state of a topic that must exist. @throws PartlogException TOPIC_NOT_FOUND, which lists the existing topics */
   public State state(String topic) {
     return topic(topic).newest().orElseThrow(() -> {
-      List<String> there = topics();
+      List<String> existing = topics();
       return PartlogException.of("TOPIC_NOT_FOUND", "topic", topic, "root", store.root(), "topics",
-          there.isEmpty() ? "none" : String.join(", ", there));
+          existing.isEmpty() ? "none" : String.join(", ", existing));
     });
   }
 
   /**
    * Whether a read may begin.
    *
-   * @throws PartlogException ROOT_NOT_FOUND, ROOT_NOT_A_DIRECTORY; for a directory that is there and is not a root, ROOT_WITHOUT_LOG,
+   * @throws PartlogException ROOT_NOT_FOUND, ROOT_NOT_A_DIRECTORY; for an existing directory that is not a root, ROOT_WITHOUT_LOG,
    *     PARTITION_DIRECTORY, BROKER_DIRECTORY
    */
   public void requireReadable() {
@@ -86,7 +86,7 @@ public final class Root {
     if (!store.rootExists()) {
       throw PartlogException.of("ROOT_NOT_FOUND", "root", store.root());
     }
-    // Any directory would pass for a root without topics, and be read as nothing.
+    // Otherwise any directory would pass for a root without topics, and be read as empty.
     if (!exists(Names.FOLDER)) {
       requireNotOfABroker("reading it is not supported yet");
       requireNotAPartition();
@@ -95,7 +95,7 @@ public final class Root {
   }
 
   /**
-   * Whether a write may begin; a root that is not there yet is made by the first one.
+   * Whether a write may begin; the first write creates the root.
    *
    * @throws PartlogException ROOT_NOT_A_DIRECTORY, BROKER_DIRECTORY, PARTITION_DIRECTORY
    */
@@ -127,7 +127,7 @@ public final class Root {
     }
   }
 
-  /** Makes the root, before any task needs it. @throws PartlogException ROOT_NOT_WRITABLE */
+  /** Creates the root, before any task needs it. @throws PartlogException ROOT_NOT_WRITABLE */
   public void prepare() {
     try {
       store.createFolder(Names.FOLDER);
@@ -138,7 +138,7 @@ public final class Root {
   }
 
   private void requireDirectory() {
-    // In this order: another writer may make the root between the two looks.
+    // In this order: another writer may create the root between the two checks.
     if (exists("") && !store.rootExists()) {
       throw PartlogException.of("ROOT_NOT_A_DIRECTORY", "root", store.root());
     }

@@ -40,7 +40,7 @@ public final class TopicLog {
    */
   public synchronized Optional<State> newest() {
     try {
-      if (known != null && stillThere(known)) {
+      if (known != null && isUnchanged(known)) {
         State.Builder builder = new State.Builder(known);
         if (replay(builder, -1)) {
           known = builder.build();
@@ -55,7 +55,7 @@ public final class TopicLog {
   }
 
   /**
-   * Sees that the Kafka view of a topic that is about to be created would replace nothing.
+   * Checks that the Kafka view of a topic that is about to be created would replace nothing.
    *
    * @throws PartlogException FOREIGN_SEGMENTS
    */
@@ -70,7 +70,7 @@ public final class TopicLog {
         in.add(partition);
       }
     }
-    // Unless another writer has created the topic just now: then they are its own.
+    // If another writer has created the topic in the meantime, the files are its own.
     if (!files.isEmpty() && newest().isEmpty()) {
       throw PartlogException.of("FOREIGN_SEGMENTS", "topic", topic, "root", store.root(), "count", files.size(), "partitions", shown(in),
           "file", files.get(0));
@@ -88,7 +88,7 @@ public final class TopicLog {
     known = known.withCheckpoint(version);
   }
 
-  /** The bytes of a version file. @throws NoSuchFileException if nobody has written it */
+  /** The bytes of a version file. @throws NoSuchFileException if it does not exist */
   byte[] read(long version) throws IOException {
     return store.read(Names.topicFile(topic, Names.versionFile(version)), Version.BYTES_MAX);
   }
@@ -111,25 +111,25 @@ public final class TopicLog {
   }
 
   /**
-   * Whether the newest version that is known is still what it was: a topic that was deleted and made anew has other versions under the same
+   * Whether the newest known version has not changed: a topic that was deleted and created again has other versions with the same
    * numbers.
    */
-  private boolean stillThere(State state) throws IOException {
+  private boolean isUnchanged(State state) throws IOException {
     try {
       return Version.sha256(read(state.version())).equals(state.hash());
-    } catch (NoSuchFileException gone) {
+    } catch (NoSuchFileException missing) {
       return false;
     }
   }
 
-  /** Applies what follows, at least up to version {@code last}; false if the next version does not belong to what is known. */
+  /** Applies the versions that follow, at least up to {@code last}; false if the next one does not follow the newest known version. */
   private boolean replay(State.Builder builder, long last) throws IOException {
     while (true) {
       long next = builder.nextVersion();
       byte[] bytes;
       try {
         bytes = read(next);
-      } catch (NoSuchFileException none) {
+      } catch (NoSuchFileException missing) {
         if (next <= last) {
           throw PartlogException.of("VERSION_MISSING", "version", next, "topic", topic, "root", store.root(), "newest", last);
         }
@@ -151,7 +151,7 @@ public final class TopicLog {
 
   private State load() throws IOException {
     List<String> names = store.list(Names.topicFolder(topic));
-    // A checkpoint, though it be damaged, tells that its version was committed.
+    // The name of a checkpoint, even of a damaged one, tells that its version was committed.
     long last = names.stream()
         .flatMapToLong(name -> LongStream.concat(Names.versionOf(name).stream(), Names.checkpointVersion(name).stream()))
         .max()
@@ -177,7 +177,7 @@ public final class TopicLog {
     return builder.build();
   }
 
-  /** A checkpoint only saves time: a damaged one is passed over. One from the future is not, for so is the topic then. */
+  /** The state in a checkpoint; null if it is damaged, for it only saves time. @throws PartlogException FORMAT_TOO_NEW */
   private State.Builder readable(String name) {
     try {
       return Checkpoint.read(store, topic, name);

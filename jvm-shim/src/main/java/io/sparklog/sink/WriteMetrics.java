@@ -8,13 +8,17 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
 /** What Spark's UI shows of a write. */
 final class WriteMetrics {
+  private static final String BYTES = "bytesWritten";
+  private static final String RECORDS = "recordsWritten";
+  private static final String PEAK_BUFFER_BYTES = "peakBufferBytes";
+
   private WriteMetrics() {}
 
   /** Spark takes the output size of a stage from a metric of this name. */
   public static final class BytesWritten extends CustomSumMetric {
     @Override
     public String name() {
-      return "bytesWritten";
+      return BYTES;
     }
 
     @Override
@@ -27,7 +31,7 @@ final class WriteMetrics {
   public static final class RecordsWritten extends CustomSumMetric {
     @Override
     public String name() {
-      return "recordsWritten";
+      return RECORDS;
     }
 
     @Override
@@ -40,7 +44,7 @@ final class WriteMetrics {
   public static final class PeakBufferBytes implements CustomMetric {
     @Override
     public String name() {
-      return "peakBufferBytes";
+      return PEAK_BUFFER_BYTES;
     }
 
     @Override
@@ -61,7 +65,7 @@ final class WriteMetrics {
   private record Value(String name, long value) implements CustomTaskMetric {}
 
   static CustomTaskMetric[] of(TaskWriter writer) {
-    return new CustomTaskMetric[] {new Value("bytesWritten", writer.writtenBytes()), new Value("recordsWritten", writer.records()),
-        new Value("peakBufferBytes", writer.heldBytesPeak())};
+    return new CustomTaskMetric[] {new Value(BYTES, writer.writtenBytes()), new Value(RECORDS, writer.records()),
+        new Value(PEAK_BUFFER_BYTES, writer.heldBytesPeak())};
   }
 }

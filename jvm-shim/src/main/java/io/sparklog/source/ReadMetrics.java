@@ -4,7 +4,7 @@ import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
-/** What a read shows of itself in Spark's UI. Spark makes the metrics anew by their class names, hence one public class for each. */
+/** What Spark's UI shows of a read. Spark creates the metrics by their class names, so each has a public class. */
 public final class ReadMetrics {
   static final String BATCHES = "batchesRead";
   static final String BYTES = "bytesRead";

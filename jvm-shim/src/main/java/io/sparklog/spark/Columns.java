@@ -2,6 +2,7 @@ package io.sparklog.spark;
 
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
@@ -28,12 +29,11 @@ public final class Columns {
       .add(TIMESTAMP, DataTypes.TimestampType, false)
       .add(TIMESTAMP_TYPE, DataTypes.IntegerType, false);
 
-  private static final StructType ALL = WITHOUT_HEADERS
-      .add(new StructField(HEADERS, HEADERS_TYPE, true, org.apache.spark.sql.types.Metadata.empty()));
+  private static final StructType ALL = WITHOUT_HEADERS.add(new StructField(HEADERS, HEADERS_TYPE, true, Metadata.empty()));
 
   private Columns() {}
 
-  /** What a read gives. */
+  /** The columns that a read returns. */
   public static StructType read(boolean headers) {
     return headers ? ALL : WITHOUT_HEADERS;
   }

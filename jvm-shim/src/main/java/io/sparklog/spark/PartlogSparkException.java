@@ -17,7 +17,7 @@ public final class PartlogSparkException extends PartlogException implements Spa
 
   @Override
   public String getSqlState() {
-    // "External routine exception": SQLSTATE has no class for what a data source does not like.
+    // "External routine exception": SQLSTATE has no class for errors of data sources.
     return "38000";
   }
 

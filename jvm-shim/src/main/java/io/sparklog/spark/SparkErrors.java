@@ -20,7 +20,7 @@ public final class SparkErrors {
     void run() throws IOException;
   }
 
-  /** What {@code body} returns. Its PartlogException, and an IOException as one, come as {@link PartlogSparkException}. */
+  /** Returns what {@code body} returns. Throws its PartlogException or IOException as {@link PartlogSparkException}. */
   public static <T> T run(Body<T> body) {
     try {
       return body.run();

@@ -33,7 +33,7 @@ final class Errors {
   static String message(String id, Map<String, String> parameters) {
     JsonNode declared = DECLARED.get(id);
     if (declared == null) {
-      throw new IllegalStateException("errors.json declares no " + id);
+      throw new IllegalStateException("errors.json does not declare " + id);
     }
     String template = declared.get("text").textValue() + " " + declared.get("mend").textValue();
     Set<String> unused = new HashSet<>(parameters.keySet());

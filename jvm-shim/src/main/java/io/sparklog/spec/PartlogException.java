@@ -6,9 +6,9 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * An error that {@code spec/errors.json} declares: what went wrong, where, and how to mend it.
+ * An error that {@code spec/errors.json} declares: what went wrong, where, and how to fix it.
  *
- * <p>Knows nothing of Spark, so that the layers below can throw it; the Spark surface hands it on as a {@code SparkThrowable}.
+ * <p>Knows nothing of Spark, so that the layers below can throw it; the Spark surface passes it on as a {@code SparkThrowable}.
  */
 public class PartlogException extends IllegalArgumentException {
   private final String id;
@@ -44,9 +44,9 @@ public class PartlogException extends IllegalArgumentException {
     return new PartlogException(id, parameters, cause);
   }
 
-  /** IO: reading or writing failed. Names the file that {@code cause} names, else {@code otherwise}. */
-  public static PartlogException io(Exception cause, String otherwise) {
-    String file = cause instanceof FileSystemException named && named.getFile() != null ? named.getFile() : otherwise;
+  /** IO: reading or writing failed. Names the file that {@code cause} names, else {@code fallback}. */
+  public static PartlogException io(Exception cause, String fallback) {
+    String file = cause instanceof FileSystemException named && named.getFile() != null ? named.getFile() : fallback;
     return caused(cause, "IO", "file", file, "cause", cause instanceof AccessDeniedException ? "access is denied" : cause.toString());
   }
 
