@@ -65,8 +65,8 @@ final class Checkpoint {
     }
     String name = Names.checkpoint(state.version(), Version.sha256(lines.json.toByteArray()).substring(0, 16));
     try {
-      store.putQuietly(Names.topicFile(state.topic(), name), Names.topicFile(state.topic(), Names.temporary(temporaryTxn, "checkpoint")),
-          lines.bytes.toByteArray());
+      store.putIfAbsent(Names.topicFile(state.topic(), name), Names.topicFile(state.topic(), Names.temporary(temporaryTxn, "checkpoint")),
+          lines.bytes.toByteArray(), Step.Put.NONE);
     } catch (FileAlreadyExistsException sameContent) {
       return;
     }

@@ -228,7 +228,7 @@ public final class Committer {
     for (int puts = 0; puts < PUTS_MAX; puts++) {
       putTried = true;
       try {
-        store.putIfAbsent(name, temporary, bytes);
+        store.putIfAbsent(name, temporary, bytes, Step.Put.COMMIT);
         return Put.DONE;
       } catch (Throwable e) { // An Error, too, may come after the link.
         failure = e;

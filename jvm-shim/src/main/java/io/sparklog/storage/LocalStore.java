@@ -9,12 +9,14 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.file.AccessDeniedException;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
+import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
@@ -25,15 +27,14 @@ import java.util.List;
 import org.slf4j.LoggerFactory;
 
 /**
- * Local disks, and whatever is mounted like one, by {@code java.nio} alone.
+ * A directory of a local disk, or of anything that is mounted like one. Uses {@code java.nio} alone.
  *
- * <p>Hadoop's local file system is not used: it writes {@code .crc} files beside ours, and none of its creates and renames is a safe
- * put-if-absent.
+ * <p>Hadoop's local file system is not used: it writes {@code .crc} files next to ours, and has no safe put-if-absent.
  */
-final class LocalStore implements LinkingStore {
+class LocalStore implements LinkingStore {
   private final Path directory;
 
-  /** @param directory absolute, for tasks may run in other working directories than the driver */
+  /** @param directory absolute: the working directory of a task may differ from the driver's */
   LocalStore(Path directory) {
     this.directory = directory;
   }
@@ -65,7 +66,7 @@ final class LocalStore implements LinkingStore {
       entries.forEach(entry -> names.add(entry.getFileName().toString()));
     } catch (NoSuchFileException | NotDirectoryException none) {
       return List.of();
-    } catch (java.nio.file.DirectoryIteratorException e) {
+    } catch (DirectoryIteratorException e) {
       throw e.getCause();
     }
     return names;
@@ -73,7 +74,7 @@ final class LocalStore implements LinkingStore {
 
   @Override
   public byte[] read(String name, int bytesMax) throws IOException {
-    try (FileChannel channel = FileChannel.open(regular(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS)) {
+    try (FileChannel channel = channel(regular(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS)) {
       long bytes = channel.size();
       if (bytes > bytesMax) {
         throw new UnfitFileException(location(name), "it has " + bytes + " bytes, more than the " + bytesMax + " that FORMAT.md allows");
@@ -85,34 +86,23 @@ final class LocalStore implements LinkingStore {
   }
 
   @Override
-  public void putIfAbsent(String name, String temporary, byte[] content) throws IOException {
-    Step.COMMIT_PUT.reached();
+  public void putIfAbsent(String name, String temporary, byte[] content, Step.Put steps) throws IOException {
+    steps.reached(Step.COMMIT_PUT);
     writeTemporary(temporary, content);
-    Step.COMMIT_LINK.reached();
+    steps.reached(Step.COMMIT_LINK);
     try {
       // A link and not a rename: a rename silently replaces the target, so two writers would both believe that they won.
       Files.createLink(path(name), path(temporary));
-      Step.COMMIT_LINKED.reached();
+      steps.reached(Step.COMMIT_LINKED);
       syncFolder(path(name).getParent());
-      Step.COMMIT_SYNCED.reached();
-    } finally {
-      dropTemporary(temporary);
-    }
-  }
-
-  @Override
-  public void putQuietly(String name, String temporary, byte[] content) throws IOException {
-    writeTemporary(temporary, content);
-    try {
-      Files.createLink(path(name), path(temporary));
-      syncFolder(path(name).getParent());
+      steps.reached(Step.COMMIT_SYNCED);
     } finally {
       dropTemporary(temporary);
     }
   }
 
   private void writeTemporary(String temporary, byte[] content) throws IOException {
-    // The name carries the random identity of one attempt, which may put the same bytes again: what is there is its own.
+    // Only this write uses the name, and it may put a second time.
     Files.deleteIfExists(path(temporary));
     try (FileAppender writer = create(temporary)) {
       writer.write(content, 0, content.length);
@@ -120,7 +110,7 @@ final class LocalStore implements LinkingStore {
     }
   }
 
-  /** What stays is garbage in {@code tmp/}; and how the put ended must not be hidden by how this does. */
+  /** A failure is only logged: it must not hide how the put ended, and a file that stays in {@code tmp/} does no harm. */
   private void dropTemporary(String temporary) {
     try {
       Files.deleteIfExists(path(temporary));
@@ -131,23 +121,23 @@ final class LocalStore implements LinkingStore {
 
   @Override
   public FileReader open(String name) throws IOException {
-    return new Reader(location(name), FileChannel.open(regular(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
+    return new Reader(location(name), channel(regular(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
   }
 
   @Override
   public FileAppender create(String name) throws IOException {
     Path path = unlinked(name);
     createFolders(path.getParent());
-    return new LocalWriter(FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0);
+    return new LocalWriter(channel(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0);
   }
 
   @Override
   public FileAppender append(String name) throws IOException {
-    FileChannel channel = FileChannel.open(regular(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
+    FileChannel channel = channel(regular(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
     return new LocalWriter(channel, channel.size());
   }
 
-  /** A share of what the process may have, if no more than four tasks a core run at once: other tasks, sockets and jars need theirs. */
+  /** A task's share of the process's limit, if up to four tasks a core run at once and 256 files are left for sockets and jars. */
   @Override
   public int openFilesMax() {
     long process = ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean unix
@@ -158,7 +148,7 @@ final class LocalStore implements LinkingStore {
 
   @Override
   public FileStamper stamp(String name) throws IOException {
-    return new Stamper(FileChannel.open(regular(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));
+    return new Stamper(channel(regular(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS));
   }
 
   @Override
@@ -183,14 +173,14 @@ final class LocalStore implements LinkingStore {
     if (!Files.isWritable(folder)) {
       throw new AccessDeniedException(folder.toString());
     }
-    // Whoever made one of them may have died before it was durable.
+    // The process that created one of them may have died before it made it durable.
     for (Path at = folder; !at.equals(directory); at = at.getParent()) {
       syncFolder(at.getParent());
     }
     try {
       syncFolder(directory.getParent());
     } catch (AccessDeniedException e) {
-      // Who may not look into the folder above did not make the root in it.
+      // A process that may not read the folder above did not create the root in it.
     }
   }
 
@@ -204,6 +194,11 @@ final class LocalStore implements LinkingStore {
     Files.deleteIfExists(path(name));
   }
 
+  /** The only way to a file or folder: a test overrides it to watch and to fail what is written and synced. */
+  FileChannel channel(Path path, OpenOption... options) throws IOException {
+    return FileChannel.open(path, options);
+  }
+
   private Path path(String name) {
     Path path = directory.resolve(name).normalize();
     if (!path.startsWith(directory)) {
@@ -212,7 +207,7 @@ final class LocalStore implements LinkingStore {
     return path;
   }
 
-  /** The path of a name, where no symbolic link leads elsewhere. */
+  /** The path of a name; refuses a symbolic link anywhere on it below the root. */
   private Path unlinked(String name) throws UnfitFileException {
     Path path = path(name);
     for (Path at = path; !at.equals(directory); at = at.getParent()) {
@@ -223,7 +218,7 @@ final class LocalStore implements LinkingStore {
     return path;
   }
 
-  /** The path of a file that is there: opening a pipe would wait for somebody at its other end. */
+  /** The path of an existing regular file: opening a pipe would block until another process opens its other end. */
   private Path regular(String name) throws IOException {
     Path path = unlinked(name);
     if (!Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS).isRegularFile()) {
@@ -233,10 +228,9 @@ final class LocalStore implements LinkingStore {
   }
 
   /**
-   * Makes {@code folder} and all that is missing above it, each durable in its parent: a synced file in a folder that is lost would be
-   * lost.
+   * Creates {@code folder} and what is missing above it, each durable in its parent: if a folder is lost, so are the synced files in it.
    */
-  private static void createFolders(Path folder) throws IOException {
+  private void createFolders(Path folder) throws IOException {
     Deque<Path> missing = new ArrayDeque<>();
     for (Path at = folder; at != null && !Files.isDirectory(at); at = at.getParent()) {
       missing.push(at);
@@ -249,13 +243,13 @@ final class LocalStore implements LinkingStore {
           throw another;
         }
       }
-      // Also where another writer made it: it may not have come to its sync yet.
+      // Also if another writer created it: that may not have synced it yet.
       syncFolder(made.getParent());
     }
   }
 
-  private static void syncFolder(Path folder) throws IOException {
-    try (FileChannel channel = FileChannel.open(folder, StandardOpenOption.READ)) {
+  private void syncFolder(Path folder) throws IOException {
+    try (FileChannel channel = channel(folder, StandardOpenOption.READ)) {
       try {
         channel.force(true);
       } catch (ClosedChannelException interrupted) {

@@ -11,13 +11,13 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A data file on a local disk.
+ * A file on a local disk that is being appended to.
  *
- * <p>What is appended is synced in the background as it comes, a sync of a file at a time: the disk works while the task goes on, and
- * {@link #sync} has little left to wait for.
+ * <p>A background thread syncs the file while the task goes on, one sync of a file at a time: {@link #sync} then has little left to wait
+ * for.
  */
 class LocalWriter implements FileAppender {
-  /** So much is appended before the background is asked to sync again. */
+  /** How many bytes are appended before the next sync in the background. */
   static final int BACKGROUND_BYTES = 4 << 20;
 
   private static final ThreadPoolExecutor BACKGROUND = threads();
@@ -28,7 +28,7 @@ class LocalWriter implements FileAppender {
   private Future<?> background;
   private boolean syncFailed;
 
-  /** @param position where to append: 0 in a new file, its length in one to go on with */
+  /** @param position the length of the file */
   LocalWriter(FileChannel channel, long position) {
     this.channel = channel;
     this.position = position;
@@ -70,12 +70,12 @@ class LocalWriter implements FileAppender {
     syncFailed = false;
   }
 
-  /** The one place where the disk is asked, so that a test can let it fail. */
+  /** The only call that syncs: a test overrides it to fail. */
   void force() throws IOException {
     channel.force(false);
   }
 
-  /** Waits for the sync in the background. A failed one is said once by the kernel: after it no other may count. */
+  /** Waits for the sync in the background. The kernel reports a failed sync only once: after one, no later sync can be trusted. */
   private void awaitBackground() throws IOException {
     if (syncFailed) {
       throw new IOException("an earlier sync of the file failed; its bytes may be lost");
@@ -101,7 +101,7 @@ class LocalWriter implements FileAppender {
     channel.close();
   }
 
-  /** As many threads as cores, which end when there is nothing to do, and keep no JVM from ending. */
+  /** As many daemon threads as cores; idle ones end. */
   private static ThreadPoolExecutor threads() {
     int threads = Runtime.getRuntime().availableProcessors();
     ThreadPoolExecutor pool = new ThreadPoolExecutor(threads, threads, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), task -> {

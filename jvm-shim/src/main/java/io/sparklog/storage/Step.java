@@ -5,12 +5,27 @@ import java.util.Locale;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The named steps of a write, at which {@code -Dpartlog.stop=<step>:halt|throw|pause[:<n>]} stops, so that tests can break a commit
- * anywhere. FORMAT.md section 12.
+ * The named steps of a write. {@code -Dpartlog.stop=<step>:halt|throw|pause[:<n>]} stops a process at one of them, so that tests can break
+ * a commit anywhere. FORMAT.md section 12.
  */
 public enum Step {
   TASK_WRITE, TASK_SYNC, TASK_DONE, COMMIT_POOL, COMMIT_READ, COMMIT_PUT, COMMIT_LINK, COMMIT_LINKED, COMMIT_SYNCED, COMMIT_DONE,
   PUBLISH_STAMP, PUBLISH_INDEX, PUBLISH_LOG, PUBLISH_DONE, CHECKPOINT_PUT, CHECKPOINT_DONE;
+
+  /** Which steps a put has: a store does not know what it is told to put. */
+  public enum Put {
+    /** A version file: the steps from {@link #COMMIT_PUT} to {@link #COMMIT_SYNCED}. */
+    COMMIT,
+    /** A file whose loss costs nothing: no steps. */
+    NONE;
+
+    /** Reports that the put reached {@code step}. */
+    void reached(Step step) {
+      if (this == COMMIT) {
+        step.reached();
+      }
+    }
+  }
 
   /** Thrown at a step by {@code throw}. */
   public static final class Stopped extends RuntimeException {
@@ -21,7 +36,7 @@ public enum Step {
 
   private record Stop(Step step, String action, int count) {}
 
-  // Static and final: the compiler drops the test in reached() when no stop is set.
+  // Static and final: if no stop is set, the compiler removes the check in reached().
   private static final Stop STOP = parse(System.getProperty("partlog.stop"));
   private static final AtomicInteger TIMES = new AtomicInteger();
 
@@ -30,7 +45,7 @@ public enum Step {
     return name().toLowerCase(Locale.ROOT).replace('_', '.');
   }
 
-  /** Says that the step is reached; stops here if the process was asked to. */
+  /** Reports that the step is reached; stops here if the process was told to. */
   public void reached() {
     if (STOP != null && STOP.step == this && TIMES.incrementAndGet() == STOP.count) {
       stop();

@@ -6,21 +6,19 @@ import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Finds the store for a root. {@code sparklog/ondisk/root.py} takes the same words in the same way. */
+/** Opens the store of a root. {@code sparklog/ondisk/root.py} understands the same roots in the same way. */
 public final class Stores {
   private static final Pattern URI = Pattern.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", Pattern.DOTALL);
 
   private Stores() {}
 
   /**
-   * The store that keeps {@code root}: a path, or {@code file:} and a path. The path is taken as it stands, as Spark takes it: nothing in
-   * it
-   * is an escape, a query or a fragment.
+   * The store of a root.
    *
-   * @throws PartlogException ROOT_REQUIRED for no text; STORE_UNSUPPORTED for any other scheme, or a host: a store whose put-if-absent
-   *     nobody
-   *         has checked could lose commits; OPTION_VALUE for {@code ~}, a relative path after {@code file:}, and what the system has not as
-   *     a path
+   * @param root a path, or {@code file:} and an absolute path, taken literally as Spark takes it: no escapes, query or fragment
+   * @throws PartlogException ROOT_REQUIRED if it is blank; STORE_UNSUPPORTED for any other scheme, or a host: commits could be lost in a
+   *     store whose put-if-absent nobody has checked; OPTION_VALUE for {@code ~}, for a relative path after {@code file:}, and for what the
+   *     system does not accept as a path
    */
   public static LogStore open(String root) {
     if (root.isBlank()) {
