@@ -103,6 +103,6 @@ final class PartlogBatchWrite implements BatchWrite {
 
   @Override
   public String toString() {
-    return "partlog " + plan.root();
+    return "partlog " + plan.store().root();
   }
 }

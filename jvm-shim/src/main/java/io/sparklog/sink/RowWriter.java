@@ -5,7 +5,6 @@ import io.sparklog.format.HeadersEncoder;
 import io.sparklog.log.TaskWriter;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.util.Iterator;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -37,7 +36,7 @@ final class RowWriter implements DataWriter<InternalRow> {
   RowWriter(WritePlan plan, int task, int tasks, long attempt) {
     this.plan = plan;
     this.columns = plan.columns();
-    this.writer = new TaskWriter(Stores.open(plan.root()), plan.txn(), task, tasks, attempt, plan.batchBytes(), plan.bufferBytes());
+    this.writer = new TaskWriter(plan.store().open(), plan.txn(), task, tasks, attempt, plan.batchBytes(), plan.bufferBytes());
     this.toUnsafe = UnsafeProjection.create(columns.schema());
     this.fromPage = UnsafeRow.createFromByteArray(0, columns.schema().size());
     if (plan.topic() != null) {
@@ -138,7 +137,7 @@ final class RowWriter implements DataWriter<InternalRow> {
       InternalRow header = array.isNullAt(i) ? null : array.getStruct(i, 2);
       if (header == null || header.isNullAt(columns.headerKey())) {
         throw PartlogException.of("HEADER_KEY_NULL", "topic", plan.topic() == null ? String.valueOf(topic) : plan.topic(), "root",
-            plan.root());
+            plan.store().root());
       }
       byte[] value = header.isNullAt(columns.headerValue()) ? null : header.getBinary(columns.headerValue());
       headers.add(header.getUTF8String(columns.headerKey()).getBytes(), value);

@@ -5,6 +5,7 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicPlan;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.StoreRef;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.Map;
@@ -25,7 +26,7 @@ import java.util.stream.Collectors;
  * @param given the topic options that were given, which a topic must not contradict
  * @param ofTable those of them that the table has, and not the write
  */
-record WritePlan(String root, String txn, String topic, RowColumns columns, long timeMs, int batchBytes, long bufferBytes,
+record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, long timeMs, int batchBytes, long bufferBytes,
     TreeMap<String, TopicPlan> known, TreeMap<String, PartlogException> unreadable, TreeMap<String, String> config,
     TreeMap<String, String> given, TreeSet<String> ofTable) implements Serializable {
 
@@ -34,7 +35,7 @@ record WritePlan(String root, String txn, String topic, RowColumns columns, long
     TreeMap<String, TopicPlan> known = new TreeMap<>();
     TreeMap<String, String> config = new TreeMap<>(options.topicConfig());
     TreeMap<String, String> given = new TreeMap<>(options.givenTopicConfig());
-    WritePlan plan = new WritePlan(root.store().root(), txn, topic, columns, timeMs, options.integer("batch.size"),
+    WritePlan plan = new WritePlan(StoreRef.of(root.store()), txn, topic, columns, timeMs, options.integer("batch.size"),
         options.number("write.buffer.bytes"), known, new TreeMap<>(), config, given,
         given.keySet().stream().filter(options::isOfTable).collect(Collectors.toCollection(TreeSet::new)));
     if (topic == null) {
@@ -76,8 +77,8 @@ record WritePlan(String root, String txn, String topic, RowColumns columns, long
         String way = ofTable.contains(key)
             ? "The table or view was made with it; take it away there, as with ALTER TABLE … UNSET TBLPROPERTIES ('" + key + "')"
             : "Leave the option out";
-        throw PartlogException.of("OPTION_CONTRADICTS_TOPIC", "option", key, "value", option.getValue(), "topic", name, "root", root,
-            "found", found, "way", way);
+        throw PartlogException.of("OPTION_CONTRADICTS_TOPIC", "option", key, "value", option.getValue(), "topic", name, "root",
+            store.root(), "found", found, "way", way);
       }
     }
     return there;

@@ -3,7 +3,7 @@ package io.sparklog.source;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitReader;
 import io.sparklog.spark.SparkErrors;
-import io.sparklog.storage.Stores;
+import io.sparklog.storage.StoreRef;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
@@ -17,13 +17,13 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  * @param schema the columns to give
  * @param rowsMax more records than that are not asked of any task
  */
-record PartlogReaderFactory(String root, StructType schema, boolean failOnDataLoss, long rowsMax) implements PartitionReaderFactory {
+record PartlogReaderFactory(StoreRef store, StructType schema, boolean failOnDataLoss, long rowsMax) implements PartitionReaderFactory {
 
   @Override
   public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
     Split split = ((PartlogInputPartition) partition).split();
-    return SparkErrors.run(
-        () -> new PartlogReader(new SplitReader(Stores.open(root), split, failOnDataLoss, RecordVectors.needHeadersOnly(schema), rowsMax),
+    return SparkErrors
+        .run(() -> new PartlogReader(new SplitReader(store.open(), split, failOnDataLoss, RecordVectors.needHeadersOnly(schema), rowsMax),
             new RecordVectors(schema, split.topic(), split.partition())));
   }
 

@@ -11,6 +11,7 @@ import io.sparklog.read.SplitSize;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
+import io.sparklog.storage.StoreRef;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -113,7 +114,8 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return new PartlogReaderFactory(snapshot.root().store().root(), schema, snapshot.options().bool("failOnDataLoss"), pushed.limit());
+    return new PartlogReaderFactory(StoreRef.of(snapshot.root().store()), schema, snapshot.options().bool("failOnDataLoss"),
+        pushed.limit());
   }
 
   /** The records of a split are of one partition, in any query; a partition may have several splits. */

@@ -6,6 +6,7 @@ import io.sparklog.log.Root;
 import io.sparklog.read.Split;
 import io.sparklog.spark.Columns;
 import io.sparklog.spec.Options;
+import io.sparklog.storage.StoreRef;
 import io.sparklog.storage.Stores;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -97,7 +98,7 @@ final class Reads {
   /** All columns of all records of {@code splits}. */
   static List<WrittenTopic.Row> rows(Path root, List<Split> splits) throws IOException {
     StructType schema = Columns.read(true);
-    PartitionReaderFactory factory = new PartlogReaderFactory(root.toString(), schema, true, Long.MAX_VALUE);
+    PartitionReaderFactory factory = new PartlogReaderFactory(new StoreRef(root.toString()), schema, true, Long.MAX_VALUE);
     List<WrittenTopic.Row> rows = new ArrayList<>();
     for (Split split : splits) {
       rows.addAll(rows(copy(factory), copy(new PartlogInputPartition(split, true)), schema));
