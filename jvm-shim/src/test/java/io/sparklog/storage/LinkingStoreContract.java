@@ -1,0 +1,72 @@
+package io.sparklog.storage;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.NoSuchFileException;
+import org.junit.jupiter.api.Test;
+
+/** What {@link LinkingStore} promises beyond {@link LogStore}. */
+abstract class LinkingStoreContract extends LogStoreContract {
+  private static final String DATA = TOPIC + "/data/0.log";
+  private static final String VIEW = "t-0/00000000000000000000.log";
+
+  private LinkingStore linking() {
+    return (LinkingStore) store;
+  }
+
+  @Test
+  void aLinkIsTheSameFile() throws IOException {
+    createFile(DATA, "data");
+    assertFalse(linking().isSameFile(DATA, VIEW));
+    linking().link(DATA, VIEW);
+    store.flush("t-0");
+    assertTrue(linking().isSameFile(DATA, VIEW));
+    assertEquals("data", content(VIEW));
+    store.delete(DATA);
+    assertFalse(linking().isSameFile(DATA, VIEW));
+    assertEquals("data", content(VIEW));
+  }
+
+  @Test
+  void aCopyIsNotTheSameFile() throws IOException {
+    createFile(DATA, "data");
+    createFile(VIEW, "data");
+    assertFalse(linking().isSameFile(DATA, VIEW));
+  }
+
+  @Test
+  void aLinkNeverReplaces() throws IOException {
+    createFile(DATA, "data");
+    createFile(VIEW, "another");
+    assertThrows(FileAlreadyExistsException.class, () -> linking().link(DATA, VIEW));
+    assertEquals("another", content(VIEW));
+  }
+
+  @Test
+  void anAbsentFileIsNotLinked() throws IOException {
+    store.createFolder(TOPIC);
+    assertThrows(NoSuchFileException.class, () -> linking().link(DATA, VIEW));
+    assertFalse(store.exists(VIEW));
+  }
+
+  @Test
+  void aStampReplacesBytesInPlace() throws IOException {
+    createFile(DATA, "0123456789");
+    linking().link(DATA, VIEW);
+    try (FileStamper file = linking().stamp(DATA)) {
+      file.replace(7, bytes("_ab_"), 1, 2);
+      file.replace(0, bytes("c"), 0, 1);
+      file.sync();
+    }
+    assertEquals("c123456ab9", content(DATA));
+    assertEquals("c123456ab9", content(VIEW));
+    assertTrue(linking().isSameFile(DATA, VIEW));
+    assertThrows(NoSuchFileException.class, () -> linking().stamp(DATA + "2"));
+    assertFalse(store.exists(DATA + "2"));
+  }
+}

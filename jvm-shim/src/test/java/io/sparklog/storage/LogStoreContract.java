@@ -1,0 +1,288 @@
+package io.sparklog.storage;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.NoSuchFileException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Callable;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
+
+/** What {@link LogStore} promises. Each store has a test that extends this one; {@link BrokenStoresTest} shows that every check can fail. */
+@Timeout(60)
+abstract class LogStoreContract {
+  static final String TOPIC = "_partlog/t";
+  static final String FILE = TOPIC + "/00000000000000000000.json";
+  static final String TEMPORARY = TOPIC + "/tmp/x";
+
+  private static final int WRITERS = 8;
+  private static final int RACES = 20;
+
+  LogStore store;
+
+  /** A store of a root that does not exist yet. */
+  abstract LogStore newStore() throws IOException;
+
+  @BeforeEach
+  void begin() throws IOException {
+    store = newStore();
+  }
+
+  static byte[] bytes(String text) {
+    return text.getBytes(StandardCharsets.UTF_8);
+  }
+
+  void put(String name, String content) throws IOException {
+    store.putIfAbsent(name, TEMPORARY, bytes(content), Step.Put.NONE);
+  }
+
+  void createFile(String name, String content) throws IOException {
+    try (FileAppender file = store.create(name)) {
+      file.write(bytes(content), 0, bytes(content).length);
+      file.sync();
+    }
+  }
+
+  String content(String name) throws IOException {
+    return new String(store.read(name, 1 << 20), StandardCharsets.UTF_8);
+  }
+
+  @Test
+  void aRootExistsOnceAFolderIsCreated() throws IOException {
+    assertFalse(store.rootExists());
+    assertFalse(store.exists(""));
+    store.createFolder(TOPIC);
+    store.createFolder(TOPIC);
+    assertTrue(store.rootExists());
+    assertTrue(store.exists(""));
+    assertTrue(store.exists("_partlog"));
+    assertFalse(store.exists("_partlog/another"));
+  }
+
+  @Test
+  void whatIsBesideTheRootIsSeen() throws IOException {
+    store.createFolder(TOPIC);
+    String root = store.root().substring(store.root().lastIndexOf('/') + 1);
+    assertTrue(store.existsBeside(root));
+    assertFalse(store.existsBeside(root + "2"));
+    assertFalse(store.existsBeside(TOPIC));
+  }
+
+  @Test
+  void aPutCanBeReadAndLeavesNothingElse() throws IOException {
+    store.createFolder(TOPIC);
+    put(FILE, "one");
+    assertEquals("one", content(FILE));
+    assertTrue(store.exists(FILE));
+    assertEquals(List.of(), store.list(TOPIC + "/tmp"));
+  }
+
+  @Test
+  void aPutNeverReplaces() throws IOException {
+    store.createFolder(TOPIC);
+    put(FILE, "one");
+    assertThrows(FileAlreadyExistsException.class, () -> put(FILE, "another"));
+    assertEquals("one", content(FILE));
+    assertEquals(List.of(), store.list(TOPIC + "/tmp"));
+    createFile(TOPIC + "/data/0.log", "data");
+    assertThrows(FileAlreadyExistsException.class, () -> put(TOPIC + "/data/0.log", "another"));
+    assertEquals("data", content(TOPIC + "/data/0.log"));
+  }
+
+  @Test
+  void whatAnEarlierPutLeftIsReplaced() throws IOException {
+    store.createFolder(TOPIC);
+    createFile(TEMPORARY, "a longer content than that of the put");
+    put(FILE, "one");
+    assertEquals("one", content(FILE));
+    assertFalse(store.exists(TEMPORARY));
+  }
+
+  @Test
+  void ofEightPutsOneWins() throws Exception {
+    store.createFolder(TOPIC);
+    for (int race = 0; race < RACES; race++) {
+      new PutRace(store, TOPIC + "/" + race + ".json", TEMPORARY).run(WRITERS);
+    }
+    assertEquals(List.of(), store.list(TOPIC + "/tmp"));
+  }
+
+  @Test
+  void eightCreateOneFolder() throws Exception {
+    List<Callable<Boolean>> writers = new ArrayList<>();
+    for (int writer = 0; writer < WRITERS; writer++) {
+      writers.add(() -> {
+        store.createFolder(TOPIC + "/a/b/c");
+        return store.exists(TOPIC + "/a/b/c");
+      });
+    }
+    assertFalse(PutRace.together(writers).contains(false));
+  }
+
+  /** A stopped query interrupts its threads. */
+  @Test
+  void anInterruptedPutIsWholeOrAbsent() throws IOException {
+    store.createFolder(TOPIC);
+    Thread.currentThread().interrupt();
+    boolean done = false;
+    try {
+      put(FILE, "one");
+      done = true;
+    } catch (IOException interrupted) {
+      // Then it may be there or not.
+    }
+    Thread.interrupted();
+    if (done || store.exists(FILE)) {
+      assertEquals("one", content(FILE));
+    } else {
+      put(FILE, "one");
+    }
+    assertEquals("one", content(FILE));
+  }
+
+  @Test
+  void aFolderIsListed() throws IOException {
+    assertEquals(List.of(), store.list(TOPIC), "of a root that does not exist");
+    store.createFolder(TOPIC);
+    assertEquals(List.of(), store.list(TOPIC));
+    assertEquals(List.of(), store.list(TOPIC + "/absent"));
+    put(FILE, "one");
+    createFile(TOPIC + "/data/a/0.log", "data");
+    List<String> names = store.list(TOPIC).stream().filter(name -> !name.equals("tmp")).sorted().toList();
+    assertEquals(List.of("00000000000000000000.json", "data"), names);
+    assertEquals(List.of(), store.list(FILE));
+  }
+
+  @Test
+  void readIsLimited() throws IOException {
+    store.createFolder(TOPIC);
+    put(FILE, "12345");
+    assertArrayEquals(bytes("12345"), store.read(FILE, 5));
+    UnfitFileException tooLarge = assertThrows(UnfitFileException.class, () -> store.read(FILE, 4));
+    assertTrue(tooLarge.getReason().contains("5 bytes"), tooLarge.getReason());
+    assertTrue(tooLarge.getReason().contains("the 4"), tooLarge.getReason());
+  }
+
+  @Test
+  void anAbsentFileIsNoSuchFile() throws IOException {
+    assertThrows(NoSuchFileException.class, () -> store.read(FILE, 10));
+    assertThrows(NoSuchFileException.class, () -> store.open(FILE));
+    store.createFolder(TOPIC);
+    assertThrows(NoSuchFileException.class, () -> store.read(FILE, 10));
+    assertThrows(NoSuchFileException.class, () -> store.open(FILE));
+  }
+
+  @Test
+  void deletingIsRepeatable() throws IOException {
+    store.delete(FILE);
+    store.createFolder(TOPIC);
+    put(FILE, "one");
+    store.delete(FILE);
+    assertFalse(store.exists(FILE));
+    assertFalse(store.list(TOPIC).contains("00000000000000000000.json"));
+    store.delete(FILE);
+    put(FILE, "another");
+    assertEquals("another", content(FILE));
+  }
+
+  @Test
+  void aCreatedFileIsAppendedTo() throws IOException {
+    String name = TOPIC + "/data/f/0.log";
+    try (FileAppender file = store.create(name)) {
+      assertEquals(0, file.position());
+      file.write(bytes("_abc_"), 1, 3);
+      file.write(bytes("def"), 0, 3);
+      assertEquals(6, file.position());
+      file.sync();
+    }
+    store.flush(TOPIC + "/data/f");
+    assertEquals("abcdef", content(name));
+    assertThrows(FileAlreadyExistsException.class, () -> store.create(name));
+    assertEquals("abcdef", content(name));
+    if (store.openFilesMax() < Integer.MAX_VALUE) {
+      try (FileAppender file = store.append(name)) {
+        assertEquals(6, file.position());
+        file.write(bytes("gh"), 0, 2);
+        file.sync();
+      }
+      assertEquals("abcdefgh", content(name));
+      assertThrows(NoSuchFileException.class, () -> store.append(name + "2"));
+    }
+    assertTrue(store.openFilesMax() >= 8, "files at once: " + store.openFilesMax());
+  }
+
+  @Test
+  void anOpenFileIsReadAnywhere() throws IOException {
+    createFile(TOPIC + "/data/0.log", "0123456789");
+    try (FileReader file = store.open(TOPIC + "/data/0.log")) {
+      assertEquals(store.location(TOPIC + "/data/0.log"), file.location());
+      assertEquals(10, file.bytes());
+      byte[] to = bytes("______");
+      file.read(7, to, 1, 3);
+      assertArrayEquals(bytes("_789__"), to);
+      ByteBuffer direct = ByteBuffer.allocateDirect(4);
+      file.read(2, direct);
+      assertEquals("2345", StandardCharsets.UTF_8.decode(direct.flip()).toString());
+      assertThrows(EOFException.class, () -> file.read(8, new byte[3], 0, 3));
+      assertThrows(EOFException.class, () -> file.read(11, new byte[1], 0, 1));
+    }
+  }
+
+  @Test
+  void namesAreTakenLiterally() throws IOException {
+    for (String topic : List.of("...", "-", "_", "a..b", ".hidden", "UPPER", "upper", "~", "n".repeat(249))) {
+      String name = "_partlog/" + topic + "/0.json";
+      store.createFolder("_partlog/" + topic);
+      store.putIfAbsent(name, "_partlog/" + topic + "/tmp/x", bytes(topic), Step.Put.NONE);
+      assertEquals(topic, content(name));
+      assertTrue(store.list("_partlog").contains(topic), topic);
+      assertEquals(store.root() + "/" + name, store.location(name));
+    }
+  }
+
+  @Test
+  void noNameLeadsOutOfTheRoot() throws IOException {
+    store.createFolder(TOPIC);
+    for (String name : List.of("../outside", "_partlog/../../outside", "/outside")) {
+      List<Executable> calls = List.of(() -> store.read(name, 10), () -> store.open(name), () -> store.list(name), () -> store.exists(name),
+          () -> store.create(name), () -> store.delete(name), () -> store.createFolder(name), () -> store.flush(name),
+          () -> put(name, "one"));
+      calls.forEach(call -> assertThrows(IllegalStateException.class, call, name));
+    }
+    assertFalse(store.existsBeside("outside"));
+  }
+
+  /** What a task is sent opens the same root, in a process that has nothing else. */
+  @Test
+  void aReferenceOpensTheSameRoot() throws IOException, ClassNotFoundException {
+    store.createFolder(TOPIC);
+    put(FILE, "one");
+    ByteArrayOutputStream sent = new ByteArrayOutputStream();
+    try (ObjectOutputStream out = new ObjectOutputStream(sent)) {
+      out.writeObject(StoreRef.of(store));
+    }
+    LogStore opened;
+    try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(sent.toByteArray()))) {
+      opened = ((StoreRef) in.readObject()).open();
+    }
+    assertEquals(store.root(), opened.root());
+    assertArrayEquals(bytes("one"), opened.read(FILE, 10));
+    assertEquals(store.root(), Stores.open(store.root()).root());
+  }
+}
