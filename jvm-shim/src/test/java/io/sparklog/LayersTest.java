@@ -100,6 +100,19 @@ final class LayersTest {
       .dependOnClassesThat()
       .haveFullyQualifiedName("java.io.File");
 
+  /** A store without links can have everything but the Kafka view. */
+  @ArchTest
+  static final ArchRule LINKS = noClasses().that()
+      .resideOutsideOfPackage("..storage..")
+      .and()
+      .doNotHaveFullyQualifiedName("io.sparklog.log.Publisher")
+      .should()
+      .dependOnClassesThat()
+      .haveFullyQualifiedName("io.sparklog.storage.LinkingStore")
+      .orShould()
+      .dependOnClassesThat()
+      .haveFullyQualifiedName("io.sparklog.storage.FileStamper");
+
   /** Clocks and randomness are handed in where a write begins, so that what follows can be tested at any time and seed. */
   @ArchTest
   static final ArchRule CLOCK = noClasses().that()
@@ -107,5 +120,16 @@ final class LayersTest {
       .should()
       .callMethod(System.class, "currentTimeMillis")
       .orShould()
+      .callMethod(System.class, "nanoTime")
+      .orShould()
       .callMethod(Math.class, "random");
+
+  /** A commit waits after a lost put, and a test's stop for its release; nothing else waits for time to pass. */
+  @ArchTest
+  static final ArchRule SLEEP = noClasses().that()
+      .doNotHaveFullyQualifiedName("io.sparklog.log.Committer")
+      .and()
+      .doNotHaveFullyQualifiedName("io.sparklog.storage.Step")
+      .should()
+      .callMethod(Thread.class, "sleep", long.class);
 }

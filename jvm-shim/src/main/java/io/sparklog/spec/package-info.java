@@ -1,0 +1,5 @@
+/**
+ * Options and errors. Both are declared in {@code sparklog/spec/*.json}, which Python reads too; classes here check what users give against
+ * these files, and fill in the texts of errors. Every other package may use this one.
+ */
+package io.sparklog.spec;
