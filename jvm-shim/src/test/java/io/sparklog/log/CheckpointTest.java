@@ -1,9 +1,11 @@
 package io.sparklog.log;
 
+import static io.sparklog.storage.FaultyStore.When.BEFORE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
@@ -77,11 +79,7 @@ final class CheckpointTest {
   @Test
   void aBugIsNotTakenForDamage() throws IOException, Damaged {
     Checkpoint.write(store, state(1, 10, 'x'), TXN);
-    LogStore buggy = FaultyStore.over(store, (call, name, after) -> {
-      if (call.equals("open")) {
-        throw new IllegalArgumentException("a bug");
-      }
-    });
+    LogStore buggy = FaultyStore.of(store).failAll("open", BEFORE, new IllegalArgumentException("a bug")).store();
     IllegalArgumentException e = assertThrows(IllegalArgumentException.class, () -> new TopicLog(buggy, "t").newest());
     assertEquals("a bug", e.getMessage());
     assertEquals(100, new TopicLog(store, "t").newest().orElseThrow().version());

@@ -1,23 +1,23 @@
 package io.sparklog.log;
 
+import static io.sparklog.storage.FaultyStore.When.AFTER;
+import static io.sparklog.storage.FaultyStore.When.BEFORE;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.io.SyncFailedException;
-import java.lang.reflect.Proxy;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.zip.CRC32C;
@@ -29,11 +29,12 @@ import org.apache.logging.log4j.core.Logger;
 import org.apache.logging.log4j.core.appender.AbstractAppender;
 import org.apache.logging.log4j.core.appender.AppenderLoggingException;
 import org.apache.logging.log4j.core.config.Property;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** The driver's part of a commit over a store that fails, call by call. FORMAT.md section 7. */
 final class CommitterTest {
@@ -42,26 +43,24 @@ final class CommitterTest {
   @TempDir
   Path root;
   private final Random random = new Random(1);
-  private final List<String> calls = new ArrayList<>();
-  private FaultyStore.Hook fault = (call, name, after) -> {};
+  private FaultyStore store;
 
-  private LogStore store() {
-    return FaultyStore.over(Stores.open(root.toString()), (call, name, after) -> {
-      if (!after) {
-        calls.add(call + " " + name);
-      }
-      fault.at(call, name, after);
-    });
+  @BeforeEach
+  void openStore() {
+    store = FaultyStore.of(Stores.open(root.toString()));
   }
 
   /** One write of a driver that has just started. @param query null, or the epoch of query q */
   private long commit(int records, Long epoch) throws IOException {
-    LogStore store = store();
+    return commit(store.store(), records, epoch);
+  }
+
+  private long commit(LogStore store, int records, Long epoch) throws IOException {
     TopicLog log = new TopicLog(store, "t");
     TopicPlan plan = TopicPlan.of("t", log.newest(), Writes.config());
     String txn = Names.identity(random);
     List<List<Piece>> pieces = Writes.of("x", 2, records, 0).pieces(store, plan, txn);
-    calls.clear();
+    this.store.calls().clear();
     return new Committer(log, plan, txn, epoch == null ? null : new Query("q", epoch), Clock.systemUTC(), random).commit(pieces);
   }
 
@@ -80,46 +79,31 @@ final class CommitterTest {
     public void error(String text, LogEvent event, Throwable cause) {}
   }
 
-  private static void failOnce(boolean[] failed, Throwable with) throws Throwable {
-    if (!failed[0]) {
-      failed[0] = true;
-      throw with;
-    }
-  }
-
   @Test
   void aRepeatedEpochIsDurableBeforeItIsDone() throws IOException {
     commit(5, 0L);
     for (int records : new int[] {0, 5}) {
       assertEquals(0, commit(records, 0L));
-      assertFalse(calls.stream().anyMatch(call -> call.startsWith("putIfAbsent")), calls.toString());
-      assertEquals("flush " + TOPIC_FOLDER, calls.get(calls.size() - 1), "who put that version may have died before its sync");
+      assertFalse(store.calls().stream().anyMatch(call -> call.startsWith("putIfAbsent")), store.calls().toString());
+      assertEquals("flush " + TOPIC_FOLDER, store.calls().get(store.calls().size() - 1),
+          "who put that version may have died before its sync");
     }
   }
 
   @Test
   void aRepeatedEpochThatMayBeLostIsNotDone() throws IOException {
     commit(5, 0L);
-    fault = (call, name, after) -> {
-      if (call.equals("flush") && name.equals(TOPIC_FOLDER)) {
-        throw new SyncFailedException("EIO");
-      }
-    };
+    store.failAll("flush " + TOPIC_FOLDER, BEFORE, new SyncFailedException("EIO"));
     PartlogException e = assertThrows(PartlogException.class, () -> commit(5, 0L));
     assertEquals("COMMIT_FAILED", e.id());
     assertTrue(e.getMessage().contains("epoch 0 of q is there already, but its folder cannot be synced"), e.getMessage());
-    assertEquals(1, calls.stream().filter(("flush " + TOPIC_FOLDER)::equals).count());
+    assertEquals(1, store.calls().stream().filter(("flush " + TOPIC_FOLDER)::equals).count());
   }
 
   @Test
   void aRepeatedEpochIsSyncedAgainAfterAnInterrupt() throws IOException {
     commit(5, 0L);
-    boolean[] failed = {false};
-    fault = (call, name, after) -> {
-      if (call.equals("flush") && name.equals(TOPIC_FOLDER)) {
-        failOnce(failed, new ClosedByInterruptException());
-      }
-    };
+    store.fail("flush " + TOPIC_FOLDER, 1, BEFORE, new ClosedByInterruptException());
     assertEquals(0, commit(5, 0L));
   }
 
@@ -127,12 +111,7 @@ final class CommitterTest {
   @Test
   void afterAFailedSyncBeforeThePutThereIsNoOther() throws IOException {
     commit(5, null);
-    boolean[] failed = {false};
-    fault = (call, name, after) -> {
-      if (call.equals("putIfAbsent")) {
-        failOnce(failed, new SyncFailedException("EIO"));
-      }
-    };
+    store.fail("putIfAbsent", 1, BEFORE, new SyncFailedException("EIO"));
     assertEquals("COMMIT_FAILED", assertThrows(PartlogException.class, () -> commit(5, null)).id());
     assertEquals(0, state().version());
   }
@@ -141,53 +120,36 @@ final class CommitterTest {
   void theFolderOfAllDataIsDurableBeforeThePut() throws IOException {
     for (int commit = 0; commit < 2; commit++) {
       commit(5, null);
-      int put = calls.indexOf("putIfAbsent " + TOPIC_FOLDER + "/" + Names.versionFile(commit));
-      int sync = calls.indexOf("flush " + TOPIC_FOLDER + "/data");
-      assertTrue(0 <= sync && sync < put, calls.toString());
+      int put = store.calls().indexOf("putIfAbsent " + TOPIC_FOLDER + "/" + Names.versionFile(commit));
+      int sync = store.calls().indexOf("flush " + TOPIC_FOLDER + "/data");
+      assertTrue(0 <= sync && sync < put, store.calls().toString());
     }
   }
 
   @Test
   void afterAFailedSyncOfTheFolderNoOtherCounts() throws IOException {
     commit(5, null);
-    fault = (call, name, after) -> {
-      if (call.equals("putIfAbsent") && after) {
-        throw new SyncFailedException("EIO");
-      }
-    };
+    store.failAll("putIfAbsent", AFTER, new SyncFailedException("EIO"));
     assertEquals("COMMIT_UNKNOWN", assertThrows(PartlogException.class, () -> commit(5, null)).id());
-    int put = calls.indexOf("putIfAbsent " + TOPIC_FOLDER + "/" + Names.versionFile(1));
-    assertFalse(calls.subList(put, calls.size()).contains("flush " + TOPIC_FOLDER), calls.toString());
+    int put = store.calls().indexOf("putIfAbsent " + TOPIC_FOLDER + "/" + Names.versionFile(1));
+    assertFalse(store.calls().subList(put, store.calls().size()).contains("flush " + TOPIC_FOLDER), store.calls().toString());
   }
 
   /** The put fails in another way, and only the sync that would settle it fails for good. */
   @Test
   void aFailedSyncWhileReadingBackIsUnknown() throws IOException {
     commit(5, null);
-    int[] syncs = {0};
-    fault = (call, name, after) -> {
-      if (call.equals("putIfAbsent") && after) {
-        throw new IOException("the answer is lost");
-      }
-      if (call.equals("flush") && name.equals(TOPIC_FOLDER)) {
-        syncs[0]++;
-        throw new SyncFailedException("EIO");
-      }
-    };
+    store.failAll("putIfAbsent", AFTER, new IOException("the answer is lost"));
+    store.failAll("flush " + TOPIC_FOLDER, BEFORE, new SyncFailedException("EIO"));
     assertEquals("COMMIT_UNKNOWN", assertThrows(PartlogException.class, () -> commit(5, null)).id());
-    assertEquals(1, syncs[0]);
+    assertEquals(1, store.calls().stream().filter(("flush " + TOPIC_FOLDER)::equals).count());
   }
 
   @ParameterizedTest
-  @ValueSource(booleans = {false, true})
-  void anErrorInThePutIsSettledByReadingBack(boolean after) throws IOException {
+  @EnumSource
+  void anErrorInThePutIsSettledByReadingBack(FaultyStore.When when) throws IOException {
     commit(5, null);
-    boolean[] failed = {false};
-    fault = (call, name, isAfter) -> {
-      if (call.equals("putIfAbsent") && isAfter == after) {
-        failOnce(failed, new OutOfMemoryError("thrown by the test"));
-      }
-    };
+    store.fail("putIfAbsent", 1, when, new OutOfMemoryError("thrown by the test"));
     assertEquals(1, commit(5, null));
     assertEquals(1, state().version());
     assertEquals(20, state().end(0) + state().end(1) + state().end(2) + state().end(3));
@@ -197,14 +159,14 @@ final class CommitterTest {
   void aVersionOfALaterFormatIsNotOurs() throws IOException {
     commit(5, null);
     Path file = root.resolve(TOPIC_FOLDER + "/" + Names.versionFile(1));
-    fault = (call, name, after) -> {
-      if (call.equals("putIfAbsent") && !after && Files.notExists(file)) {
+    store.at((call, name, when) -> {
+      if (call.equals("putIfAbsent") && when == BEFORE && Files.notExists(file)) {
         byte[] line = "{\"format\":2,\"features\":[]}".getBytes(StandardCharsets.UTF_8);
         CRC32C crc = new CRC32C();
         crc.update(line);
         Files.writeString(file, new String(line, StandardCharsets.UTF_8) + "\ncrc32c:" + Json.crc(crc) + "\n");
       }
-    };
+    });
     assertEquals("FORMAT_TOO_NEW", assertThrows(PartlogException.class, () -> commit(5, null)).id());
   }
 
@@ -213,9 +175,8 @@ final class CommitterTest {
   void aVersionThatIsTakenAndNeverFoundEndsTheCommit() throws IOException {
     commit(5, null);
     // The log finds the topic's folder empty, so the commit believes that it creates the topic, and loses each time.
-    LogStore real = Stores.open(root.toString());
-    TopicLog log = new TopicLog((LogStore) Proxy.newProxyInstance(LogStore.class.getClassLoader(), new Class<?>[] {LogStore.class},
-        (proxy, method, arguments) -> method.getName().equals("list") ? List.of() : FaultyStore.call(real, method, arguments)), "t");
+    store.answer("list", (real, arguments) -> List.of());
+    TopicLog log = new TopicLog(store.store(), "t");
     TopicPlan plan = TopicPlan.of("t", log.newest(), Writes.config());
     String txn = Names.identity(random);
     List<List<Piece>> pieces = Writes.of("x", 1, 5, 0).pieces(log.store(), plan, txn);
@@ -226,16 +187,22 @@ final class CommitterTest {
   }
 
   @Test
+  void aStoreWithoutLinksHasAllButTheView() throws IOException {
+    assertEquals(0, commit(store.withoutLinks(), 5, null));
+    assertEquals(10, state().end(0) + state().end(1) + state().end(2) + state().end(3));
+    assertFalse(store.store().list("").stream().anyMatch(name -> name.startsWith("t-")));
+    commit(5, null);
+    assertTrue(store.store().list("").stream().anyMatch(name -> name.startsWith("t-")));
+  }
+
+  @Test
   void aLoggerThatThrowsDoesNotFailACommitThatIsDone() throws IOException {
     commit(5, 0L);
-    fault = (call, name, after) -> {
-      if (call.equals("link")) {
-        throw new FileAlreadyExistsException("what follows a commit fails, and is logged");
-      }
+    store.at((call, name, when) -> {
       if (call.equals("create") && !name.startsWith(TOPIC_FOLDER + "/data")) {
         throw new IOException("what follows a commit fails, and is logged");
       }
-    };
+    });
     AbstractAppender broken = new AbstractAppender("broken", null, null, false, Property.EMPTY_ARRAY) {
       @Override
       public void append(LogEvent event) {

@@ -3,6 +3,7 @@ package io.sparklog.log;
 import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
@@ -73,7 +74,7 @@ public final class LostAnswers {
       String tag = epochs ? "Q" + thread + "." + epoch + "." + attempt : "T" + thread + "." + attempt;
       double rate = random.nextInt(4) == 0 ? 0.6 : 0.15;
       boolean[] on = {false};
-      LogStore store = FaultyStore.over(real, (call, name, after) -> {
+      LogStore store = FaultyStore.of(real).at((call, name, when) -> {
         if (!on[0]) {
           return;
         }
@@ -91,7 +92,7 @@ public final class LostAnswers {
           interrupts.incrementAndGet();
           Thread.currentThread().interrupt();
         }
-      });
+      }).store();
       String outcome;
       try {
         TopicLog log = new TopicLog(store, "t");
