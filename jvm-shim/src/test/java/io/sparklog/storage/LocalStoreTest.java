@@ -32,6 +32,7 @@ final class LocalStoreTest extends LinkingStoreContract {
     return new Watched(folder.resolve("odd %41 ü+:?#*"));
   }
 
+  /** A disk that tells what it is asked to write and sync, and whether the put file is by then a second name of what was synced. */
   private final class Watched extends LocalStore {
     private final Path root;
 
@@ -44,11 +45,15 @@ final class LocalStoreTest extends LinkingStoreContract {
     FileChannel channel(Path path, OpenOption... options) throws IOException {
       String name = path.equals(root) ? "." : path.startsWith(root) ? root.relativize(path).toString() : "..";
       return new WatchedChannel(super.channel(path, options), event -> {
-        events.add(event + " " + name + (Files.exists(root.resolve(FILE)) ? " put" : ""));
+        events.add(event + " " + name + (isLinked() ? " linked" : ""));
         if (failing.equals(event + " " + name)) {
           throw new IOException("Input/output error");
         }
       });
+    }
+
+    private boolean isLinked() throws IOException {
+      return Files.exists(root.resolve(FILE)) && Files.exists(root.resolve(TEMPORARY)) && isSameFile(FILE, TEMPORARY);
     }
   }
 
@@ -57,7 +62,7 @@ final class LocalStoreTest extends LinkingStoreContract {
     store.createFolder(TOPIC + "/tmp");
     events.clear();
     put(FILE, "one");
-    assertEquals(List.of("write " + TEMPORARY, "sync " + TEMPORARY, "sync " + TOPIC + " put"), events);
+    assertEquals(List.of("write " + TEMPORARY, "sync " + TEMPORARY, "sync " + TOPIC + " linked"), events);
   }
 
   @Test
