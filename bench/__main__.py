@@ -1,4 +1,4 @@
-"""Runs the cases, each the function `run(bench, …)` of a module of this package."""
+"""Runs the cases. Each is the function `run(bench, …)` of a module of this package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench import report
 from bench.harness import Bench
 
 DELTA = Path(__file__).parents[1] / ".tools" / "delta"
-# A case is a module, and the arguments that its `run` takes besides.
+# A case is a module, and the arguments that its `run` takes after `bench`.
 CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "write": ("write", lambda _: []),
     "scan": ("scan", lambda _: []),
@@ -29,20 +29,20 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("cases", nargs="*", default=list(CASES), metavar="CASE", help=f"of {', '.join(CASES)}; all of them without")
+    parser.add_argument("cases", nargs="*", default=list(CASES), metavar="CASE", help=f"one of {', '.join(CASES)}; default: all")
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
         "--seconds",
         type=float,
         default=40,
-        help="what takes less than this in all rounds has more of them; below 6, the warm-up is shorter too",
+        help="rounds are added until a comparison has taken this long; below 6, the warm-up is shorter too",
     )
-    parser.add_argument("--codecs", default="none,snappy,zstd", help="of the cases flights and small")
-    parser.add_argument("--writes", type=int, default=1000, help="of the case commits")
-    parser.add_argument("--discard", action="store_true", help="only print: results.ndjson and docs/performance.md stay as they are")
+    parser.add_argument("--codecs", default="none,snappy,zstd", help="the codecs of the cases flights and small")
+    parser.add_argument("--writes", type=int, default=1000, help="the number of writes in the case commits")
+    parser.add_argument("--discard", action="store_true", help="only print; do not change results.ndjson and docs/performance.md")
     parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--folder", type=Path, help="where the data lies, and stays; else a temporary folder")
+    parser.add_argument("--folder", type=Path, help="a folder in which the data is kept; default: a temporary folder")
     arguments = parser.parse_args()
 
     if unknown := set(arguments.cases) - set(CASES):
@@ -62,7 +62,7 @@ def main() -> None:
         app_name="sparklog bench",
         **{
             "spark.master": arguments.master,
-            # With Spark's default of 1 GB, Parquet's reads come to run out of direct memory.
+            # With Spark's default of 1 GB, reads of Parquet run out of direct memory in the end.
             "spark.driver.memory": "4g",
             "spark.driver.extraClassPath": str(classes),
             "spark.jars": ",".join(map(str, sorted(DELTA.glob("*.jar")))),

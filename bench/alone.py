@@ -1,4 +1,4 @@
-"""What a read takes without Spark and without a decoder: the floor under a scan."""
+"""The time that a read takes without Spark and without a decoder: no scan can be faster."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from bench.harness import Bench, Side
 
 @contextlib.contextmanager
 def alone(bench: Bench, root: Path, what: str) -> Iterator[Side]:
-    """Reads a topic's data files and checksums them ("checksum"), or decompresses the batches too ("decompress"), and nothing else: in
-    a JVM of its own, which stays for all rounds.
+    """A side that reads a topic's data files and verifies checksums ("checksum"), or also decompresses the batches ("decompress").
+
+    It runs in a JVM of its own, which is kept for all rounds.
     """
     data = root / "_partlog" / "t" / "data"
     total = sum(file.stat().st_size for file in data.rglob("*.log"))

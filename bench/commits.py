@@ -1,4 +1,4 @@
-"""Small writes: 1,000 rows each, to a new topic and to one that had a thousand of them; and reading that."""
+"""Small writes of 1,000 rows each: to a new topic, and to a topic after a thousand of them; and a scan of that topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`count(*)` of a topic: from what is committed, without opening a segment."""
+"""`count(*)` of a topic, which is answered from its state without opening a segment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The records that the cases write and read, kept as uncompressed Parquet: of each kind, the same in every run."""
+"""The records that the cases write and read, kept as uncompressed Parquet. Each kind is the same in every run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 KEY_BYTES = 16
 VALUE_BYTES = 100
 _FILES = 4
-# A reading of one of 5,000 sensors, as a text of 20 bytes such as {"t":21.37,"h":45.2}.
+# A reading of one of 5,000 sensors, as a string of 20 bytes like {"t":21.37,"h":45.2}.
 _READING = (
     "concat('s', id % 5000) AS key",
     """format_string('{"t":%05.2f,"h":%04.1f}', 20 + 9 * sin(id / 5e4) + pmod(xxhash64(id), 90) / 100,
@@ -22,10 +22,10 @@ _READING = (
 
 
 def made(spark: SparkSession, folder: Path, kind: str, records: int) -> Path:
-    """The folder with the records of a kind, made if it is not there.
+    """The folder with the records of a kind; makes it if it does not exist.
 
-    * random: a key of 16 bytes and a value of 100, neither of which a codec makes smaller.
-    * flights: the events of `make demo`, JSON of about 300 bytes, over and over.
+    * random: a key of 16 bytes and a value of 100 bytes, which no codec makes smaller.
+    * flights: the events of `make demo`, JSON of about 300 bytes, repeated.
     * small: JSON of 20 bytes.
     """
     source = folder / f"source-{kind}-{records}"

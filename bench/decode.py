@@ -1,7 +1,7 @@
 """Decoding record batches in Python: our reader, and kafka-python over the same batches.
 
-kafka-python writes the batches, and makes an object of each record, without a look at checksums. Our reader checks all that
-the format asks for, checksums too, and makes Arrow record batches.
+kafka-python writes the batches. It reads each record into an object and does not verify checksums. Our reader checks everything
+that the format demands, checksums too, and makes Arrow record batches.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def run(bench: Bench) -> None:
 
 
 def _written(batch_bytes: int, shortest: int, longest: int, headers: list[tuple[str, bytes]], codec: str) -> tuple[list[bytes], int]:
-    """Batches with keys of 16 bytes, and how many records they hold together."""
+    """Batches with keys of 16 bytes, and the number of records in all of them."""
     numbers = random.Random(1)
     batches: list[bytes] = []
     count = 0
@@ -64,7 +64,7 @@ def _ours(batches: list[bytes]) -> int:
 
 
 def _chunks(batches: list[bytes]) -> Iterator[list[Payload]]:
-    """As `sparklog.ondisk.reader` puts batches together."""
+    """The batches in chunks like those of `sparklog.ondisk.reader`."""
     chunk: list[Payload] = []
     octets = 0
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Events as people have them, which codecs make smaller: bytes on disk, writes and scans."""
+"""Realistic events, which codecs make smaller: bytes on disk, writes and scans."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ def run(bench: Bench, kind: str, codecs: list[str]) -> None:
 
 
 def _bytes(folder: Path) -> int:
-    """Of all files; what has two names counts once."""
+    """The bytes of all files in a folder; a file with two names counts once."""
     return sum({status.st_ino: status.st_size for file in folder.rglob("*") if file.is_file() for status in [file.stat()]}.values())

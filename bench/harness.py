@@ -1,4 +1,4 @@
-"""What every case needs: sides that take turns, and a line of what was measured."""
+"""What every case needs: it runs the sides of a comparison in turn, and keeps a line of what was measured."""
 
 from __future__ import annotations
 
@@ -29,28 +29,27 @@ RESULTS = Path(__file__).parent / "results.ndjson"
 
 FASTER = "parquet, zstd's level 1"
 
-# What is timed.
+# A function whose run is timed.
 Side: TypeAlias = Callable[[], object]
 
 
 @dataclass
 class Bench:
-    """One run of the benchmarks. Each side of a case is a function; sides take turns, so that the machine's moods hit all."""
+    """One run of the benchmarks. Each side of a case is a function. Sides take turns, so that a slow phase of the machine slows all."""
 
     spark: SparkSession
     folder: Path
     records: int
     rounds: int
     seconds: float
-    """Rounds go on for so long, if there are fewer than ROUNDS_MAX."""
+    """Rounds are added until a comparison has taken this long, up to ROUNDS_MAX rounds."""
     processes: list[int]
-    """Those whose CPU time counts: Spark's JVM, and what a side runs beside it."""
-
+    """The processes whose CPU time counts: Spark's JVM, and those that a side starts."""
     keeps: bool
-    """Whether what is measured is kept in results.ndjson."""
+    """Whether measurements are kept in results.ndjson."""
 
     def data(self, kind: str = "random") -> DataFrame:
-        """`records` rows of a kind that `bench.data` makes."""
+        """`records` rows of one of the kinds that `bench.data` makes."""
         return self.spark.read.parquet(str(made(self.spark, self.folder, kind, self.records)))
 
     def path(self, name: str) -> str:
@@ -68,18 +67,17 @@ class Bench:
         before: Side = lambda: None,
         records: int | None = None,
     ) -> None:
-        """Warms up, runs the sides `rounds` times in turn, prints and keeps medians, and the ratios of `ours` to the others.
+        """Warms up, then runs the sides in turn for `rounds` rounds. Prints and keeps medians, and the ratio of each side to `ours`.
 
-        CPU time, of all threads, stands beside seconds: where the machine has other work, it is what can be compared.
-
-        What takes tenths of a second is run more often, for its times scatter more. Each round has an order of its own, so
-        that the garbage of one side does not always fall to the same other one. What `before` does comes before each of
-        them, and its time does not count.
+        * CPU time is that of all threads. Compare it, not seconds, if the machine does other work.
+        * Sides that take tenths of a second get more rounds, because their times vary more.
+        * Each round runs the sides in another random order, so that one side's garbage is not always collected during the same other side.
+        * `before` runs before each side, and its time does not count.
         """
         records = records or self.records
         for _ in range(2):
             for side in sides.values():
-                # A JVM compiles what runs for seconds, not what ran once.
+                # A JVM compiles code that runs for seconds, not code that ran once.
                 ends = time.perf_counter() + min(WARM_UP_S, self.seconds) / 2
                 while True:
                     before()
@@ -123,7 +121,7 @@ class Bench:
         )
 
     def note(self, case: str, **figures: object) -> None:
-        """Prints and keeps figures that are no times."""
+        """Prints and keeps figures that are not times."""
         print(
             f"\n{case}: "
             + ", ".join(f"{name} {value:,}" if isinstance(value, int) else f"{name} {value}" for name, value in figures.items())
@@ -131,7 +129,7 @@ class Bench:
         self._keep({"case": case, **figures})
 
     def sizes(self, case: str, sizes: Mapping[str, int]) -> None:
-        """Prints and keeps the bytes of what each side wrote."""
+        """Prints and keeps the number of bytes that each side wrote."""
         print(f"\n{case}, bytes on disk: {self.records:,} records")
         for name, size in sizes.items():
             print(
@@ -140,10 +138,10 @@ class Bench:
         self._keep({"case": case, "records": self.records, "bytes": dict(sizes)})
 
     def _cpu_seconds(self) -> float:
-        """What the processes have used so far."""
+        """The CPU time that the processes have used since they started."""
         ticks = 0
         for process in self.processes:
-            # After the name, which can hold anything, in parentheses: fields 3 and so on, of which 14 and 15 are user's and system's.
+            # The name in parentheses can hold anything. After it come the fields from number 3 on: 14 is user time, 15 system time.
             fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
             ticks += int(fields[11]) + int(fields[12])
         return ticks / os.sysconf("SC_CLK_TCK")
@@ -164,12 +162,12 @@ class Bench:
 
 
 def topic_options(codec: str) -> dict[str, str]:
-    """The topic that the data is written into."""
+    """The options of the topic that the data is written to."""
     return {"topic": "t", "partitions": str(PARTITIONS), "compression.type": codec}
 
 
 def write_to(bench: Bench, rows: DataFrame, format: str, codec: str, name: str = "write", level: int | None = None) -> Side:
-    """Writes rows with a format, and sees that they are on disk. Parquet's level of zstd is 3 if none is given."""
+    """A side that writes rows with a format and syncs them to disk. Without `level`, Parquet uses zstd's level 3."""
     options = topic_options(codec) if format == "partlog" else {"compression": codec}
     if level is not None:
         options["parquet.compression.codec.zstd.level"] = str(level)
@@ -182,7 +180,7 @@ def write_to(bench: Bench, rows: DataFrame, format: str, codec: str, name: str =
 
 
 def log_and_copies(bench: Bench, codec: str, kind: str = "random") -> dict[str, DataFrame]:
-    """The data as a topic, and what is read of it in Parquet and Delta by the same codec, in the same order; made once a folder."""
+    """The data as a topic, and the same rows in the same order and with the same codec in Parquet and Delta. Made once per folder."""
     root = copy_of(bench, "partlog", codec, kind)
     log = bench.spark.read.format("partlog").option("includeHeaders", False).load(str(root))
     if not root.exists():
@@ -193,13 +191,13 @@ def log_and_copies(bench: Bench, codec: str, kind: str = "random") -> dict[str, 
         if not copy.exists():
             log.write.format(peer).option("compression", codec).save(str(copy))
         readers[peer] = bench.spark.read.format(peer).load(str(copy))
-    # Else the disk would be busy with what was just made while it is read.
+    # Otherwise the disk would still write these files while they are read.
     os.sync()
     return readers
 
 
 def copy_of(bench: Bench, side: str, codec: str, kind: str = "random") -> Path:
-    """Where `log_and_copies` puts it."""
+    """The path of what `log_and_copies` makes for one side."""
     return bench.folder / f"{side}-{kind}-{codec}-{bench.records}"
 
 

@@ -1,4 +1,4 @@
-"""Reading all of a topic."""
+"""Reading a whole topic."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def run(bench: Bench) -> None:
         with alone(bench, copy_of(bench, "partlog", codec), "checksum") as bare:
             offsets = {name: _offsets(rows) for name, rows in readers.items()}
             bench.compare(f"scan, {label}, sum(offset)", "partlog", offsets | {BARE: bare})
-            # What Spark takes for any query counts less where there is more to read.
+            # The fixed costs of any Spark query count less if there is more to read.
             often = {"partlog": _offsets(_over(readers["partlog"])), BARE: lambda: [bare() for _ in range(TIMES)]}
             bench.compare(f"scan, {label}, sum(offset), {TIMES} times over", "partlog", often, records=TIMES * bench.records)
 
 
 def _free(bench: Bench, log: DataFrame) -> DataFrame:
-    """As many records as the log has, and its columns: what is measured of them is Spark."""
+    """A source with as many records as the log and with its columns, which costs nothing: reading it measures Spark alone."""
     options = {"records": bench.records, "partitions": PARTITIONS, "keyBytes": KEY_BYTES, "valueBytes": VALUE_BYTES}
     return bench.spark.read.format("FreeSource").schema(log.schema).options(**options).load()
 

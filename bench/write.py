@@ -41,9 +41,9 @@ def run(bench: Bench) -> None:
 
 
 def _peak(bench: Bench, write: Side) -> dict[str, object]:
-    """The most memory that one task's buffers took, as Spark's UI shows it, beside what `write.buffer.bytes` allows."""
+    """The most memory that the buffers of one task took, from the metric in Spark's UI, and the limit that `write.buffer.bytes` sets."""
     write()
-    store = bench.spark._jsparkSession.sharedState().statusStore()  # the UI's own store; it has no public face in Python
+    store = bench.spark._jsparkSession.sharedState().statusStore()  # the store of the UI, which Python has no public access to
     executions = store.executionsList()
     execution = executions.apply(executions.size() - 1)
     values = store.executionMetrics(execution.executionId())
