@@ -1,4 +1,4 @@
-"""What `sparklog.Log` answers, in a form that tests compare."""
+"""Answers of `sparklog.Log` in a form that tests can compare."""
 
 from collections.abc import Callable
 

@@ -22,7 +22,7 @@ LINES: dict[str, Callable[[list[Any]], Any]] = {
     "a checksum of 33 bits": lambda line: [*line[:13], 2**32],
     "null": lambda line: None,
 }
-"""What breaks the line of a segment."""
+"""Changes that break the line of a segment."""
 
 HEADS: dict[str, Change] = {
     **{
@@ -71,4 +71,4 @@ HEADS: dict[str, Change] = {
     "a string that is too long": given("more", "m" * 32_769),
     "a number of 65 bits": given("more", BIG),
 }
-"""What breaks the head of a checkpoint."""
+"""Changes that break the head of a checkpoint."""

@@ -1,4 +1,4 @@
-"""Version files that each break one rule of FORMAT.md section 5, which both readers must refuse, and odd ones that break none."""
+"""Version files that each break one rule of FORMAT.md section 5, and odd ones that break none. Both readers must tell them apart."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def write_two_versions(topic: Topic) -> dict[str, Any]:
-    """Versions 0 and 1 of a topic of two partitions, and the content of a right version 2; the first partition then ends at offset 7."""
+    """Writes versions 0 and 1 of a topic with two partitions. Returns a right version 2, after which partition 0 ends at offset 7."""
     topic.append(records(5))
     topic.commit(horizon=5, boundary=5, starts=[1, 0])
     added = [topic.data(batch(records(2)))]
@@ -19,7 +19,7 @@ def write_two_versions(topic: Topic) -> dict[str, Any]:
 
 
 def write_third(topic: Topic, content: dict[str, Any], text: Callable[[bytes], bytes] = bytes) -> Path:
-    """Writes a version 2. In it, PLACEHOLDER stands for the name of the first data file. Its text can be changed before it is summed."""
+    """Writes a version 2, with the name of the first data file for PLACEHOLDER. `text` can change its bytes before they are checksummed."""
     file = topic.version_file(2)
     file.write_bytes(summed(text(json.dumps(content).replace("PLACEHOLDER", topic.versions[0]["added"][0]["file"]).encode())))
     return file
@@ -228,4 +228,4 @@ ODD: dict[str, Change] = {
     "all characters below a space": given("writer", "".join(map(chr, range(0x21)))),
     "characters that are none": given("writer", "\ufeff\ufffe\uffff\x7f\x85\u2028"),
 }
-"""Changes that leave a right version file."""
+"""Changes after which a version file is still right."""

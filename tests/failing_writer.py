@@ -1,4 +1,4 @@
-"""A program that `test_failures.py` starts: writes 3,000 records in three tasks, of which one is made to fail in a named way.
+"""A program that `test_failures.py` starts. It writes 3,000 records in three tasks, and makes one task fail in the given way.
 
 python failing_writer.py ROOT MASTER HOW [SETTING=VALUE …]
 """
@@ -36,7 +36,7 @@ def _make(how: str):  # type: ignore[no-untyped-def]
         context = TaskContext.get()
         first = context.attemptNumber() == 0
         for i, batch in enumerate(batches):
-            # Amid the task, when it has rows behind it.
+            # In the middle of the task, after it has written rows.
             if i == 2 and context.partitionId() == 1:
                 if (how == "once" and first) or how == "always":
                     raise RuntimeError("made to fail")

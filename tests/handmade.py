@@ -1,4 +1,4 @@
-"""Batches and roots made by hand from FORMAT.md, right ones and wrong ones, to read them with the reader in Python."""
+"""Batches and roots, right ones and wrong ones, built from FORMAT.md without any code of sparklog."""
 
 import hashlib
 import json
@@ -60,7 +60,7 @@ def batch(
     payload: bytes | None = None,
     **fields: int,
 ) -> bytes:
-    """A batch; header fields can be given as they shall be, right or wrong. The checksum is right, unless it is given."""
+    """A batch. Header fields can be given, right or wrong. The checksum is right unless it is given."""
     deltas = list(range(len(content))) if deltas is None else deltas
     base_timestamp = fields.get("base_timestamp", content[0].timestamp if content else -1)
     if payload is None:
@@ -93,7 +93,7 @@ def summed(line: bytes) -> bytes:
 
 
 def split(data: bytes) -> list[bytes]:
-    """The batches that lie one after another."""
+    """The batches in a data file, one by one."""
     batches = []
     while data:
         size = 12 + int.from_bytes(data[8:12], "big")
@@ -103,7 +103,7 @@ def split(data: bytes) -> list[bytes]:
 
 
 def stamped(octets: bytes, *bases: int) -> bytes:
-    """The batches with other base offsets in the first of them."""
+    """The batches, with these base offsets in the first ones."""
     found = split(octets)
     return b"".join(struct.pack(">q", base) + one[8:] for base, one in zip(bases, found, strict=False)) + b"".join(found[len(bases) :])
 
@@ -120,7 +120,7 @@ class Topic:
     live: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
     hash: str | None = None
     starts: list[int] = field(default_factory=list)
-    """Where the partitions begin; at 0 if it is empty."""
+    """The first offset of each partition; 0 for all if this is empty."""
 
     @property
     def folder(self) -> Path:
@@ -134,7 +134,7 @@ class Topic:
         return self.folder / self.versions[version]["added"][number]["file"]
 
     def data(self, octets: bytes, partition: int = 0, /, *, name: str = "pool.log", dense: bool = True, **fields: Any) -> dict[str, Any]:
-        """Writes a data file, and gives the segment as `commit` wants it. Its base and end follow from what is committed."""
+        """Writes a data file, and returns the segment for `commit`. Its base and end continue the last version."""
         version = len(self.versions)
         file = f"data/{version:020d}-{identity((self.name, version))}/{name}"
         path = self.folder / file
@@ -201,7 +201,7 @@ class Topic:
         return self.starts or [0] * self.partitions
 
     def put(self, content: dict[str, Any]) -> None:
-        """Writes a version file as it is given."""
+        """Writes a version file with this content."""
         self.folder.mkdir(parents=True, exist_ok=True)
         octets = summed(json.dumps(content, separators=(",", ":")).encode())
         self.version_file(content["version"]).write_bytes(octets)
@@ -285,7 +285,7 @@ VALUES = [f"{tag}-{number}".encode() for tag, count in (("a", 5), ("b", 4), ("c"
 
 
 def without(name: str) -> Callable[[dict[str, Any]], None]:
-    """What takes a field out of a JSON object."""
+    """A change that removes a field from a JSON object."""
 
     def change(content: dict[str, Any]) -> None:
         del content[name]
@@ -294,7 +294,7 @@ def without(name: str) -> Callable[[dict[str, Any]], None]:
 
 
 def given(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
-    """What puts a value into a JSON object."""
+    """A change that sets a field of a JSON object."""
 
     def change(content: dict[str, Any]) -> None:
         content[name] = value
@@ -309,7 +309,7 @@ def flipped(data: bytes, bit: int) -> bytes:
 
 
 def seeded() -> random.Random:
-    """Random numbers whose seed is printed, so that a test that fails can be run again."""
+    """Random numbers. The seed is printed, so that a failing test can be repeated."""
     seed = random.SystemRandom().randrange(2**32)
     print(f"seed {seed}")
     return random.Random(seed)

@@ -1,4 +1,4 @@
-"""Bytes of version files: other right ones with the same meaning, and wrong ones that no reader may take. FORMAT.md section 5."""
+"""Bytes of version files: right ones that differ from a writer's, and wrong ones that readers must refuse. FORMAT.md section 5."""
 
 import re
 from collections.abc import Callable
@@ -12,7 +12,7 @@ OTHER_TEXTS: dict[str, Callable[[bytes], bytes]] = {
     "a time of -0": lambda line: re.sub(rb'"time": ?[0-9]+', b'"time":-0', line),
     "long escapes of a short string": lambda line: with_field(line, b'"more":"' + b"\\u0061" * 32_768 + b'"'),
 }
-"""Other bytes for the same, which are right too."""
+"""Changes of the bytes that leave the meaning as it is."""
 
 WRONG_TEXTS: dict[str, Callable[[bytes], bytes]] = {
     "a byte order mark": lambda line: b"\xef\xbb\xbf" + line,
@@ -57,9 +57,9 @@ WRONG_TEXTS: dict[str, Callable[[bytes], bytes]] = {
     "a space that is none": lambda line: "\u00a0".encode() + line,
     **{f"only {text!r}": lambda line, text=text: text for text in (b"", b" ", b"[]", b"null", b"1", b'""', b"{}")},
 }
-"""Bytes that are no JSON, or not the JSON that FORMAT.md allows."""
+"""Changes after which the bytes are not JSON, or not the JSON that FORMAT.md allows."""
 
 
 def with_field(line: bytes, field: bytes) -> bytes:
-    """A JSON object with one field more, in front."""
+    """A JSON object with one more field in front."""
     return b"{" + field + b"," + line[1:]

@@ -1,4 +1,4 @@
-"""The Java half without Spark: a JVM a process, which starts in a fraction of a second and can be stopped at any step of a commit."""
+"""The connector's log without Spark. Each process is a JVM that starts in a fraction of a second and can be stopped at any step."""
 
 import subprocess
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ TIMEOUT_S = 120
 
 @dataclass(frozen=True)
 class LogTool:
-    """Runs `LogTool` of the Java tests. See there for what the words mean."""
+    """Runs `LogTool` of the Java tests, whose comment explains the words."""
 
     classpath: str
     root: Path
     java: tuple[str, ...] = ()
-    """More arguments of the JVM."""
+    """More arguments for the JVM."""
     prefix: tuple[str, ...] = ()
     """A command that starts it."""
 
@@ -30,14 +30,14 @@ class LogTool:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def run(self, *words: object, status: int = 0, stop: str | None = None, **arguments: object) -> list[str]:
-        """The lines it printed; it must end with `status`."""
+        """The lines that it prints. It must exit with `status`."""
         process = self.start(*words, stop=stop, **arguments)
         out, err = process.communicate(timeout=TIMEOUT_S)
         assert process.returncode == status, f"status {process.returncode}, not {status}\n{out}\n{err}"
         return out.splitlines()
 
     def read(self, topic: str = "t") -> dict[int, list[str]]:
-        """The values of each partition by offset; `LogTool` has checked that offsets are dense, and every checksum."""
+        """The values of each partition by offset. `LogTool` checks that offsets are dense, and every checksum."""
         partitions: dict[int, list[str]] = {}
         for line in self.run("read", topic=topic):
             word, *rest = line.split(" ")
@@ -51,7 +51,7 @@ class LogTool:
 
 @dataclass(frozen=True)
 class BatchTool:
-    """Runs `io.sparklog.format.BatchTool` of the Java tests: one line out for each line in. See there for the words."""
+    """Runs `io.sparklog.format.BatchTool` of the Java tests, whose comment explains the words. It answers each line with one line."""
 
     classpath: str
 
@@ -65,7 +65,7 @@ class BatchTool:
 
 
 def commits(partitions: dict[int, list[str]]) -> dict[str, int]:
-    """How many records there are of each commit, from values `<tag>-<commit>:<task>:<n>`."""
+    """The number of records of each commit, from values `<tag>-<commit>:<task>:<n>`."""
     counts: dict[str, int] = {}
     for values in partitions.values():
         for value in values:

@@ -1,4 +1,4 @@
-"""Batches in every form that FORMAT.md section 3 allows, and each wrong in one way: both readers must know them apart."""
+"""Batches in every form that FORMAT.md section 3 allows, and batches that are wrong in one way. Both readers must tell them apart."""
 
 import gzip
 import struct
@@ -33,7 +33,7 @@ def xerial(*blocks: bytes, versions: tuple[int, int] = (1, 1)) -> bytes:
 
 
 def lz4_stored(octets: bytes) -> bytes:
-    """One frame of stored blocks, of 64 KiB each, that do not depend on each other."""
+    """One frame of independent stored blocks of 64 KiB each."""
     blocks = [octets[at : at + 65536] for at in range(0, len(octets), 65536)]
     return bytes.fromhex("04224d18604082") + b"".join(struct.pack("<I", len(block) | 1 << 31) + block for block in blocks) + bytes(4)
 
@@ -43,7 +43,7 @@ def lz4_frame(octets: bytes, **kinds: bool) -> bytes:
 
 
 def gzip_member(octets: bytes, header_sum: int = 0) -> bytes:
-    """A member whose header has all fields that there are; a number is added to the header's checksum."""
+    """A gzip member whose header has every optional field. `header_sum` is added to the header's checksum."""
     header = bytes.fromhex("1f8b081e0000000000ff") + b"\3\0abc" + b"name\0" + b"words\0"
     header += struct.pack("<H", (zlib.crc32(header) + header_sum) & 0xFFFF)
     return header + gzip.compress(octets)[10:]
@@ -61,7 +61,7 @@ def zstd_stream(octets: bytes) -> bytes:
 
 
 def zstd_raw(octets: bytes, header: str) -> bytes:
-    """A frame with one block, which is stored, after a header that is given in hex."""
+    """A frame with one stored block after a header given in hex."""
     return bytes.fromhex("28b52ffd" + header) + (len(octets) << 3 | 1).to_bytes(3, "little") + octets
 
 
@@ -184,4 +184,4 @@ BROKEN: dict[str, dict[str, Any]] = {
     "a negative length": {"length": -1},
     "a wrong checksum": {"crc": 1},
 }
-"""What `batch([Record()], …)` is to be given."""
+"""Arguments of `batch([Record()], …)` that break one rule each."""

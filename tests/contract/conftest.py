@@ -1,4 +1,4 @@
-"""Fixtures of the tests that put the same questions to several readers."""
+"""Fixtures of the tests that ask several readers the same questions."""
 
 from pathlib import Path
 

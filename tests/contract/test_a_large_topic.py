@@ -1,4 +1,4 @@
-"""10 GB that Java wrote in 10,000 commits, asked without a JVM.
+"""10 GB that Java wrote in 10,000 commits, read without a JVM.
 
 Takes 20 GB of disk: pieces in shared files are copied for the Kafka view.
 """

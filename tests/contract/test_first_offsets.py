@@ -1,4 +1,4 @@
-"""Topics whose partitions do not begin at offset 0: a log that was adopted after retention, deletion or compaction. FORMAT.md section 5."""
+"""Topics whose partitions do not begin at offset 0, like a log adopted after retention, deletion or compaction. FORMAT.md section 5."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ STARTS = [2930, 0, 7_000_000_000, 41]
 
 
 def adopted(root: Path) -> Topic:
-    """Partitions 0 to 2 hold 7 records each, partition 3 holds none."""
+    """Partitions 0 to 2 hold 7 records each; partition 3 is empty."""
     topic = Topic(root, partitions=4, starts=STARTS)
     contents = [records(4, f"p{partition}a") + records(3, f"p{partition}b") for partition in range(3)]
     topic.commit(*(topic.data(batches(content[:4], content[4:]), partition) for partition, content in enumerate(contents)))
@@ -43,7 +43,7 @@ def read_by_python(root: Path) -> dict[int, list[int]]:
 
 
 def test_both_readers_take_them(tool: LogTool) -> None:
-    """I4: and what they say of where partitions start and end."""
+    """I4: also where partitions start and end."""
     adopted(tool.root)
     assert read_by_java(tool) == read_by_python(tool.root) == expected()
     topic = Log(tool.root).topic("t")
@@ -51,10 +51,10 @@ def test_both_readers_take_them(tool: LogTool) -> None:
     assert topic.end_offsets() == {0: 2937, 1: 7, 2: 7_000_000_007, 3: 41}
 
 
-def test_a_write_goes_on_from_there_and_a_checkpoint_keeps_it(tool: LogTool) -> None:
-    """I4: what Java adds follows; the view has the names that a broker would give; nobody needs the version that began it."""
+def test_a_write_continues_there_and_a_checkpoint_keeps_it(tool: LogTool) -> None:
+    """I4: Java's records follow; the view has the names that a broker would use; no reader needs the version that began the topic."""
     adopted(tool.root)
-    # 28 keys a task, so every partition gets some; 100 versions make a checkpoint.
+    # 28 keys per task, so that every partition gets some. 100 versions make a checkpoint.
     tool.run("append", tag="A", records=28, commits=100)
     tool.run("publish")
     java = read_by_java(tool)
@@ -75,7 +75,7 @@ def test_a_write_goes_on_from_there_and_a_checkpoint_keeps_it(tool: LogTool) -> 
     ids=["at 0", "one before", "one after", "no records"],
 )
 def test_segments_begin_where_the_topic_does(tool: LogTool, starts: list[int]) -> None:
-    """I7: the first segment is not one that begins elsewhere, nor may offsets be missing without one."""
+    """I7: the first segment must not begin elsewhere, and without a segment no offsets may be missing."""
     topic = adopted(tool.root)
     topic.put({**topic.versions[0], "starts": starts})
     with pytest.raises(SparklogError, match="PARTLOG_VERSION_CORRUPT"):

@@ -1,4 +1,4 @@
-"""The reader in Java and the one in Python on input that no writer makes: the same records, or an error in both."""
+"""The readers in Java and in Python on input that no writer makes: both return the same records, or both raise an error."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def test_batches_that_break_a_rule(batch_tool: BatchTool) -> None:
 
 
 def test_empty_batches(batch_tool: BatchTool) -> None:
-    """With a codec in their attributes, too; but what claims records must have some."""
+    """Also with a codec in their attributes; but a batch that claims records must have some."""
     empty = [batch([], attributes=codec, last_offset_delta=4).hex() for codec in range(len(CODECS))]
     claiming = [batch([], attributes=codec, records=1).hex() for codec in range(len(CODECS))]
     answers = [json.loads(line) for line in batch_tool("decode", empty + claiming)]
@@ -54,7 +54,7 @@ def test_empty_batches(batch_tool: BatchTool) -> None:
 
 
 def test_version_files(tool: LogTool) -> None:
-    """Each in a topic of its own. Their checksums are right: what is wrong is what they say, or how."""
+    """Each in a topic of its own. The checksums are right; the content is wrong, or its JSON."""
     changes = {
         **{rule: (change, bytes, "VERSION_CORRUPT") for rule, change in broken_rules.BROKEN.items()},
         **{rule: (change, bytes, "ok") for rule, change in broken_rules.ODD.items()},
@@ -81,7 +81,7 @@ def test_version_files(tool: LogTool) -> None:
 
 
 def test_checkpoints(tool: LogTool) -> None:
-    """Nothing but the checkpoint tells of the versions up to its own: it is good, or these are missing."""
+    """The versions up to the checkpoint's are deleted: either the checkpoint is valid, or these versions are missing."""
     heads: dict[str, Callable[[list[Any]], object]] = {
         rule: lambda lines, change=change: change(lines[0]) for rule, change in broken_checkpoints.HEADS.items()
     }
@@ -125,7 +125,7 @@ def test_the_longest_line_of_a_checkpoint(tool: LogTool, size: int, expected: st
 
 
 def flipped_bits(tool: LogTool, file: Path) -> Counter[str]:
-    """What becomes of the state with each bit of a file flipped, one at a time; both readers must say the same in all."""
+    """How often each outcome came when every bit of a file was flipped, one at a time. Both readers must have the same counts."""
     whole = file.read_bytes()
     right = everything(tool.root)
     found: Counter[str] = Counter()
@@ -151,7 +151,7 @@ def everything(root: Path, topic: str = "t") -> object:
 
 
 def hand_made(root: Path, partitions: int, versions: int) -> tuple[Path, Path]:
-    """The file of the newest version, which comes after a checkpoint, and that checkpoint."""
+    """The file of the newest version, and the checkpoint before it."""
     topic = Topic(root, partitions=partitions)
     for version in range(versions):
         topic.append(records(3, f"v{version}"), version % partitions)
@@ -181,7 +181,7 @@ def test_every_bit_of_larger_files(tool: LogTool, which: str) -> None:
 
 @pytest.mark.soak
 def test_very_many_predicates(java_classpath: str) -> None:
-    """What is pushed down, beside brute force: the short version is in PushDownTest."""
+    """Pushed-down predicates, compared with brute force. The short version is in PushDownTest."""
     command = ["java", "-cp", java_classpath, "io.sparklog.source.RandomPredicates", str(seeded().randrange(2**63)), "400000"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stderr
@@ -211,8 +211,8 @@ PLACES: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("what", PLACES)
-def test_what_is_no_file_of_ours(tool: LogTool, what: str) -> None:
-    """In place of a file a pipe, a folder, a device and links; in place of a folder a link to it. Nobody waits, and nobody follows."""
+def test_files_of_other_kinds(tool: LogTool, what: str) -> None:
+    """A pipe, a folder, a device and links in place of a file; a link in place of a folder. Readers neither wait nor follow."""
     tool.run("append", tag="A", commits=100 if what == "checkpoint" else 1, tasks=1, records=2, partitions=1)
     tool.run("append", tag="B", tasks=1, records=200, big=10_000, partitions=1)
     right = tool.read()[0]
@@ -245,7 +245,7 @@ def test_what_is_no_file_of_ours(tool: LogTool, what: str) -> None:
 
 
 def test_a_root_beyond_a_link(tool: LogTool) -> None:
-    """What comes before `..` is dropped from a path as it is written, as Spark does it with all paths: both halves mean the same root."""
+    """`..` is resolved in the text of a path, as Spark does it with all paths. Both readers find the same root."""
     elsewhere = tool.root.parent / "elsewhere" / "folder"
     elsewhere.mkdir(parents=True)
     (tool.root.parent / "link").symlink_to(elsewhere)
@@ -264,7 +264,7 @@ def failure(tool: LogTool, *words: str) -> str:
 
 
 def verdict(root: Path, topic: str) -> str:
-    """What the reader in Python says, in the words of `LogTool states`."""
+    """What the reader in Python finds, in the format of `LogTool states`."""
     try:
         everything(root, topic)
     except SparklogError as error:

@@ -1,4 +1,4 @@
-"""The same bytes to the decoder in Java and to the one in Python: the same records, or both refuse the batch."""
+"""The decoders in Java and in Python get the same bytes. They return the same records, or both refuse the batch."""
 
 import struct
 import subprocess
@@ -20,7 +20,7 @@ REFUSED = (-1, 0)
 
 
 def python(batch: bytes) -> tuple[int, int]:
-    """How many records a batch has, and a CRC-32 over them, as `MutatedBatches` of the Java tests sums them up."""
+    """The number of records in a batch, and a CRC-32 over them, computed like `MutatedBatches` of the Java tests."""
     try:
         header = Header.read(batch, 0, len(batch))
         if header.total_bytes != len(batch):
@@ -54,7 +54,7 @@ def summed(records: Records, total: int) -> int:
 
 
 def compared(java_classpath: str, seed: int, cases: int) -> Counter[str]:
-    """How often both found the same records, and how often both found none."""
+    """How often both found the same records, and how often both refused."""
     command = ["java", "-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", java_classpath]
     command += ["io.sparklog.format.MutatedBatches", str(seed), str(cases)]
     found: Counter[str] = Counter()

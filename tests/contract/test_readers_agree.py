@@ -1,4 +1,4 @@
-"""The reader in Java and the one in Python, which know nothing of each other, over roots of Java: whole, unfinished and damaged."""
+"""The readers in Java and in Python share no code. Both read roots that Java wrote: whole, unfinished and damaged ones."""
 
 import json
 import random
@@ -16,7 +16,7 @@ from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.header import CODECS
 
 Answer = dict[int, list[str]] | None
-"""The values of each partition that has any; None: an error."""
+"""The values of each partition that is not empty; None means an error."""
 
 LARGE = {"records": 300, "big": 10_000}
 ROOTS: dict[str, dict[str, object]] = {
@@ -75,7 +75,7 @@ def written(request: pytest.FixtureRequest, tool: LogTool) -> dict[str, object]:
 
 
 def test_whole_roots(tool: LogTool, written: dict[str, object]) -> None:
-    """All that Log answers fits what Java reads, and what the writer was told."""
+    """Everything that Log answers agrees with what Java reads and with what was written."""
     answer = java(tool)
     assert answer
     assert python(tool.root) == answer
@@ -106,7 +106,7 @@ def test_whole_roots(tool: LogTool, written: dict[str, object]) -> None:
         mine = times[everything["partition"].to_numpy() == partition]
         for segment in log.segments(log.newest(), partition):
             rising = bool(np.all(np.diff(mine[segment.base : segment.end]) >= 0))
-            # With LogAppendTime writers look at the records' own times, which may fall where those of their batches do not.
+            # With LogAppendTime, writers compare the records' own times, which may fall even if those of their batches rise.
             assert segment.ordered == rising or (late and rising)
         for time in (0, *np.unique(mine)[:: max(1, len(mine) // 5)].tolist(), 2**60):
             later = np.flatnonzero(mine >= time)
@@ -114,7 +114,7 @@ def test_whole_roots(tool: LogTool, written: dict[str, object]) -> None:
 
 
 def test_parts_of_a_root(tool: LogTool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any range gives what is there of the whole, with the indexes that Java wrote and without."""
+    """Every range of offsets gives that part of the whole, with the indexes that Java wrote and without them."""
     tool.run("append", tag="A", records=2000, big=300, batch=2000, commits=2)
     topic = Log(tool.root).topic("t")
     whole = {partition: topic.read(partition) for partition in range(topic.partitions)}
@@ -134,7 +134,7 @@ def test_parts_of_a_root(tool: LogTool, monkeypatch: pytest.MonkeyPatch) -> None
     "stop", ["task.write", "commit.link", "commit.linked", "publish.stamp:halt:1", "publish.stamp:halt:7", "publish.log", "publish.done"]
 )
 def test_unfinished_roots(tool: LogTool, stop: str) -> None:
-    """What a writer left that was halted at a step: the offsets of batches are stamped in part, or the Kafka view is not there."""
+    """A writer was halted at a step: the batches are stamped in part, or the Kafka view is missing."""
     tool.run("append", tag="A", **LARGE)
     tool.run("append", tag="B", stop=stop if ":" in stop else f"{stop}:halt", status=HALTED, **LARGE)
     answer = java(tool)
@@ -145,11 +145,11 @@ def test_unfinished_roots(tool: LogTool, stop: str) -> None:
 
 
 def damaged(files: list[Path], numbers: random.Random) -> str:
-    """Damages one of the files, and says how."""
+    """Damages one of the files, and returns how."""
     file = numbers.choice(files)
     whole = file.read_bytes()
     kind = numbers.choice(["flip", "flip", "flip", "cut", "zero", "gone"])
-    # Without its file, nobody can tell that the newest version ever was.
+    # Without its file, no reader can know that the newest version ever existed.
     if kind == "flip" or (kind == "gone" and file.suffix == ".json" and file == files[-1]):
         bit = numbers.randrange(len(whole) * 8)
         file.write_bytes(flipped(whole, bit))
@@ -173,7 +173,7 @@ def damaged(files: list[Path], numbers: random.Random) -> str:
     ids=["data files", "version files", "checkpoint", "Kafka view"],
 )
 def test_damaged_roots(tool: LogTool, tmp_path: Path, what: str, commits: int, damages: int) -> None:
-    """Either both read all that was committed, or both find the damage. What only saves time may be damaged freely."""
+    """Both readers return everything that was committed, or both report the damage. Damage to files that only save time changes nothing."""
     numbers = seeded()
     tool.run("append", tag="A", commits=commits, records=5)
     tool.run("append", tag="B", **LARGE)
@@ -198,7 +198,7 @@ def test_damaged_roots(tool: LogTool, tmp_path: Path, what: str, commits: int, d
 
 
 def test_a_snappy_block_that_claims_two_gigabytes(tool: LogTool) -> None:
-    """The block is long enough to hold what it claims. Who believes it writes outside its memory, and the JVM is gone."""
+    """The block is long enough for the size that it claims. A decoder that believes it writes outside its memory and kills the JVM."""
     size = 2**31 * 3 // 64 + 64
     # The length in 7 bits at a time; one literal, with its length in four bytes.
     payload = b"\x80\x80\x80\x80\x08" + b"\xfc" + (size - 1).to_bytes(4, "little") + bytes(size)
@@ -211,7 +211,7 @@ def test_a_snappy_block_that_claims_two_gigabytes(tool: LogTool) -> None:
 
 
 def test_a_version_file_is_of_its_topic(tool: LogTool) -> None:
-    """A topic that was renamed in the file system is no topic, for both."""
+    """Neither reader takes a topic that was renamed in the file system."""
     tool.run("append", tag="A")
     (tool.root / "_partlog" / "t").rename(tool.root / "_partlog" / "u")
     with pytest.raises(SparklogError, match="VERSION_CORRUPT"):
@@ -222,7 +222,7 @@ def test_a_version_file_is_of_its_topic(tool: LogTool) -> None:
 
 
 def test_json_of_java_is_told_from_its_bytes(tool: LogTool) -> None:
-    """The bytes of a version file are what the format says, not only what a JSON parser makes of them."""
+    """The format defines the bytes of a version file, not only the JSON that a parser finds in them."""
     tool.run("append", tag="A", query="Zürich", epoch=0)
     line, trailer = (tool.root / "_partlog" / "t" / f"{0:020d}.json").read_bytes().splitlines()
     assert trailer.startswith(b"crc32c:")

@@ -1,4 +1,4 @@
-"""Base offset fields that are half written, beside a writer or by a power loss. FORMAT.md section 4."""
+"""Base offset fields that are half written, because a writer is at work or after a power loss. FORMAT.md section 4."""
 
 import struct
 import time
@@ -11,13 +11,13 @@ from logtool import TIMEOUT_S, LogTool
 from sparklog import DataError, Log
 
 BASE = 0x0102030405060708
-"""A topic that begins here has relative and absolute offsets that differ in each of their eight bytes."""
+"""In a topic that begins here, relative and absolute offsets differ in each of their eight bytes."""
 OWN_FILE = "p0-t0-0-0.log"
 MASKS = 256
 
 
 def topic_with_batches(root: Path, count: int) -> tuple[Topic, Path, list[bytes]]:
-    """A topic of one segment with a data file of its own, that file, and its batches, each of two records."""
+    """A topic with one segment, its data file, and its batches of two records each."""
     topic = Topic(root, starts=[BASE])
     batches = [batch(records(2, f"b{number}"), 2 * number) for number in range(count)]
     segment = topic.data(b"".join(batches), name=OWN_FILE)
@@ -26,13 +26,13 @@ def topic_with_batches(root: Path, count: int) -> tuple[Topic, Path, list[bytes]
 
 
 def mixed(relative: int, mask: int) -> bytes:
-    """The field of a batch whose stamp came to some of its bytes: those of which the bit in `mask` is set."""
+    """The base offset field of a batch, stamped only in the bytes whose bit in `mask` is set."""
     old, new = struct.pack(">q", relative), struct.pack(">q", BASE + relative)
     return bytes(new[byte] if mask >> byte & 1 else old[byte] for byte in range(8))
 
 
 def test_every_half_written_field_is_read_and_publish_completes_it(tool: LogTool) -> None:
-    """I7, I10: a batch for each way in which a field of eight bytes can be half written, all of them in one file."""
+    """I7, I10: one file with a batch for each way in which a field of eight bytes can be half written."""
     topic, file, batches = topic_with_batches(tool.root, MASKS)
     values = [value for number in range(MASKS) for value in (f"b{number}-0", f"b{number}-1")]
     file.write_bytes(b"".join(mixed(2 * number, number) + octets[8:] for number, octets in enumerate(batches)))
@@ -53,7 +53,7 @@ def test_every_half_written_field_is_read_and_publish_completes_it(tool: LogTool
 
 
 def test_a_byte_of_neither_offset_is_refused(tool: LogTool) -> None:
-    """I7: of each byte of the field, in Java and in Python."""
+    """I7: a wrong value of each byte of the field, in Java and in Python."""
     topic, file, batches = topic_with_batches(tool.root, 1)
     random = seeded()
     for byte in range(8):
@@ -67,7 +67,7 @@ def test_a_byte_of_neither_offset_is_refused(tool: LogTool) -> None:
 
 
 def read_beside_a_publishing_writer(tool: LogTool, seconds: int) -> str:
-    """Java and Python read the newest segment while a writer stamps it, in batches so small that many fields straddle two pages."""
+    """Java and Python read the newest segment while a writer stamps it. Its batches are so small that many fields cross a page boundary."""
     writer = tool.start("append", tag="A", partitions=1, tasks=1, records=40_000, batch=100, commits=1_000_000)
     try:
         while not list(tool.root.glob("_partlog/t/*.json")):
@@ -104,7 +104,7 @@ def test_reading_beside_a_publishing_writer_for_long(tool: LogTool) -> None:
 
 
 def test_the_fields_of_a_whole_file_are_what_was_written(tool: LogTool) -> None:
-    """The tests above would test nothing if Java wrote another field than these do."""
+    """The tests above would prove nothing if Java stamped another field."""
     tool.run("append", tag="A", partitions=1, tasks=1, records=400, batch=100, big=5000)
     tool.run("append", tag="B", partitions=1, tasks=1, records=400, batch=100, big=5000)
     (newest,) = tool.root.glob(f"t-0/{400:020d}.log")

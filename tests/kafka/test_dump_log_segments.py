@@ -1,4 +1,4 @@
-"""Kafka's own DumpLogSegments, with deep iteration and index checks, has nothing to say against what we publish."""
+"""Kafka's own DumpLogSegments, with deep iteration and index checks, finds no fault in published segments."""
 
 import shutil
 from pathlib import Path
@@ -22,7 +22,7 @@ def tool(java_classpath: str, tmp_path: Path) -> LogTool:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_published_segments(tool: LogTool, kafka_classpath: str, codec: str) -> None:
-    """Segments of files of their own, linked and stamped, with many batches; and small ones, copied out of a shared file."""
+    """Segments with data files of their own, linked and stamped, with many batches; and small segments, copied from a shared file."""
     written = 0
     for tag, arguments in (("A", {"records": 50}), ("B", {"records": 2_000, "big": 1_500}), ("C", {"records": 70, "tasks": 5})):
         tool.run("append", tag=tag, compression_type=codec, **arguments)
@@ -33,7 +33,7 @@ def test_published_segments(tool: LogTool, kafka_classpath: str, codec: str) -> 
     assert any(index.stat().st_size > 8 for index in tool.root.glob("t-*/*.index"))
 
 
-def test_a_view_made_anew(tool: LogTool, kafka_classpath: str) -> None:
+def test_a_view_that_is_rebuilt(tool: LogTool, kafka_classpath: str) -> None:
     tool.run("append", tag="A", stop="publish.log:halt", status=42, records=2_000, big=1_500)
     tool.run("append", tag="B", records=2_000, big=1_500)
     shutil.rmtree(tool.root / "t-0")
@@ -43,7 +43,7 @@ def test_a_view_made_anew(tool: LogTool, kafka_classpath: str) -> None:
 
 @pytest.mark.parametrize("suffix", [".log", ".index", ".timeindex"])
 def test_the_check_can_fail(tool: LogTool, kafka_classpath: str, suffix: str) -> None:
-    """The tool ends with status 0 whatever it finds: damage must come out as a complaint."""
+    """The tool exits with status 0 whatever it finds. Damage must be reported as a complaint."""
     tool.run("append", tag="A", records=2_000, big=1_500)
     (segment, *_) = segments(tool.root)
     damaged = segment.with_suffix(suffix)

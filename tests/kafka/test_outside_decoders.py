@@ -1,4 +1,4 @@
-"""Batches that Java writes, read by other people's programs, and theirs read by Java: random records in each codec."""
+"""Other programs read batches that Java wrote, and Java reads theirs: random records in each codec."""
 
 import json
 import random
@@ -31,7 +31,7 @@ def seed() -> int:
 
 
 def test_the_outsiders_have_every_codec() -> None:
-    # Without its module kafka-python would fail later, with an assertion of its own about the batch.
+    # Without the codec's module, kafka-python would fail later, with an assertion about the batch.
     assert kafka.codec.has_gzip()
     assert kafka.codec.has_snappy()
     assert kafka.codec.has_lz4()
@@ -69,7 +69,7 @@ def test_java_reads_what_outsiders_write(batch_tool: BatchTool, seed: int, codec
     expected = [random_records(chance, 0) for _ in range(BATCHES)]
     lines = [outside_encode(outsider, codec, records).hex() for records in expected]
     codecs = {bytes.fromhex(line)[22] & 7 for line in lines}
-    # aiokafka and kafka-python keep a batch uncompressed where compression does not pay.
+    # aiokafka and kafka-python leave a batch uncompressed if compression does not make it smaller.
     assert CODECS.index(codec) in codecs
     assert codecs <= {0, CODECS.index(codec)}
     for records, line in zip(expected, batch_tool("decode", lines), strict=True):

@@ -1,4 +1,4 @@
-"""The commit protocol under attack: many writers, answers that are lost, interrupts, SIGKILL. Short here, long with `make soak`."""
+"""The commit protocol under attack: many writers, lost answers, interrupts, SIGKILL. Short here, long with `make soak`."""
 
 import subprocess
 import threading
@@ -24,7 +24,7 @@ def lose_answers(java_classpath: str, root: Path, seconds: int) -> None:
 
 
 def test_lost_answers_and_interrupts(java_classpath: str, tmp_path: Path) -> None:
-    """I3, I6: what is said to be done is there, what is said not to be done is not, no epoch is there twice."""
+    """I3, I6: a commit reported as done is in the log, one reported as not done is not, and no epoch is in it twice."""
     lose_answers(java_classpath, tmp_path / "root", 4)
 
 
@@ -39,11 +39,11 @@ WRITERS: list[dict[str, int]] = [
     {"records": 130, "big": 9000, "tasks": 2},
     {"records": 10, "tasks": 3},
 ]
-"""What each writer commits: two stamp data files of their own, one travels to the driver."""
+"""The commits of each writer: two stamp data files of their own, one travels to the driver."""
 
 
 def kill_writers(tool: LogTool, kills: int) -> None:
-    """Three writers at once, each with its own query, killed at random moments; each goes on with the first epoch that nobody confirmed."""
+    """Three writers at once, each with its own query, are killed at random moments. Each continues with its first unconfirmed epoch."""
     random = seeded()
     confirmed: list[set[int]] = [set() for _ in WRITERS]
     errors: list[str] = []
@@ -86,7 +86,7 @@ def kill_writers(tool: LogTool, kills: int) -> None:
 
 
 def audit(values: list[str], confirmed: list[set[int]]) -> None:
-    """All of a commit or nothing, each epoch once and in order, none missing that was confirmed."""
+    """Each commit is whole or absent; epochs are in order, each once; no confirmed epoch is missing."""
     records: Counter[tuple[int, int, str]] = Counter()
     last = [-1] * len(WRITERS)
     for value in values:

@@ -1,4 +1,4 @@
-"""The commit protocol, broken on purpose: FORMAT.md sections 7, 11 and 12. Each test names the invariants it is about."""
+"""The commit protocol, interrupted on purpose: FORMAT.md sections 7, 11 and 12. Each test names the invariants that it checks."""
 
 import random
 import shutil
@@ -28,20 +28,20 @@ DONE = [
 
 
 def view(root: Path) -> dict[str, bytes]:
-    """The Kafka view: every file of the partitions' folders with its bytes."""
+    """The Kafka view: every file in the partitions' folders, with its bytes."""
     return {str(file.relative_to(root)): file.read_bytes() for file in root.glob("t-*/*")}
 
 
 @pytest.mark.parametrize(
     ("first", "step"),
-    # A topic's first offsets are its segments' own, so creating it stamps nothing.
+    # A new topic begins at offset 0, where relative and absolute offsets are equal. So creating it stamps nothing.
     [(first, step) for first in (True, False) for step in NOT_DONE + DONE if not (first and step == "publish.stamp")],
     ids=lambda value: {True: "creates", False: "appends"}.get(value, value),
 )
 def test_a_writer_halted_at_a_step_leaves_before_or_after(
     tool: LogTool, committed: Callable[[], dict[str, int]], step: str, first: bool
 ) -> None:
-    """I2, I6, I10: what is read is all or nothing of the commit, and the next write just goes on."""
+    """I2, I6, I10: a reader sees all of the commit or nothing of it, and the next write continues."""
     before = {} if first else {"A-0": 20}
     if not first:
         tool.run("append", tag="A")
@@ -63,7 +63,7 @@ def test_a_writer_halted_at_a_step_leaves_before_or_after(
 
 @pytest.mark.parametrize("step", NOT_DONE + DONE)
 def test_a_repeated_epoch_is_applied_once(tool: LogTool, committed: Callable[[], dict[str, int]], step: str) -> None:
-    """I3: a query that died at any step and comes again with its epoch has it in the topic exactly once."""
+    """I3: a query dies at any step and runs its epoch again: the topic has that epoch exactly once."""
     tool.run("append", tag="A", query="q", epoch=0)
     tool.run("append", tag="B", query="q", epoch=1, stop=f"{step}:halt", status=HALTED, **LARGE)
     tool.run("append", tag="B", query="q", epoch=1, **LARGE)
@@ -71,7 +71,7 @@ def test_a_repeated_epoch_is_applied_once(tool: LogTool, committed: Callable[[],
     assert committed() == {"A-0": 20, "B-0": WHOLE}
 
 
-def test_a_lower_epoch_is_passed_over_and_other_queries_are_not(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
+def test_a_lower_epoch_is_skipped_and_other_queries_are_not(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
     """I3"""
     tool.run("append", tag="A", query="q", epoch=5)
     tool.run("append", tag="B", query="q", epoch=4)
@@ -81,7 +81,7 @@ def test_a_lower_epoch_is_passed_over_and_other_queries_are_not(tool: LogTool, c
 
 @pytest.mark.parametrize("step", ["commit.put", "commit.link", "commit.linked", "commit.synced"])
 def test_a_put_whose_answer_is_lost_is_settled_by_reading_back(tool: LogTool, committed: Callable[[], dict[str, int]], step: str) -> None:
-    """I6: an exception before the link makes the same put again; one after it finds itself done. Neither applies it twice."""
+    """I6: an exception before the link repeats the put; after one behind it, the commit finds itself done. Neither applies it twice."""
     tool.run("append", tag="A")
     lines = tool.run("append", tag="B", stop=f"{step}:throw")
     assert lines == ["done B-0 1"]
@@ -90,7 +90,7 @@ def test_a_put_whose_answer_is_lost_is_settled_by_reading_back(tool: LogTool, co
 
 @pytest.mark.parametrize("step", [step for step in DONE if step.startswith(("commit.done", "publish"))])
 def test_an_error_after_the_commit_does_not_fail_it(tool: LogTool, committed: Callable[[], dict[str, int]], step: str) -> None:
-    """I1: what follows a commit may fail, and the commit stays done."""
+    """I1: the work after a commit may fail; the commit is still done."""
     tool.run("append", tag="A")
     assert tool.run("append", tag="B", stop=f"{step}:throw", **LARGE) == ["done B-0 1"]
     assert committed() == {"A-0": 20, "B-0": WHOLE}
@@ -98,7 +98,7 @@ def test_an_error_after_the_commit_does_not_fail_it(tool: LogTool, committed: Ca
 
 @pytest.mark.parametrize("step", ["task.write", "task.done", "commit.pool", "commit.read", "commit.put", "commit.link"])
 def test_a_writer_that_is_overtaken_comes_after(tool: LogTool, tmp_path: Path, step: str) -> None:
-    """I4, I5: A sleeps before its link, B commits, A goes on: both are there, B's offsets first. A creates the topic, or thinks so."""
+    """I4, I5: A sleeps before its link, B commits, A continues: both are committed, B's offsets first. A also plans to create the topic."""
     release = tmp_path / "release"
     sleeper = tool.start("append", tag="A", stop=f"{step}:pause", release=release, **LARGE)
     assert sleeper.stderr is not None
@@ -127,7 +127,7 @@ def test_a_writer_that_is_overtaken_comes_after(tool: LogTool, tmp_path: Path, s
 def test_a_creator_with_other_settings_loses_clearly(
     tool: LogTool, tmp_path: Path, committed: Callable[[], dict[str, int]], setting: str, value: str, shown: list[str]
 ) -> None:
-    """I6: nothing of it is seen, now or later. What was written by its settings might be unreadable by those of the topic."""
+    """I6: nothing of it is ever visible. Records written with its settings might be unreadable with the topic's."""
     release = tmp_path / "release"
     sleeper = tool.start("append", tag="A", stop="commit.link:pause", release=release, **{setting: value})
     assert sleeper.stderr is not None
@@ -141,7 +141,7 @@ def test_a_creator_with_other_settings_loses_clearly(
 
 
 def test_a_version_file_that_no_reader_would_take_is_not_written(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
-    """I10: a string beyond FORMAT.md section 10."""
+    """I10: a string that exceeds the limits of FORMAT.md section 10."""
     tool.run("append", tag="A")
     before = sorted(tool.root.glob("_partlog/t/*.json"))
     assert "32769" in failure(tool, "append", tag="B", query="q" * 32_769, epoch=0)
@@ -150,8 +150,8 @@ def test_a_version_file_that_no_reader_would_take_is_not_written(tool: LogTool, 
     assert committed() == {"A-0": 20, "C-0": 20}
 
 
-def test_segments_of_somebody_else_are_not_replaced(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
-    """The Kafka view of a topic that is created takes the names of a directory that may have been copied from a broker."""
+def test_foreign_segments_are_not_replaced(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
+    """A new topic's Kafka view needs the names of a directory that somebody may have copied from a broker."""
     file = tool.root / "t-1" / "00000000000000000000.log"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"a broker's")
@@ -171,8 +171,8 @@ def test_segments_of_somebody_else_are_not_replaced(tool: LogTool, committed: Ca
     assert file.with_name("notes.txt").read_bytes() == b"a broker's"
 
 
-def test_publish_mends_what_it_can_and_tells_the_rest(tool: LogTool) -> None:
-    """Whatever stands where the view's files should is replaced; one segment that is damaged keeps no other from the view."""
+def test_publish_repairs_what_it_can_and_reports_the_rest(tool: LogTool) -> None:
+    """Anything in the place of the view's files is replaced. A damaged segment does not keep other segments out of the view."""
     tool.run("append", tag="A", **LARGE)
     good = view(tool.root)
     [*_, index] = sorted(tool.root.glob("t-*/*.index"))
@@ -193,7 +193,7 @@ def test_publish_mends_what_it_can_and_tells_the_rest(tool: LogTool) -> None:
 
 
 def test_two_processes_race_for_a_hundred_commits_each(tool: LogTool) -> None:
-    """I3, I4, I5: on a topic that neither finds: nothing lost, nothing twice, each in its own order."""
+    """I3, I4, I5: both write to a topic that does not exist yet. No record is lost or doubled, and each writer's order is kept."""
     writers = [tool.start("append", tag=tag, commits=100) for tag in ("A", "B")]
     for writer in writers:
         out, err = writer.communicate(timeout=TIMEOUT_S)
@@ -205,12 +205,12 @@ def test_two_processes_race_for_a_hundred_commits_each(tool: LogTool) -> None:
         for tag in ("A", "B"):
             order = [int(value.split("-")[1].split(":")[0]) for value in values if value.startswith(tag)]
             assert order == sorted(order)
-    # 200 versions passed: both wrote checkpoints, and what is read from one is what the versions say.
+    # After 200 versions, both wrote checkpoints. A checkpoint must hold the same state as the versions.
     assert list(tool.root.glob("_partlog/t/*.checkpoint-*.jsonl"))
 
 
 def test_killed_at_random_moments(tool: LogTool) -> None:
-    """I1, I2, I10: what was reported is there; at most one commit more is; the next writer goes on."""
+    """I1, I2, I10: every reported commit is in the log, and at most one more; the next writer continues."""
     seed = time.time_ns()
     print(f"seed {seed}")
     moments = random.Random(seed)
@@ -230,7 +230,7 @@ def test_killed_at_random_moments(tool: LogTool) -> None:
 
 
 def test_a_task_holds_few_files_open(tool: LogTool) -> None:
-    """I8: more partitions are spilled than the process may have files; each is closed, and gone on with later."""
+    """I8: more partitions are spilled than the process may have open files. Each file is closed, and continued later."""
     lines = replace(tool, prefix=("prlimit", "--nofile=400")).run(
         "append", tag="A", partitions=600, tasks=1, records=2400, keys=2400, big=500, buffer=600_000, batch=4000
     )
@@ -252,8 +252,8 @@ def test_a_halt_at_a_checkpoint_costs_nothing(tool: LogTool, committed: Callable
     assert committed() == {**{f"A-{i}": 20 for i in range(99)}, "B-0": 20, "B-1": 20, "C-0": 20, "D-0": 20}
 
 
-def test_a_damaged_checkpoint_is_passed_over(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
-    """I7: it only saves time."""
+def test_a_damaged_checkpoint_is_skipped(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
+    """I7: a checkpoint only saves time."""
     tool.run("append", tag="A", commits=101)
     (checkpoint,) = tool.root.glob("_partlog/t/*.checkpoint-*")
     whole = checkpoint.read_bytes()
@@ -278,7 +278,7 @@ def failure(tool: LogTool, *words: str, **arguments: object) -> str:
 
 
 def test_every_flipped_bit_of_a_version_file_is_noticed(tool: LogTool) -> None:
-    """I7: and a write refuses to go on from it, so nothing is lost."""
+    """I7: a write refuses to continue from it, so nothing is lost."""
     tool.run("append", tag="A", commits=2)
     file = tool.root / "_partlog/t/00000000000000000000.json"
     whole = file.read_bytes()
@@ -303,7 +303,7 @@ def test_a_missing_version_is_noticed(tool: LogTool) -> None:
 
 
 def test_a_data_file_that_the_driver_does_not_see_is_not_committed(tool: LogTool, tmp_path: Path) -> None:
-    """I2: a task's file is gone, or cut, when the driver comes to commit it."""
+    """I2: a task's file is missing or too short when the driver commits it."""
     for damage, condition in (
         (Path.unlink, "FILE_NOT_SHARED"),
         (lambda file: file.write_bytes(b"short"), "FILE_LENGTH"),

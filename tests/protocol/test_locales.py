@@ -1,4 +1,4 @@
-"""JVMs whose locale has digits of its own: what they write has the names that all others write."""
+"""JVMs with a locale that has other digits write the same file names as all others."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ LOCALES = ["ar-EG", "fa-IR", "my-MM"]
 
 @pytest.mark.parametrize("locale", LOCALES)
 def test_a_root_is_the_same_in_every_locale(tool: LogTool, locale: str) -> None:
-    """I1: written, published and read there, here and there again; an epoch without records, too."""
+    """I1: such a JVM and another one write, publish and read in turn; also an epoch without records."""
     language, country = locale.split("-")
     foreign = replace(tool, java=(f"-Duser.language={language}", f"-Duser.country={country}"))
     large = {"records": 300, "big": 10_000}

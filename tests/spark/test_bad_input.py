@@ -1,4 +1,4 @@
-"""Bad input to a write: a clear error with its condition, and nothing written or lost."""
+"""Bad input to a write raises a clear error with its condition. Nothing is written or lost."""
 
 import json
 import re
@@ -73,7 +73,7 @@ ROWS = {
 def test_rows(spark: SparkSession, root: Path, fails: Callable[..., str], case: str) -> None:
     columns, condition, says = ROWS[case]
     before = files(root)
-    # The last row of the last task is bad, where the fault lies in a row.
+    # If a row is at fault, it is the last row of the last task.
     bad = spark.range(0, 2_000, 1, 2).selectExpr(*columns)
     assert says in fails(condition, lambda: save(bad, root))
     assert files(root) == before
@@ -173,7 +173,7 @@ def test_roots(spark: SparkSession, tmp_path: Path, fails: Callable[..., str]) -
     assert sorted(folder.name for folder in tmp_path.iterdir() if folder.is_dir()) == ["one", "three", "two"]
 
 
-def test_what_is_no_root_is_told_apart_and_alike_in_both_languages(
+def test_directories_that_are_not_roots_give_the_same_errors_in_both_languages(
     spark: SparkSession, tmp_path: Path, root: Path, fails: Callable[..., str]
 ) -> None:
     (tmp_path / "empty").mkdir()
@@ -241,7 +241,7 @@ def test_a_damaged_log_is_not_written_to(spark: SparkSession, root: Path, fails:
 
 
 def test_a_damaged_topic_is_the_trouble_of_its_own_rows_only(spark: SparkSession, root: Path, fails: Callable[..., str]) -> None:
-    """Topics share nothing: neither writes by a topic column nor `publish` stop at another topic's damage."""
+    """Topics share nothing: damage of one topic stops neither writes to others by a topic column nor `publish`."""
     rows = spark.sql(f"SELECT {VALUE}, 'other' AS topic")
     rows.write.format("partlog").mode("append").save(str(root))
     [version] = root.glob("_partlog/t/*.json")
@@ -261,7 +261,7 @@ def test_a_damaged_topic_is_the_trouble_of_its_own_rows_only(spark: SparkSession
 
 
 def test_a_commit_beyond_the_limits_is_refused(spark: SparkSession, tmp_path: Path, fails: Callable[..., str]) -> None:
-    """24 tasks with records of all of 10,000 partitions: a version file that no reader would take."""
+    """24 tasks with records of all 10,000 partitions would need a version file that exceeds the limits."""
     save(spark.sql(f"SELECT {VALUE}"), tmp_path, partitions=10_000)
     rows = spark.range(0, 240_000, 1, 24).selectExpr("cast(id % 10000 as int) AS partition", "cast(id AS string) AS value")
     assert "240000 segments" in fails("COMMIT_TOO_LARGE", lambda: save(rows, tmp_path))

@@ -13,7 +13,7 @@ COLUMNS = "topic, partition, `offset`, timestamp, key, value, timestampType, siz
 
 @pytest.fixture(scope="module")
 def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, DataFrame]:
-    """Three topics, each of several commits, some in files of their own with many batches, times partly out of order; and a copy."""
+    """Three topics of several commits, some with data files of their own and many batches, some times out of order; and a Parquet copy."""
     root = tmp_path_factory.mktemp("differential")
     for number, (topic, partitions) in enumerate(TOPICS.items()):
         for commit in range(4):
@@ -32,7 +32,7 @@ def both(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[
 
 
 class Questions:
-    """Makes up queries. The same seed makes up the same ones."""
+    """Generates queries. The same seed generates the same queries."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -71,7 +71,7 @@ class Questions:
         return f"{name} {self.random.choice(['<', '<=', '=', '>', '>=', '!='])} {literal()}"
 
     def other(self) -> str:
-        """A predicate that is not for the source."""
+        """A predicate that the source does not evaluate."""
         return self.random.choice(
             [
                 "key = CAST('k7' AS BINARY)",
@@ -141,7 +141,7 @@ def test_same_answers(spark: SparkSession, both: dict[str, DataFrame]) -> None:
 
 
 def test_some_answers_are_not_empty(spark: SparkSession, both: dict[str, DataFrame]) -> None:
-    """Or the test above would show nothing."""
+    """Otherwise the test above would prove nothing."""
     questions = Questions(1)
     sizes = [len(answer(spark, both["copy"], questions.query())) for _ in range(40)]
     assert sum(size > 1 for size in sizes) > 10

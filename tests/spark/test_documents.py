@@ -1,4 +1,4 @@
-"""What README, guides and notebooks say is run, as it is pasted: every Python block of a page, in order, in an empty folder."""
+"""Runs README, guides and notebooks as a reader would paste them: every Python block of a page, in order, in an empty folder."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parents[2]
-# The page on starting Spark is commands, which test_starting_spark.py carries out.
+# The page on starting Spark has commands, which test_starting_spark.py runs.
 PAGES = [HERE / "README.md", *(page for page in sorted((HERE / "docs" / "guide").glob("*.md")) if page.name != "starting-spark.md")]
 NOTEBOOKS = sorted((HERE / "notebooks").glob("*.ipynb"))
 
@@ -25,7 +25,7 @@ def run(blocks: list[str], folder: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page(tmp_path: Path, page: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    run(2 * blocks, tmp_path)  # who pastes a page a second time pastes it into the same folder
+    run(2 * blocks, tmp_path)  # a page can be pasted a second time into the same folder
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.name)

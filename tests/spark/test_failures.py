@@ -1,4 +1,4 @@
-"""Writes that fail in one task, in one attempt, with an executor or with the driver: nothing is visible that was not committed."""
+"""Writes that fail in a task, in one attempt, with an executor or with the driver. Nothing uncommitted is ever visible."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ PROGRAM = Path(failing_writer.__file__)
 
 
 def write(root: Path, master: str, how: str, *settings: str, dies_with: str | None = None) -> None:
-    """Runs the writing program, which must succeed, or fail and say `dies_with`."""
+    """Runs the writing program, which must succeed, or fail with `dies_with` in its output."""
     command = [sys.executable, str(PROGRAM), str(root), master, how, *settings]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     print(ran.stderr[-3_000:])
@@ -25,7 +25,7 @@ def write(root: Path, master: str, how: str, *settings: str, dies_with: str | No
 
 
 def records(spark: SparkSession, root: Path) -> tuple[int, int]:
-    """Records, and different ones."""
+    """The number of records, and of different ones."""
     if not list(root.glob("_partlog/t/*.json")):
         return 0, 0
     log = spark.read.format("partlog").load(str(root))
@@ -70,6 +70,6 @@ def test_a_driver_that_dies_in_the_commit(spark: SparkSession, tmp_path: Path, s
 
 
 def test_a_commit_whose_answer_is_lost_is_done_once(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark would call abort() if commit() threw; here it must not even throw."""
+    """Spark would call abort() if commit() threw; in this case commit() must not throw."""
     write(tmp_path, "local[2]", "never", "spark.driver.extraJavaOptions=-Dpartlog.stop=commit.linked:throw")
     assert records(spark, tmp_path) == (RECORDS, RECORDS)

@@ -1,4 +1,4 @@
-"""Batch jobs of Spark's Kafka connector, in the shapes that its guide shows, with the changes that from-kafka.md names and no others."""
+"""Batch jobs of Spark's Kafka connector, as its guide shows them, with only the changes that from-kafka.md names."""
 
 import json
 import re
@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "guide" / "from-kafka.md"
 SERVERS = '.option("kafka.bootstrap.servers", "host1:port1,host2:port2")'
 TIME = 1_700_000_000_000
 
-# What a job says after spark.read.format("kafka").option(servers) → the records that it must get of each topic.
+# The rest of a job after spark.read.format("kafka").option(servers) → the number of records that it must read from each topic.
 READS: dict[str, tuple[str, dict[str, int]]] = {
     "one topic": ('.option("subscribe", "topic1").option("kafka.group.id", "g")', {"topic1": 120}),
     "one topic with headers": ('.option("subscribe", "topic1").option("includeHeaders", "true")', {"topic1": 120}),
@@ -62,7 +62,7 @@ WRITES = {
 
 
 def ported(job: str) -> str:
-    """A job, with what the page says to change."""
+    """A job with the changes that the page names."""
     changes = re.findall(r"^\| `(\..*)` \| `(\..*)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert [change[0] for change in changes] == ['.format("kafka")', SERVERS, ".save()"]
     for old, new in changes:
@@ -71,7 +71,7 @@ def ported(job: str) -> str:
 
 
 def answers(spark: SparkSession, folder: str) -> dict[str, Any]:
-    """What all jobs give, on a log that is made for them."""
+    """The results of all jobs on a log that is made for them."""
     root = f"{folder}/log"
     for topic, partitions, records in (("topic1", 2, 60), ("topic2", 1, 30)):
         rows = spark.range(partitions * records).selectExpr(

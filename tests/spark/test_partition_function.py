@@ -1,4 +1,4 @@
-"""Where does a key lie? SQL, DataFrames, plain Python and the sink must agree, for every key."""
+"""SQL, DataFrames, plain Python and the sink must choose the same partition for every key."""
 
 import random
 import subprocess

@@ -1,4 +1,4 @@
-"""Sessions that run already, and sessions that start. What must start anew runs in a Python of its own."""
+"""Running sessions and new sessions. A test that needs a fresh start runs in a Python of its own."""
 
 import json
 import os
@@ -14,7 +14,7 @@ JAR = str(Path(sparklog.__file__).parent / "jars" / "sparklog.jar")
 
 
 def run(script: str, **environment: str) -> dict:
-    """What a script prints as JSON in its last line."""
+    """The JSON that a script prints in its last line."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK"))}
     done = subprocess.run([sys.executable, "-c", script], env=inherited | environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -89,7 +89,7 @@ print(json.dumps([*running, usable, stopped, SparkSession.getActiveSession() is 
 @pytest.mark.slow
 @pytest.mark.parametrize("java", ["absent", "not at JAVA_HOME", "old"])
 def test_a_java_that_cannot_run_spark_is_an_error_that_says_what_to_install(tmp_path, java):
-    """The old Java is a stand-in that says what Java 11 says: this machine has none."""
+    """A script in place of an old Java prints what Java 11 prints, because machines often have only a newer one."""
     tools = tmp_path / "bin"
     tools.mkdir()
     for folder in ("/usr/bin", "/bin"):

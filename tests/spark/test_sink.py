@@ -1,4 +1,4 @@
-"""`df.write.format("partlog")`: what comes back is what was written, in order, and small writes stay small on disk."""
+"""`df.write.format("partlog")`: records come back as they were written, in order, and small writes stay small on disk."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ import sparklog
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 
-# Keys that repeat, are empty or null; values that are null, empty or long; headers that are none, null, repeated,
+# Keys that repeat, are empty or null; values that are null, empty or long; headers that are absent, null, repeated,
 # null-valued or not ASCII; times from 0 on.
 EVENTS = """
     SELECT id AS n,
@@ -52,7 +52,7 @@ def compare(spark: SparkSession, events: DataFrame, log: DataFrame) -> None:
 
     def placed(rows: DataFrame, *order: str) -> DataFrame:
         by_key = F.row_number().over(Window.partitionBy("key").orderBy(*order))
-        # None and no headers are the same to Kafka; records without a key have no order among them.
+        # For Kafka, null headers and no headers are the same. Records without a key are not ordered.
         return rows.select(
             "key",
             "value",
@@ -104,12 +104,12 @@ def test_order_within_a_task_and_of_tasks_is_kept(spark: SparkSession, tmp_path:
 
 
 def test_sorted_rows_are_written_as_they_come(spark: SparkSession, tmp_path: Path) -> None:
-    """Rows that were sorted lie in pages of Spark's memory, and not in arrays of their own; the next may be longer or shorter."""
+    """After a sort, rows are in pages of Spark's memory and not in arrays of their own. The next row may be longer or shorter."""
     root = tmp_path / "root"
     events = spark.sql(EVENTS.format(records=5_000, tasks=3)).where("value LIKE 'v%'").drop("n")
     ordered = events.coalesce(1).sortWithinPartitions(F.reverse("value"), ascending=False)
     save(ordered, root, partitions=1)
-    # None and no headers are the same to Kafka.
+    # For Kafka, null headers and no headers are the same.
     headers = "CASE WHEN size(headers) > 0 THEN headers END"
     columns = ["CAST(key AS STRING)", "CAST(value AS STRING)", headers, "timestamp"]
     back = load(spark, root).orderBy("offset").selectExpr(*columns)
@@ -117,7 +117,7 @@ def test_sorted_rows_are_written_as_they_come(spark: SparkSession, tmp_path: Pat
 
 
 def test_the_buffer_is_kept_and_order_with_it(spark: SparkSession, tmp_path: Path) -> None:
-    """A task that must spill 20 times, into segments that roll: the same rows in the same order."""
+    """A task that spills 20 times, into several segments: the same rows in the same order."""
     root = tmp_path / "root"
     rows = spark.range(0, 20_000, 1, 2).selectExpr("CAST(id % 10 AS STRING) AS key", "concat(id, ':', repeat('x', 1000)) AS value")
     save(rows, root, **{"write.buffer.bytes": 1 << 20, "batch.size": 50_000, "segment.bytes": 700_000, "partitions": 3})
@@ -245,7 +245,7 @@ def test_an_empty_dataframe_creates_the_topic_and_then_nothing(spark: SparkSessi
 
 
 def test_a_user_transaction_is_applied_once(spark: SparkSession, tmp_path: Path) -> None:
-    """I3: also where other writes came between."""
+    """I3: also if other writes came between."""
     root = tmp_path / "root"
     rows = spark.range(10).selectExpr("CAST(id AS STRING) AS value")
     for version in (1, 1, 2, 1, 2):
@@ -269,12 +269,12 @@ def test_sql_without_a_catalog(spark: SparkSession, tmp_path: Path, fails: Calla
         spark.sql("DROP TABLE sink_sql")
 
 
-def test_publish_makes_the_view_anew(spark: SparkSession, tmp_path: Path) -> None:
+def test_publish_rebuilds_the_view(spark: SparkSession, tmp_path: Path) -> None:
     root = tmp_path / "root"
     save(spark.range(1_000).selectExpr("CAST(id AS STRING) AS value"), root, partitions=2)
     before = {file.relative_to(root): file.read_bytes() for file in root.glob("t-*/*")}
     assert len(before) == 6
-    # Damage that keeps the length is found too: these small segments are copies, so no record is touched by it.
+    # Damage that keeps the length is found too. These small segments are copies, so the records are not affected.
     for file in root.glob("t-1/*"):
         if content := bytearray(file.read_bytes()):
             content[len(content) // 2] ^= 1
@@ -291,7 +291,7 @@ def test_publish_makes_the_view_anew(spark: SparkSession, tmp_path: Path) -> Non
 
 
 def test_a_table_without_a_path_holds_nothing(spark: SparkSession, fails: Callable[..., str]) -> None:
-    """Spark makes it without asking, and gives it a place of its own: with the table, and before it is replaced, the log would go."""
+    """Spark would create the table in a folder of its own without asking. Dropping or replacing the table would delete the log."""
     spark.sql("CREATE TABLE sink_managed USING partlog OPTIONS (topic 't')")
     try:
         assert "LOCATION" in fails("ROOT_REQUIRED", lambda: spark.sql("INSERT INTO sink_managed (value) VALUES ('v')"))

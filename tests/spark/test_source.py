@@ -1,4 +1,4 @@
-"""`spark.read.format("partlog")`, as far as a session is needed to see it; the rest is in the Java tests of `source`."""
+"""`spark.read.format("partlog")`: the tests that need a session. The others are the Java tests of `source` and `read`."""
 
 import json
 import re
@@ -94,14 +94,14 @@ def test_columns_that_are_not_asked_for_are_not_read(events: DataFrame) -> None:
     text = plan(events.select("offset").where("offset >= 0"))
     assert "Output [1]: [offset#" in text, text
     assert "BatchScan" in text and "partlog[subscribe=events]" in text, text
-    # Of headers a part may be asked for.
+    # A query can use a part of the headers.
     keys = events.where("headers IS NOT NULL").select(F.col("headers")[0]["key"]).distinct().collect()
     assert [row[0] for row in keys] == ["n"]
     assert events.select(F.explode("headers.value")).count() == len([n for n in range(RECORDS // 2) if n % 3 == 0]) * 2
 
 
 def test_functions_of_every_column(events: DataFrame) -> None:
-    """Each column through an operator that keeps rows beyond the batch they were in."""
+    """Each column through an operator that keeps rows longer than their batch."""
     row = events.selectExpr(
         "max(key)", "max(value)", "max(topic)", "max(partition)", "max(offset)", "max(timestamp)", "max(timestampType)", "max(headers)"
     ).first()
@@ -130,7 +130,7 @@ def test_offsets(spark: SparkSession, root: Path) -> None:
 
 
 def test_times(spark: SparkSession, root: Path) -> None:
-    """Each commit starts at the same time again: the first record that is late enough counts, also where earlier ones follow."""
+    """Every commit begins at the same time. The first record at or after the time counts, even if earlier times follow it."""
     rows = load(
         spark, root, subscribe="events", startingTimestamp=1700000000000 + 4_000 * 1000, endingTimestamp=1700000000000 + 4_100 * 1000
     )
@@ -186,11 +186,11 @@ def test_tables_and_views(spark: SparkSession, root: Path) -> None:
         spark.sql("DROP TABLE events_table")
 
 
-# What the source takes over of a query
+# Which parts of a query the source evaluates
 
 
 def pushed(rows: DataFrame) -> str:
-    """What the scan of a query says of itself."""
+    """The description of the scan in a query's plan."""
     found = re.search(
         r"partlog\[[^]]*\] (\S+?)((?:, (?:filters|limit|aggregates): .*?)?)(?: RuntimeFilters|\n|$)", rows._jdf.queryExecution().toString()
     )
@@ -224,7 +224,7 @@ def test_counts_run_no_task_and_open_no_segment(spark: SparkSession, root: Path,
     for file in tmp_path.glob("_partlog/t/data/*/*.log"):
         file.unlink()
     assert load(spark, tmp_path).count() == 5000
-    # Whatever needs the records is read.
+    # Everything that needs the records reads them.
     assert "BatchScan" in plan(events.selectExpr("count(value)"))
     assert events.selectExpr("count(value)").first()[0] == RECORDS - 2 * len(range(0, RECORDS // 2, 7))
 
@@ -247,7 +247,7 @@ def test_of_a_gigabyte_little_is_read(spark: SparkSession, tmp_path: Path) -> No
     whole = log_bytes(tmp_path, "t")
     assert whole > 1_000_000_000
     few = whole * 0.01
-    # A task that does not know where to end reads 256 KiB.
+    # A task that does not know its last byte reads 256 KiB.
     for start in (0, half, records * 29 // 30):
         assert bytes_of(spark, log.where(f"`offset` >= {start}").limit(10)) < few
     assert bytes_of(spark, log.where(f"`offset` IN (5, {half}, {last})")) < few
@@ -269,7 +269,7 @@ def test_groups_and_windows_by_partition_need_no_shuffle(spark: SparkSession, ro
         numbered = rows.selectExpr("partition", "`offset`", "row_number() OVER (PARTITION BY partition ORDER BY `offset`) AS n")
         assert "Exchange" not in plan(numbered)
         assert numbered.where("n <> `offset` + 1").count() == 0
-    # Grouping by less than what a split is of, or by something else, is shuffled; so are joins of what is grouped otherwise.
+    # Grouping by fewer columns than those of a split, or by others, needs a shuffle; so do joins of rows that are grouped differently.
     both = load(spark, root).groupBy("partition").agg(F.count("*").alias("records"), F.count("value"))
     assert "Exchange" in plan(both)
     assert sum(row["records"] for row in both.collect()) == RECORDS + 1
@@ -279,7 +279,7 @@ def test_groups_and_windows_by_partition_need_no_shuffle(spark: SparkSession, ro
 
 
 def test_a_flipped_bit_in_an_index_shows_no_other_records(spark: SparkSession, tmp_path: Path) -> None:
-    """I7. The worst bit is the one that is worth the segment's base offset: then absolute looks like relative."""
+    """I7. The worst bit has the value of the segment's base offset: flipping it makes an absolute offset look like a relative one."""
     base, records = 1024, 100_000
     save(spark.range(0, base, 1, 1).selectExpr("CAST(id AS STRING) AS value"), tmp_path, "t", partitions=1)
     rows = spark.range(base, base + records, 1, 1).selectExpr("concat(id, repeat(' ', 40)) AS value")

@@ -1,4 +1,4 @@
-"""The page on starting Spark: each of its sections is carried out as it stands, by the tools that come with PySpark.
+"""The page on starting Spark: every section is executed literally, with the tools that come with PySpark.
 
 A block of Python that begins with `# name.py` is that file; `bash` is run; a block of Python, Scala or SQL right after that is typed
 into what it starts; each line of `text` must have been printed. Only addresses are replaced: ports that are free here.
@@ -42,27 +42,27 @@ def free_port() -> int:
 
 @pytest.fixture
 def environment() -> dict[str, str]:
-    """As after `source .venv/bin/activate`, with nothing else said of Spark."""
+    """The environment after `source .venv/bin/activate`, without settings of Spark."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK", "COV_"))}
     binaries = [Path(sys.executable).parent, Path(pyspark.__file__).parent / "bin"]
     return inherited | {
         "PATH": os.pathsep.join([*map(str, binaries), inherited["PATH"]]),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_HOSTNAME": "localhost",
-        # JVMs that live for seconds gain nothing by the second compiler.
+        # JVMs that live for seconds gain nothing from the second compiler.
         "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
 
 
 class Shell:
-    """Runs commands in a folder, and stops at the end what they left running."""
+    """Runs commands in a folder. At the end it stops the processes that they left running."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._folder, self._environment = folder, environment
         self._left: list[subprocess.Popen[bytes]] = []
 
     def run(self, command: str, typed: str | None) -> str:
-        """What was printed. A command that ends in `&` is left running. What is typed comes from a terminal."""
+        """The output of commands. One that ends in `&` is left running. Typed input comes from a terminal."""
         if command.rstrip().endswith("&"):
             return self.leave(command.rstrip().removesuffix("&"))
         process = self._start(command, typed is not None)
@@ -101,7 +101,7 @@ class Shell:
         return process
 
     def _converse(self, process: "subprocess.Popen[bytes]", typed: str) -> bytes:
-        """Types when there is a prompt, and ends with what closes an input."""
+        """Types at each prompt, and then closes the input."""
         terminal = process.stdin
         assert terminal is not None
         printed = b""

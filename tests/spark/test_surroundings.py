@@ -1,4 +1,4 @@
-"""What stands around a read or a write: other writers, the JVM's locale, what a topic holds already."""
+"""Circumstances of a read or a write: other writers, the JVM's locale, and the existing records of a topic."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ def load(spark: SparkSession, root: Path, **options: object) -> DataFrame:
 
 
 def see_moments(spark: SparkSession, tool: LogTool) -> None:
-    """Beside a writer: subqueries, both sides of a join and of a union are of the same offsets; the next query is of later ones."""
+    """While a writer commits: subqueries and both sides of a join and of a union see the same offsets; the next query sees later ones."""
     tool.run("append", tag="A")
     load(spark, tool.root, subscribe="t").createOrReplaceTempView("moments")
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW moments_again USING partlog OPTIONS (path '{tool.root}', topic 't')")
@@ -53,7 +53,7 @@ def test_a_query_over_connect_sees_a_topic_at_one_moment(java_classpath: str, tm
 
 
 def test_a_function_of_a_stream_reads_what_it_wrote(spark: SparkSession, tmp_path: Path) -> None:
-    """The function of foreachBatch runs within the micro-batch's execution, and a read of `rdd` begins none of its own."""
+    """The function of foreachBatch runs within the micro-batch's execution, and a read of `rdd` does not begin one of its own."""
     counts = []
 
     def write_and_read(rows: DataFrame, batch: int) -> None:
@@ -86,7 +86,7 @@ def locale(spark: SparkSession, name: str) -> Iterator[None]:
 
 @pytest.mark.parametrize("name", ["ar-EG-u-nu-arab", "fa-IR-u-nu-arabext", "my-MM-u-nu-mymr"])
 def test_every_locale_writes_the_same_root(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    """Written, read and published in a locale with digits of its own, and beside another; on disk all names are ASCII."""
+    """Writes, reads and publishes in a locale with other digits, and in another beside it. All names on disk are ASCII."""
     root = tmp_path / "root"
     small = spark.range(100).selectExpr("CAST(id AS STRING) AS key", "CAST(id AS STRING) AS value")
     large = spark.range(2000).selectExpr("CAST(id AS STRING) AS key", "repeat('x', 2000) AS value")
@@ -111,7 +111,7 @@ def test_every_locale_writes_the_same_root(spark: SparkSession, tmp_path: Path, 
 
 @pytest.mark.parametrize("tasks", [1, 4, 8])
 def test_a_small_write_without_keys_leaves_a_partition_that_is_ahead_alone(spark: SparkSession, tmp_path: Path, tasks: int) -> None:
-    """Partition 0 has twice the records of the others; a write that is smaller than that lead gives it nothing, and the others alike."""
+    """Partition 0 has twice the records of the others. A write that is smaller than the difference goes to the others in equal parts."""
     filled = spark.range(0, 5000, 1, 1).selectExpr("'v' AS value", "CAST(IF(id < 2000, 0, 1 + id % 3) AS INT) AS partition")
     filled.write.format("partlog").options(topic="t", partitions=4).mode("append").save(str(tmp_path))
     rows = spark.range(0, 80, 1, tasks).selectExpr("CAST(id AS STRING) AS value")
@@ -124,7 +124,7 @@ def test_a_small_write_without_keys_leaves_a_partition_that_is_ahead_alone(spark
 
 
 def test_record_sizes_that_change_make_no_tiny_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    """80 MB: 4,000 records of 20 KB, then 16,000 of a byte. Ranges of offsets are read by few tasks, wherever they end."""
+    """80 MB: 4,000 records of 20 KB, then 16,000 of one byte. Few tasks read a range of offsets, wherever it ends."""
     rows = spark.range(0, 20_000, 1, 1).selectExpr("repeat('x', IF(id < 4000, 20000, 1)) AS value")
     rows.write.format("partlog").options(topic="t", partitions=1, **{"batch.size": 16_384}).mode("append").save(str(tmp_path))
     for end in (3000, 4000, 5000, 10_000):

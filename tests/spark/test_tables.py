@@ -1,4 +1,4 @@
-"""Tables of Spark's own catalog, made with USING partlog: what they say of themselves, and what SQL users are told."""
+"""Tables of Spark's own catalog, created with USING partlog: their descriptions, and the errors that SQL users see."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -66,7 +66,7 @@ def test_altering_it(spark: SparkSession, table: str, fails: Callable[..., str],
 
 
 def test_headers_are_a_matter_of_the_table(spark: SparkSession, table: str, fails: Callable[..., str]) -> None:
-    """Its columns are known before the options of a read are."""
+    """A table's columns are known before the options of a read are."""
 
     def refused(value: str) -> str:
         as_sql = fails("OPTION_VALUE", lambda: spark.sql(f"SELECT * FROM {table} WITH ('includeHeaders' = '{value}')").collect())

@@ -57,7 +57,7 @@ def all_in_arrow(rows: pa.Table) -> pa.Table:
 
 
 def over(make: Callable[[], object]) -> Callable[[DataFrame], DataFrame]:
-    # Made when a session is there: the functions of Connect are others.
+    # Created only after the session: Connect has other functions.
     return lambda log: log.select("partition", "offset", make()("value").alias("n"))  # type: ignore[operator]
 
 

@@ -1,4 +1,4 @@
-"""A topic made by hand, and the same as `sparklog.Log` sees it."""
+"""A topic made by hand, and the same topic through `sparklog.Log`."""
 
 from pathlib import Path
 

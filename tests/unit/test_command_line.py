@@ -27,7 +27,7 @@ def test_it_runs():
     assert done.stdout == options.listing() + "\n"
 
 
-def test_alone_it_says_what_there_is(capsys):
+def test_without_a_command_it_lists_the_commands(capsys):
     assert main([]) == 0
     said = capsys.readouterr().out
     assert said.startswith("usage: python -m sparklog")

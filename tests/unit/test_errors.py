@@ -13,7 +13,7 @@ def test_the_class_follows_from_the_kind():
     assert {entry.kind for entry in errors.declared().values()} == errors.CLASSES.keys()
 
 
-def test_the_text_says_what_where_and_how_to_mend_it():
+def test_the_text_says_what_where_and_how_to_fix_it():
     error = sparklog.SparklogError("ROOT_NOT_FOUND", root="/data/log")
     assert str(error).startswith("[PARTLOG_ROOT_NOT_FOUND] ")
     assert "/data/log" in str(error)

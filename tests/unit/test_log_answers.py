@@ -96,7 +96,7 @@ def test_offsets_for_time(log):
     assert at(0) == at(-1) == at(-(2**80)) == {0: 0, 1: 0}
     assert at(2**80) == {0: 25, 1: 10}
     assert at(TIME + 3) == {0: 3, 1: 3}
-    # Each batch of the first segment begins at TIME again: the first record as late as that counts, in order of offsets.
+    # Each batch of the first segment begins at TIME again. The first record at or after the time counts, in order of offsets.
     assert at(TIME + 5) == {0: 14, 1: 5}
     assert at(TIME + 6) == {0: 15, 1: 6}
     assert at(TIME + 1003) == {0: 18, 1: 10}

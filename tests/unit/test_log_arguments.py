@@ -1,4 +1,4 @@
-"""What `sparklog.Log` takes and refuses: roots, names, partitions, offsets, times, columns and keys."""
+"""Arguments that `sparklog.Log` accepts and refuses: roots, names, partitions, offsets, times, columns and keys."""
 
 import datetime
 import json
@@ -22,13 +22,13 @@ def test_roots_and_topics(tmp_path, topic):
         assert Log(root).topic("t").partitions == 2
 
 
-# A root by its name → where it lies, or the condition that it is refused with.
+# A root by its name → its path, or the condition with which it is refused.
 ROOTS = json.loads((Path(__file__).parents[1] / "vectors" / "roots.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("case", ROOTS, ids=lambda case: case["root"])
 def test_a_root_is_taken_as_it_stands(case):
-    """StoresTest has the same cases: both halves must go to the same place."""
+    """StoresTest has the same cases: both languages must find the same root."""
     if "path" in case:
         assert local(case["root"]) == case["path"]
     else:

@@ -1,4 +1,4 @@
-"""What reading takes: memory, time, and no Java."""
+"""What a read costs: memory and time. It needs no Java."""
 
 import os
 import subprocess
@@ -55,7 +55,7 @@ topic.describe(), topic.offsets_for_time(0), repr(log), repr(topic), log._repr_h
 
 @pytest.mark.slow
 def test_head_of_a_large_topic_takes_less_than_half_a_second(tmp_path):
-    """10 GB in 10,000 commits to 8 partitions, most of it holes that no answer may need.
+    """10 GB in 10,000 commits to 8 partitions. Most data files are holes, which head() must not read.
 
     Seconds of CPU count: those of the clock depend on what else the machine does.
     """

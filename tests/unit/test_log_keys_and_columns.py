@@ -21,7 +21,7 @@ def test_columns_are_those_that_are_named_in_that_order(log):
 
 
 def keyed(root: Path) -> dict[bytes, list[tuple[int, int, bytes]]]:
-    """A topic of records with random keys where murmur2 puts them; gives for each key where its records are, and their values."""
+    """Writes a topic with random keys, routed by murmur2. Returns the partition, offset and value of each record by key."""
     numbers = random.Random(SEED)
     keys = [b"", b"a", b"b", b"ab", b"abc", b"abd", bytes(40), bytes(41), b"k" * 300, "Zürich".encode()]
     topic = Topic(root, "keyed", partitions=3, config={"partitioner": "murmur2"})
@@ -63,7 +63,7 @@ def test_a_key_gives_its_records_and_reads_its_partition(tmp_path):
         assert values(log.read(wanted[0][0], start, key=key)) == [value for _, offset, value in wanted if offset >= start]
     assert log.read(key="Zürich").equals(log.read(key="Zürich".encode())) and log.read(key="Zürich").num_rows
     assert log.read(key="nobody").num_rows == log.read(key="n" * 100_000).num_rows == 0
-    # Another partition is read if it is named; and without that, only the key's own is opened.
+    # Another partition is read only if it is named. Otherwise only the key's own partition is opened.
     own = log.partition_for("a")
     assert log.read((own + 1) % 3, key="a").num_rows == 0
     for partition in {0, 1, 2} - {own}:

@@ -1,4 +1,4 @@
-"""What `sparklog.Log`, its topics, commits and records look like in a terminal and in a notebook."""
+"""How `sparklog.Log`, its topics, commits and records are shown in a terminal and in a notebook."""
 
 import re
 import shutil

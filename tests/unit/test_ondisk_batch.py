@@ -1,4 +1,4 @@
-"""Record batches as the reader in Python sees them: what others wrote, what is at the edge, and what is wrong."""
+"""The reader in Python on record batches: those of other programs, edge cases and wrong ones."""
 
 import contextlib
 import gzip
@@ -31,7 +31,7 @@ def payloads(*batches: bytes, limit: int = LIMIT):
 
 
 def read(*batches: bytes, limit: int = LIMIT) -> pa.Table:
-    """What batches hold, decoded together."""
+    """The records of some batches, decoded together."""
     parts = [arrow_batch("t", 0, found, 0, len(found.offsets)) for found in locate(payloads(*batches, limit=limit))]
     return pa.Table.from_batches(parts, schema=SCHEMA)
 
@@ -167,7 +167,7 @@ def test_more_records_than_are_looked_at_at_once(monkeypatch):
     octets = [batch(content, 100 * number) for number, content in enumerate(contents)]
     wanted = [row for number, content in enumerate(contents) for row in expected(content, 100 * number)]
     assert rows(read(*octets)) == wanted
-    # The delta that falls is the first of a part.
+    # The falling delta is the first one of a part.
     with pytest.raises(Damaged, match="do not rise"):
         read(batch(records(9), deltas=[0, 1, 2, 3, 4, 5, 6, 6, 8]))
     assert [row[0] for row in rows(read(batch(records(9), deltas=[1, 3, 4, 5, 6, 7, 8, 20, 30])))] == [1, 3, 4, 5, 6, 7, 8, 20, 30]
@@ -195,14 +195,14 @@ def test_a_record_without_a_time():
     assert rows(read(batch([Record(timestamp=-1), Record(timestamp=5)])))[0][1] == -1
 
 
-# --- what is wrong
+# --- wrong batches
 
 
 @pytest.mark.parametrize("wrong", BROKEN.values(), ids=BROKEN)
 def test_what_is_wrong_is_refused(wrong):
     with pytest.raises(Damaged):
         read(batch([Record()], **wrong))
-    # And so it is among many that are right.
+    # The same among many right batches.
     right = [batch(records(5), 100 * number) for number in range(100)]
     with pytest.raises(Damaged):
         read(*right[:50], batch([Record()], 5000, **wrong), *right[50:])
@@ -215,7 +215,7 @@ def test_offsets_must_rise_inside_the_batch(deltas):
 
 
 def test_two_batches_do_not_make_up_for_each_other():
-    """The first ends a record late and the second begins a record late: together they have the right bytes."""
+    """The first batch ends one record too late, and the second begins one record too late. Together their bytes are right."""
     payload = [record.encoded(delta, TIME) for delta, record in enumerate(records(4))]
     with pytest.raises(Damaged):
         read(batch(records(1), payload=payload[0] + payload[1]), batch(records(3), 10, payload=payload[2] + payload[3]))
@@ -230,7 +230,7 @@ def test_a_flipped_bit_is_noticed_wherever_the_checksum_covers():
 
 
 def test_any_bytes_are_read_or_refused():
-    """Random payloads with right checksums: nothing but Damaged may come."""
+    """Random payloads with right checksums raise Damaged and no other exception."""
     random = seeded()
     template = b"".join(record.encoded(delta, TIME) for delta, record in enumerate(records(30)))
     refused = 0

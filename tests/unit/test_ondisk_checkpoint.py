@@ -1,4 +1,4 @@
-"""Checkpoints save reading, and that is all: what is wrong with one costs time, and answers stay the same. FORMAT.md section 6."""
+"""Checkpoints only save time: with a damaged one, answers take longer and stay the same. FORMAT.md section 6."""
 
 import json
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_a_checkpoint_alone_is_a_topic(topic, checked):
     assert newest(topic).ends == (15, 15)
 
 
-def test_a_damaged_checkpoint_is_passed_over(topic, checked, wanted):
+def test_a_damaged_checkpoint_is_skipped(topic, checked, wanted):
     random = seeded()
     whole = checked.read_bytes()
     for bit in random.sample(range(len(whole) * 8), 150):
@@ -71,7 +71,7 @@ def test_every_checksum_of_a_checkpoint_counts(topic, checked):
 
 
 def test_a_checkpoint_of_another_state_is_not_believed(topic, checked):
-    """Its head is good, but version 10 says that it follows another version 9."""
+    """Its head is valid, but version 10 follows another version 9."""
     checked.unlink()
     topic.hash, after = "0" * 64, topic.versions.pop()
     topic.checkpoint()
@@ -81,7 +81,7 @@ def test_a_checkpoint_of_another_state_is_not_believed(topic, checked):
 
 @pytest.mark.parametrize("change", LINES.values(), ids=LINES)
 @pytest.mark.parametrize("number", [1, 3, 5, 6, 10])
-def test_a_checkpoint_with_a_wrong_line_and_right_checksums_is_passed_over(topic, checked, wanted, number, change):
+def test_a_checkpoint_with_a_wrong_line_and_right_checksums_is_skipped(topic, checked, wanted, number, change):
     lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
     checked.unlink()
     lines[number] = change(lines[number])
@@ -93,7 +93,7 @@ def test_a_checkpoint_with_a_wrong_line_and_right_checksums_is_passed_over(topic
 
 
 @pytest.mark.parametrize("change", HEADS.values(), ids=HEADS)
-def test_a_checkpoint_with_a_wrong_head_is_passed_over(topic, checked, wanted, change):
+def test_a_checkpoint_with_a_wrong_head_is_skipped(topic, checked, wanted, change):
     lines = [json.loads(line.split(b"\t")[0]) for line in checked.read_bytes().splitlines()]
     checked.unlink()
     change(lines[0])
@@ -115,7 +115,7 @@ def test_an_older_checkpoint_takes_the_place_of_a_damaged_one(topic, checked, wa
         topic.version_file(version).unlink()
     lines = [json.loads(line.split(b"\t")[0]) for line in second.read_bytes().splitlines()]
     second.unlink()
-    # It shows only when the segments of partition 1 are asked for.
+    # The damage is noticed only when the segments of partition 1 are read.
     lines[8] = LINES["another base"](lines[8])
     topic.put_checkpoint(10, lines)
     log = Log(topic.root).topic("t")

@@ -1,4 +1,4 @@
-"""What is committed, as the reader in Python works it out: every rule that a version file or a checkpoint can break."""
+"""States in the reader in Python: replay, and every rule that a version file can break."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def test_a_state_is_kept_and_followed(topic):
     assert [segment.base for segment in log.segments(first, 0)] == [0]
 
 
-def test_a_topic_that_is_made_anew_is_another_one(topic, tmp_path):
+def test_a_topic_that_was_deleted_and_created_again_is_another_one(topic, tmp_path):
     topic.append(records(3, "old"))
     log = Log(tmp_path).topic("t")
     assert log.end_offsets() == {0: 3, 1: 0}
@@ -59,7 +59,7 @@ def test_a_topic_that_is_made_anew_is_another_one(topic, tmp_path):
     assert log.read()["value"].to_pylist() == [b"new-0"]
 
 
-# --- one rule of section 5 after the other
+# --- the rules of section 5, one by one
 
 
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
@@ -86,7 +86,7 @@ def test_a_broken_rule_is_found(topic, change):
         ("index.interval.bytes", "-1"),
     ],
 )
-def test_a_configuration_with_a_value_that_is_none(topic, key, value):
+def test_a_configuration_with_an_impossible_value(topic, key, value):
     topic.append(records(1))
     assert newest(topic).config[key]
     content = topic.versions[0]
@@ -130,7 +130,7 @@ def test_version_0_follows_none(topic):
     ],
     ids=lambda text: text[:20],
 )
-def test_what_is_no_version_file(topic, text):
+def test_bytes_that_are_not_a_version_file(topic, text):
     topic.append(records(1))
     topic.version_file(0).write_bytes(text)
     assert failure(topic).id == "VERSION_CORRUPT"
@@ -185,7 +185,7 @@ def test_a_missing_version_is_found(topic, gone):
     assert (error.id, error.parameters["version"], error.parameters["newest"]) == ("VERSION_MISSING", str(gone), "2")
 
 
-def test_a_pipe_or_a_folder_is_no_version_file(topic):
+def test_a_pipe_or_a_folder_is_not_a_version_file(topic):
     topic.append(records(1))
     topic.append(records(1))
     file = topic.version_file(1)
@@ -204,7 +204,7 @@ def test_a_huge_version_file_is_not_read(topic):
     assert "more than 67108864" in str(failure(topic))
 
 
-# --- what takes segments out
+# --- versions that remove segments
 
 
 def test_a_merge_replaces_segments_by_one_with_the_same_offsets(topic):
@@ -246,7 +246,7 @@ def test_partitions_can_be_added(topic):
     assert values(topic) == [b"a-0", b"a-1", b"b-0"]
 
 
-def test_files_that_are_none_of_ours_are_passed_over(topic):
+def test_files_with_other_names_are_skipped(topic):
     topic.append(records(1, "a"))
     for name in ("1.json", f"{2:020d}.json.tmp", f"{10**20 - 1:020d}.json", f"{5:020d}.checkpoint-xyz.jsonl", ".x", "README"):
         (topic.folder / name).write_text("something")

@@ -21,7 +21,7 @@ READS = {
 
 @pytest.mark.parametrize("name", READS)
 def test_a_flipped_bit_in_a_data_file_is_found(topic, log, name):
-    """Every bit but those of the offsets, of which the other value may be right, and for `batches`, which looks at headers only."""
+    """Every bit except those of base offsets, which may be right with either value; for `batches`, every such bit of a header."""
     random = seeded()
     right = log.read()
     for version, number in ((0, 0), (1, 0)):
@@ -44,7 +44,7 @@ def test_a_flipped_bit_in_a_data_file_is_found(topic, log, name):
 
 
 def test_records_that_are_handed_out_are_right_whatever_is_damaged(topic, log):
-    """Whatever bits flip, what is read before the error comes is what was committed."""
+    """Whatever bits flip, all records returned before the error are those that were committed."""
     random = seeded()
     right = log.read(0).to_pylist()
     file = topic.data_file(0)
@@ -68,7 +68,7 @@ def test_records_that_are_handed_out_are_right_whatever_is_damaged(topic, log):
     assert noticed > 100
 
 
-def test_a_data_file_that_is_cut_or_gone(topic, log):
+def test_a_data_file_that_is_cut_or_missing(topic, log):
     file = topic.data_file(1)
     whole = file.read_bytes()
     for size in (0, 1, 100, len(whole) - 1):
@@ -94,7 +94,7 @@ def test_batches_in_another_order_are_found(topic, log):
 
 
 def test_a_batch_of_the_same_size_from_elsewhere_is_found(tmp_path):
-    """Offsets, length and checksum are right; only the checksum over all headers knows that another batch was committed."""
+    """Offsets, length and checksum are right. Only the checksum over all headers shows that another batch was committed."""
     topic = Topic(tmp_path)
     topic.append([Record(b"right"), Record(b"right")])
     log = Log(tmp_path).topic("t")
@@ -138,7 +138,7 @@ def test_a_pipe_in_place_of_a_data_file_is_not_waited_for(topic, log):
 
 
 def test_a_file_that_cannot_be_opened(topic, log, monkeypatch):
-    """Whatever the system refuses is no damage; a socket is refused to root, too."""
+    """A file that the system cannot open is not damaged. A socket cannot be opened even by root."""
     file = topic.data_file(1)
     file.unlink()
     monkeypatch.chdir(file.parent)  # a socket's name must be short
@@ -147,7 +147,7 @@ def test_a_file_that_cannot_be_opened(topic, log, monkeypatch):
         assert isinstance(failure(log.read), RetryError)
 
 
-def test_a_read_goes_on_where_merged_segments_went(topic, log):
+def test_a_read_continues_after_its_segments_were_merged(topic, log):
     topic.append(records(5, "f"))
     scan = log.scan(0)
     assert values(pa.Table.from_batches([next(scan)])) == VALUES[:15]
@@ -163,7 +163,7 @@ def test_a_read_goes_on_where_merged_segments_went(topic, log):
     assert rest == [*VALUES[15:], *(f"f-{number}".encode() for number in range(5))]
 
 
-def test_a_read_of_what_has_expired_meanwhile_says_so(topic, log):
+def test_a_read_of_offsets_that_expired_meanwhile_reports_it(topic, log):
     scan = log.scan(0)
     topic.commit(removed=topic.live[0][:2], starts=[25, 0])
     topic.data_file(0).unlink()

@@ -68,7 +68,7 @@ def test_stored_offsets_must_rise_inside_their_segment(tmp_path, at, base):
 
 
 def test_a_stored_offset_that_hides_records_is_found(tmp_path):
-    """The second batch says that it lies before the offset that is asked for; no batch by itself is wrong."""
+    """By its own header, the second batch is before the requested offset. No batch is wrong by itself."""
     topic = Topic(tmp_path)
     right = [batch(records(1), 0), batch(records(1), 30), batch(records(1), 40)]
     segment = topic.data(b"".join(right), dense=False, base=0, end=60)
@@ -81,7 +81,7 @@ def test_a_stored_offset_that_hides_records_is_found(tmp_path):
 
 
 def test_a_stored_offset_is_checked_where_a_part_is_read(tmp_path):
-    """Another offset that fits between its neighbours: no batch by itself is wrong, and not all of them are read."""
+    """A wrong offset that fits between its neighbours: no batch is wrong by itself, and not all of them are read."""
     topic = Topic(tmp_path)
     right = [batch(records(4), base) for base in (0, 10, 20, 100)]
     segment = topic.data(b"".join(right), dense=False)
@@ -94,7 +94,7 @@ def test_a_stored_offset_is_checked_where_a_part_is_read(tmp_path):
 
 
 def test_a_batch_that_is_too_large_is_not_read(tmp_path):
-    """A length is believed only as far as a batch of the topic can go. The file is sparse: nothing of it need be there."""
+    """A reader refuses a length that no batch of the topic can have. The file is sparse, so its bytes take no space."""
     limit = 61 + (64 << 20) // 8 * 9
     for name, size in (("right", limit), ("wrong", limit + 1)):
         topic = Topic(tmp_path, name)

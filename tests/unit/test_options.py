@@ -46,7 +46,7 @@ class TestDeclaration:
         assert option.requires is None or option.requires in {other.key for other in DECLARED.options}
 
 
-# The options that the guide to Spark's Kafka connector lists, of source and sink.
+# The options of source and sink in the guide to Spark's Kafka connector.
 OF_KAFKA = """
     assign subscribe subscribePattern kafka.bootstrap.servers startingTimestamp startingOffsetsByTimestamp startingOffsets endingTimestamp
     endingOffsetsByTimestamp endingOffsets failOnDataLoss kafkaConsumer.pollTimeoutMs fetchOffset.numRetries fetchOffset.retryIntervalMs
@@ -66,7 +66,7 @@ def test_what_is_given_instead_is_declared():
             assert named in {option.key for option in DECLARED.options}, entry.key
 
 
-def test_a_mistaken_key_is_no_key():
+def test_a_mistaken_key_is_not_a_key():
     mistaken = [word for option in DECLARED.options for word in option.mistaken]
     assert not set(mistaken) & set(keys_that_count({"read", "write", "topic"}))
     assert len(mistaken) == len(set(mistaken))

@@ -13,7 +13,7 @@ MANY = 10_000
 
 
 def murmur3(octets: bytes) -> int:
-    """MurmurHash3 x86 32-bit with seed 0, written from its description, to have a second opinion beside mmh3."""
+    """MurmurHash3 x86 32-bit with seed 0, written from its description, to check mmh3 against."""
 
     def rotated(word: int, bits: int) -> int:
         return (word << bits | word >> 32 - bits) & 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""What `configure` puts into a builder. No Spark is started."""
+"""What `configure` sets in a builder. No Spark is started."""
 
 import os
 import sys
@@ -19,11 +19,11 @@ SETTINGS = {
 
 @pytest.fixture(autouse=True)
 def jar(tmp_path, monkeypatch):
-    """A jar in its place, no session, an environment that says nothing of Spark, and defaults that are empty."""
+    """The jar exists, no session is running, the environment has no settings of Spark, and the defaults are empty."""
     monkeypatch.setattr(module, "_running_session", lambda: None)
     for name in ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_HOME"):
         monkeypatch.delenv(name, raising=False)
-    # Set first: what configure() sets itself is then undone after the test.
+    # Set here first, so that monkeypatch undoes what configure() sets.
     monkeypatch.setenv("PYSPARK_PYTHON", "")
     monkeypatch.delenv("PYSPARK_PYTHON")
     monkeypatch.setattr(sys.modules["sparklog.session"], "_chosen_python", None)
@@ -91,7 +91,7 @@ class TestJars:
     def test_of_the_submit_arguments_stay(self, jar, monkeypatch, arguments):
         monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", arguments)
         assert configured()["spark.jars"] == f"/a.jar,{jar}"
-        # PySpark puts them behind the builder's settings: they must name both jars too.
+        # PySpark puts them after the builder's settings, so they must name both jars too.
         assert os.environ["PYSPARK_SUBMIT_ARGS"] == f"--jars /a.jar,{jar} pyspark-shell"
 
     def test_of_the_submit_arguments_and_of_the_builder_come_together(self, jar, monkeypatch):
@@ -192,11 +192,11 @@ def test_another_pyspark_is_refused(monkeypatch):
     assert raised.value.condition == "PARTLOG_SPARK_VERSION"
 
 
-def test_what_is_no_setting_of_spark_is_refused():
+def test_a_name_that_is_not_a_setting_of_spark_is_refused():
     with pytest.raises(sparklog.CallError, match="`shuffle_partitions` is not a Spark setting"):
         sparklog.session(shuffle_partitions=8)
 
 
-def test_what_is_no_builder_is_refused():
+def test_an_argument_that_is_not_a_builder_is_refused():
     with pytest.raises(TypeError, match=r"SparkSession\.builder, not dict"):
         sparklog.configure({})
