@@ -1,1 +1,1 @@
-"""Speed, beside a peer in the same process: `make bench`, or `python -m bench [CASE …] [--records N]`."""
+"""Benchmarks, each with a peer in the same process: `make bench`, or `python -m bench [CASE …] [--records N]`."""

@@ -102,7 +102,7 @@ def _equal(octets: Octets, at: int, size: int, count: int) -> int:
 
 
 def starts_abreast(data: bytes, bounds: Longs, counts: Longs) -> Longs | None:
-    """The same as `starts`, for batches that lie between consecutive `bounds` and have `counts` records each.
+    """The same as `starts`, for batches between consecutive `bounds` and have `counts` records each.
 
     The caller must check that each batch ends at its bound. None if this way would not help: the batches are too few, their counts too
     different, or their records too large.
