@@ -75,14 +75,14 @@ BROKEN: dict[str, Change] = {
     **{f"{name} is negative": given(name, -1) for name in ("format", "version", "time", "horizon", "boundary")},
     **{f"{name} is too large": given(name, BIG) for name in ("version", "time", "horizon", "boundary")},
     "format 0": given("format", 0),
-    "features are no strings": given("features", [1]),
+    "features that are numbers": given("features", [1]),
     "another topic": given("topic", "other"),
     "another topic id": given("topicId", identity("other")),
     "a topic id of 21 characters": given("topicId", "A" * 21),
     "a reserved topic id": given("topicId", "A" * 22),
     "another version": given("version", 3),
     "a txn that begins with a dash": given("txn", "-" + "B" * 21),
-    "a txn that is no 16 bytes": given("txn", "B" * 22),
+    "a txn that is not 16 bytes": given("txn", "B" * 22),
     "a reserved txn": given("txn", "A" * 21 + "Q"),
     "no previous version": given("previous", None),
     "another previous version": given("previous", "0" * 64),
@@ -179,10 +179,10 @@ BROKEN: dict[str, Change] = {
     "half a surrogate pair": given("writer", "\ud800"),
     "the other half": given("writer", "\udc00x"),
     "a surrogate pair the wrong way round": given("more", "\udc00\ud800"),
-    "half a surrogate pair where nobody looks": given("more", ["\ud800"]),
+    "half a surrogate pair in an unknown field": given("more", ["\ud800"]),
     "half a surrogate pair in a name": given("\ud800", 1),
     "half a surrogate pair in the configuration": given("config", {"more": "\ud800"}),
-    "a fraction where nobody looks": given("more", [1.0]),
+    "a fraction in an unknown field": given("more", [1.0]),
     "a number of 65 bits": given("more", BIG),
     "a negative number of 65 bits": given("more", {"number": -BIG - 1}),
     "a number of 4,201 digits": given("more", 10**4_200),
@@ -210,7 +210,7 @@ BROKEN: dict[str, Change] = {
 }
 
 ODD: dict[str, Change] = {
-    "fields that nobody knows": given("more", [None, True, {"": [{}, []]}, "", "more"]),
+    "unknown fields": given("more", [None, True, {"": [{}, []]}, "", "more"]),
     "the largest numbers": given("more", [BIG - 1, -BIG]),
     "eight levels": given("more", NESTED[0][0]),
     **{

@@ -109,7 +109,7 @@ WRONG: dict[str, tuple[str, bytes]] = {
     "a wrong checksum of gzip's header": ("gzip", gzip_member(PLAIN, header_sum=1)),
     "a wrong checksum of gzip's content": ("gzip", altered(gzip.compress(PLAIN), -8)),
     "a wrong size of gzip's content": ("gzip", altered(gzip.compress(PLAIN), -4)),
-    "a gzip flag that nobody knows": ("gzip", gzip.compress(PLAIN)[:3] + b"\x20" + gzip.compress(PLAIN)[4:]),
+    "an unknown gzip flag": ("gzip", gzip.compress(PLAIN)[:3] + b"\x20" + gzip.compress(PLAIN)[4:]),
     "gzip, then zeros": ("gzip", gzip.compress(PLAIN) + bytes(8)),
     "a negative snappy block": ("snappy", xerial() + b"\xff\xff\xff\xff" + snappy(PLAIN)),
     "a snappy block of no byte": ("snappy", xerial(snappy(PLAIN), b"")),

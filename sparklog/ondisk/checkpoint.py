@@ -11,7 +11,7 @@ import google_crc32c
 from sparklog.ondisk.faults import Absent, Damaged, Unreadable
 from sparklog.ondisk.fields import Fields, integer, parse
 from sparklog.ondisk.files import File
-from sparklog.ondisk.names import COMMITS, INT64_MAX
+from sparklog.ondisk.names import INT64_MAX, topic_file
 from sparklog.ondisk.version import PARTITIONS_MAX, Segment, is_hash, require_own, require_whole, segment_of, starts_and_ends
 
 HEAD_BYTES_MAX = 64 * 1024 * 1024
@@ -42,7 +42,7 @@ class Checkpoint:
         self.topic = topic
         self.name = name
         self._root = root
-        self._file = f"{COMMITS}/{topic}/{name}"
+        self._file = topic_file(topic, name)
         self._at = 0
         self._sum = 0
         self._rest = b""

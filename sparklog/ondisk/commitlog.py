@@ -11,7 +11,7 @@ from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.faults import Absent, Damaged, TooNew, Unreadable
 from sparklog.ondisk.files import path_without_links, read_whole
-from sparklog.ondisk.names import COMMITS, checkpoint_version_of, is_topic, version_file, version_of
+from sparklog.ondisk.names import COMMITS, checkpoint_version_of, is_topic, topic_file, topic_folder, version_file, version_of
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version
 
@@ -23,7 +23,7 @@ _LISTED = 20
 
 def topics(root: str) -> list[str]:
     """The topics of a root, sorted."""
-    return sorted(name for name in _names(root, COMMITS) if is_topic(name) and _holds_topic(_names(root, f"{COMMITS}/{name}")))
+    return sorted(name for name in _names(root, COMMITS) if is_topic(name) and _holds_topic(_names(root, topic_folder(name))))
 
 
 def _names(root: str, folder: str) -> list[str]:
@@ -52,7 +52,7 @@ class CommitLog:
     def __init__(self, root: str, topic: str) -> None:
         self.root = root
         self.topic = topic
-        self.folder = Path(root, COMMITS, topic)
+        self.folder = Path(root, topic_folder(topic))
         self._known: State | None = None
         self._seen: tuple[int, ...] | None = None
         self._reloaded: dict[str, State] = {}
@@ -161,9 +161,7 @@ class CommitLog:
     def _read(self, version: int) -> Version | None:
         path = self._path(version)
         try:
-            return Version.read(
-                read_whole(self.root, f"{COMMITS}/{self.topic}/{version_file(version)}", FILE_BYTES_MAX), self.topic, version
-            )
+            return Version.read(read_whole(self.root, topic_file(self.topic, version_file(version)), FILE_BYTES_MAX), self.topic, version)
         except Absent:
             return None
         except Damaged as damage:
@@ -175,7 +173,7 @@ class CommitLog:
 
     def _list(self) -> tuple[list[int], list[tuple[int, str]]]:
         """The versions and the checkpoints whose files exist, each from old to new."""
-        names = _names(self.root, f"{COMMITS}/{self.topic}")
+        names = _names(self.root, topic_folder(self.topic))
         versions = sorted(version for name in names if (version := version_of(name)) is not None)
         checkpoints = sorted((version, name) for name in names if (version := checkpoint_version_of(name)) is not None)
         return versions, checkpoints

@@ -36,6 +36,16 @@ def is_data_file(name: str) -> bool:
     return match is not None and match[2] not in _RESERVED and int(match[1]) <= INT64_MAX
 
 
+def topic_folder(topic: str) -> str:
+    """The path below the root of a topic's commit log and data files: for `orders`, `_partlog/orders`."""
+    return f"{COMMITS}/{topic}"
+
+
+def topic_file(topic: str, name: str) -> str:
+    """The path below the root of a file in that folder: for `data/x.log` of `orders`, `_partlog/orders/data/x.log`."""
+    return f"{topic_folder(topic)}/{name}"
+
+
 def version_file(version: int) -> str:
     """The name of a version file: for 7, `00000000000000000007.json`."""
     return f"{version:020d}.json"

@@ -13,7 +13,7 @@ from sparklog.ondisk import index
 from sparklog.ondisk.faults import Absent, Damaged
 from sparklog.ondisk.files import File
 from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header
-from sparklog.ondisk.names import COMMITS, index_file, view_folder
+from sparklog.ondisk.names import index_file, topic_file, view_folder
 from sparklog.ondisk.version import Segment
 
 _BLOCK_BYTES_MIN = 1 << 16
@@ -44,9 +44,10 @@ class SegmentReader:
         self._segment = segment
         self._batch_bytes_max = batch_bytes_max
         self._end = segment.position + segment.bytes
-        self.path = Path(root, COMMITS, topic, segment.file)
+        name = topic_file(topic, segment.file)
+        self.path = Path(root, name)
         try:
-            self._file = File(root, f"{COMMITS}/{topic}/{segment.file}")
+            self._file = File(root, name)
         except Damaged as damage:
             raise self.corrupt(damage) from None
         except OSError as error:

@@ -91,7 +91,7 @@ def test_checkpoints(tool: LogTool) -> None:
     }
     right: dict[str, Callable[[list[Any]], object]] = {
         "as it should be": len,
-        "fields that nobody knows": lambda lines: lines[0].update(more=[{}, BIG - 1]),
+        "unknown fields": lambda lines: lines[0].update(more=[{}, BIG - 1]),
         "queries in any order": lambda lines: lines[0].update(queries=[["q", 1], ["", BIG - 1], ["ä", 0]]),
     }
     changes = {**heads, **segments, **right}
