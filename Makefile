@@ -50,7 +50,7 @@ check: toolchain $(VENV) ## format, lint, types, layers and unit tests, without 
 	@$(PY) -m ruff format --check --quiet . || { echo "Some Python files are not formatted: run make format."; exit 1; }
 	@$(FORMATTER):validate > /dev/null || { echo "Some Java files are not formatted: run make format."; exit 1; }
 	@$(PY) -m ruff check --quiet .
-	@$(PY) -m mypy
+	@$(PY) -m mypy sparklog bench docs
 	@$(PY) -m pytest -q tests/unit tests/test_tidy.py $(ARGS)
 
 .PHONY: format
@@ -75,7 +75,7 @@ kafka: $(KAFKA) ## fetch Kafka's broker and tools, which the demo and the tests 
 
 .PHONY: docs
 docs: $(VENV) ## generate docs/reference/ and the table in docs/guide/from-kafka.md from sparklog/spec/
-	@$(PY) -c "from pathlib import Path; from sparklog.options import write_docs; write_docs(Path('docs'))"
+	@PYTHONPATH=. $(PY) docs/make_reference.py
 
 .PHONY: bench
 bench: toolchain $(VENV) $(JAR) $(DELTA) ## run the benchmarks, beside Parquet and Delta in the same process

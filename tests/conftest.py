@@ -1,8 +1,10 @@
 """Fixtures that need no Spark session: where the repository and its compiled halves are."""
 
 import os
+import runpy
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from logtool import BatchTool
@@ -29,6 +31,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="session")
+def reference(repository: Path) -> dict[str, Any]:
+    """The functions of docs/make_reference.py, which is a script beside the pages."""
+    return runpy.run_path(str(repository / "docs" / "make_reference.py"))
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 
-from sparklog import options
+from sparklog import errors, options
 
 DECLARED = options.declared()
 
@@ -114,10 +114,8 @@ def test_only_topics_have_topic_options():
         options.topic_option("subscribe")
 
 
-def test_the_reference_names_every_option_and_every_error():
-    from sparklog import errors
-
-    pages = options.generate_reference()
+def test_the_reference_names_every_option_and_every_error(reference):
+    pages = reference["generate_reference"]()
     for entry in (*DECLARED.options, *DECLARED.warned, *DECLARED.silent):
         assert f"`{entry.key}`" in pages["options.md"]
     for id in errors.declared():

@@ -1,0 +1,112 @@
+"""Writes docs/reference/, and the table of docs/guide/from-kafka.md, from sparklog/spec/: `make docs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sparklog import errors
+from sparklog.options import SECTIONS, Ignored, Option, declared
+
+_MADE = "<!-- Made by `make docs` from sparklog/spec/{}; edit that. -->\n\n"
+_END = "\n<!-- End of the generated table. -->\n"
+
+
+def generate_reference() -> dict[str, str]:
+    """The pages of docs/reference/, by file name."""
+    return {"options.md": _options_page(), "errors.md": _errors_page()}
+
+
+def with_kafka_options(page: str) -> str:
+    """The page, with the table of the options of Spark's Kafka connector between its two comments for it. ValueError without them."""
+    before, begin, rest = page.partition(_MADE.format("options.json"))
+    _, end, after = rest.partition(_END)
+    if not begin or not end:
+        raise ValueError("the page lacks the two comments around the table")
+    return before + begin + _kafka_table() + end + after
+
+
+def write_docs(docs: Path) -> None:
+    """Writes all generated pages and tables of the folder docs/."""
+    for name, text in generate_reference().items():
+        (docs / "reference" / name).write_text(text, encoding="utf-8")
+    page = docs / "guide" / "from-kafka.md"
+    page.write_text(with_kafka_options(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _options_page() -> str:
+    page = _MADE.format("options.json") + "# Options\n\n"
+    page += (
+        "Names ignore case. An unknown name is refused, and the error gives the nearest known one. A read accepts the options "
+        "of a write without effect, and a write those of a read, so that both can share a set.\n"
+    )
+    for scope, (title, about) in SECTIONS.items():
+        page += f"\n## {title}\n\n{about}\n\n" + _head("option", "default", "values", "since", "meaning")
+        page += "".join(_option_row(option) for option in declared().options if scope in option.scopes)
+    groups = "; ".join(_code(*group) for group in declared().exclusive)
+    page += f"\nGive at most one of each group: {groups}.\n"
+    page += "\n## Accepted without effect\n\nWith one warning per session, so that a job of Spark's Kafka connector runs unchanged:\n\n"
+    page += "".join(f"* {_code(ignored.key)}: {_ignored(ignored)}\n" for ignored in declared().warned)
+    page += "\nSilently, because Spark passes them by itself: "
+    return page + _code(*(ignored.key for ignored in declared().silent)) + ".\n"
+
+
+def _errors_page() -> str:
+    page = _MADE.format("errors.json") + "# Errors\n\n"
+    page += (
+        "Each error says what went wrong, where, and how to fix it. Errors of the connector reach Python as PySpark's "
+        "exceptions, whose `getCondition()` gives the name below. Errors that Python raises have it as `condition`; "
+        "each kind has a class, which derives from `sparklog.SparklogError`.\n"
+    )
+    for kind, cls in errors.CLASSES.items():
+        about = (cls.__doc__ or "").strip()
+        page += f"\n## {kind}\n\n`sparklog.{cls.__name__}`. {about}\n\n" + _head("condition", "text", "how to fix it")
+        for id, entry in errors.declared().items():
+            if entry.kind == kind:
+                page += _row(_code(f"PARTLOG_{id}"), _escaped(entry.text), _escaped(entry.mend))
+    return page
+
+
+def _kafka_table() -> str:
+    table = _head("option of Kafka's connector", "for", "here", "how it differs")
+    for option in declared().options:
+        if option.kafka:
+            table += _row(_code(option.key), "reading" if "read" in option.scopes else "writing", _code(option.key), option.kafka)
+    for ignored in declared().warned:
+        side = "both" if ignored.key.startswith("kafka.") else "reading"
+        table += _row(_code(ignored.key), side, ignored.instead or "no effect", ignored.text)
+    return table
+
+
+def _ignored(ignored: Ignored) -> str:
+    return (f"Give {ignored.instead} instead. " if ignored.instead else "") + ignored.text
+
+
+def _option_row(option: Option) -> str:
+    return _row(
+        _code(option.key, *option.aliases),
+        "" if option.default is None else _code(str(option.shown_default())),
+        option.shown_values(),
+        option.since,
+        option.meaning(),
+    )
+
+
+def _code(*words: str) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def _escaped(text: str) -> str:
+    """Markdown that shows the parameters, which look like HTML."""
+    return text.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _head(*titles: str) -> str:
+    return _row(*titles) + _row(*("---" for _ in titles))
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
+
+
+if __name__ == "__main__":
+    write_docs(Path(__file__).parent)
