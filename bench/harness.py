@@ -53,9 +53,11 @@ class Bench:
         return self.spark.read.parquet(str(made(self.spark, self.folder, kind, self.records)))
 
     def path(self, name: str) -> str:
+        """The path of something in the folder of this run."""
         return str(self.folder / name)
 
     def remove(self, name: str) -> None:
+        """Deletes something in the folder of this run, if it exists."""
         shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def compare(

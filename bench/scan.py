@@ -42,6 +42,7 @@ def _free(bench: Bench, log: DataFrame) -> DataFrame:
 
 
 def values(rows: DataFrame) -> Side:
+    """A query that reads every value."""
     return lambda: rows.agg(F.sum(F.length("value"))).collect()
 
 
@@ -54,4 +55,5 @@ def _over(rows: DataFrame) -> DataFrame:
 
 
 def rows(rows: DataFrame) -> Side:
+    """A query that reads every column of every row."""
     return lambda: rows.write.format("noop").mode("overwrite").save()

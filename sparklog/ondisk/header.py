@@ -86,18 +86,22 @@ class Header(NamedTuple):
 
     @property
     def log_append_time(self) -> bool:
+        """Whether every record has the time `max_timestamp`, at which the batch was appended."""
         return bool(self.attributes & _LOG_APPEND_TIME)
 
     @property
     def transactional(self) -> bool:
+        """Whether a Kafka transaction wrote the batch."""
         return bool(self.attributes & _TRANSACTIONAL)
 
     @property
     def control(self) -> bool:
+        """Whether the batch is a marker of Kafka's, whose record is not a user's."""
         return bool(self.attributes & _CONTROL)
 
     @property
     def delete_horizon(self) -> bool:
+        """Whether Kafka's log cleaner set a delete horizon, which is then in `base_timestamp`."""
         return bool(self.attributes & _DELETE_HORIZON)
 
     @classmethod
