@@ -27,6 +27,8 @@ final class LayersTest {
       .definedBy("io.sparklog.spark..")
       .layer("read")
       .definedBy("..read..")
+      .layer("write")
+      .definedBy("..write..")
       .layer("log")
       .definedBy("io.sparklog.log..")
       .layer("partition")
@@ -47,19 +49,21 @@ final class LayersTest {
       .mayOnlyBeAccessedByLayers("catalog", "source", "sink")
       .whereLayer("read")
       .mayOnlyBeAccessedByLayers("source")
+      .whereLayer("write")
+      .mayOnlyBeAccessedByLayers("sink")
       .whereLayer("log")
-      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read")
+      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "write")
       .whereLayer("partition")
-      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "log")
+      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "write", "log")
       .whereLayer("storage")
-      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "log")
+      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "write", "log")
       .whereLayer("format")
-      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "log");
+      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "write", "log");
 
   /** The log is tested, and broken on purpose, in processes that start without Spark. */
   @ArchTest
   static final ArchRule SPARK = noClasses().that()
-      .resideInAnyPackage("..format..", "..storage..", "..log..", "..read..", "..partition..", "..spec..")
+      .resideInAnyPackage("..format..", "..storage..", "..log..", "..read..", "..write..", "..partition..", "..spec..")
       .should()
       .dependOnClassesThat()
       .resideInAPackage("org.apache.spark..");
@@ -116,7 +120,8 @@ final class LayersTest {
   /** Clocks and randomness are handed in where a write begins, so that what follows can be tested at any time and seed. */
   @ArchTest
   static final ArchRule CLOCK = noClasses().that()
-      .resideInAnyPackage("..format..", "..storage..", "..log..", "..read..", "..partition..", "..spec..", "..sink..", "..source..")
+      .resideInAnyPackage("..format..", "..storage..", "..log..", "..read..", "..write..", "..partition..", "..spec..", "..sink..",
+          "..source..")
       .should()
       .callMethod(System.class, "currentTimeMillis")
       .orShould()

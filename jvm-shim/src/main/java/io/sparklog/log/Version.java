@@ -26,7 +26,7 @@ import java.util.zip.CRC32C;
  * @param starts log start offsets by partition
  * @param ends end offsets (exclusive) by partition
  */
-record Version(String topic, String topicId, long version, String txn, String previous, long time, String operation, Query query,
+public record Version(String topic, String topicId, long version, String txn, String previous, long time, String operation, Query query,
     long horizon, long boundary, Map<String, String> config, long[] starts, long[] ends, List<Removed> removed, List<Segment> added) {
 
   static final int BYTES_MAX = 64 << 20;
@@ -38,7 +38,7 @@ record Version(String topic, String topicId, long version, String txn, String pr
       + Objects.requireNonNullElse(Version.class.getPackage().getImplementationVersion(), "(not from a jar)");
 
   /** A segment that this version removes: it is no longer live. */
-  record Removed(int partition, String file, long position) {}
+  public record Removed(int partition, String file, long position) {}
 
   /** The file: one line of JSON and the line with its checksum. */
   byte[] toBytes() {

@@ -6,6 +6,7 @@ import io.sparklog.log.Root;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.write.TopicCommits;
 import java.time.Clock;
 import java.util.random.RandomGenerator;
 import org.apache.spark.sql.connector.metric.CustomMetric;
@@ -16,8 +17,8 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 
 /**
- * Builds a write. Truncation is declared although nothing is ever truncated: without it Spark refuses the save modes by itself, with the
- * advice to overwrite.
+ * Builds a write. Declares truncation, although it never truncates: otherwise Spark itself refuses the save modes, and advises to
+ * overwrite.
  */
 public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Write {
   private final Root root;
@@ -61,7 +62,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Write
       WritePlan plan = WritePlan.of(root, options, columns, Names.identity(random), clock.millis());
       root.prepare();
       Query query = options.given("txnAppId") ? new Query(options.text("txnAppId"), options.number("txnVersion")) : null;
-      return new PartlogBatchWrite(root, plan, query, clock, random);
+      return new PartlogBatchWrite(plan, new TopicCommits(root, plan.txn(), query, clock, random));
     });
   }
 

@@ -18,16 +18,16 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.sql.types.VariantType;
 
 /**
- * Where the columns of a topic stand in the rows of a write; −1 for one that is not there.
+ * The index of each column of a topic in the rows of a write; −1 if the rows do not have it.
  *
- * @param headerKey where the key stands in a header, whose other field is its value
+ * @param headerKey the index of the key within a header, 0 or 1; the other field is its value
  */
 record RowColumns(StructType schema, int key, int value, int headers, int partition, int topic, int timestamp,
     int headerKey) implements Serializable {
   private static final List<String> WRITTEN = List.of(Columns.KEY, Columns.VALUE, Columns.HEADERS, Columns.PARTITION, Columns.TOPIC,
       Columns.TIMESTAMP);
 
-  /** What a read gives and a write has no use for; accepted, so that what was read can be written. */
+  /** Columns of a read that a write does not need; accepted, so that the rows of a read can be written. */
   private static final List<String> IGNORED = List.of(Columns.OFFSET, Columns.TIMESTAMP_TYPE);
 
   /** @throws PartlogException COLUMN_REQUIRED, COLUMN_TYPE, COLUMN_UNKNOWN, TOPIC_REQUIRED */
@@ -123,7 +123,7 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
     throw wrong(schema, headers, "ARRAY<STRUCT<key: STRING, value: BINARY>>", example);
   }
 
-  /** Whether a cast to STRING gives what one would expect. */
+  /** Whether a cast to STRING gives what a user expects. */
   private static boolean isAtomic(DataType type) {
     return !(type instanceof StructType || type instanceof MapType || type instanceof ArrayType || type instanceof VariantType);
   }

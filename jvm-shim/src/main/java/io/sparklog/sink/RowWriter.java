@@ -1,10 +1,10 @@
 package io.sparklog.sink;
 
-import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.HeadersEncoder;
-import io.sparklog.log.TaskWriter;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.write.TaskWriter;
+import io.sparklog.write.TopicBuffer;
 import java.io.IOException;
 import java.util.Iterator;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -17,21 +17,19 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Takes the rows of one task apart and copies key, value and headers straight into record batches. */
+/** Takes the rows of one task apart; key, value and headers are copied once, straight into record batches. */
 final class RowWriter implements DataWriter<InternalRow> {
-  private static final int NO_HEADERS_BYTES = 1;
-
   private final WritePlan plan;
   private final RowColumns columns;
   private final TaskWriter writer;
   private final UnsafeProjection toUnsafe;
 
-  /** What a row is copied to that lies in a page of Spark's memory, as sorted ones do, and not in a byte[]. */
+  /** A row in a page of Spark's memory, as a sorted one is, and not in a byte[], is copied to this. */
   private final UnsafeRow fromPage;
 
   private final HeadersEncoder headers = new HeadersEncoder();
-  private UTF8String topic;
-  private TaskWriter.Lane lane;
+  private UTF8String topicName;
+  private TopicBuffer topic;
 
   RowWriter(WritePlan plan, int task, int tasks, long attempt) {
     this.plan = plan;
@@ -40,7 +38,7 @@ final class RowWriter implements DataWriter<InternalRow> {
     this.toUnsafe = UnsafeProjection.create(columns.schema());
     this.fromPage = UnsafeRow.createFromByteArray(0, columns.schema().size());
     if (plan.topic() != null) {
-      lane = writer.lane(plan.topicPlan(plan.topic()));
+      topic = writer.topic(plan.topicPlan(plan.topic()));
     }
   }
 
@@ -65,50 +63,35 @@ final class RowWriter implements DataWriter<InternalRow> {
       row = fromPage;
     }
     byte[] from = (byte[]) row.getBaseObject();
-    TaskWriter.Lane to = plan.topic() != null ? lane : lane(row);
+    TopicBuffer to = plan.topic() != null ? topic : topic(row);
     long timestamp = timestampMs(row, to);
     int keyLength = length(row, columns.key());
     int keyAt = keyLength > 0 ? at(row, columns.key()) : 0;
     int valueLength = length(row, columns.value());
+    int valueAt = valueLength > 0 ? at(row, columns.value()) : 0;
     int headersBytes = encodeHeaders(row);
-    boolean explicit = columns.partition() >= 0 && !row.isNullAt(columns.partition());
-    int partition;
-    if (explicit) {
-      partition = row.getInt(columns.partition());
-    } else if (keyLength >= 0) {
-      partition = to.plan().config().partitioner().partition(from, keyAt, keyLength, to.plan().config().partitions());
+    if (columns.partition() >= 0 && !row.isNullAt(columns.partition())) {
+      int partition = row.getInt(columns.partition());
+      to.appendTo(partition, timestamp, from, keyAt, keyLength, valueAt, valueLength, headers.buffer(), headersBytes);
     } else {
-      partition = to.nullKeyPartition(timestamp, valueLength, headersBytes);
+      to.append(timestamp, from, keyAt, keyLength, valueAt, valueLength, headers.buffer(), headersBytes);
     }
-    BatchEncoder encoder = to.begin(partition, timestamp, keyLength, valueLength, headersBytes, !explicit && keyLength >= 0);
-    byte[] batch = encoder.buffer();
-    // Not Unsafe.copyMemory, as Spark would: for what is this short it takes several times as long.
-    if (keyLength > 0) {
-      System.arraycopy(from, keyAt, batch, encoder.keyAt(), keyLength);
-    }
-    if (valueLength > 0) {
-      System.arraycopy(from, at(row, columns.value()), batch, encoder.valueAt(), valueLength);
-    }
-    if (headersBytes > NO_HEADERS_BYTES) {
-      System.arraycopy(headers.buffer(), 0, batch, encoder.headersAt(), headersBytes);
-    }
-    to.end();
   }
 
-  private TaskWriter.Lane lane(UnsafeRow row) {
+  private TopicBuffer topic(UnsafeRow row) {
     if (row.isNullAt(columns.topic())) {
       throw PartlogException.of("TOPIC_NULL");
     }
     UTF8String name = row.getUTF8String(columns.topic());
-    if (!name.equals(topic)) {
+    if (!name.equals(topicName)) {
       // A clone: the row's memory is used again for the next one.
-      topic = name.clone();
-      lane = writer.lane(plan.topicPlan(topic.toString()));
+      topicName = name.clone();
+      topic = writer.topic(plan.topicPlan(topicName.toString()));
     }
-    return lane;
+    return topic;
   }
 
-  private long timestampMs(UnsafeRow row, TaskWriter.Lane to) {
+  private long timestampMs(UnsafeRow row, TopicBuffer to) {
     if (columns.timestamp() < 0 || row.isNullAt(columns.timestamp()) || to.plan().config().logAppendTime()) {
       return plan.timeMs();
     }
@@ -126,17 +109,17 @@ final class RowWriter implements DataWriter<InternalRow> {
     return (int) (row.getBaseOffset() - Platform.BYTE_ARRAY_OFFSET + (row.getLong(column) >>> 32));
   }
 
-  /** The bytes of the encoded headers, {@link #NO_HEADERS_BYTES} if there are none. */
+  /** Encodes the headers. @return how many bytes they take; {@link TopicBuffer#NO_HEADERS_BYTES} if there are none */
   private int encodeHeaders(UnsafeRow row) {
     if (columns.headers() < 0 || row.isNullAt(columns.headers())) {
-      return NO_HEADERS_BYTES;
+      return TopicBuffer.NO_HEADERS_BYTES;
     }
     ArrayData array = row.getArray(columns.headers());
     headers.begin(array.numElements());
     for (int i = 0; i < array.numElements(); i++) {
       InternalRow header = array.isNullAt(i) ? null : array.getStruct(i, 2);
       if (header == null || header.isNullAt(columns.headerKey())) {
-        throw PartlogException.of("HEADER_KEY_NULL", "topic", plan.topic() == null ? String.valueOf(topic) : plan.topic(), "root",
+        throw PartlogException.of("HEADER_KEY_NULL", "topic", plan.topic() == null ? String.valueOf(topicName) : plan.topic(), "root",
             plan.store().root());
       }
       byte[] value = header.isNullAt(columns.headerValue()) ? null : header.getBinary(columns.headerValue());

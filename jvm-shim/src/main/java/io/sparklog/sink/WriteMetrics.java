@@ -1,24 +1,24 @@
 package io.sparklog.sink;
 
-import io.sparklog.log.TaskWriter;
+import io.sparklog.write.TaskWriter;
 import java.util.Arrays;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
-/** What Spark's UI shows of a write. */
+/** What Spark's UI shows about a write. */
 final class WriteMetrics {
-  private static final String BYTES = "bytesWritten";
-  private static final String RECORDS = "recordsWritten";
+  private static final String BYTES_WRITTEN = "bytesWritten";
+  private static final String RECORDS_WRITTEN = "recordsWritten";
   private static final String PEAK_BUFFER_BYTES = "peakBufferBytes";
 
   private WriteMetrics() {}
 
-  /** Spark takes the output size of a stage from a metric of this name. */
+  /** Spark takes the output bytes of a stage from the metric of this name. */
   public static final class BytesWritten extends CustomSumMetric {
     @Override
     public String name() {
-      return BYTES;
+      return BYTES_WRITTEN;
     }
 
     @Override
@@ -27,11 +27,11 @@ final class WriteMetrics {
     }
   }
 
-  /** Spark takes the output records of a stage from a metric of this name. */
+  /** Spark takes the output records of a stage from the metric of this name. */
   public static final class RecordsWritten extends CustomSumMetric {
     @Override
     public String name() {
-      return RECORDS;
+      return RECORDS_WRITTEN;
     }
 
     @Override
@@ -40,7 +40,7 @@ final class WriteMetrics {
     }
   }
 
-  /** How much of {@code write.buffer.bytes} was in use. */
+  /** The most memory that batches of a task took; see {@code write.buffer.bytes}. */
   public static final class PeakBufferBytes implements CustomMetric {
     @Override
     public String name() {
@@ -65,7 +65,7 @@ final class WriteMetrics {
   private record Value(String name, long value) implements CustomTaskMetric {}
 
   static CustomTaskMetric[] of(TaskWriter writer) {
-    return new CustomTaskMetric[] {new Value(BYTES, writer.writtenBytes()), new Value(RECORDS, writer.records()),
+    return new CustomTaskMetric[] {new Value(BYTES_WRITTEN, writer.writtenBytes()), new Value(RECORDS_WRITTEN, writer.records()),
         new Value(PEAK_BUFFER_BYTES, writer.heldBytesPeak())};
   }
 }

@@ -2,10 +2,10 @@ package io.sparklog.sink;
 
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
-import io.sparklog.log.TopicPlan;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.StoreRef;
+import io.sparklog.write.TopicPlan;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.Map;
@@ -15,16 +15,16 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 
 /**
- * What a write is told when it is planned; shipped to its tasks.
+ * What is decided when a write is planned; shipped to its tasks.
  *
  * @param txn the random identity of the write
- * @param topic null if each row names its own
- * @param timeMs the time of the write: of records without one, and of all records of LogAppendTime topics
- * @param known the topics there are; only {@code topic} if that is given
- * @param unreadable the topics whose state cannot be read, and why: it matters to rows of these topics only
- * @param config what a topic is created with
+ * @param topic the topic of all rows; null if each row names its own
+ * @param timeMs the time of the write, ms since 1970: of records without a time, and of all records of LogAppendTime topics
+ * @param known the plans of the topics that exist; of {@code topic} alone if that is given
+ * @param unreadable the topics whose state cannot be read, and why: only rows of these topics fail
+ * @param config the configuration that a topic is created with
  * @param given the topic options that were given, which a topic must not contradict
- * @param ofTable those of them that the table has, and not the write
+ * @param ofTable those of {@code given} that come from the table, not from the write
  */
 record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, long timeMs, int batchBytes, long bufferBytes,
     TreeMap<String, TopicPlan> known, TreeMap<String, PartlogException> unreadable, TreeMap<String, String> config,
@@ -58,20 +58,20 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
   }
 
   /**
-   * The plan for a topic, the same wherever it is asked for. @throws PartlogException TOPIC_NAME_ILLEGAL, OPTION_CONTRADICTS_TOPIC, and
-   * what makes the topic unreadable
+   * The plan of a topic, the same on the driver and in each task. @throws PartlogException TOPIC_NAME_ILLEGAL, OPTION_CONTRADICTS_TOPIC; the
+   * error that makes the topic unreadable
    */
   TopicPlan topicPlan(String name) {
-    TopicPlan there = known.get(name);
+    TopicPlan existing = known.get(name);
     if (unreadable.containsKey(name)) {
       throw unreadable.get(name);
     }
-    if (there == null) {
+    if (existing == null) {
       Root.requireLegal(name);
       return TopicPlan.of(name, Optional.empty(), config);
     }
     for (Map.Entry<String, String> option : given.entrySet()) {
-      String found = there.config().entries().get(option.getKey());
+      String found = existing.config().entries().get(option.getKey());
       if (!option.getValue().equals(found)) {
         String key = option.getKey();
         String way = ofTable.contains(key)
@@ -81,6 +81,6 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
             store.root(), "found", found, "way", way);
       }
     }
-    return there;
+    return existing;
   }
 }

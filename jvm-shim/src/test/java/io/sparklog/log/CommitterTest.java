@@ -9,17 +9,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore;
-import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.io.SyncFailedException;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.time.Clock;
 import java.util.List;
-import java.util.Random;
+import java.util.Optional;
 import java.util.zip.CRC32C;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
@@ -29,45 +26,13 @@ import org.apache.logging.log4j.core.Logger;
 import org.apache.logging.log4j.core.appender.AbstractAppender;
 import org.apache.logging.log4j.core.appender.AppenderLoggingException;
 import org.apache.logging.log4j.core.config.Property;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** The driver's part of a commit over a store that fails, call by call. FORMAT.md section 7. */
-final class CommitterTest {
-  private static final String TOPIC_FOLDER = Names.topicFolder("t");
-
-  @TempDir
-  Path root;
-  private final Random random = new Random(1);
-  private FaultyStore store;
-
-  @BeforeEach
-  void openStore() {
-    store = FaultyStore.of(Stores.open(root.toString()));
-  }
-
-  /** One write of a driver that has just started. @param query null, or the epoch of query q */
-  private long commit(int records, Long epoch) throws IOException {
-    return commit(store.store(), records, epoch);
-  }
-
-  private long commit(LogStore store, int records, Long epoch) throws IOException {
-    TopicLog log = new TopicLog(store, "t");
-    TopicPlan plan = TopicPlan.of("t", log.newest(), Writes.config());
-    String txn = Names.identity(random);
-    List<List<Piece>> pieces = Writes.of("x", 2, records, 0).pieces(store, plan, txn);
-    this.store.calls().clear();
-    return new Committer(log, plan, txn, epoch == null ? null : new Query("q", epoch), Clock.systemUTC(), random).commit(pieces);
-  }
-
-  private State state() {
-    return new TopicLog(Stores.open(root.toString()), "t").newest().orElseThrow();
-  }
-
+final class CommitterTest extends CommitsOverFaults {
   private static final class Silent implements ErrorHandler {
     @Override
     public void error(String text) {}
@@ -83,7 +48,7 @@ final class CommitterTest {
   void aRepeatedEpochIsDurableBeforeItIsDone() throws IOException {
     commit(5, 0L);
     for (int records : new int[] {0, 5}) {
-      assertEquals(0, commit(records, 0L));
+      assertEquals(Optional.empty(), commit(records, 0L));
       assertFalse(store.calls().stream().anyMatch(call -> call.startsWith("putIfAbsent")), store.calls().toString());
       assertEquals("flush " + TOPIC_FOLDER, store.calls().get(store.calls().size() - 1),
           "who put that version may have died before its sync");
@@ -104,7 +69,7 @@ final class CommitterTest {
   void aRepeatedEpochIsSyncedAgainAfterAnInterrupt() throws IOException {
     commit(5, 0L);
     store.fail("flush " + TOPIC_FOLDER, 1, BEFORE, new ClosedByInterruptException());
-    assertEquals(0, commit(5, 0L));
+    assertEquals(Optional.empty(), commit(5, 0L));
   }
 
   /** Nothing is there yet, and what the sync lost may be a folder above: the next put would not tell. */
@@ -150,9 +115,30 @@ final class CommitterTest {
   void anErrorInThePutIsSettledByReadingBack(FaultyStore.When when) throws IOException {
     commit(5, null);
     store.fail("putIfAbsent", 1, when, new OutOfMemoryError("thrown by the test"));
-    assertEquals(1, commit(5, null));
+    assertEquals(1, commit(5, null).orElseThrow().version());
     assertEquals(1, state().version());
     assertEquals(20, state().end(0) + state().end(1) + state().end(2) + state().end(3));
+  }
+
+  @Test
+  @Timeout(30)
+  void aReadBackThatFailsIsUnknown() throws IOException {
+    commit(5, null);
+    String version = TOPIC_FOLDER + "/" + Names.versionFile(1);
+    store.failAll("putIfAbsent", AFTER, new IOException("the answer is lost"));
+    int[] reads = {0};
+    store.at((call, name, when) -> {
+      if (call.equals("read") && when == BEFORE && name.equals(version) && Files.exists(root.resolve(version))) {
+        reads[0]++;
+        throw new IOException("EIO");
+      }
+    });
+    PartlogException e = assertThrows(PartlogException.class, () -> commit(5, null));
+    assertEquals("COMMIT_UNKNOWN", e.id());
+    assertEquals("1", e.parameters().get("version"));
+    assertEquals("java.io.IOException: EIO", e.parameters().get("cause"));
+    assertEquals(5, reads[0]);
+    assertEquals(1, state().version());
   }
 
   @Test
@@ -176,19 +162,14 @@ final class CommitterTest {
     commit(5, null);
     // The log finds the topic's folder empty, so the commit believes that it creates the topic, and loses each time.
     store.answer("list", (real, arguments) -> List.of());
-    TopicLog log = new TopicLog(store.store(), "t");
-    TopicPlan plan = TopicPlan.of("t", log.newest(), Writes.config());
-    String txn = Names.identity(random);
-    List<List<Piece>> pieces = Writes.of("x", 1, 5, 0).pieces(log.store(), plan, txn);
-    PartlogException e = assertThrows(PartlogException.class,
-        () -> new Committer(log, plan, txn, null, Clock.systemUTC(), random).commit(pieces));
+    PartlogException e = assertThrows(PartlogException.class, () -> commit(5, null));
     assertEquals("COMMIT_FAILED", e.id());
     assertTrue(e.getMessage().contains("version 0 is taken"), e.getMessage());
   }
 
   @Test
   void aStoreWithoutLinksHasAllButTheView() throws IOException {
-    assertEquals(0, commit(store.withoutLinks(), 5, null));
+    assertEquals(0, commit(store.withoutLinks(), 5, null).orElseThrow().version());
     assertEquals(10, state().end(0) + state().end(1) + state().end(2) + state().end(3));
     assertFalse(store.store().list("").stream().anyMatch(name -> name.startsWith("t-")));
     commit(5, null);
@@ -211,15 +192,15 @@ final class CommitterTest {
     };
     broken.setHandler(new Silent()); // Log4j's own would tell of it on the console
     broken.start();
-    Logger logger = (Logger) LogManager.getLogger(Committer.class);
+    Logger logger = (Logger) LogManager.getLogger("io.sparklog");
     Level before = logger.getLevel();
     logger.addAppender(broken);
     logger.setAdditive(false);
     logger.setLevel(Level.WARN); // after it: an appender gives the logger a configuration of its own
     try {
       assertThrows(AppenderLoggingException.class, () -> logger.warn("the test's own logger must throw"));
-      assertEquals(1, commit(5, 1L));
-      assertEquals(1, commit(5, 1L), "that an epoch is repeated is logged, too");
+      assertEquals(1, commit(5, 1L).orElseThrow().version());
+      assertEquals(Optional.empty(), commit(5, 1L), "that an epoch is repeated is logged, too");
     } finally {
       logger.removeAppender(broken);
       logger.setAdditive(true);

@@ -6,6 +6,8 @@ import io.sparklog.format.BatchHeader;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
+import io.sparklog.write.TopicCommits;
+import io.sparklog.write.TopicPlan;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -32,6 +34,7 @@ import java.util.zip.CRC32C;
 public final class LogTool {
   private final Map<String, String> arguments = new HashMap<>();
   private final LogStore store;
+  private final Root root;
   private final TopicLog log;
 
   private LogTool(String[] words) {
@@ -40,7 +43,8 @@ public final class LogTool {
       arguments.put(parts[0], parts[1]);
     }
     store = Stores.open(text("root", null));
-    log = new Root(store).topic(text("topic", "t"));
+    root = new Root(store);
+    log = root.topic(text("topic", "t"));
   }
 
   public static void main(String[] words) throws Exception {
@@ -75,7 +79,10 @@ public final class LogTool {
       Writes writes = new Writes(text("tag", "x") + "-" + commit, number("tasks", 2), number("records", 10), number("big", 0),
           number("batch", 1 << 14), number("buffer", 64 << 20), number("fall", 0), number("keys", 7));
       Query query = text("query", null) == null ? null : new Query(text("query", null), number("epoch", 0) + commit);
-      long version = new Committer(log, plan, txn, query, Clock.systemUTC(), random).commit(writes.pieces(store, plan, txn));
+      TopicCommits commits = new TopicCommits(root, txn, query, Clock.systemUTC(), random);
+      long version = commits.commit(plan, writes.pieces(store, plan, txn))
+          .map(Version::version)
+          .orElseGet(() -> log.newest().orElseThrow().version());
       System.out.println("done " + text("tag", "x") + "-" + commit + " " + version);
       System.out.flush();
     }

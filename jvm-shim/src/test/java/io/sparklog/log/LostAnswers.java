@@ -6,6 +6,9 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
+import io.sparklog.write.Piece;
+import io.sparklog.write.TopicCommits;
+import io.sparklog.write.TopicPlan;
 import java.io.IOException;
 import java.io.SyncFailedException;
 import java.nio.charset.StandardCharsets;
@@ -95,12 +98,13 @@ public final class LostAnswers {
       }).store();
       String outcome;
       try {
-        TopicLog log = new TopicLog(store, "t");
-        TopicPlan plan = TopicPlan.of("t", log.newest(), Writes.config());
+        Root root = new Root(store);
+        TopicPlan plan = TopicPlan.of("t", root.topic("t").newest(), Writes.config());
         String txn = Names.identity(random);
         List<List<Piece>> pieces = Writes.of(tag, TASKS, RECORDS, random.nextInt(3) == 0 ? 300_000 : 0).pieces(store, plan, txn);
         on[0] = true;
-        new Committer(log, plan, txn, epochs ? new Query("q" + thread, epoch) : null, Clock.systemUTC(), random).commit(pieces);
+        Query query = epochs ? new Query("q" + thread, epoch) : null;
+        new TopicCommits(root, txn, query, Clock.systemUTC(), random).commit(plan, pieces);
         outcome = "done";
       } catch (PartlogException e) {
         outcome = e.id();

@@ -1,10 +1,14 @@
 package io.sparklog.log;
 
-import io.sparklog.format.BatchEncoder;
 import io.sparklog.storage.LogStore;
+import io.sparklog.write.Piece;
+import io.sparklog.write.TaskWriter;
+import io.sparklog.write.TopicBuffer;
+import io.sparklog.write.TopicPlan;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -40,17 +44,15 @@ record Writes(String tag, int tasks, int records, int big, int batchBytes, int b
 
   private List<Piece> task(LogStore store, TopicPlan plan, String txn, int task) throws IOException {
     try (TaskWriter writer = new TaskWriter(store, txn, task, tasks, task + 100L, batchBytes, bufferBytes)) {
-      TaskWriter.Lane lane = writer.lane(plan);
+      TopicBuffer topic = writer.topic(plan);
       for (int i = 0; i < records; i++) {
         byte[] key = ("k" + i % keys).getBytes(StandardCharsets.UTF_8);
         byte[] value = String.format(Locale.ROOT, "%s:%d:%06d%s", tag, task, i, "v".repeat(task == 0 ? big : 0))
             .getBytes(StandardCharsets.UTF_8);
-        int partition = plan.config().partitioner().partition(key, 0, key.length, plan.config().partitions());
+        byte[] row = Arrays.copyOf(key, key.length + value.length);
+        System.arraycopy(value, 0, row, key.length, value.length);
         long back = fall > 0 && i % fall == 0 ? 500 : 0;
-        BatchEncoder encoder = lane.begin(partition, 1_700_000_000_000L + i - back, key.length, value.length, 1, true);
-        System.arraycopy(key, 0, encoder.buffer(), encoder.keyAt(), key.length);
-        System.arraycopy(value, 0, encoder.buffer(), encoder.valueAt(), value.length);
-        lane.end();
+        topic.append(1_700_000_000_000L + i - back, row, 0, key.length, key.length, value.length, null, TopicBuffer.NO_HEADERS_BYTES);
       }
       return writer.finish().get(plan.topic());
     }

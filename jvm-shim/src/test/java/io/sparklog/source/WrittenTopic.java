@@ -7,17 +7,17 @@ import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.HeadersEncoder;
 import io.sparklog.format.Layout;
-import io.sparklog.log.Committer;
 import io.sparklog.log.Names;
-import io.sparklog.log.Piece;
 import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
-import io.sparklog.log.TopicPlan;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
+import io.sparklog.write.Piece;
+import io.sparklog.write.TopicCommits;
+import io.sparklog.write.TopicPlan;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -119,8 +119,8 @@ final class WrittenTopic {
       writer.write(segment.toByteArray(), 0, segment.size());
       writer.sync();
     }
-    pending.add(List.of(new Piece(partition, file, 0, null, segment.size(), records, recordsOfBatches.length, least, greatest, false,
-        ordered, (int) headerCrc.getValue())));
+    pending.add(List.of(new Piece.InFile(new Segment(partition, file, 0, segment.size(), 0, records, records, recordsOfBatches.length,
+        least, greatest, true, false, ordered, (int) headerCrc.getValue()))));
     tasks++;
     return this;
   }
@@ -177,7 +177,7 @@ final class WrittenTopic {
   /** Commits the segments laid since the last commit. */
   WrittenTopic commit() {
     begin();
-    new Committer(root.topic(topic), plan, txn, null, Clock.systemUTC(), random).commit(pending);
+    new TopicCommits(root, txn, null, Clock.systemUTC(), random).commit(plan, pending);
     pending.clear();
     plan = null;
     return this;

@@ -8,7 +8,7 @@ import io.sparklog.format.Layout;
 import java.nio.ByteBuffer;
 import org.junit.jupiter.api.Test;
 
-final class BatchRunTest {
+final class SegmentBuilderTest {
   private static byte[] batch(int bytes, int count) {
     byte[] batch = new byte[bytes];
     ByteBuffer.wrap(batch).putInt(Layout.LENGTH_AT, bytes - Layout.UNCOUNTED_BYTES).putInt(Layout.COUNT_AT, count);
@@ -18,19 +18,19 @@ final class BatchRunTest {
   /** Small records compress so well that offsets may end before bytes do. */
   @Test
   void aSegmentEndsByOffsetsAsByBytes() {
-    BatchRun run = new BatchRun(0, "file", 0);
+    SegmentBuilder segment = new SegmentBuilder(0, "file", 0);
     byte[] million = batch(100, 1 << 20);
     for (int i = 0; i < 2047; i++) {
-      assertTrue(run.fits(million, 0, Integer.MAX_VALUE), "batch " + i);
-      run.add(million, 0, 0, true, true);
+      assertTrue(segment.fits(million, 0, Integer.MAX_VALUE), "batch " + i);
+      segment.add(million, 0, 0, true, true);
     }
     // 2³¹ − 2²⁰ offsets are taken.
-    assertFalse(run.fits(million, 0, Integer.MAX_VALUE));
-    assertTrue(run.fits(batch(100, (1 << 20) - 1), 0, Integer.MAX_VALUE));
-    assertTrue(run.fits(batch(100, 1), 0, 204_800));
-    assertFalse(run.fits(batch(101, 1), 0, 204_800));
-    run.add(batch(100, (1 << 20) - 1), 0, 0, true, true);
-    assertEquals(Integer.MAX_VALUE, run.piece(null).segment().end());
-    assertFalse(run.fits(batch(100, 1), 0, Integer.MAX_VALUE));
+    assertFalse(segment.fits(million, 0, Integer.MAX_VALUE));
+    assertTrue(segment.fits(batch(100, (1 << 20) - 1), 0, Integer.MAX_VALUE));
+    assertTrue(segment.fits(batch(100, 1), 0, 204_800));
+    assertFalse(segment.fits(batch(101, 1), 0, 204_800));
+    segment.add(batch(100, (1 << 20) - 1), 0, 0, true, true);
+    assertEquals(Integer.MAX_VALUE, segment.segment().end());
+    assertFalse(segment.fits(batch(100, 1), 0, Integer.MAX_VALUE));
   }
 }

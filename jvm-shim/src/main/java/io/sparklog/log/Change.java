@@ -1,0 +1,35 @@
+package io.sparklog.log;
+
+import io.sparklog.spec.PartlogException;
+import java.io.IOException;
+import java.util.Optional;
+
+/**
+ * What a commit does to a topic. A {@link Committer} asks it against the newest state, and asks again whenever another writer's version was
+ * first.
+ *
+ * <p>One object is one attempt to change one topic.
+ */
+public interface Change {
+  /** Makes durable whatever the version will name. Called once, before the state is read. */
+  default void prepare() throws IOException {}
+
+  /**
+   * What {@code newest} holds already, in words such as {@code epoch 3 of q}, so that this change is done; empty if it is not. The committer
+   * then makes that state durable: the process that put its version may have died before it did so.
+   *
+   * @throws PartlogException if the state holds something that is like this change, but differs from it
+   */
+  default Optional<String> appliedIn(State newest) throws IOException {
+    return Optional.empty();
+  }
+
+  /**
+   * The version to put. Must not change anything by itself: it may be asked often, and the version may be lost to another writer.
+   *
+   * @param newest empty if the topic does not exist
+   * @return empty if there is nothing to commit
+   * @throws PartlogException if the change must not be made to this state; it is then not done
+   */
+  Optional<NextVersion> next(Optional<State> newest) throws IOException;
+}

@@ -1,0 +1,139 @@
+package io.sparklog.write;
+
+import io.sparklog.log.Change;
+import io.sparklog.log.Names;
+import io.sparklog.log.NextVersion;
+import io.sparklog.log.Query;
+import io.sparklog.log.Segment;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.log.Warnings;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.FileReader;
+import io.sparklog.storage.LogStore;
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.random.RandomGenerator;
+
+/** The change that adds the records of a write to a topic, and creates the topic if it does not exist. FORMAT.md section 7. */
+final class Append implements Change {
+  private final TopicLog log;
+  private final LogStore store;
+  private final TopicPlan plan;
+  private final String txn;
+  private final Query query;
+  private final List<List<Piece>> tasks;
+  private final RandomGenerator random;
+
+  /** In the order of their offsets, which count from 0 in each of them; set by {@link #prepare}. */
+  private List<Segment> segments;
+
+  /**
+   * @param log of the topic that {@code plan} is about
+   * @param txn the random identity of this write
+   * @param query what makes the write exactly once, or null
+   * @param tasks the pieces of each task, by task
+   */
+  Append(TopicLog log, TopicPlan plan, String txn, Query query, List<List<Piece>> tasks, RandomGenerator random) {
+    this.log = log;
+    this.store = log.store();
+    this.plan = plan;
+    this.txn = txn;
+    this.query = query;
+    this.tasks = tasks;
+    this.random = random;
+  }
+
+  @Override
+  public void prepare() throws IOException {
+    segments = PieceCollector.segments(store, plan, txn, tasks);
+    requireFiles();
+  }
+
+  @Override
+  public Optional<String> appliedIn(State newest) {
+    if (query == null || newest.epoch(query.id()).orElse(-1) < query.epoch()) {
+      return Optional.empty();
+    }
+    Warnings.warn(Append.class, "topic {} under {} holds {} of {} already; {} records of a repeated write are skipped", plan.topic(),
+        store.root(), newest.epoch(query.id()).getAsLong(), query.id(), segments.stream().mapToLong(Segment::records).sum());
+    return Optional.of("epoch " + query.epoch() + " of " + query.id());
+  }
+
+  /** A write without records commits nothing, unless that creates the topic or notes an epoch. */
+  @Override
+  public Optional<NextVersion> next(Optional<State> newest) throws IOException {
+    boolean isEmpty = segments.isEmpty() && query == null;
+    if (isEmpty && newest.isPresent()) {
+      return Optional.empty();
+    }
+    String operation = isEmpty ? "create" : "write";
+    NextVersion next;
+    if (newest.isPresent()) {
+      requirePlanned(newest.get());
+      next = new NextVersion(newest.get(), operation);
+    } else {
+      log.requireNoForeignSegments(plan.config().partitions());
+      if (plan.topicId() != null) {
+        throw recreated("none");
+      }
+      next = new NextVersion(plan.topic(), Names.identity(random), plan.config(), operation);
+    }
+    segments.forEach(next::append);
+    return Optional.of(next.apply(query));
+  }
+
+  private void requirePlanned(State state) {
+    if (plan.topicId() != null && !plan.topicId().equals(state.topicId())) {
+      throw recreated(state.topicId());
+    }
+    if (!state.config().routing().equals(plan.config().routing())) {
+      throw changed(state.config().routing(), plan.config().routing());
+    }
+    if (plan.topicId() == null) {
+      // Another writer has created it since: the batches here were made by limits and times that nobody set for it.
+      plan.config().entries().forEach((key, expected) -> {
+        String found = state.config().entries().get(key);
+        if (!expected.equals(found)) {
+          throw changed(key + " " + found, key + " " + expected);
+        }
+      });
+    }
+    if (plan.plannedVersion() < state.horizon()) {
+      throw PartlogException.of("WRITE_EXPIRED", "topic", plan.topic(), "root", store.root(), "planned", plan.plannedVersion(), "horizon",
+          state.horizon());
+    }
+  }
+
+  private void requireFiles() throws IOException {
+    Map<String, Long> expected = new TreeMap<>();
+    segments.forEach(segment -> expected.merge(segment.file(), segment.endPosition(), Math::max));
+    for (Map.Entry<String, Long> file : expected.entrySet()) {
+      String name = Names.topicFile(plan.topic(), file.getKey());
+      try (FileReader reader = store.open(name)) {
+        if (reader.bytes() != file.getValue()) {
+          throw PartlogException.of("FILE_LENGTH", "file", name, "found", reader.bytes(), "expected", file.getValue(), "root",
+              store.root());
+        }
+      } catch (NoSuchFileException e) {
+        throw PartlogException.caused(e, "FILE_NOT_SHARED", "file", name, "root", store.root());
+      }
+    }
+    if (!expected.isEmpty()) {
+      // Tasks sync what they make; an attempt that died may have made the data folder and not reached its sync.
+      store.flush(Names.topicFile(plan.topic(), Names.DATA));
+    }
+  }
+
+  private PartlogException recreated(String found) {
+    return PartlogException.of("TOPIC_RECREATED", "topic", plan.topic(), "root", store.root(), "found", found, "expected", plan.topicId());
+  }
+
+  private PartlogException changed(String found, String expected) {
+    return PartlogException.of("ROUTING_CHANGED", "topic", plan.topic(), "root", store.root(), "found", found, "expected", expected);
+  }
+}

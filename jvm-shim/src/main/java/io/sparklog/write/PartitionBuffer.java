@@ -1,0 +1,185 @@
+package io.sparklog.write;
+
+import io.sparklog.format.BatchEncoder;
+import io.sparklog.log.SegmentBuilder;
+import io.sparklog.partition.NullKeyRouter;
+import io.sparklog.storage.FileAppender;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What a task holds of one partition: an open batch, closed ones in memory, and the pieces that are written. */
+final class PartitionBuffer implements TaskTotals.Holder {
+  private final TaskTotals totals;
+  private final TaskFiles files;
+  private final TopicPlan plan;
+  private final NullKeyRouter nullKeys;
+  private final int number;
+  private final BatchEncoder encoder;
+  private final List<Batch> closed = new ArrayList<>();
+  private final List<Piece> pieces = new ArrayList<>();
+  private final List<TaskFiles.OwnFile> ownFiles = new ArrayList<>();
+  private long closedBytes;
+
+  /** Whether the partitioner chose this partition for each record of the open batch. */
+  private boolean routed = true;
+
+  /** Of the newest own file, or of the part of the shared file that is being written; null before it has a batch. */
+  private SegmentBuilder segment;
+
+  PartitionBuffer(TaskTotals totals, TaskFiles files, TopicPlan plan, NullKeyRouter nullKeys, int number) {
+    this.totals = totals;
+    this.files = files;
+    this.plan = plan;
+    this.nullKeys = nullKeys;
+    this.number = number;
+    this.encoder = new BatchEncoder(plan.config().codec(), plan.config().logAppendTime());
+    totals.add(this);
+  }
+
+  /** The open batch. Whoever begins a record in it must call {@link #added}. */
+  BatchEncoder encoder() {
+    return encoder;
+  }
+
+  /** A record was added to the open batch. @param byKey whether the partitioner chose this partition for it */
+  void added(boolean byKey) {
+    routed &= byKey;
+  }
+
+  @Override
+  public long heldBytes() {
+    return closedBytes + encoder.capacityBytes();
+  }
+
+  /** Closes the open batch, which must have a record. It may be written at once, if memory is full. */
+  void closeBatch() throws IOException {
+    totals.hold(encode());
+  }
+
+  /** Closes the open batch. @return its bytes, which the task does not count as held yet */
+  private int encode() {
+    long minTimestamp = encoder.minTimestamp();
+    boolean ordered = encoder.isOrdered();
+    byte[] batch = encoder.close(0);
+    closed.add(new Batch(batch, minTimestamp, routed, ordered));
+    closedBytes += batch.length;
+    totals.countBatch(batch.length);
+    routed = true;
+    if (nullKeys.partition() == number) {
+      nullKeys.next();
+    }
+    return batch.length;
+  }
+
+  /** Writes what is held to a file of the partition's own: the closed batches; if there are none, the open one. */
+  @Override
+  public void spill() throws IOException {
+    if (closed.isEmpty()) {
+      int capacity = encoder.capacityBytes();
+      if (!encoder.isEmpty()) {
+        totals.note(encode());
+      }
+      encoder.release();
+      totals.note(-capacity);
+    }
+    if (!closed.isEmpty()) {
+      writeOwn();
+    }
+  }
+
+  /**
+   * Closes the open batch. Writes to a file of the partition's own if it has one, or holds at least {@code ownFileBytes}.
+   *
+   * @return the bytes that are still held in closed batches
+   */
+  long finishOwnFile(int ownFileBytes) throws IOException {
+    if (!encoder.isEmpty()) {
+      closeBatch();
+    }
+    if (!ownFiles.isEmpty() || closedBytes >= ownFileBytes) {
+      writeOwn();
+    }
+    return closedBytes;
+  }
+
+  private void writeOwn() throws IOException {
+    for (Batch batch : closed) {
+      if (ownFiles.isEmpty() || !fits(batch)) {
+        closeSegment();
+        TaskFiles.OwnFile file = files.ownFile(plan, number, ownFiles.size());
+        ownFiles.add(file);
+        segment = new SegmentBuilder(number, file.topicName(), 0);
+      }
+      add(batch);
+      ownFiles.get(ownFiles.size() - 1).write(batch.bytes());
+    }
+    drop();
+  }
+
+  /** Gives back the memory of the open batch, which must be empty, and ends the partition's own file. */
+  void release() {
+    totals.note(-encoder.capacityBytes());
+    encoder.release();
+    closeSegment();
+  }
+
+  /** Whether closed batches are left. */
+  boolean hasBatches() {
+    return !closed.isEmpty();
+  }
+
+  /** Writes the closed batches to the end of a file that partitions share. @param name relative to the topic's folder */
+  void writeTo(FileAppender shared, String name) throws IOException {
+    for (Batch batch : closed) {
+      if (segment != null && !fits(batch)) {
+        closeSegment();
+      }
+      if (segment == null) {
+        segment = new SegmentBuilder(number, name, shared.position());
+      }
+      add(batch);
+      shared.write(batch.bytes(), 0, batch.bytes().length);
+    }
+    closeSegment();
+    drop();
+  }
+
+  /** Reports the closed batches themselves. */
+  void travel() {
+    pieces.add(new Piece.Travelling(number, List.copyOf(closed)));
+    drop();
+  }
+
+  private boolean fits(Batch batch) {
+    return segment.fits(batch.bytes(), 0, plan.config().segmentBytes());
+  }
+
+  private void add(Batch batch) {
+    segment.add(batch.bytes(), 0, batch.minTimestamp(), batch.routed(), batch.ordered());
+  }
+
+  private void closeSegment() {
+    if (segment != null) {
+      pieces.add(new Piece.InFile(segment.segment()));
+      segment = null;
+    }
+  }
+
+  private void drop() {
+    closed.clear();
+    totals.note(-closedBytes);
+    closedBytes = 0;
+  }
+
+  /** What is written or travels, in the order of the records. */
+  List<Piece> pieces() {
+    return pieces;
+  }
+
+  void syncFiles() throws IOException {
+    for (TaskFiles.OwnFile file : ownFiles) {
+      file.syncAndClose();
+    }
+  }
+}

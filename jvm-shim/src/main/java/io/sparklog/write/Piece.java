@@ -1,0 +1,21 @@
+package io.sparklog.write;
+
+import io.sparklog.log.Segment;
+import java.io.Serializable;
+import java.util.List;
+
+/** What a task reports about batches that it wrote for one partition. A task lists the pieces of a partition in the order of its records. */
+public sealed interface Piece extends Serializable {
+  int partition();
+
+  /** Batches in a data file: a segment that only needs its base offset; as long as it has none, its offsets count from 0. */
+  record InFile(Segment segment) implements Piece {
+    @Override
+    public int partition() {
+      return segment.partition();
+    }
+  }
+
+  /** Batches that travel to the driver in the report itself, in their order. */
+  record Travelling(int partition, List<Batch> batches) implements Piece {}
+}

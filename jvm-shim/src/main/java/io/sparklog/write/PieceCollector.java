@@ -1,0 +1,91 @@
+package io.sparklog.write;
+
+import io.sparklog.log.Names;
+import io.sparklog.log.Segment;
+import io.sparklog.log.SegmentBuilder;
+import io.sparklog.storage.FileAppender;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Step;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Makes segments of what the tasks report, ordered by (partition, task, sequence). Batches that travelled go into one data file; those of a
+ * partition that follow one another become one segment. FORMAT.md section 7, driver, step 1.
+ */
+final class PieceCollector {
+  private final TopicPlan plan;
+  private final String file;
+  private final List<Segment> segments = new ArrayList<>();
+  private final List<Batch> travelled = new ArrayList<>();
+  private long position;
+  private SegmentBuilder open;
+
+  private PieceCollector(TopicPlan plan, String file) {
+    this.plan = plan;
+    this.file = file;
+  }
+
+  /**
+   * The segments of a write, each with offsets that count from 0. Writes and syncs {@code pool.log} if anything travelled.
+   *
+   * @param tasks the pieces of each task, by task
+   */
+  static List<Segment> segments(LogStore store, TopicPlan plan, String txn, List<List<Piece>> tasks) throws IOException {
+    PieceCollector collector = new PieceCollector(plan, plan.folder(txn) + "/" + Names.poolFile());
+    List<List<Piece>> partitions = new ArrayList<>();
+    for (int p = 0; p < plan.config().partitions(); p++) {
+      partitions.add(new ArrayList<>());
+    }
+    tasks.forEach(task -> task.forEach(piece -> partitions.get(piece.partition()).add(piece)));
+    for (List<Piece> partition : partitions) {
+      partition.forEach(collector::add);
+      collector.close();
+    }
+    collector.write(store, plan.folder(txn));
+    return collector.segments;
+  }
+
+  private void add(Piece piece) {
+    if (piece instanceof Piece.InFile inFile) {
+      close();
+      segments.add(inFile.segment());
+    } else if (piece instanceof Piece.Travelling travelling) {
+      travelling.batches().forEach(batch -> add(travelling.partition(), batch));
+    }
+  }
+
+  private void add(int partition, Batch batch) {
+    if (open != null && !open.fits(batch.bytes(), 0, plan.config().segmentBytes())) {
+      close();
+    }
+    if (open == null) {
+      open = new SegmentBuilder(partition, file, position);
+    }
+    open.add(batch.bytes(), 0, batch.minTimestamp(), batch.routed(), batch.ordered());
+    position += batch.bytes().length;
+    travelled.add(batch);
+  }
+
+  private void close() {
+    if (open != null) {
+      segments.add(open.segment());
+      open = null;
+    }
+  }
+
+  private void write(LogStore store, String folder) throws IOException {
+    if (travelled.isEmpty()) {
+      return;
+    }
+    Step.COMMIT_POOL.reached();
+    try (FileAppender writer = store.create(Names.topicFile(plan.topic(), file))) {
+      for (Batch batch : travelled) {
+        writer.write(batch.bytes(), 0, batch.bytes().length);
+      }
+      writer.sync();
+    }
+    store.flush(Names.topicFile(plan.topic(), folder));
+  }
+}

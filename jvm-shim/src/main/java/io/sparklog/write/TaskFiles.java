@@ -1,0 +1,144 @@
+package io.sparklog.write;
+
+import io.sparklog.log.Names;
+import io.sparklog.storage.FileAppender;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Step;
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The data files that a task creates. It holds no more of them open than the store allows. */
+final class TaskFiles implements Closeable {
+  private static final Logger LOGGER = LoggerFactory.getLogger(TaskFiles.class);
+
+  private final LogStore store;
+  private final String txn;
+  private final int task;
+  private final long attempt;
+  private final List<String> created = new ArrayList<>();
+  private final Set<OwnFile> open = new HashSet<>();
+  private long writes;
+
+  /**
+   * @param txn the random identity of the write
+   * @param attempt a number that no other attempt of any task of the write has
+   */
+  TaskFiles(LogStore store, String txn, int task, long attempt) {
+    this.store = store;
+    this.txn = txn;
+    this.task = task;
+    this.attempt = attempt;
+  }
+
+  /** The root, for messages. */
+  String root() {
+    return store.root();
+  }
+
+  /** A data file for one partition alone, which is created when it is first written to. @param sequence 0, 1, 2, … for each partition */
+  OwnFile ownFile(TopicPlan plan, int partition, int sequence) {
+    return new OwnFile(plan.topic(), plan.folder(txn) + "/" + Names.ownFile(partition, task, attempt, sequence));
+  }
+
+  /** The name of the data file that partitions of a topic share, relative to the topic's folder. */
+  String sharedName(TopicPlan plan) {
+    return plan.folder(txn) + "/" + Names.sharedFile(task, attempt);
+  }
+
+  /** Creates the data file of {@link #sharedName}. */
+  FileAppender createShared(TopicPlan plan) throws IOException {
+    return create(Names.topicFile(plan.topic(), sharedName(plan)));
+  }
+
+  /** Makes the names of a topic's data files durable. */
+  void syncNames(TopicPlan plan) throws IOException {
+    store.flush(Names.topicFile(plan.topic(), plan.folder(txn)));
+  }
+
+  private FileAppender create(String name) throws IOException {
+    if (created.isEmpty()) {
+      Step.TASK_WRITE.reached();
+    }
+    created.add(name);
+    return store.create(name);
+  }
+
+  /** Deletes all files that were created. Best effort: what stays is never seen. */
+  void delete() {
+    for (String name : created) {
+      try {
+        store.delete(name);
+      } catch (IOException e) {
+        LOGGER.warn("left {}", name, e);
+      }
+    }
+  }
+
+  /** Closes the files that are open, without a sync. */
+  @Override
+  public void close() {
+    for (OwnFile file : List.copyOf(open)) {
+      try {
+        file.close();
+      } catch (IOException e) {
+        LOGGER.warn("closing {} failed", file.name, e);
+      }
+    }
+  }
+
+  /** A data file of one partition: open, or synced and closed until more is written. */
+  final class OwnFile {
+    private final String topicName;
+    private final String name;
+    private FileAppender writer;
+    private long bytes;
+    private long lastWrite;
+
+    private OwnFile(String topic, String topicName) {
+      this.topicName = topicName;
+      this.name = Names.topicFile(topic, topicName);
+    }
+
+    /** Its name, relative to the topic's folder. */
+    String topicName() {
+      return topicName;
+    }
+
+    void write(byte[] batch) throws IOException {
+      if (writer == null) {
+        if (open.size() >= store.openFilesMax()) {
+          Collections.min(open, Comparator.comparingLong(file -> file.lastWrite)).syncAndClose();
+        }
+        writer = bytes == 0 ? create(name) : store.append(name);
+        open.add(this);
+      }
+      lastWrite = ++writes;
+      writer.write(batch, 0, batch.length);
+      bytes += batch.length;
+    }
+
+    void syncAndClose() throws IOException {
+      if (writer != null) {
+        writer.sync();
+        close();
+      }
+    }
+
+    private void close() throws IOException {
+      open.remove(this);
+      FileAppender closing = writer;
+      writer = null;
+      if (closing != null) {
+        closing.close();
+      }
+    }
+  }
+}

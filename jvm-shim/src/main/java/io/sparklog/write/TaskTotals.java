@@ -1,0 +1,80 @@
+package io.sparklog.write;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Counts what a task writes and holds, and keeps the memory that its batches take within a bound. */
+final class TaskTotals {
+  /** Whatever holds batches in memory, and can write them to a file. */
+  interface Holder {
+    long heldBytes();
+
+    /** Writes batches to a file, and {@link #note notes} the memory that it gives back. */
+    void spill() throws IOException;
+  }
+
+  private final long heldBytesMax;
+  private final List<Holder> holders = new ArrayList<>();
+  private long heldBytes;
+  private long heldBytesPeak;
+  private long writtenBytes;
+  private long records;
+
+  /** @param heldBytesMax the most memory that batches may take */
+  TaskTotals(long heldBytesMax) {
+    this.heldBytesMax = heldBytesMax;
+  }
+
+  void add(Holder holder) {
+    holders.add(holder);
+  }
+
+  void countRecord() {
+    records++;
+  }
+
+  /** Counts a closed batch. */
+  void countBatch(int bytes) {
+    writtenBytes += bytes;
+  }
+
+  /** Notes that batches take this much more memory; less, if negative. The bound is left to the next {@link #hold}. */
+  void note(long bytes) {
+    heldBytes += bytes;
+  }
+
+  /** Notes that batches take this much more memory. Beyond the bound, the holder that holds most must spill, then the next. */
+  void hold(long bytes) throws IOException {
+    heldBytes += bytes;
+    while (heldBytes > heldBytesMax) {
+      Holder largest = null;
+      long most = 0;
+      for (Holder holder : holders) {
+        long held = holder.heldBytes();
+        if (held > most) {
+          largest = holder;
+          most = held;
+        }
+      }
+      if (largest == null) {
+        break;
+      }
+      largest.spill();
+    }
+    // Measured after spilling: the bound can be exceeded by at most one record.
+    heldBytesPeak = Math.max(heldBytesPeak, heldBytes);
+  }
+
+  long records() {
+    return records;
+  }
+
+  long writtenBytes() {
+    return writtenBytes;
+  }
+
+  long heldBytesPeak() {
+    return heldBytesPeak;
+  }
+}

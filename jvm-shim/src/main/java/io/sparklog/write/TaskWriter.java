@@ -1,0 +1,93 @@
+package io.sparklog.write;
+
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Step;
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A task's part of a write: record batches for each partition, held in bounded memory, then data files that nobody sees until the driver
+ * commits them. FORMAT.md section 7.
+ *
+ * <p>After any exception the task must {@link #abort}. Not thread-safe.
+ */
+public final class TaskWriter implements Closeable {
+  /**
+   * Below this much, what a task holds at its end travels in its report: that saves the task a data file and its syncs, and stays well below
+   * the 1 MiB up to which Spark sends a task's result directly.
+   */
+  private static final int TRAVEL_BYTES_MAX = 256 << 10;
+
+  /** The reports of all tasks together carry at most this much: the driver has all of it in memory at once. */
+  private static final long TRAVEL_BYTES_OF_ALL = 64L << 20;
+
+  private final TaskFiles files;
+  private final int task;
+  private final int tasks;
+  private final int batchBytes;
+  private final TaskTotals totals;
+  private final Map<String, TopicBuffer> topics = new LinkedHashMap<>();
+
+  /**
+   * @param txn the random identity of the write
+   * @param task its number, of {@code tasks}
+   * @param attempt a number that no other attempt of any task of the write has
+   * @param batchBytes the target size of a batch before compression
+   * @param bufferBytes the most memory that batches may take
+   */
+  public TaskWriter(LogStore store, String txn, int task, int tasks, long attempt, int batchBytes, long bufferBytes) {
+    this.files = new TaskFiles(store, txn, task, attempt);
+    this.task = task;
+    this.tasks = tasks;
+    this.batchBytes = batchBytes;
+    this.totals = new TaskTotals(bufferBytes);
+  }
+
+  /** Where the records of one topic go: always the same buffer for the same topic. */
+  public TopicBuffer topic(TopicPlan plan) {
+    return topics.computeIfAbsent(plan.topic(), topic -> new TopicBuffer(totals, files, plan, tasks, task, batchBytes));
+  }
+
+  /** Bytes of closed batches so far, whether they are written yet or held in memory. */
+  public long writtenBytes() {
+    return totals.writtenBytes();
+  }
+
+  public long records() {
+    return totals.records();
+  }
+
+  /** The most memory that batches took at any time. */
+  public long heldBytesPeak() {
+    return totals.heldBytesPeak();
+  }
+
+  /** Writes what is left and makes all of it durable. @return the pieces by topic */
+  public Map<String, List<Piece>> finish() throws IOException {
+    long sharedBytes = 0;
+    for (TopicBuffer topic : topics.values()) {
+      sharedBytes += topic.finishOwnFiles();
+    }
+    boolean travel = sharedBytes < Math.min(TRAVEL_BYTES_MAX, TRAVEL_BYTES_OF_ALL / tasks);
+    Map<String, List<Piece>> pieces = new LinkedHashMap<>();
+    for (TopicBuffer topic : topics.values()) {
+      pieces.put(topic.plan().topic(), topic.finish(travel));
+    }
+    Step.TASK_DONE.reached();
+    return pieces;
+  }
+
+  /** Deletes what this task wrote. Best effort: what stays is never seen. */
+  public void abort() {
+    close();
+    files.delete();
+  }
+
+  @Override
+  public void close() {
+    files.close();
+  }
+}

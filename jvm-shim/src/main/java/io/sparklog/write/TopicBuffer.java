@@ -1,0 +1,189 @@
+package io.sparklog.write;
+
+import io.sparklog.format.BatchEncoder;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.partition.NullKeyRouter;
+import io.sparklog.partition.Partitioner;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.FileAppender;
+import io.sparklog.storage.Step;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** What a task holds of one topic: chooses the partition of each record, and has a {@link PartitionBuffer} for each partition in use. */
+public final class TopicBuffer {
+  /** A partition with this much at the end gets a data file of its own. */
+  private static final int OWN_FILE_BYTES = 1 << 20;
+
+  /** Encoded headers of a record that has none: their count alone. */
+  public static final int NO_HEADERS_BYTES = 1;
+
+  private final TaskTotals totals;
+  private final TaskFiles files;
+  private final TopicPlan plan;
+  private final int batchBytesTarget;
+  private final int batchBytesMax;
+  private final Partitioner partitioner;
+  private final PartitionBuffer[] partitions;
+  private final NullKeyRouter nullKeys;
+
+  TopicBuffer(TaskTotals totals, TaskFiles files, TopicPlan plan, int tasks, int task, int batchBytes) {
+    this.totals = totals;
+    this.files = files;
+    this.plan = plan;
+    this.batchBytesMax = plan.config().batchBytesMax();
+    this.batchBytesTarget = Math.min(batchBytes, batchBytesMax);
+    this.partitioner = plan.config().partitioner();
+    this.partitions = new PartitionBuffer[plan.config().partitions()];
+    this.nullKeys = new NullKeyRouter(plan.loads(), plan.batchRecords(), tasks, task);
+  }
+
+  public TopicPlan plan() {
+    return plan;
+  }
+
+  /**
+   * Appends a record to the partition that its key chooses; without a key, to the one that the router chooses. Key and value are both in
+   * {@code row}, which is copied.
+   *
+   * @param timestamp ms since 1970
+   * @param keyLength −1 for null, as {@code valueLength}
+   * @param headers encoded, from index 0
+   * @param headersBytes {@link #NO_HEADERS_BYTES} if there are none: {@code headers} is not read then
+   * @throws PartlogException TIMESTAMP_NEGATIVE, RECORD_TOO_LARGE
+   */
+  public void append(long timestamp, byte[] row, int keyAt, int keyLength, int valueAt, int valueLength, byte[] headers, int headersBytes)
+      throws IOException {
+    boolean routed = keyLength >= 0;
+    int partition = routed
+        ? partitioner.partition(row, keyAt, keyLength, partitions.length)
+        : nullKeyPartition(timestamp, valueLength, headersBytes);
+    append(partition, routed, timestamp, row, keyAt, keyLength, valueAt, valueLength, headers, headersBytes);
+  }
+
+  /** As {@link #append}, to a partition that the caller chose. @throws PartlogException also PARTITION_OUT_OF_RANGE */
+  public void appendTo(int partition, long timestamp, byte[] row, int keyAt, int keyLength, int valueAt, int valueLength, byte[] headers,
+      int headersBytes) throws IOException {
+    if (partition < 0 || partition >= partitions.length) {
+      throw PartlogException.of("PARTITION_OUT_OF_RANGE", "partition", partition, "topic", plan.topic(), "root", files.root(), "last",
+          partitions.length - 1);
+    }
+    append(partition, false, timestamp, row, keyAt, keyLength, valueAt, valueLength, headers, headersBytes);
+  }
+
+  private void append(int partition, boolean routed, long timestamp, byte[] row, int keyAt, int keyLength, int valueAt, int valueLength,
+      byte[] headers, int headersBytes) throws IOException {
+    if (timestamp < 0) {
+      throw PartlogException.of("TIMESTAMP_NEGATIVE", "topic", plan.topic(), "root", files.root(), "timestamp", timestamp);
+    }
+    PartitionBuffer to = partitions[partition];
+    if (to == null) {
+      to = partitions[partition] = new PartitionBuffer(totals, files, plan, nullKeys, partition);
+    }
+    BatchEncoder encoder = to.encoder();
+    int bytes = encoder.bytesWith(timestamp, keyLength, valueLength, headersBytes);
+    if (bytes > batchBytesTarget) {
+      if (!encoder.isEmpty()) {
+        to.closeBatch();
+        bytes = encoder.bytesWith(timestamp, keyLength, valueLength, headersBytes);
+      }
+      if (bytes > batchBytesMax) {
+        throw tooLarge(partition, bytes, keyLength, valueLength);
+      }
+    }
+    int capacity = encoder.capacityBytes();
+    encoder.begin(timestamp, keyLength, valueLength, headersBytes);
+    byte[] batch = encoder.buffer();
+    // Not Unsafe.copyMemory, as Spark would: for so few bytes it takes several times as long.
+    if (keyLength > 0) {
+      System.arraycopy(row, keyAt, batch, encoder.keyAt(), keyLength);
+    }
+    if (valueLength > 0) {
+      System.arraycopy(row, valueAt, batch, encoder.valueAt(), valueLength);
+    }
+    if (headersBytes > NO_HEADERS_BYTES) {
+      System.arraycopy(headers, 0, batch, encoder.headersAt(), headersBytes);
+    }
+    to.added(routed);
+    totals.countRecord();
+    int growth = encoder.capacityBytes() - capacity;
+    if (growth != 0) {
+      totals.hold(growth);
+    }
+  }
+
+  private int nullKeyPartition(long timestamp, int valueLength, int headersBytes) throws IOException {
+    PartitionBuffer current = partitions[nullKeys.partition()];
+    if (current != null && !current.encoder().isEmpty()
+        && current.encoder().bytesWith(timestamp, -1, valueLength, headersBytes) > batchBytesTarget) {
+      current.closeBatch();
+    }
+    int partition = nullKeys.partition();
+    nullKeys.count();
+    return partition;
+  }
+
+  private PartlogException tooLarge(int partition, int bytes, int keyLength, int valueLength) {
+    TopicConfig config = plan.config();
+    return PartlogException.of("RECORD_TOO_LARGE", "topic", plan.topic(), "partition", partition, "root", files.root(), "record",
+        "record " + (totals.records() + 1), "found", bytes, "option",
+        config.maxMessageBytes() <= config.segmentBytes() ? TopicConfig.MAX_MESSAGE_BYTES : TopicConfig.SEGMENT_BYTES, "limit",
+        batchBytesMax, "key", Math.max(0, keyLength), "value", Math.max(0, valueLength));
+  }
+
+  /** Closes the open batches, and writes those of partitions that have a file of their own. @return the bytes that are left */
+  long finishOwnFiles() throws IOException {
+    long left = 0;
+    for (PartitionBuffer partition : partitions) {
+      if (partition != null) {
+        left += partition.finishOwnFile(OWN_FILE_BYTES);
+      }
+    }
+    return left;
+  }
+
+  /**
+   * Lets what is left travel, or writes it to the file that partitions share; syncs all files of the topic.
+   *
+   * @return all that the task wrote to the topic, by partition
+   */
+  List<Piece> finish(boolean travel) throws IOException {
+    List<Piece> pieces = new ArrayList<>();
+    FileAppender shared = null;
+    try {
+      for (PartitionBuffer partition : partitions) {
+        if (partition == null) {
+          continue;
+        }
+        partition.release();
+        if (partition.hasBatches()) {
+          if (travel) {
+            partition.travel();
+          } else {
+            shared = shared == null ? files.createShared(plan) : shared;
+            partition.writeTo(shared, files.sharedName(plan));
+          }
+        }
+        pieces.addAll(partition.pieces());
+      }
+      if (pieces.stream().anyMatch(Piece.InFile.class::isInstance)) {
+        Step.TASK_SYNC.reached();
+        for (PartitionBuffer partition : partitions) {
+          if (partition != null) {
+            partition.syncFiles();
+          }
+        }
+        if (shared != null) {
+          shared.sync();
+        }
+        files.syncNames(plan);
+      }
+    } finally {
+      if (shared != null) {
+        shared.close();
+      }
+    }
+    return pieces;
+  }
+}

@@ -1,0 +1,54 @@
+package io.sparklog.log;
+
+import io.sparklog.storage.FaultyStore;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Stores;
+import io.sparklog.write.Piece;
+import io.sparklog.write.TopicCommits;
+import io.sparklog.write.TopicPlan;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.util.List;
+import java.util.Optional;
+import java.util.Random;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Commits to topic {@code t}, over a store that fails where a test tells it to. */
+abstract class CommitsOverFaults {
+  static final String TOPIC_FOLDER = Names.topicFolder("t");
+
+  @TempDir
+  Path root;
+  final Random random = new Random(1);
+  FaultyStore store;
+
+  @BeforeEach
+  void openStore() {
+    store = FaultyStore.of(Stores.open(root.toString()));
+  }
+
+  /** One write of a driver that has just started. @param query null, or the epoch of query q */
+  Optional<Version> commit(int records, Long epoch) throws IOException {
+    return commit(store.store(), records, epoch);
+  }
+
+  Optional<Version> commit(LogStore place, int records, Long epoch) throws IOException {
+    Root driver = new Root(place);
+    TopicPlan plan = TopicPlan.of("t", driver.topic("t").newest(), Writes.config());
+    String txn = Names.identity(random);
+    List<List<Piece>> pieces = Writes.of("x", 2, records, 0).pieces(place, plan, txn);
+    store.calls().clear();
+    Query query = epoch == null ? null : new Query("q", epoch);
+    return new TopicCommits(driver, txn, query, Clock.systemUTC(), random).commit(plan, pieces);
+  }
+
+  State state() {
+    return new TopicLog(Stores.open(root.toString()), "t").newest().orElseThrow();
+  }
+
+  Committer committer(LogStore store) {
+    return new Committer(new TopicLog(store, "t"), Names.identity(random), Clock.systemUTC(), random);
+  }
+}
