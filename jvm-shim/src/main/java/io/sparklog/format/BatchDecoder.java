@@ -9,7 +9,7 @@ import java.util.zip.CRC32C;
  * Decodes one batch at a time into arrays of positions, which it reuses for the next batch.
  *
  * <p>Everything that FORMAT.md sections 3 and 10 ask of a reader is checked before {@link #decode} returns: afterwards each position and
- * length lies inside {@link #data}. Whatever the bytes are, the outcome is these arrays or {@link BadBatch}.
+ * length is inside {@link #data}. Whatever the bytes are, the outcome is these arrays or {@link BadBatch}.
  *
  * <p>The arrays may be longer than {@link #count}. The next {@link #decode} may replace them by new ones.
  */
@@ -123,7 +123,7 @@ public final class BatchDecoder {
     return records.data;
   }
 
-  /** Offset of each record less the batch's base offset; rising. */
+  /** Offset of each record minus the batch's base offset; ascending. */
   public int[] offsetDeltas() {
     return records.offsetDeltas;
   }
@@ -151,7 +151,7 @@ public final class BatchDecoder {
     return records.valueLengths;
   }
 
-  /** Where the headers count of each record lies, for {@link RecordHeaders#open}. */
+  /** The position of the headers count of each record, for {@link RecordHeaders#open}. */
   public int[] headersAt() {
     return records.headersAt;
   }

@@ -4,8 +4,8 @@ import java.util.Arrays;
 import java.util.zip.CRC32C;
 
 /**
- * One open batch of one partition. It is used again after {@link #close}; its memory grows with what is put in, so that thousands may
- * be open at once.
+ * One open batch of one partition, used again after {@link #close}. Its memory grows with its records, so that thousands can be open at
+ * once.
  *
  * <p>For each record: {@link #begin}, then copy key, value and headers to where {@link #keyAt}, {@link #valueAt} and
  * {@link #headersAt} say.
@@ -47,7 +47,7 @@ public final class BatchEncoder {
     return end;
   }
 
-  /** Memory held. */
+  /** Bytes of memory that the encoder holds. */
   public int capacityBytes() {
     return buffer.length;
   }
@@ -67,7 +67,7 @@ public final class BatchEncoder {
     return total > Layout.BATCH_BYTES_MAX ? Integer.MAX_VALUE : (int) total;
   }
 
-  /** Reserves a record and writes all of it but key, value and headers; a headers count of 0 is written if there are none. */
+  /** Reserves a record and writes all of it except key, value and headers. Writes the headers count 0 if there are no headers. */
   public void begin(long timestamp, int keyLength, int valueLength, int headersBytes) {
     long body = bodyBytes(timestamp, keyLength, valueLength, headersBytes);
     long needed = end + body + Varint.INT_BYTES_MAX;
@@ -97,7 +97,7 @@ public final class BatchEncoder {
     records++;
   }
 
-  /** Where the payloads go. A new array may take its place at the next {@link #begin}. */
+  /** The array for keys, values and headers. The next {@link #begin} may replace it by a new one. */
   public byte[] buffer() {
     return buffer;
   }
@@ -123,7 +123,7 @@ public final class BatchEncoder {
     return maxTimestamp;
   }
 
-  /** Whether no record of the open batch has a lower time than one before it; undefined if it is empty. */
+  /** Whether times in the open batch never fall from one record to the next; undefined if it is empty. */
   public boolean isOrdered() {
     return ordered;
   }
@@ -143,7 +143,7 @@ public final class BatchEncoder {
     return batch;
   }
 
-  /** Gives the memory back. What the open batch holds is lost; the encoder can still be used. */
+  /** Releases the memory, and with it the records of the open batch. The encoder can still be used. */
   public void release() {
     buffer = NOTHING;
     end = Layout.HEADER_BYTES;

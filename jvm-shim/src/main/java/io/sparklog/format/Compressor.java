@@ -19,8 +19,8 @@ import org.xerial.snappy.Snappy;
 /**
  * Compresses the records section of a batch, framed as Kafka's Java clients frame it.
  *
- * <p>Codec contexts are expensive to make and hold a megabyte of native memory. An encoder holds none, since thousands may be open: they
- * wait in a pool, which has as many as were ever at work at the same moment.
+ * <p>Codec contexts are expensive to create and hold a megabyte of native memory. An encoder holds none, since thousands can be open: a
+ * pool keeps them, as many as were ever in use at the same time.
  */
 final class Compressor {
   static final byte[] XERIAL_MAGIC = {(byte) 0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0};
@@ -35,8 +35,8 @@ final class Compressor {
   private static final int LZ4_STORED_MASK = 0x80000000;
   private static final byte[] GZIP_HEADER = {0x1f, (byte) 0x8b, Deflater.DEFLATED, 0, 0, 0, 0, 0, 0, (byte) 0xff};
   private static final int GZIP_TRAILER_BYTES = 2 * Integer.BYTES;
-  // Level 1 with matches of 5 bytes and more, not 6. Batches of 256 KiB of JSON, CSV, text and binary records become within 4 % of what
-  // level 3 makes of them (of JSON, 1 to 5 % less), at 1.3 to 1.8 times its speed, and at 4 times where nothing can be won.
+  // Level 1 with matches of 5 bytes and more, not 6. Batches of 256 KiB of JSON, CSV, text and binary records are within 4 % of their size
+  // at level 3 (JSON is 1 to 5 % smaller), at 1.3 to 1.8 times its speed, and at 4 times for data that does not compress.
   private static final int ZSTD_LEVEL = 1;
   private static final int ZSTD_MATCH_BYTES_MIN = 5;
   private static final int ZSTD_HASH_BITS = 16;
@@ -54,7 +54,7 @@ final class Compressor {
 
   private Compressor() {}
 
-  /** An array of exactly {@code before} bytes, which are the caller's to fill, and the compressed form of [at, at + length). */
+  /** An array of {@code before} bytes, which the caller fills, followed by the compressed form of [at, at + length). */
   static byte[] compressed(Codec codec, byte[] from, int at, int length, int before) {
     Compressor compressor = IDLE.poll();
     if (compressor == null) {

@@ -8,7 +8,7 @@ public final class HeadersEncoder {
   private int at;
   private int missing;
 
-  /** Starts anew, for exactly {@code count} headers. */
+  /** Starts a record with exactly {@code count} headers. */
   public void begin(int count) {
     missing = count;
     at = Varint.write(buffer, 0, count);

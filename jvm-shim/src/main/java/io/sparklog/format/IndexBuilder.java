@@ -3,7 +3,7 @@ package io.sparklog.format;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
-/** Makes Kafka's {@code .index} and {@code .timeindex} of a segment from its batches, told in order. FORMAT.md section 8. */
+/** Builds Kafka's {@code .index} and {@code .timeindex} of a segment from its batches, given in order. FORMAT.md section 8. */
 public final class IndexBuilder {
   private final long baseOffset;
   private final int intervalBytes;
@@ -20,11 +20,11 @@ public final class IndexBuilder {
     this.maxTimestampOffset = baseOffset;
   }
 
-  /** The next batch: where it begins in the segment, its last offset, and its max timestamp (−1 if none of its records has a time). */
+  /** Adds a batch: where it begins in the segment, its last offset, and its max timestamp (−1 if none of its records has a time). */
   public void batch(long position, long lastOffset, long maxTimestamp) {
     int relative = Math.toIntExact(lastOffset - baseOffset);
     if (maxTimestamp > this.maxTimestamp) {
-      // Greater, not equal: Kafka wants the earliest batch that has the timestamp.
+      // Greater, not equal: Kafka needs the earliest batch that has the timestamp.
       this.maxTimestamp = maxTimestamp;
       maxTimestampOffset = lastOffset;
     }

@@ -3,8 +3,8 @@ package io.sparklog.format;
 import java.nio.ByteBuffer;
 
 /**
- * Looks up positions in the bytes of an {@code .index} file. The file has no checksum, so an answer is a hint: whoever follows it must
- * find a right batch there. Garbage gives a wrong answer or {@link #NONE}, never an exception.
+ * Looks up positions in the bytes of an {@code .index} file. The file has no checksum, so an answer is a hint: use it only if
+ * a valid batch is there. Garbage gives a wrong answer or {@link #NONE}, never an exception.
  */
 public final class OffsetIndex {
   /** No entry fits. */
@@ -37,7 +37,7 @@ public final class OffsetIndex {
     return file.getInt(entry * ENTRY_BYTES + Integer.BYTES);
   }
 
-  /** The last entry whose offset is at most {@code offset}; a reader who wants that offset can start at its position. */
+  /** The last entry whose offset is at most {@code offset}; a reader of that offset can start at its position. */
   public int floorByOffset(long offset) {
     int low = 0;
     int high = entries;

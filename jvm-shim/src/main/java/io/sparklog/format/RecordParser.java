@@ -6,7 +6,7 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * Finds the fields of the records of one batch, and checks that they lie inside their record and that offsets ascend. FORMAT.md section 3.
+ * Finds the fields of the records of one batch, and checks that they are inside their record and that offsets ascend. FORMAT.md section 3.
  *
  * <p>Final, with fields that {@link BatchDecoder} reads directly, and one object for batch after batch: a scan spends its time here.
  */

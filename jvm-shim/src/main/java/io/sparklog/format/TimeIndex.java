@@ -2,7 +2,7 @@ package io.sparklog.format;
 
 import java.nio.ByteBuffer;
 
-/** Looks up offsets in the bytes of a {@code .timeindex} file. Its answers are hints, as those of {@link OffsetIndex}. */
+/** Looks up offsets in the bytes of a {@code .timeindex} file. Its answers are hints, like those of {@link OffsetIndex}. */
 public final class TimeIndex {
   /** No entry fits. */
   public static final int NONE = -1;
@@ -34,8 +34,8 @@ public final class TimeIndex {
   }
 
   /**
-   * The last entry whose timestamp is at most {@code timestamp}. The first record of that time or later lies in the batch of its offset,
-   * or after it.
+   * The last entry whose timestamp is at most {@code timestamp}. The first record of that time or later is in the batch of its offset, or
+   * after it.
    */
   public int floor(long timestamp) {
     int low = 0;

@@ -12,7 +12,7 @@ import java.io.Serializable;
  * @param minTimestamp the least record time in ms, −1 if there is none
  * @param maxTimestamp the greatest record time in ms, −1 if there is none
  * @param dense whether every offset from base to end is there, so that offsets follow from {@code base}
- * @param routed whether every record lies where the topic's partitioner puts its key
+ * @param routed whether every record is in the partition where the topic's partitioner puts its key
  * @param ordered whether no record's time is below that of a record before it, and batches begin with their base timestamp
  * @param headerCrc CRC-32C over the headers of all batches
  */

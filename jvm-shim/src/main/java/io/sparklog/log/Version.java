@@ -194,7 +194,7 @@ public record Version(String topic, String topicId, long version, String txn, St
         "a segment of " + offsets + " offsets has " + segment.records() + " records");
     Damaged.unless(segment.batches() <= segment.bytes() / Layout.HEADER_BYTES,
         "a segment of " + segment.bytes() + " bytes has " + segment.batches() + " batches");
-    Damaged.unless(segment.position() <= Long.MAX_VALUE - segment.bytes(), "a segment lies at byte " + segment.position());
+    Damaged.unless(segment.position() <= Long.MAX_VALUE - segment.bytes(), "a segment begins at byte " + segment.position());
     Damaged.unless(segment.minTimestamp() <= segment.maxTimestamp(), "a segment's timestamps are out of order");
     return segment;
   }

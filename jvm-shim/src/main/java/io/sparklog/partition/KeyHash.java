@@ -13,7 +13,7 @@ public final class KeyHash {
   /**
    * MurmurHash3 x86 32-bit, seed 0, of [at, at + length).
    *
-   * <p>Spark's SQL function {@code hash} treats the bytes after the last four in another way, so it is not this.
+   * <p>Spark's SQL function {@code hash} treats the bytes after the last whole four differently, so it gives other values.
    */
   public static int murmur3(byte[] b, int at, int length) {
     int hash = 0;

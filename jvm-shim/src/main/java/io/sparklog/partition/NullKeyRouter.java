@@ -4,11 +4,11 @@ import java.util.Arrays;
 import java.util.function.LongPredicate;
 
 /**
- * Where one task of a write puts its records without a key: to one partition until its batch is closed, then to another. FORMAT.md section
- * 13.
+ * Where one task of a write puts its records without a key: into one partition until its batch is closed, then into another. FORMAT.md
+ * section 13.
  *
- * <p>Each task sees only what was committed and what it wrote itself, and simulates that the others do as it does. Since it is told nothing
- * else, a retried task routes alike.
+ * <p>Each task knows only what was committed and what it wrote itself, and assumes that the other tasks write the same. Nothing else
+ * decides, so a retried task routes in the same way.
  */
 public final class NullKeyRouter {
   private final int tasks;
@@ -35,7 +35,7 @@ public final class NullKeyRouter {
     choose(batchRecords, load -> load - least <= averageLead);
   }
 
-  /** Where records without a key go now. */
+  /** The partition of records without a key, until {@link #next}. */
   public int partition() {
     return current;
   }
@@ -61,8 +61,8 @@ public final class NullKeyRouter {
    * A round: the tasks choose one after another, each the partition that will be emptiest.
    *
    * <p>What partition p offers, one choice after the other, is its load, its load + a batch, its load + two batches, and so on; the tasks
-   * take the least of all that is offered, of equal offers that of the lowest
-   * partition. So it is found by arithmetic, and costs no more where there are thousands of tasks.
+   * take the least of all offers, and of equal offers that of the lowest partition. This is computed without a loop over tasks, of which
+   * there may be thousands.
    */
   private void choose(long batchRecords, LongPredicate takesPart) {
     long[] leads = new long[loads.length];
