@@ -13,12 +13,12 @@ import java.util.Arrays;
 import java.util.OptionalLong;
 
 /**
- * Finds batches inside one segment. The index in the Kafka view shows where to look; since it has no checksum, only a batch that is really
- * there with the right offset counts, and otherwise the headers
- * are walked from the segment's start.
+ * Finds batches inside one segment. The index in the Kafka view is a hint where to look: it has no checksum, so its entry is used only if
+ * the header there proves it. Otherwise the headers are walked from the segment's start.
  */
 final class BatchLocator implements Closeable {
   private static final int INDEX_BYTES_MAX = 64 << 20;
+  /** At most this many batches of a segment that was walked are remembered. */
   private static final int PLACES_MAX = 1 << 16;
 
   private final LogStore store;
@@ -51,7 +51,7 @@ final class BatchLocator implements Closeable {
     if (hint == null) {
       return walked(walkedOffsets(), offset);
     }
-    // Entries lie kilobytes apart: go on to the batch itself.
+    // Entries are kilobytes apart: go on to the batch itself.
     BatchWalk walk = new BatchWalk(file, hint.position(), hint.offset());
     while (walk.next() && walk.last() < offset) {
       hint = new BatchPosition(walk.position(), walk.base());
@@ -60,7 +60,7 @@ final class BatchLocator implements Closeable {
   }
 
   /**
-   * A batch that begins at {@code position} of the file or somewhat before it.
+   * A batch that begins at {@code position} of the file, or not far before it.
    *
    * @throws io.sparklog.log.SegmentGone if the data file is gone
    */
@@ -80,7 +80,7 @@ final class BatchLocator implements Closeable {
   private void open() throws IOException {
     if (file == null) {
       file = SegmentFile.open(store, topic, segment);
-      index = segment.dense() ? index() : null; // Where offsets have gaps, a batch that an entry points at may lie anywhere between others.
+      index = segment.dense() ? index() : null; // If offsets have gaps, nothing proves which batch an entry means.
     }
   }
 
@@ -93,7 +93,7 @@ final class BatchLocator implements Closeable {
     }
   }
 
-  /** The batch that an entry of the index points at; null if there is none, or not the one that the entry says. */
+  /** The batch that an entry of the index points at; null if there is none, or another than the entry says. */
   private BatchPosition hint(int entry) throws IOException {
     if (entry == OffsetIndex.NONE || indexFails) {
       return null;

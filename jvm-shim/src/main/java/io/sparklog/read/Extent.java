@@ -4,54 +4,42 @@ import io.sparklog.log.Segment;
 import java.io.Serializable;
 
 /**
- * A part of a segment to read: the offsets count, the positions only say where the planner saw them.
+ * Offsets of one segment to read. The offsets are exact; the positions only say where the planner saw the batches.
  *
- * @param position of the segment in its file, as all of {@code file} to {@code headerCrc} are the segment's
- * @param from position of the first batch to read
- * @param fromOffset the offset that batch begins with, or in a segment with gaps one before it
- * @param to position after the last batch to read; −1 where only {@code endOffset} says where to stop
- * @param startOffset the first offset to hand out
- * @param endOffset the offset after the last one to hand out
- * @param tested whether of the records between only those are handed out that meet the split's condition
+ * @param from position of the first batch to read, in bytes of the data file
+ * @param fromOffset the offset that this batch begins with; in a segment with gaps, an offset from there down to the batch before
+ * @param to position after the last batch to read, in bytes of the data file; −1 if only {@code endOffset} says where to stop
+ * @param startOffset the first offset to return
+ * @param endOffset the offset after the last one to return
+ * @param filtered whether only records that meet the filter of the split are returned
  */
-public record Extent(String file, long position, long bytes, long base, long end, long records, int batches, boolean dense, int headerCrc,
-    long from, long fromOffset, long to, long startOffset, long endOffset, boolean tested) implements Serializable {
+public record Extent(Segment segment, long from, long fromOffset, long to, long startOffset, long endOffset,
+    boolean filtered) implements Serializable {
 
-  /** The offsets [{@code startOffset}, {@code endOffset}) of a segment, read from {@code first} on. */
-  static Extent of(Segment segment, BatchPosition first, long startOffset, long endOffset, boolean tested) {
-    return new Extent(segment.file(), segment.position(), segment.bytes(), segment.base(), segment.end(), segment.records(),
-        segment.batches(), segment.dense(), segment.headerCrc(), first.position(), first.offset(),
-        endOffset == segment.end() ? segment.endPosition() : -1, startOffset, endOffset, tested);
+  /** The offsets [{@code startOffset}, {@code endOffset}) of a segment, read from the batch {@code first} on. */
+  static Extent of(Segment segment, BatchPosition first, long startOffset, long endOffset, boolean filtered) {
+    long to = endOffset == segment.end() ? segment.endPosition() : -1;
+    return new Extent(segment, first.position(), first.offset(), to, startOffset, endOffset, filtered);
   }
 
   /** What comes before the batch that begins at {@code cut}. */
   Extent before(BatchPosition cut) {
-    return with(from, fromOffset, cut.position(), startOffset, cut.offset());
+    return new Extent(segment, from, fromOffset, cut.position(), startOffset, cut.offset(), filtered);
   }
 
-  /** What comes before {@code offset}, which may lie within a batch. */
+  /** What comes before {@code offset}, which may be within a batch. */
   Extent before(long offset) {
-    return with(from, fromOffset, -1, startOffset, offset);
+    return new Extent(segment, from, fromOffset, -1, startOffset, offset, filtered);
   }
 
-  /** The offsets from {@code offset} on; {@code first} is the batch that holds it. */
+  /** The offsets from {@code offset} on; {@code first} is the batch that holds it, or one before. */
   public Extent after(BatchPosition first, long offset) {
-    return with(first.position(), first.offset(), to, offset, endOffset);
-  }
-
-  private Extent with(long from, long fromOffset, long to, long startOffset, long endOffset) {
-    return new Extent(file, position, bytes, base, end, records, batches, dense, headerCrc, from, fromOffset, to, startOffset, endOffset,
-        tested);
-  }
-
-  /** The segment as far as readers need it: its times, their order and its routing did not travel. */
-  Segment segment(int partition) {
-    return new Segment(partition, file, position, bytes, base, end, records, batches, -1, -1, dense, false, false, headerCrc);
+    return new Extent(segment, first.position(), first.offset(), to, offset, endOffset, filtered);
   }
 
   /** Whether all batches of the segment are read, so that their headers can be checked together. */
   boolean isWhole() {
-    return from == position && to == position + bytes;
+    return from == segment.position() && to == segment.endPosition();
   }
 
   long offsets() {
@@ -63,8 +51,8 @@ public record Extent(String file, long position, long bytes, long base, long end
     if (to >= 0) {
       return to - from;
     }
-    // Records are taken to be of one size from here to the segment's end.
-    double share = (double) (endOffset - fromOffset) / Math.max(1, end - fromOffset);
-    return Math.max(1, (long) (share * (position + bytes - from)));
+    // As if records were of one size from here to the segment's end.
+    double share = (double) (endOffset - fromOffset) / Math.max(1, segment.end() - fromOffset);
+    return Math.max(1, (long) (share * (segment.endPosition() - from)));
   }
 }

@@ -13,14 +13,14 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Finds what to read of each segment: whole segments go by what the state says of them, and large ones that are wanted in part are looked
- * into.
+ * Finds what to read of each segment. Of whole segments the state says enough; large ones of which only a part is wanted are opened and
+ * looked into.
  */
 final class ExtentFinder {
-  /** Segments up to this size are read from their start rather than looked into. */
+  /** Segments of up to this many bytes are not looked into: they are read from their start. */
   static final long LOCATE_BYTES = 256 << 10;
 
-  /** So many headers are read to find batches by time, about a second's worth; what is left then is left to the tasks. */
+  /** At most this many headers are read to find batches by time, which takes about a second; the rest is left to the tasks. */
   private static final int HEADERS_MAX = 200_000;
 
   private final LogStore store;
@@ -30,33 +30,38 @@ final class ExtentFinder {
     this.store = store;
   }
 
+  /** @throws SegmentGone if a data file that it looks into is gone */
   List<Extent> find(Selection selection) throws IOException {
     List<Extent> extents = new ArrayList<>();
     for (int run = 0; run < selection.offsets().count(); run++) {
       long first = selection.offsets().first(run);
-      extents.addAll(find(selection.state(), selection.partition(), first, selection.offsets().last(run) + 1, selection.condition()));
+      extents.addAll(find(selection.state(), selection.partition(), first, selection.offsets().last(run) + 1, selection.filter()));
     }
     return extents;
   }
 
-  /** The extents for the offsets [{@code start}, {@code end}) of a partition whose records may meet {@code condition}. */
-  List<Extent> find(State state, int partition, long start, long end, Condition condition) throws IOException {
+  /**
+   * The extents for the offsets [{@code start}, {@code end}) of a partition whose records may meet {@code filter}.
+   *
+   * @throws SegmentGone if a data file that it looks into is gone
+   */
+  List<Extent> find(State state, int partition, long start, long end, RecordFilter filter) throws IOException {
     List<Extent> extents = new ArrayList<>();
     for (Segment segment : state.segments(partition, start, end)) {
       long first = Math.max(start, segment.base());
       long after = Math.min(end, segment.end());
-      // Records without a time count as one of -1 ms.
+      // A record without a time has -1 ms.
       long earliest = Times.micros(segment.dense() ? segment.minTimestamp() : Math.min(-1, segment.minTimestamp()));
       long latest = Times.micros(segment.maxTimestamp());
-      if (!condition.canMeet(first, after - 1, earliest, latest)) {
+      if (!filter.canMeet(first, after - 1, earliest, latest)) {
         continue;
       }
-      boolean tested = !condition.mustMeet(first, after - 1, earliest, latest);
-      if (tested && condition.isAboutTime() && segment.bytes() > LOCATE_BYTES && segment.batches() <= headersLeft) {
+      boolean filtered = !filter.mustMeet(first, after - 1, earliest, latest);
+      if (filtered && filter.isAboutTime() && segment.bytes() > LOCATE_BYTES && segment.batches() <= headersLeft) {
         headersLeft -= segment.batches();
-        extents.addAll(byHeaders(state.topic(), segment, first, after, earliest, condition));
+        extents.addAll(byHeaders(state.topic(), segment, first, after, earliest, filter));
       } else {
-        extents.add(Extent.of(segment, place(state.topic(), segment, first), first, after, tested));
+        extents.add(Extent.of(segment, place(state.topic(), segment, first), first, after, filtered));
       }
     }
     return extents;
@@ -67,38 +72,30 @@ final class ExtentFinder {
     if (offset == segment.base()) {
       return start;
     }
-    try (BatchLocator finder = new BatchLocator(store, topic, segment)) {
-      return place(finder, segment.bytes(), start, offset);
+    try (BatchLocator locator = new BatchLocator(store, topic, segment)) {
+      return place(locator, segment.bytes(), start, offset);
     }
   }
 
-  /** Where to begin to read for {@code offset}: at {@code before}, or later if looking for it is worth while. */
-  static BatchPosition place(BatchLocator finder, long segmentBytes, BatchPosition before, long offset) throws IOException {
-    if (segmentBytes <= LOCATE_BYTES) {
-      return before;
-    }
-    try {
-      return finder.atOffset(offset);
-    } catch (SegmentGone gone) {
-      // The task that comes to it will look for the offsets elsewhere.
-      return before;
-    }
+  /** Where to begin to read for {@code offset}: at {@code before}, or later if it is worthwhile to look for it. */
+  static BatchPosition place(BatchLocator locator, long segmentBytes, BatchPosition before, long offset) throws IOException {
+    return segmentBytes <= LOCATE_BYTES ? before : locator.atOffset(offset);
   }
 
   /** The runs of batches of a segment that may hold such records, by the times in their headers. */
-  private List<Extent> byHeaders(String topic, Segment segment, long first, long after, long earliest, Condition condition)
+  private List<Extent> byHeaders(String topic, Segment segment, long first, long after, long earliest, RecordFilter filter)
       throws IOException {
     Extent whole = Extent.of(segment, BatchPosition.startOf(segment), first, after, true);
     List<Extent> runs = new ArrayList<>();
     try (SegmentFile file = SegmentFile.open(store, topic, segment)) {
-      BatchWalk walk = new BatchWalk(file);
       Extent run = null;
+      BatchWalk walk = new BatchWalk(file);
       while (walk.next()) {
         long latest = Times.micros(BatchHeader.maxTimestamp(walk.buffer(), walk.at()));
         boolean sameTime = BatchHeader.isLogAppendTime(walk.buffer(), walk.at());
         long from = segment.ordered() ? Times.micros(BatchHeader.baseTimestamp(walk.buffer(), walk.at())) : earliest;
         boolean wanted = walk.last() >= first && walk.base() < after
-            && condition.canMeet(walk.base(), walk.last(), sameTime ? latest : Math.min(from, latest), latest);
+            && filter.canMeet(walk.base(), walk.last(), sameTime ? latest : Math.min(from, latest), latest);
         BatchPosition place = new BatchPosition(walk.position(), walk.base());
         if (wanted && run == null) {
           run = whole.after(place, Math.max(first, walk.base()));
@@ -112,8 +109,8 @@ final class ExtentFinder {
       }
       walk.requireHeaderCrc();
       return runs;
-    } catch (SegmentGone | PartlogException e) {
-      // What the headers say cannot be trusted: the tasks read all of it, and find out what is wrong if it is among what is asked for.
+    } catch (PartlogException e) {
+      // The headers are damaged and prove nothing: the tasks read all of it, and report the damage if it is in what is asked for.
       return List.of(whole);
     }
   }

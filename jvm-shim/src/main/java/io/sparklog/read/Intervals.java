@@ -32,7 +32,7 @@ public final class Intervals implements Serializable {
     return new Intervals(Arrays.copyOf(bounds, used));
   }
 
-  /** Adds an interval that begins nowhere before the last one, and returns how many bounds there are. */
+  /** Adds an interval that does not begin before the last one, and returns how many bounds there are. */
   private static int append(long[] bounds, int used, long first, long last) {
     if (used > 0 && (bounds[used - 1] == Long.MAX_VALUE || first <= bounds[used - 1] + 1)) {
       bounds[used - 1] = Math.max(bounds[used - 1], last);
@@ -78,7 +78,7 @@ public final class Intervals implements Serializable {
     return new Intervals(Arrays.copyOf(rest, append(rest, used, next, Long.MAX_VALUE)));
   }
 
-  /** These, and what lies in the smallest gaps between them, so that there are at most {@code most} intervals. */
+  /** These and the members of the smallest gaps between them, so that there are at most {@code most} intervals. */
   Intervals coarsened(int most) {
     int gaps = count() - 1;
     if (gaps < most) {
@@ -98,7 +98,7 @@ public final class Intervals implements Serializable {
     return new Intervals(coarse);
   }
 
-  /** How far the next interval lies behind. */
+  /** From the end of an interval to the start of the next. */
   private long gap(int interval) {
     return first(interval + 1) - last(interval);
   }
@@ -131,7 +131,7 @@ public final class Intervals implements Serializable {
     return at >= 0 && bounds[at + 1] >= first;
   }
 
-  /** Where the last interval stands that begins at {@code key} or before; −2 if none does. */
+  /** The index in {@link #bounds} of the last interval that begins at {@code key} or before; −2 if none does. */
   private int intervalUpTo(long key) {
     int low = 0;
     int high = bounds.length / 2;

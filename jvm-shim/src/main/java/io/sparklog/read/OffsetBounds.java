@@ -1,63 +1,111 @@
 package io.sparklog.read;
 
 import io.sparklog.log.State;
-import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.OptionalLong;
-import java.util.TreeMap;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * Where a batch read starts and ends in each partition. The options of one end come before each other: times for all partitions, times by
- * partition, offsets.
- */
+/** The offsets that a batch read asks for, of each partition: what its options say, in the state of the topic. */
 public final class OffsetBounds {
   private static final Logger LOG = LoggerFactory.getLogger(OffsetBounds.class);
   private static final long LATEST = -1;
   private static final long EARLIEST = -2;
 
-  /** The offsets [{@code start}, {@code end}) of a partition. */
+  /** The offsets [{@code start}, {@code end}) of a partition, all of them in the state. */
   public record Range(State state, int partition, long start, long end) {}
 
   private final LogStore store;
   private final Options options;
   private final boolean failOnDataLoss;
+  private final TimeSearch times;
 
   public OffsetBounds(LogStore store, Options options) {
     this.store = store;
     this.options = options;
     this.failOnDataLoss = options.bool("failOnDataLoss");
+    this.times = new TimeSearch(store, new LaterState(store, failOnDataLoss));
   }
 
   /**
    * The offsets to read of each partition; empty ones too.
    *
-   * @throws PartlogException OPTION_VALUE, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, OFFSETS_BACKWARDS, TIMESTAMP_NOT_FOUND
+   * @throws PartlogException OPTION_VALUE, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, OFFSETS_BACKWARDS, TIMESTAMP_NOT_FOUND, and what
+   *     {@link TimeSearch#firstOffset} throws
    */
   public List<Range> resolve(List<Subscription.Subscribed> topics) throws IOException {
-    Side starting = new Side("starting", topics);
-    Side ending = new Side("ending", topics);
+    Bound starting = Bound.starting(options, store, topics);
+    Bound ending = Bound.ending(options, store, topics);
     List<Range> ranges = new ArrayList<>();
     for (Subscription.Subscribed topic : topics) {
       State state = topic.state();
       for (int partition : topic.partitions()) {
-        long start = starting.offset(state, partition, state.start(partition));
-        long end = ending.offset(state, partition, state.end(partition));
-        // A time later than all records, where that is no error, starts at the log's end: then there is nothing to read, wherever the end.
-        if (start > end && !(starting.byTime && start == state.end(partition))) {
-          complain(backwards(starting.option, start, ending.option, end, state, partition));
+        long start = start(starting, state, partition);
+        long end = end(ending, state, partition);
+        // A time later than all records, if that is no error, starts at the end of the log: then nothing is read, wherever the read ends.
+        if (start > end && !(starting.isByTime() && start == state.end(partition))) {
+          complain(backwards(starting.option(), start, ending.option(), end, state, partition));
         }
         ranges.add(new Range(state, partition, Math.min(start, end), end));
       }
     }
     return ranges;
+  }
+
+  private long start(Bound bound, State state, int partition) throws IOException {
+    Long given = bound.number(state.topic(), partition);
+    if (given == null) {
+      return state.start(partition);
+    }
+    if (bound.isByTime()) {
+      OptionalLong found = atTime(bound, state, partition, given);
+      if (found.isEmpty() && options.text("startingOffsetsByTimestampStrategy").equals("error")) {
+        throw PartlogException.of("TIMESTAMP_NOT_FOUND", "topic", state.topic(), "partition", partition, "root", store.root(), "timestamp",
+            given);
+      }
+      return found.orElse(state.end(partition));
+    }
+    if (given == LATEST) {
+      throw bound.refused("-1, the latest, is no start of a batch read");
+    }
+    return given == EARLIEST ? state.start(partition) : inside(bound, state, partition, given);
+  }
+
+  private long end(Bound bound, State state, int partition) throws IOException {
+    Long given = bound.number(state.topic(), partition);
+    if (given == null) {
+      return state.end(partition);
+    }
+    if (bound.isByTime()) {
+      return atTime(bound, state, partition, given).orElse(state.end(partition));
+    }
+    if (given == EARLIEST) {
+      throw bound.refused("-2, the earliest, is no end");
+    }
+    return given == LATEST ? state.end(partition) : inside(bound, state, partition, given);
+  }
+
+  private OptionalLong atTime(Bound bound, State state, int partition, long timestamp) throws IOException {
+    if (timestamp < 0) {
+      throw bound.refused(timestamp + " is no time in milliseconds since 1970-01-01 UTC");
+    }
+    return times.firstOffset(state, partition, timestamp);
+  }
+
+  private long inside(Bound bound, State state, int partition, long offset) {
+    if (offset < 0) {
+      throw bound.refused(offset + " is no offset");
+    }
+    long inside = Math.max(state.start(partition), Math.min(offset, state.end(partition)));
+    if (inside != offset) {
+      complain(outside(bound.option(), offset, state, partition));
+    }
+    return inside;
   }
 
   private PartlogException backwards(String starting, long start, String ending, long end, State state, int partition) {
@@ -75,87 +123,5 @@ public final class OffsetBounds {
       throw error;
     }
     LOG.warn("{} Going on with what is there, since failOnDataLoss is false.", error.getMessage());
-  }
-
-  /** One end of the ranges: the option that counts, and what it says. */
-  private final class Side {
-    private final boolean starts;
-    private final String option;
-    private final boolean byTime;
-    private final Long forAll;
-    private final TreeMap<String, TreeMap<Integer, Long>> byPartition;
-
-    private Side(String side, List<Subscription.Subscribed> topics) {
-      starts = side.equals("starting");
-      String forAllTimes = side + "Timestamp";
-      String times = side + "OffsetsByTimestamp";
-      byTime = options.given(forAllTimes) || options.given(times);
-      option = options.given(forAllTimes) ? forAllTimes : options.given(times) ? times : side + "Offsets";
-      forAll = options.given(forAllTimes) ? Long.valueOf(options.number(forAllTimes)) : null;
-      String text = options.text(option);
-      byPartition = text.startsWith("{") ? PartitionJson.numbers(option, text) : null;
-      if (byPartition != null) {
-        requireSame(text, topics);
-      }
-    }
-
-    private void requireSame(String text, List<Subscription.Subscribed> topics) {
-      Map<String, TreeMap<Integer, Long>> left = new TreeMap<>();
-      byPartition.forEach((topic, numbers) -> left.put(topic, new TreeMap<>(numbers)));
-      for (Subscription.Subscribed topic : topics) {
-        String name = topic.state().topic();
-        TreeMap<Integer, Long> numbers = left.getOrDefault(name, new TreeMap<>());
-        for (int partition : topic.partitions()) {
-          if (numbers.remove(partition) == null) {
-            throw Option.invalidValue(option, text, "it does not name partition " + partition + " of topic " + name + ", which is read");
-          }
-        }
-        if (!numbers.isEmpty()) {
-          Subscription.requirePartition(option, store, topic.state(), numbers.lastKey());
-          throw Option.invalidValue(option, text, "it names partition " + numbers.firstKey() + " of topic " + name + ", which is not read");
-        }
-        left.remove(name);
-      }
-      for (String topic : left.keySet()) {
-        throw Option.invalidValue(option, text, "it names topic " + topic + ", which is not read");
-      }
-    }
-
-    private long offset(State state, int partition, long otherwise) throws IOException {
-      Long given = forAll != null ? forAll : byPartition == null ? null : byPartition.get(state.topic()).get(partition);
-      if (given == null) {
-        return otherwise;
-      }
-      return byTime ? atTime(state, partition, given) : atOffset(state, partition, given);
-    }
-
-    private long atTime(State state, int partition, long timestamp) throws IOException {
-      if (timestamp < 0) {
-        throw Option.invalidValue(option, options.text(option), timestamp + " is no time in milliseconds since 1970-01-01 UTC");
-      }
-      OptionalLong found = TimeSearch.firstOffset(store, state, partition, timestamp);
-      if (found.isEmpty() && starts && options.text("startingOffsetsByTimestampStrategy").equals("error")) {
-        throw PartlogException.of("TIMESTAMP_NOT_FOUND", "topic", state.topic(), "partition", partition, "root", store.root(), "timestamp",
-            timestamp);
-      }
-      return found.orElse(state.end(partition));
-    }
-
-    private long atOffset(State state, int partition, long offset) {
-      if (offset == (starts ? EARLIEST : LATEST)) {
-        return starts ? state.start(partition) : state.end(partition);
-      }
-      if (offset < 0) {
-        String meaning = offset == LATEST
-            ? "-1, the latest, is no start of a batch read"
-            : offset == EARLIEST ? "-2, the earliest, is no end" : offset + " is no offset";
-        throw Option.invalidValue(option, options.text(option), meaning);
-      }
-      long inside = Math.max(state.start(partition), Math.min(offset, state.end(partition)));
-      if (inside != offset) {
-        complain(outside(option, offset, state, partition));
-      }
-      return inside;
-    }
   }
 }

@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** The JSON in which options name topics and partitions, as Spark's Kafka source has it. */
+/** The JSON in which options name topics and partitions, as in Spark's Kafka source. */
 final class PartitionJson {
   private static final JsonMapper MAPPER = JsonMapper.builder()
       .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)

@@ -3,24 +3,22 @@ package io.sparklog.read;
 import io.sparklog.format.Layout;
 import io.sparklog.log.SegmentFile;
 import io.sparklog.storage.ReadStatistics;
-import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
 /**
- * The bytes of one data file after another, read ahead of what is asked for.
- *
- * <p>What is asked for is headers and batches, one after the other. A position beyond the end of the file is SEGMENT_CORRUPT.
+ * The bytes of one data file after another, read ahead of the caller, who asks for headers and batches in order. It uses its buffers again
+ * for the next file, and leaves closing to the caller. If the file ends too early, that is SEGMENT_CORRUPT.
  */
-final class ReadAhead implements Closeable {
+final class ReadAhead {
   /**
-   * What is read at once of small batches. Larger ones are read one at a time: then they are still in the processor's nearest cache when
-   * they are decoded, and nothing is moved.
+   * Small batches are read together, this many bytes at once. Larger ones are read one at a time: then they are still in the processor's
+   * nearest cache when they are decoded, and nothing is moved.
    */
   private static final int READ_BYTES = 128 << 10;
 
-  /** What is read at once of bytes that are only checksummed. */
+  /** Bytes that are only checksummed are read this many at once. */
   private static final int PASSED_BYTES = 256 << 10;
 
   private SegmentFile file;
@@ -38,8 +36,7 @@ final class ReadAhead implements Closeable {
   private long bytesRead;
 
   /**
-   * Goes to a file, of which nothing from {@code endPosition} on will be asked for, and nothing is read ahead from {@code aheadPosition}
-   * on.
+   * Goes to a file. The caller will ask for nothing from {@code endPosition} on, and nothing is read ahead from {@code aheadPosition} on.
    */
   void begin(SegmentFile file, long endPosition, long aheadPosition) throws IOException {
     this.file = file;
@@ -50,7 +47,7 @@ final class ReadAhead implements Closeable {
     passedPosition = -1;
   }
 
-  /** Sees that {@code bytes} bytes from {@code position} on are in {@link #buffer}, and returns where. */
+  /** Makes sure that {@code bytes} bytes from {@code position} on are in {@link #buffer}, and returns where they begin. */
   int find(long position, int bytes) throws IOException {
     long within = position - bufferPosition;
     if (within >= 0 && within + bytes <= bufferBytes) {
@@ -81,14 +78,13 @@ final class ReadAhead implements Closeable {
     return buffer;
   }
 
-  /** Whether a batch of so many bytes is read on its own. */
+  /** Whether a batch of this size is read on its own. */
   static boolean isLarge(int bytes) {
     return bytes > READ_BYTES / 2;
   }
 
   /**
-   * Adds {@code bytes} bytes from {@code position} on to {@code crc}. Those that are not in the buffer do not come there, which would be
-   * one copy more; the header after them will.
+   * Adds {@code bytes} bytes from {@code position} on to {@code crc}. It does not copy them into the buffer, only the header after them.
    */
   void pass(long position, int bytes, CRC32C crc) throws IOException {
     int within = (int) (position - bufferPosition);
@@ -130,13 +126,5 @@ final class ReadAhead implements Closeable {
     file.read(from, to);
     bytesRead += bytes;
     ReadStatistics.add(bytes);
-  }
-
-  @Override
-  public void close() throws IOException {
-    if (file != null) {
-      file.close();
-      file = null;
-    }
   }
 }

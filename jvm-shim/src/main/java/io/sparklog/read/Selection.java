@@ -5,35 +5,42 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What is asked of a partition: offsets that are there, and what else its records must meet.
+ * What is asked of a partition.
  *
- * @param condition brought to the partition; TRUE if the offsets say all of it
+ * @param state what the topic holds
+ * @param offsets of the partition, all of them in the state
+ * @param filter what records with these offsets must meet too; all do if the offsets suffice
  */
-public record Selection(State state, int partition, Intervals offsets, Condition condition) {
-  /** So many runs of offsets of a partition are looked up one by one. */
+public record Selection(State state, int partition, Intervals offsets, RecordFilter filter) {
+  /** At most this many runs of offsets of a partition are looked up one by one; of more, the gaps are filtered out. */
   private static final int RUNS_MAX = 16;
 
-  /** What of each range meets {@code condition}, as far as the state can tell; nothing for partitions that have nothing of it. */
-  public static List<Selection> of(List<OffsetBounds.Range> ranges, Condition condition) {
+  /** What of each range meets {@code filter}, as far as the state can tell; partitions that have nothing of it are left out. */
+  public static List<Selection> of(List<OffsetBounds.Range> ranges, Filter filter) {
     List<Selection> selections = new ArrayList<>();
     for (OffsetBounds.Range range : ranges) {
-      Condition here = condition.at(range.state().topic(), range.partition());
-      Intervals exact = here.offsets().and(Intervals.of(range.start(), range.end() - 1));
+      RecordFilter ofPartition = filter.at(range.state().topic(), range.partition());
+      Intervals exact = ofPartition.offsets().and(Intervals.of(range.start(), range.end() - 1));
       Intervals offsets = exact.coarsened(RUNS_MAX);
       if (offsets.count() > 0) {
-        boolean isSaid = offsets.count() == exact.count() && !here.isAboutTime();
-        selections.add(new Selection(range.state(), range.partition(), offsets, isSaid ? Condition.TRUE : here));
+        boolean offsetsSuffice = offsets.count() == exact.count() && !ofPartition.isAboutTime();
+        selections.add(new Selection(range.state(), range.partition(), offsets, offsetsSuffice ? RecordFilter.ALL_RECORDS : ofPartition));
       }
     }
     return selections;
   }
 
-  /** Whether each of the offsets is a record to hand out, and no other is. */
+  /** The same of a later state; without offsets that have expired since. */
+  Selection in(State later) {
+    return new Selection(later, partition, offsets.and(Intervals.of(later.start(partition), Long.MAX_VALUE)), filter);
+  }
+
+  /** Whether each of the offsets is a record to return, and no other is. */
   public boolean isExact() {
     boolean dense = true;
     for (int run = 0; run < offsets.count(); run++) {
       dense &= state.segments(partition, offsets.first(run), offsets.last(run) + 1).stream().allMatch(segment -> segment.dense());
     }
-    return dense && condition == Condition.TRUE;
+    return dense && filter.equals(RecordFilter.ALL_RECORDS);
   }
 }

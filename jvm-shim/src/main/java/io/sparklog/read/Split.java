@@ -6,15 +6,15 @@ import java.util.List;
 /**
  * What one task reads: offsets of one partition, in order.
  *
- * @param topicId of the topic that was planned for
+ * @param topicId identity of the topic that was planned for
  * @param version of the state that was planned from
- * @param decompressedBytesMax the bound on what a batch of the topic decompresses to
- * @param condition what is asked of the records of tested extents
+ * @param decompressedBytesMax the most bytes that the records of one batch of the topic may take when decompressed
+ * @param filter what records of filtered extents must meet
  */
-public record Split(String topic, String topicId, long version, int partition, long decompressedBytesMax, Condition condition,
+public record Split(String topic, String topicId, long version, int partition, long decompressedBytesMax, RecordFilter filter,
     List<Extent> extents) implements Serializable {
 
-  /** How many offsets it covers; records may be fewer. */
+  /** How many offsets it covers; there may be fewer records. */
   public long offsets() {
     return extents.stream().mapToLong(Extent::offsets).sum();
   }

@@ -2,6 +2,7 @@ package io.sparklog.read;
 
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
+import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -9,36 +10,72 @@ import java.util.List;
 
 /**
  * Shares offsets out to tasks. Small segments of a partition go together, large ones are cut where a batch begins; a split holds one
- * partition only. Nothing is listed, and no file is opened but those of segments that
- * are cut or entered in the middle.
+ * partition only. Nothing is listed, and the only files opened are those of segments that are cut or entered in the middle.
  */
 public final class SplitPlanner {
   private final LogStore store;
   private final SplitSize size;
+  private final LaterState later;
+  private final ExtentFinder finder;
 
-  public SplitPlanner(LogStore store, SplitSize size) {
+  /** @param failOnDataLoss whether it is an error if offsets expire while the splits are planned; otherwise they are left out */
+  public SplitPlanner(LogStore store, SplitSize size, boolean failOnDataLoss) {
     this.store = store;
     this.size = size;
+    this.later = new LaterState(store, failOnDataLoss);
+    this.finder = new ExtentFinder(store);
   }
 
-  /** The splits for {@code selections}, by topic, partition and offset. */
-  public List<Split> plan(List<Selection> selections) throws IOException {
-    ExtentFinder finder = new ExtentFinder(store);
-    List<List<Extent>> extents = new ArrayList<>();
-    long totalBytes = 0;
-    for (Selection selection : selections) {
-      List<Extent> found = finder.find(selection);
-      extents.add(found);
-      totalBytes += bytes(found);
+  /** What is asked of a partition, and where that is. */
+  private record Found(Selection selection, List<Extent> extents) {
+    private long bytes() {
+      return bytesToRead(extents);
     }
+  }
+
+  /**
+   * The splits for {@code selections}, by topic, partition and offset.
+   *
+   * @throws PartlogException TOPIC_REPLACED, SEGMENT_MISSING, OFFSETS_EXPIRED; BATCH_CORRUPT or SEGMENT_CORRUPT of segments that are cut
+   */
+  public List<Split> plan(List<Selection> selections) throws IOException {
+    List<Found> partitions = new ArrayList<>();
+    for (Selection selection : selections) {
+      partitions.add(find(selection));
+    }
+    long splitBytes = size.bytes(partitions.stream().mapToLong(Found::bytes).sum());
     List<Split> splits = new ArrayList<>();
-    for (int i = 0; i < selections.size(); i++) {
-      new Packing(selections.get(i), size.bytes(totalBytes), splits).pack(extents.get(i));
+    for (Found partition : partitions) {
+      splits.addAll(pack(partition, splitBytes));
     }
     return splits;
   }
 
-  private static long bytes(List<Extent> extents) {
+  private Found find(Selection selection) throws IOException {
+    while (true) {
+      try {
+        return new Found(selection, finder.find(selection));
+      } catch (SegmentGone gone) {
+        selection = again(selection, gone);
+      }
+    }
+  }
+
+  private List<Split> pack(Found found, long splitBytes) throws IOException {
+    while (true) {
+      try {
+        return new Packing(found.selection, splitBytes).pack(found.extents);
+      } catch (SegmentGone gone) {
+        found = find(again(found.selection, gone));
+      }
+    }
+  }
+
+  private Selection again(Selection selection, SegmentGone gone) {
+    return selection.in(later.after(gone, selection.state(), selection.offsets().first(0)));
+  }
+
+  private static long bytesToRead(List<Extent> extents) {
     return extents.stream().mapToLong(Extent::bytesToRead).sum();
   }
 
@@ -46,26 +83,25 @@ public final class SplitPlanner {
   private final class Packing {
     private final Selection selection;
     private final long splitBytes;
-    private final List<Split> splits;
+    private final List<Split> splits = new ArrayList<>();
     private List<Extent> current = new ArrayList<>();
     /** Bytes of the extents after the one that is being shared out. */
-    private long later;
+    private long bytesAfter;
 
-    private Packing(Selection selection, long splitBytes, List<Split> splits) {
+    private Packing(Selection selection, long splitBytes) {
       this.selection = selection;
       this.splitBytes = splitBytes;
-      this.splits = splits;
     }
 
-    private void pack(List<Extent> extents) throws IOException {
-      later = bytes(extents);
-      long room = share(later);
+    private List<Split> pack(List<Extent> extents) throws IOException {
+      bytesAfter = bytesToRead(extents);
+      long room = share(bytesAfter);
       for (Extent extent : extents) {
-        later -= extent.bytesToRead();
+        bytesAfter -= extent.bytesToRead();
         Extent rest = extent;
-        try (BatchLocator finder = finder(extent)) {
+        try (BatchLocator locator = locator(extent)) {
           while (rest.bytesToRead() > room + share(rest) / 8) {
-            Extent head = rest.bytesToRead() <= share(rest) / 4 ? null : cut(finder, rest, room);
+            Extent head = rest.bytesToRead() <= share(rest) / 4 ? null : cut(locator, rest, room);
             if (head != null) {
               current.add(head);
               rest = rest.after(new BatchPosition(head.to(), head.endOffset()), head.endOffset());
@@ -80,40 +116,36 @@ public final class SplitPlanner {
         room -= rest.bytesToRead();
         if (room <= 0) {
           close();
-          room = share(later);
+          room = share(bytesAfter);
         }
       }
       close();
+      return splits;
     }
 
     private long share(Extent rest) {
-      return share(later + rest.bytesToRead());
+      return share(bytesAfter + rest.bytesToRead());
     }
 
     /**
      * Even shares of the bytes that are left, rather than full splits and a small last one. What is left is estimated again for each split,
-     * since an estimate is wrong where record sizes change within a
-     * segment.
+     * since an estimate is wrong if record sizes change within a segment.
      */
     private long share(long bytesLeft) {
       return bytesLeft / size.count(bytesLeft, splitBytes) + 1;
     }
 
     /** The first {@code room} bytes of an extent up to where a batch begins, at least one batch; null if nothing would be left. */
-    private Extent cut(BatchLocator finder, Extent extent, long room) throws IOException {
-      try {
-        BatchPosition place = finder.atPosition(extent.from() + room);
-        if (place.position() <= extent.from()) {
-          place = finder.next(new BatchPosition(extent.from(), extent.fromOffset()));
-        }
-        return place.offset() > extent.startOffset() && place.offset() < extent.endOffset() ? extent.before(place) : null;
-      } catch (SegmentGone gone) {
-        return null;
+    private Extent cut(BatchLocator locator, Extent extent, long room) throws IOException {
+      BatchPosition place = locator.atPosition(extent.from() + room);
+      if (place.position() <= extent.from()) {
+        place = locator.next(new BatchPosition(extent.from(), extent.fromOffset()));
       }
+      return place.offset() > extent.startOffset() && place.offset() < extent.endOffset() ? extent.before(place) : null;
     }
 
-    private BatchLocator finder(Extent extent) {
-      return new BatchLocator(store, selection.state().topic(), extent.segment(selection.partition()));
+    private BatchLocator locator(Extent extent) {
+      return new BatchLocator(store, selection.state().topic(), extent.segment());
     }
 
     private void close() throws IOException {
@@ -124,8 +156,7 @@ public final class SplitPlanner {
     }
 
     /**
-     * Makes splits of {@code extents}, none with more than the most records; where batches hold too many, several splits read the same
-     * batch.
+     * Makes splits of {@code extents}, none with more than the most records; if a batch holds too many, several splits read the same batch.
      */
     private void limitRecords(List<Extent> extents) throws IOException {
       long offsets = extents.stream().mapToLong(Extent::offsets).sum();
@@ -135,11 +166,12 @@ public final class SplitPlanner {
       long room = share;
       for (Extent extent : extents) {
         Extent rest = extent;
-        try (BatchLocator finder = finder(extent)) {
+        try (BatchLocator locator = locator(extent)) {
           while (rest.offsets() > room) {
             long offset = rest.startOffset() + room;
             next.add(rest.before(offset));
-            rest = rest.after(ExtentFinder.place(finder, rest.bytes(), new BatchPosition(rest.from(), rest.fromOffset()), offset), offset);
+            rest = rest.after(
+                ExtentFinder.place(locator, rest.segment().bytes(), new BatchPosition(rest.from(), rest.fromOffset()), offset), offset);
             add(next);
             next = new ArrayList<>();
             room = share;
@@ -161,7 +193,7 @@ public final class SplitPlanner {
     private void add(List<Extent> extents) {
       State state = selection.state();
       splits.add(new Split(state.topic(), state.topicId(), state.version(), selection.partition(), state.config().decompressedBytesMax(),
-          selection.condition(), new ArrayList<>(extents)));
+          selection.filter(), new ArrayList<>(extents)));
     }
   }
 }

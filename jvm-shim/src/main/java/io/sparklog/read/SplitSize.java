@@ -1,13 +1,13 @@
 package io.sparklog.read;
 
 /**
- * How large splits should be: by bytes as for Spark's file sources, and smaller where options ask for more of them.
+ * How large splits should be: by bytes, as for Spark's file sources, and smaller if options ask for more of them.
  *
  * @param bytesMax the most bytes of a split ({@code spark.sql.files.maxPartitionBytes})
- * @param openBytes what a split costs to begin, as bytes that could be read meanwhile ({@code spark.sql.files.openCostInBytes})
- * @param parallelism tasks that run at once
- * @param splitsMin at least so many splits, as far as batches can be shared out
- * @param recordsMax the most records of a split
+ * @param openBytes the cost of starting a split, as the bytes that could be read in that time ({@code spark.sql.files.openCostInBytes})
+ * @param parallelism how many tasks run at once
+ * @param splitsMin the least number of splits, if there are enough batches; at least 1
+ * @param recordsMax the most records of a split; at least 1
  */
 public record SplitSize(long bytesMax, long openBytes, int parallelism, int splitsMin, long recordsMax) {
 
@@ -19,8 +19,7 @@ public record SplitSize(long bytesMax, long openBytes, int parallelism, int spli
 
   /**
    * How many splits of about {@code splitBytes} a partition of {@code bytes} is cut into: the nearest number, since one more task costs
-   * more than a task that is up to half as large again. Where options ask
-   * for a number of splits, there are rather more.
+   * more than a task that is up to half as large again. If options ask for a number of splits, it is rounded up.
    */
   long count(long bytes, long splitBytes) {
     return Math.max(1, (bytes + (splitsMin > 1 ? splitBytes - 1 : splitBytes / 2)) / splitBytes);

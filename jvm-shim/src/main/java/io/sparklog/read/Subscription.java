@@ -16,14 +16,14 @@ import java.util.stream.IntStream;
 
 /** Which topics and partitions a read asks for. */
 public final class Subscription {
-  /** A topic as it was when the read was planned, and the partitions to read of it. */
+  /** A topic in the state that the read was planned from, and the partitions to read of it, in order. */
   public record Subscribed(State state, int[] partitions) {}
 
   private final Root root;
   private final Function<String, State> states;
   private final Options options;
 
-  /** @param states the state of a topic, by its name, as {@link Root#state} gives it or gave it to the same query before */
+  /** @param states gives the state of a topic by its name: that of {@link Root#state}, or one that the same query was given before */
   public Subscription(Root root, Function<String, State> states, Options options) {
     this.root = root;
     this.states = states;
@@ -31,7 +31,7 @@ public final class Subscription {
   }
 
   /**
-   * Looks the topics up, by topic.
+   * Looks the topics up; they come by name.
    *
    * @throws PartlogException what {@link Root#requireReadable} throws, TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, PARTITION_NOT_FOUND,
    *     OPTION_VALUE
@@ -45,7 +45,7 @@ public final class Subscription {
       return options.names("subscribe").stream().sorted().map(topic -> whole(states.apply(topic))).toList();
     }
     String pattern = options.text("subscribePattern");
-    // A pattern is also about topics that are still to come: one that matches none yet reads nothing, as in Spark's Kafka source.
+    // A pattern may be meant for topics that do not exist yet: if it matches none, nothing is read, as in Spark's Kafka source.
     return root.topics()
         .stream()
         .filter(topic -> pattern == null || Pattern.matches(pattern, topic))

@@ -17,25 +17,46 @@ import java.util.OptionalLong;
 
 /** Finds records by time: segments by what the state says of them, batches by their headers, then the record itself. */
 final class TimeSearch {
-  private TimeSearch() {}
+  private final LogStore store;
+  private final LaterState later;
+
+  TimeSearch(LogStore store, LaterState later) {
+    this.store = store;
+    this.later = later;
+  }
 
   /**
-   * The first offset of a partition whose record has {@code timestamp} (ms) or a later one; times need not be in order.
+   * The first offset of a partition whose record has {@code timestamp} (ms since 1970) or a later one; times need not be in order.
    *
-   * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING
+   * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING, TOPIC_REPLACED, OFFSETS_EXPIRED
    */
-  static OptionalLong firstOffset(LogStore store, State state, int partition, long timestamp) throws IOException {
+  OptionalLong firstOffset(State planned, int partition, long timestamp) throws IOException {
+    State state = planned;
     long start = state.start(partition);
-    for (Segment segment : state.segments(partition, start, state.end(partition))) {
+    while (true) {
+      try {
+        return firstOffset(state, partition, start, planned.end(partition), timestamp);
+      } catch (SegmentGone gone) {
+        // The segments before this one were searched already.
+        start = Math.max(start, gone.segment().base());
+        state = later.after(gone, state, start);
+        start = Math.max(start, state.start(partition));
+      }
+    }
+  }
+
+  private OptionalLong firstOffset(State state, int partition, long start, long end, long timestamp) throws IOException {
+    for (Segment segment : state.segments(partition, start, end)) {
       if (segment.maxTimestamp() < timestamp) {
         continue;
       }
       if (segment.minTimestamp() >= timestamp && segment.dense()) {
         return OptionalLong.of(Math.max(start, segment.base()));
       }
-      OptionalLong found = firstOffset(store, state, segment, start, timestamp);
+      OptionalLong found = firstOffset(state, segment, start, timestamp);
       if (found.isPresent()) {
-        return found;
+        // A segment of a later state may go on after the end.
+        return found.getAsLong() < end ? found : OptionalLong.empty();
       }
     }
     return OptionalLong.empty();
@@ -43,7 +64,7 @@ final class TimeSearch {
 
   private record Candidate(long position, long base, int bytes) {}
 
-  private static OptionalLong firstOffset(LogStore store, State state, Segment segment, long start, long timestamp) throws IOException {
+  private OptionalLong firstOffset(State state, Segment segment, long start, long timestamp) throws IOException {
     try (SegmentFile file = SegmentFile.open(store, state.topic(), segment)) {
       for (Candidate batch : candidates(file, start, timestamp)) {
         OptionalLong found = firstOffset(file, state, batch, start, timestamp);
@@ -52,15 +73,10 @@ final class TimeSearch {
         }
       }
       return OptionalLong.empty();
-    } catch (SegmentGone gone) {
-      throw gone.missing();
     }
   }
 
-  /**
-   * The batches that may hold such a record. Which do not is taken from headers alone; so all headers of the segment are read, for only
-   * together they can be checked.
-   */
+  /** The batches that may hold such a record, by their headers: all headers of the segment are read, since only together they are checked. */
   private static List<Candidate> candidates(SegmentFile file, long start, long timestamp) throws IOException {
     List<Candidate> candidates = new ArrayList<>();
     BatchWalk walk = new BatchWalk(file);

@@ -13,7 +13,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 record PartlogInputPartition(Split split, boolean ofOneTopic) implements HasPartitionKey {
 
-  /** The partition, after the topic if there are several; as {@link PartlogScan#outputPartitioning} says. */
+  /** The partition, after the topic if there are several: the columns of {@link PartlogScan#outputPartitioning}. */
   @Override
   public InternalRow partitionKey() {
     return new GenericInternalRow(

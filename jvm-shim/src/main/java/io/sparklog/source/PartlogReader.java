@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** A task's reader: one ColumnarBatch for each record batch. */
+/** Reads a split for a task: one ColumnarBatch for each record batch. */
 final class PartlogReader implements PartitionReader<ColumnarBatch> {
   private final SplitReader reader;
   private final RecordVectors vectors;
@@ -23,7 +23,7 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
 
   @Override
   public ColumnarBatch get() {
-    return vectors.show(reader);
+    return vectors.show(reader.records());
   }
 
   @Override

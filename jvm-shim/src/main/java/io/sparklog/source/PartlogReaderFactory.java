@@ -14,8 +14,10 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 /**
  * What all tasks of a read have in common.
  *
- * @param schema the columns to give
- * @param rowsMax more records than that are not asked of any task
+ * @param store opens the store of the root
+ * @param schema the columns to return
+ * @param failOnDataLoss whether it is an error if offsets have expired since the plan was made
+ * @param rowsMax the most records that a task returns
  */
 record PartlogReaderFactory(StoreRef store, StructType schema, boolean failOnDataLoss, long rowsMax) implements PartitionReaderFactory {
 
@@ -23,7 +25,7 @@ record PartlogReaderFactory(StoreRef store, StructType schema, boolean failOnDat
   public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
     Split split = ((PartlogInputPartition) partition).split();
     return SparkErrors
-        .run(() -> new PartlogReader(new SplitReader(store.open(), split, failOnDataLoss, RecordVectors.needHeadersOnly(schema), rowsMax),
+        .run(() -> new PartlogReader(new SplitReader(store.open(), split, failOnDataLoss, RecordVectors.needOffsetsOnly(schema), rowsMax),
             new RecordVectors(schema, split.topic(), split.partition())));
   }
 

@@ -4,21 +4,16 @@ import io.sparklog.format.Codec;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.read.OffsetBounds;
-import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
-import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitSize;
 import io.sparklog.spark.Columns;
-import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
-import io.sparklog.storage.StoreRef;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.OptionalLong;
+import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
@@ -27,8 +22,6 @@ import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.Batch;
-import org.apache.spark.sql.connector.read.InputPartition;
-import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportOrdering;
 import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
@@ -41,29 +34,28 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A batch read.
+ * A read of records, as planned.
  *
- * <p>What it reports of partitions and order spares Spark shuffles and sorts: a task reads one partition, in the order of offsets.
+ * <p>It reports partitions and order, which saves Spark shuffles and sorts: a task reads one partition, in the order of offsets.
  */
-final class PartlogScan implements Batch, SupportsReportStatistics, SupportsReportPartitioning, SupportsReportOrdering {
-  /** Compressed bytes are taken to become so many times as much: a small guess would have Spark broadcast a topic. */
+final class PartlogScan implements SupportsReportStatistics, SupportsReportPartitioning, SupportsReportOrdering {
+  /** Assumed expansion of compressed bytes; a low guess would let Spark broadcast a whole topic. */
   private static final int COMPRESSION_GUESS = 4;
 
   private static final List<String> PAYLOADS = List.of(Columns.KEY, Columns.VALUE, Columns.HEADERS);
 
-  private final Snapshot snapshot;
+  private final ReadRequest request;
   private final StructType schema;
-  private final Pushed pushed;
-  private final SplitSize splitSize;
-  private List<Split> splits;
+  private final PushedDown pushed;
+  private final PartlogBatch batch;
 
-  /** @param schema the columns to give */
-  PartlogScan(Snapshot snapshot, StructType schema, Pushed pushed) {
-    this.snapshot = snapshot;
+  /** @param schema the columns to return */
+  PartlogScan(ReadRequest request, StructType schema, PushedDown pushed) {
+    this.request = request;
     this.schema = schema;
     this.pushed = pushed;
-    // Here, for Spark may plan on a thread that does not know the session.
-    this.splitSize = splitSize(snapshot.options());
+    // Here, since Spark may plan on a thread that does not know the session.
+    this.batch = new PartlogBatch(request, schema, pushed, splitSize(request.options()));
   }
 
   /** By the settings of the session that plans, and the options of the read. */
@@ -83,12 +75,8 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
         : Runtime.getRuntime().availableProcessors();
   }
 
-  private synchronized List<Split> splits() {
-    if (splits == null) {
-      splits = SparkErrors
-          .run(() -> new SplitPlanner(snapshot.root().store(), splitSize).plan(Selection.of(snapshot.ranges(), pushed.condition())));
-    }
-    return splits;
+  private List<Split> splits() {
+    return batch.splits();
   }
 
   @Override
@@ -98,7 +86,7 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
 
   @Override
   public Batch toBatch() {
-    return this;
+    return batch;
   }
 
   @Override
@@ -106,38 +94,24 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
     return ColumnarSupportMode.SUPPORTED;
   }
 
-  @Override
-  public InputPartition[] planInputPartitions() {
-    boolean ofOneTopic = snapshot.isOfOneTopic();
-    return splits().stream().map(split -> new PartlogInputPartition(split, ofOneTopic)).toArray(InputPartition[]::new);
-  }
-
-  @Override
-  public PartitionReaderFactory createReaderFactory() {
-    return new PartlogReaderFactory(StoreRef.of(snapshot.root().store()), schema, snapshot.options().bool("failOnDataLoss"),
-        pushed.limit());
-  }
-
   /** The records of a split are of one partition, in any query; a partition may have several splits. */
   @Override
   public Partitioning outputPartitioning() {
     int partitions = (int) splits().stream().map(split -> Map.entry(split.topic(), split.partition())).distinct().count();
-    return partitions == 0 ? new UnknownPartitioning(0) : new KeyGroupedPartitioning(columns(false), partitions);
+    List<Expression> keys = columns().stream().<Expression>map(Expressions::identity).toList();
+    return partitions == 0 ? new UnknownPartitioning(0) : new KeyGroupedPartitioning(keys.toArray(Expression[]::new), partitions);
   }
 
   @Override
   public SortOrder[] outputOrdering() {
-    return Arrays.stream(columns(true)).map(column -> Expressions.sort(column, SortDirection.ASCENDING)).toArray(SortOrder[]::new);
+    return Stream.concat(columns().stream(), Stream.of(Columns.OFFSET))
+        .map(column -> Expressions.sort(Expressions.column(column), SortDirection.ASCENDING))
+        .toArray(SortOrder[]::new);
   }
 
-  private Expression[] columns(boolean offset) {
-    Expression partition = offset ? Expressions.column(Columns.PARTITION) : Expressions.identity(Columns.PARTITION);
-    Expression topic = offset ? Expressions.column(Columns.TOPIC) : Expressions.identity(Columns.TOPIC);
-    List<Expression> columns = new ArrayList<>(snapshot.isOfOneTopic() ? List.of(partition) : List.of(topic, partition));
-    if (offset) {
-      columns.add(Expressions.column(Columns.OFFSET));
-    }
-    return columns.toArray(Expression[]::new);
+  /** The columns that identify a partition. */
+  private List<String> columns() {
+    return request.isOfOneTopic() ? List.of(Columns.PARTITION) : List.of(Columns.TOPIC, Columns.PARTITION);
   }
 
   @Override
@@ -158,7 +132,7 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
   /** About how many bytes the batches take when they are not compressed. */
   private long memoryBytes() {
     Map<String, Codec> codecs = new HashMap<>();
-    snapshot.ranges().forEach(range -> codecs.put(range.state().topic(), range.state().config().codec()));
+    request.ranges().forEach(range -> codecs.put(range.state().topic(), range.state().config().codec()));
     return splits().stream()
         .mapToLong(split -> split.bytesToRead() * (codecs.get(split.topic()) == Codec.NONE ? 1 : COMPRESSION_GUESS))
         .sum();
@@ -176,7 +150,7 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
 
   private long skippedBytes() {
     long liveBytes = 0;
-    for (State state : snapshot.ranges().stream().map(OffsetBounds.Range::state).distinct().toList()) {
+    for (State state : request.ranges().stream().map(OffsetBounds.Range::state).distinct().toList()) {
       for (int partition = 0; partition < state.partitions(); partition++) {
         liveBytes += state.segments(partition).stream().mapToLong(Segment::bytes).sum();
       }
@@ -187,7 +161,7 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
   /** {@code partlog[subscribe=orders] /data/log, filters: offset > 5, limit: 10} */
   @Override
   public String description() {
-    return snapshot + pushed.toString();
+    return request + pushed.toString();
   }
 
   @Override
@@ -195,16 +169,14 @@ final class PartlogScan implements Batch, SupportsReportStatistics, SupportsRepo
     return description();
   }
 
-  /** Spark reads once what a query reads twice, if it can tell that it is the same. */
   @Override
   public boolean equals(Object other) {
-    return other instanceof PartlogScan scan && schema.equals(scan.schema) && pushed.isSame(scan.pushed) && splitSize.equals(scan.splitSize)
-        && snapshot.isSame(scan.snapshot);
+    return other instanceof PartlogScan scan && batch.equals(scan.batch);
   }
 
   @Override
   public int hashCode() {
-    return Objects.hash(snapshot.root().store().root(), schema);
+    return batch.hashCode();
   }
 
   private record Estimate(long records, long bytes) implements Statistics {

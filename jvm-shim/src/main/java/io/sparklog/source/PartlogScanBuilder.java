@@ -19,17 +19,17 @@ import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** Takes in what Spark says of a query, and makes the read of it. */
+/** Collects what Spark pushes down of a query, and builds the scan for it. */
 public final class PartlogScanBuilder
     implements
       SupportsPushDownRequiredColumns,
       SupportsPushDownV2Filters,
       SupportsPushDownAggregates,
       SupportsPushDownLimit {
-  private final Snapshot snapshot;
+  private final ReadRequest request;
   private StructType schema;
-  private Pushed pushed = Pushed.NOTHING;
-  private Scan counted;
+  private PushedDown pushed = PushedDown.NOTHING;
+  private Scan metadataScan;
 
   /**
    * @param columns those of the table, which a query was analyzed with
@@ -45,13 +45,13 @@ public final class PartlogScanBuilder
       String reason = "a table has its columns before it is read, and this one has " + found;
       throw Option.invalidValue("includeHeaders", options.text("includeHeaders"), reason);
     }
-    this.snapshot = new Snapshot(root, options);
+    this.request = new ReadRequest(root, options);
     this.schema = columns;
   }
 
   @Override
   public Predicate[] pushPredicates(Predicate[] predicates) {
-    pushed = Pushed.of(predicates);
+    pushed = PushedDown.of(predicates);
     return Arrays.stream(predicates).filter(predicate -> !pushed.predicates().contains(predicate)).toArray(Predicate[]::new);
   }
 
@@ -60,7 +60,7 @@ public final class PartlogScanBuilder
     return pushed.predicates().toArray(Predicate[]::new);
   }
 
-  /** Each task stops there; Spark takes what it needs of what they give. */
+  /** Each task stops there; Spark takes what it needs of what they return. */
   @Override
   public boolean pushLimit(int limit) {
     pushed = pushed.upTo(limit);
@@ -77,14 +77,14 @@ public final class PartlogScanBuilder
     return pushAggregation(aggregation);
   }
 
-  /** Counts and bounds that the state knows are given without a task. */
+  /** Counts and bounds that the state knows need no task. */
   @Override
   public boolean pushAggregation(Aggregation aggregation) {
-    counted = Counted.of(aggregation, schema, snapshot, pushed).orElse(null);
-    return counted != null;
+    metadataScan = MetadataScan.of(aggregation, schema, request, pushed).orElse(null);
+    return metadataScan != null;
   }
 
-  /** Drops whole columns only: of {@code headers} there is no part to leave out. */
+  /** Drops whole columns only: parts of {@code headers} cannot be left out. */
   @Override
   public void pruneColumns(StructType required) {
     Set<String> names = Arrays.stream(required.fieldNames()).collect(Collectors.toSet());
@@ -93,6 +93,6 @@ public final class PartlogScanBuilder
 
   @Override
   public Scan build() {
-    return counted != null ? counted : SparkErrors.run(() -> new PartlogScan(snapshot, schema, pushed));
+    return metadataScan != null ? metadataScan : SparkErrors.run(() -> new PartlogScan(request, schema, pushed));
   }
 }

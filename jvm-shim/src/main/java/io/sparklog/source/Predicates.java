@@ -1,11 +1,12 @@
 package io.sparklog.source;
 
-import io.sparklog.read.Condition;
+import io.sparklog.read.Filter;
 import io.sparklog.read.Intervals;
 import io.sparklog.spark.Columns;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.connector.expressions.Expression;
@@ -16,19 +17,22 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
- * Spark's predicates as conditions of the log: as far as they are about topic, partition, offset and timestamp, compared with constants.
+ * Spark's predicates as filters of the log: those that compare topic, partition, offset or timestamp with constants.
  */
 final class Predicates {
+  /** What a comparison becomes when its operands change places; others stay as they are. */
+  private static final Map<String, String> TURNED = Map.of("<", ">", "<=", ">=", ">", "<", ">=", "<=");
+
   private Predicates() {}
 
   /**
    * What a predicate says of a record.
    *
-   * @param condition is met by each record that meets the predicate
-   * @param exact whether it is met by no other
+   * @param filter met by each record that meets the predicate
+   * @param exact whether no other record meets it
    */
-  record Translated(Condition condition, boolean exact) {
-    private static final Translated UNKNOWN = new Translated(Condition.TRUE, false);
+  record Translated(Filter filter, boolean exact) {
+    private static final Translated UNKNOWN = new Translated(Filter.ALL_RECORDS, false);
   }
 
   static Translated translate(Predicate predicate) {
@@ -44,8 +48,8 @@ final class Predicates {
       case "AND" -> several(operands, negated, !negated);
       case "OR" -> several(operands, negated, negated);
       case "NOT" -> translate(operands[0], !negated);
-      case "ALWAYS_TRUE" -> new Translated(negated ? Condition.FALSE : Condition.TRUE, true);
-      case "ALWAYS_FALSE" -> new Translated(negated ? Condition.TRUE : Condition.FALSE, true);
+      case "ALWAYS_TRUE" -> new Translated(negated ? Filter.NO_RECORDS : Filter.ALL_RECORDS, true);
+      case "ALWAYS_FALSE" -> new Translated(negated ? Filter.ALL_RECORDS : Filter.NO_RECORDS, true);
       case "=", "<=>", "<>", "<", "<=", ">", ">=" -> comparison(predicate.name(), operands, negated);
       case "IN" -> in(operands, negated);
       default -> Translated.UNKNOWN;
@@ -54,14 +58,13 @@ final class Predicates {
 
   private static Translated several(Expression[] operands, boolean negated, boolean all) {
     List<Translated> translated = Arrays.stream(operands).map(operand -> translate(operand, negated)).toList();
-    List<Condition> conditions = translated.stream().map(Translated::condition).toList();
-    return new Translated(all ? Condition.all(conditions) : Condition.any(conditions), translated.stream().allMatch(Translated::exact));
+    List<Filter> filters = translated.stream().map(Translated::filter).toList();
+    return new Translated(all ? Filter.all(filters) : Filter.any(filters), translated.stream().allMatch(Translated::exact));
   }
 
   private static Translated comparison(String name, Expression[] operands, boolean negated) {
     if (operands[0] instanceof Literal<?> literal && operands[1] instanceof NamedReference column) {
-      String turned = name.startsWith("<") && !name.equals("<=>") && !name.equals("<>") ? name.replace('<', '>') : name.replace('>', '<');
-      return compare(column, name.equals("<=>") || name.equals("<>") ? name : turned, literal, negated);
+      return compare(column, TURNED.getOrDefault(name, name), literal, negated);
     }
     return operands[0] instanceof NamedReference column && operands[1] instanceof Literal<?> literal
         ? compare(column, name, literal, negated)
@@ -75,7 +78,7 @@ final class Predicates {
     if (column(column).equals(Columns.TOPIC)) {
       boolean equal = name.equals("=") || name.equals("<=>");
       return equal || name.equals("<>")
-          ? new Translated(Condition.topic(Set.of(literal.value().toString()), equal == negated), true)
+          ? new Translated(Filter.topic(Set.of(literal.value().toString()), equal == negated), true)
           : Translated.UNKNOWN;
     }
     long value = ((Number) literal.value()).longValue();
@@ -105,7 +108,7 @@ final class Predicates {
       values.add(literal.value());
     }
     if (column(column).equals(Columns.TOPIC)) {
-      return new Translated(Condition.topic(values.stream().map(Object::toString).collect(Collectors.toSet()), negated), true);
+      return new Translated(Filter.topic(values.stream().map(Object::toString).collect(Collectors.toSet()), negated), true);
     }
     Intervals members = Intervals.of(values.stream().mapToLong(value -> ((Number) value).longValue()).toArray());
     return ofColumn(column, negated ? members.not() : members);
@@ -113,9 +116,9 @@ final class Predicates {
 
   private static Translated ofColumn(NamedReference column, Intervals members) {
     return switch (column(column)) {
-      case Columns.PARTITION -> new Translated(Condition.partition(members), true);
-      case Columns.OFFSET -> new Translated(Condition.offset(members), true);
-      default -> new Translated(Condition.time(members), true);
+      case Columns.PARTITION -> new Translated(Filter.partition(members), true);
+      case Columns.OFFSET -> new Translated(Filter.offset(members), true);
+      default -> new Translated(Filter.time(members), true);
     };
   }
 

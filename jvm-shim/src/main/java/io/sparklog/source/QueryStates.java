@@ -16,18 +16,18 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The topics under a root as one query sees them: all scans of a query share the state of a topic, so both sides of a self-join and every
- * subquery are of the same offsets, whatever is committed meanwhile.
+ * subquery read the same offsets, whatever is committed meanwhile.
  *
- * <p>A query is what Spark gives one execution id, or over Connect, which plans before there is one, one operation. A plan that is made
+ * <p>A query is what has one execution id in Spark; over Connect, which plans before there is an id, it is one operation. A plan that is made
  * outside of both, as by {@code explain}, shares nothing.
  */
 final class QueryStates {
   private static final int QUERIES_MAX = 100;
 
-  /** How the tag begins that a Connect server gives the jobs of one operation. */
+  /** Begins the tag that a Connect server gives to the jobs of one operation. */
   private static final String CONNECT_OPERATION = "SparkConnect_OperationTag_";
 
-  /** By query, the one that was asked for longest ago first; then by root and topic. */
+  /** By query, the least recently used first; then by root and topic. */
   private static final Map<String, Map<String, SoftReference<State>>> QUERIES = Collections
       .synchronizedMap(new LinkedHashMap<>(16, 0.75f, true) {
         @Override
@@ -70,7 +70,7 @@ final class QueryStates {
     return query == null ? null : context.applicationId() + "/" + query;
   }
 
-  /** As {@link Root#state}, the first time that a scan of the query asks. */
+  /** What {@link Root#state} gave when a scan of the query first asked. */
   State state(String topic) {
     String place = root.store().root() + "/" + topic;
     synchronized (states) {

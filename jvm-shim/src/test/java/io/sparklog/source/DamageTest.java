@@ -41,7 +41,7 @@ final class DamageTest {
     Path file = topic.dataFile(0, 1);
     byte[] right = Files.readAllBytes(file);
     PartlogScan scan = Reads.of(root).scan();
-    InputPartition[] planned = scan.planInputPartitions();
+    InputPartition[] planned = scan.toBatch().planInputPartitions();
     PartlogScan offsets = Reads.of(root).scanOfOffsets();
     int offsetsRead = later(offsets, planned).size();
     int harmless = 0;
@@ -80,7 +80,7 @@ final class DamageTest {
     byte[] right = Files.readAllBytes(file);
     int large = BatchHeader.totalBytes(right, BatchHeader.totalBytes(right, 0));
     assertTrue(large > 64 << 10, "a batch of 1000 has only " + large + " bytes");
-    InputPartition[] planned = Reads.of(root).scan().planInputPartitions();
+    InputPartition[] planned = Reads.of(root).scan().toBatch().planInputPartitions();
     PartlogScan scan = Reads.of(root).scan();
     PartlogScan offsets = Reads.of(root).scanOfOffsets();
     List<Long> expected = topic.allRows().stream().map(WrittenTopic.Row::offset).toList();
@@ -114,7 +114,7 @@ final class DamageTest {
     Path file = topic.dataFile(0, 0);
     byte[] right = Files.readAllBytes(file);
     PartlogScan scan = Reads.of(root).scan();
-    InputPartition[] planned = scan.planInputPartitions();
+    InputPartition[] planned = scan.toBatch().planInputPartitions();
     for (int length = 0; length < right.length; length++) {
       Files.write(file, Arrays.copyOf(right, length));
       assertEquals("SEGMENT_CORRUPT", assertThrows(PartlogException.class, () -> later(scan, planned)).id(), "cut to " + length);
@@ -245,7 +245,7 @@ final class DamageTest {
   private List<WrittenTopic.Row> later(PartlogScan scan, InputPartition[] planned) throws IOException {
     List<WrittenTopic.Row> rows = new ArrayList<>();
     for (InputPartition split : planned) {
-      rows.addAll(Reads.rows(scan.createReaderFactory(), split, scan.readSchema()));
+      rows.addAll(Reads.rows(scan.toBatch().createReaderFactory(), split, scan.readSchema()));
     }
     return rows;
   }
@@ -256,7 +256,7 @@ final class DamageTest {
     List<WrittenTopic.Row> rows = List.copyOf(topic.allRows());
     List<PartlogScan> scans = List.of(Reads.of(root).scan(), Reads.of(root, "minPartitions", "8").scan(),
         Reads.of(root, "maxRecordsPerPartition", "70").scan());
-    List<InputPartition[]> plans = scans.stream().map(PartlogScan::planInputPartitions).toList();
+    List<InputPartition[]> plans = scans.stream().map(scan -> scan.toBatch().planInputPartitions()).toList();
     topic.move(0, 0);
     topic.segment(0, 4).commit();
     topic.move(0, 1);
@@ -269,9 +269,9 @@ final class DamageTest {
   void aSegmentThatMovesWhileItsNeighbourIsReadIsFollowed() throws IOException {
     WrittenTopic topic = new WrittenTopic(root, "t").segment(0, 10, 10).segment(0, 20).segment(0, 5).commit();
     PartlogScan scan = Reads.of(root).scan();
-    PartitionReaderFactory factory = scan.createReaderFactory();
+    PartitionReaderFactory factory = scan.toBatch().createReaderFactory();
     int rows = 0;
-    try (PartitionReader<ColumnarBatch> reader = factory.createColumnarReader(scan.planInputPartitions()[0])) {
+    try (PartitionReader<ColumnarBatch> reader = factory.createColumnarReader(scan.toBatch().planInputPartitions()[0])) {
       while (reader.next()) {
         rows += reader.get().numRows();
         if (rows == 10) {
@@ -288,8 +288,8 @@ final class DamageTest {
     WrittenTopic topic = new WrittenTopic(root, "t").segment(0, 10).segment(0, 20).commit();
     PartlogScan strict = Reads.of(root).scan();
     PartlogScan lax = Reads.of(root, "failOnDataLoss", "false").scan();
-    InputPartition[] strictPlan = strict.planInputPartitions();
-    InputPartition[] laxPlan = lax.planInputPartitions();
+    InputPartition[] strictPlan = strict.toBatch().planInputPartitions();
+    InputPartition[] laxPlan = lax.toBatch().planInputPartitions();
     topic.expire(0);
     PartlogException error = assertThrows(PartlogException.class, () -> later(strict, strictPlan));
     assertEquals("OFFSETS_EXPIRED", error.id());
@@ -301,7 +301,7 @@ final class DamageTest {
   void aTopicMadeAnewIsNotRead() throws IOException {
     WrittenTopic topic = new WrittenTopic(root, "t").segment(0, 10).commit();
     PartlogScan scan = Reads.of(root).scan();
-    InputPartition[] planned = scan.planInputPartitions();
+    InputPartition[] planned = scan.toBatch().planInputPartitions();
     try (Stream<Path> files = Files.walk(root)) {
       for (Path path : files.sorted(Comparator.reverseOrder()).filter(path -> !path.equals(root)).toList()) {
         Files.delete(path);

@@ -304,7 +304,7 @@ final class PushDownTest {
     assertEquals("[identity(partition)]", Arrays.toString(keys.keys()));
     assertEquals(2, keys.numPartitions());
     assertEquals("[partition ASC NULLS FIRST, offset ASC NULLS FIRST]", Arrays.toString(single.outputOrdering()));
-    assertTrue(Arrays.stream(single.planInputPartitions())
+    assertTrue(Arrays.stream(single.toBatch().planInputPartitions())
         .map(PartlogInputPartition.class::cast)
         .allMatch(part -> part.partitionKey().getInt(0) == part.split().partition()));
 
@@ -312,7 +312,7 @@ final class PushDownTest {
     keys = assertInstanceOf(KeyGroupedPartitioning.class, several.outputPartitioning());
     assertEquals("[identity(topic), identity(partition)]", Arrays.toString(keys.keys()));
     assertEquals(4, keys.numPartitions());
-    assertTrue(Arrays.stream(several.planInputPartitions())
+    assertTrue(Arrays.stream(several.toBatch().planInputPartitions())
         .map(PartlogInputPartition.class::cast)
         .allMatch(part -> part.partitionKey().getUTF8String(0).toString().equals(part.split().topic())));
   }

@@ -1,7 +1,7 @@
 package io.sparklog.source;
 
-import io.sparklog.read.Condition;
 import io.sparklog.read.Intervals;
+import io.sparklog.read.RecordFilter;
 import io.sparklog.read.Times;
 import java.util.List;
 import java.util.Random;
@@ -108,8 +108,8 @@ public final class RandomPredicates {
     exact += translated.exact() ? 1 : 0;
     for (String topic : TOPICS) {
       for (int partition = 0; partition < PARTITIONS; partition++) {
-        Condition condition = translated.condition().at(topic, partition);
-        Intervals offsets = condition.offsets().and(Intervals.of(0, OFFSETS - 1));
+        RecordFilter filter = translated.filter().at(topic, partition);
+        Intervals offsets = filter.offsets().and(Intervals.of(0, OFFSETS - 1));
         for (int range = 0; range < 6; range++) {
           long first = random.nextInt(OFFSETS);
           long last = Math.min(OFFSETS - 1, first + random.nextInt(3));
@@ -121,7 +121,7 @@ public final class RandomPredicates {
             for (int time = earliest; time <= latest; time++) {
               long micros = Times.micros(MILLIS[time]);
               Boolean right = met(predicate, topic, (long) partition, offset, micros, oneIn(2) ? null : "x");
-              boolean met = condition.isMet(offset, micros);
+              boolean met = filter.isMet(offset, micros);
               records++;
               any |= met;
               all &= met;
@@ -129,15 +129,15 @@ public final class RandomPredicates {
               require(!translated.exact() || met == (right == Boolean.TRUE), predicate, "a record is too many", topic, partition, offset,
                   micros);
               require(!met || offsets.contains(offset), predicate, "an offset is missing", topic, partition, offset, micros);
-              require(condition.isAboutTime() || offsets.contains(offset) == met, predicate, "an offset is too many", topic, partition,
-                  offset, micros);
+              require(filter.isAboutTime() || offsets.contains(offset) == met, predicate, "an offset is too many", topic, partition, offset,
+                  micros);
             }
           }
           long from = Times.micros(MILLIS[earliest]);
           long to = Times.micros(MILLIS[latest]);
-          require(!any || condition.canMeet(first, last, from, to), predicate, "a range that has some is left out", topic, partition, first,
+          require(!any || filter.canMeet(first, last, from, to), predicate, "a range that has some is left out", topic, partition, first,
               last, from, to);
-          require(all || !condition.mustMeet(first, last, from, to), predicate, "a range that lacks some is taken as a whole", topic,
+          require(all || !filter.mustMeet(first, last, from, to), predicate, "a range that lacks some is taken as a whole", topic,
               partition, first, last, from, to);
         }
       }

@@ -35,7 +35,7 @@ final class ReadTest {
   }
 
   private PartlogException refused(Reads reads) {
-    PartlogException error = assertThrows(PartlogException.class, () -> reads.scan().planInputPartitions());
+    PartlogException error = assertThrows(PartlogException.class, () -> reads.scan().toBatch().planInputPartitions());
     assertInstanceOf(SparkThrowable.class, error);
     return error;
   }
@@ -162,7 +162,7 @@ final class ReadTest {
   void refusesOptions(String option, String value, String id) throws IOException {
     topic();
     Reads reads = option.equals("assign") ? Reads.of(root) : Reads.of(root, "subscribe", "t");
-    PartlogException error = assertThrows(PartlogException.class, () -> reads.with(option, value).scan().planInputPartitions());
+    PartlogException error = assertThrows(PartlogException.class, () -> reads.with(option, value).scan().toBatch().planInputPartitions());
     assertEquals(id, error.id(), error.getMessage());
     if (id.startsWith("O")) {
       assertEquals(option, error.parameters().get("option"));

@@ -1,17 +1,19 @@
 package io.sparklog.source;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.log.State;
 import io.sparklog.read.BatchPosition;
-import io.sparklog.read.Condition;
 import io.sparklog.read.Extent;
+import io.sparklog.read.Filter;
 import io.sparklog.read.OffsetBounds;
 import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitSize;
+import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -36,8 +38,8 @@ final class SplitPlannerTest {
 
   private List<Split> plan(WrittenTopic topic, SplitSize size, int partition, long start, long end) throws IOException {
     State state = topic.root.state(topic.topic);
-    List<Selection> selections = Selection.of(List.of(new OffsetBounds.Range(state, partition, start, end)), Condition.TRUE);
-    return new SplitPlanner(topic.store, size).plan(selections);
+    List<Selection> selections = Selection.of(List.of(new OffsetBounds.Range(state, partition, start, end)), Filter.ALL_RECORDS);
+    return new SplitPlanner(topic.store, size, true).plan(selections);
   }
 
   private List<WrittenTopic.Row> rows(List<Split> splits) throws IOException {
@@ -192,11 +194,11 @@ final class SplitPlannerTest {
     WrittenTopic topic = new WrittenTopic(root, "t").segment(0, 5).commit().segment(0, WrittenTopic.times(40, 100)).commit();
     Split right = plan(topic, size(1 << 30), 0, 1000, 2000).get(0);
     Extent extent = right.extents().get(0);
-    for (long position : new long[] {extent.from() + 1, extent.from() - 1, 1, extent.from() + 5000, extent.bytes() - 61,
-        extent.bytes() - 1}) {
+    for (long position : new long[] {extent.from() + 1, extent.from() - 1, 1, extent.from() + 5000, extent.segment().bytes() - 61,
+        extent.segment().bytes() - 1}) {
       for (long offset : new long[] {extent.fromOffset(), 1000, 999, 905}) {
         Extent wrong = extent.after(new BatchPosition(position, offset), 1000);
-        Split split = new Split("t", right.topicId(), right.version(), 0, right.decompressedBytesMax(), Condition.TRUE, List.of(wrong));
+        Split split = new Split("t", right.topicId(), right.version(), 0, right.decompressedBytesMax(), right.filter(), List.of(wrong));
         Reads.assertRows(topic.rows(0, 1000, 2000), rows(List.of(split)), "position " + position + ", offset " + offset);
       }
     }
@@ -211,7 +213,7 @@ final class SplitPlannerTest {
     Files.delete(topic.dataFile(0, 0));
     assertEquals(topic.rows(0, 3010, 6000), Reads.of(root, "assign", "{\"t\":[0]}", "startingOffsets", "{\"t\":{\"0\":3010}}").rows());
     assertEquals(1, plan(topic, size(1 << 30), 0, 0, 6000).size(), "a plan is made although a file is gone");
-    assertEquals(1, plan(topic, size(1), 0, 0, 3000).size(), "a plan is made although a file is gone");
+    assertEquals("SEGMENT_MISSING", assertThrows(PartlogException.class, () -> plan(topic, size(1), 0, 0, 3000)).id());
   }
 
   /** The state is read from its version files, and no other file is opened. */

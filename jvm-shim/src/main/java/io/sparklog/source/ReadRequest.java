@@ -8,16 +8,15 @@ import io.sparklog.spec.Options;
 import java.util.List;
 
 /**
- * What a read is of: the offsets that its options ask for, in topics as they are when a scan of its query first asks for something about
- * them.
+ * What a read asks for: the offsets that its options name, in the states that its topics have when a scan of its query first needs them.
  */
-final class Snapshot {
+final class ReadRequest {
   private final Root root;
   private final Options options;
   private final Subscription subscription;
   private List<OffsetBounds.Range> ranges;
 
-  Snapshot(Root root, Options options) {
+  ReadRequest(Root root, Options options) {
     this.root = root;
     this.options = options;
     this.subscription = new Subscription(root, new QueryStates(root)::state, options);
@@ -31,7 +30,7 @@ final class Snapshot {
     return options;
   }
 
-  /** The offsets of each partition; the same whenever it is asked. */
+  /** The offsets of each partition; the same at every call. */
   synchronized List<OffsetBounds.Range> ranges() {
     if (ranges == null) {
       ranges = SparkErrors.run(() -> new OffsetBounds(root.store(), options).resolve(subscription.resolve()));
@@ -39,13 +38,13 @@ final class Snapshot {
     return ranges;
   }
 
-  /** Whether there is one topic at most, so that a partition's number says which it is. */
+  /** Whether there is at most one topic, so that the number of a partition alone identifies it. */
   boolean isOfOneTopic() {
     return ranges().stream().map(range -> range.state().topic()).distinct().count() <= 1;
   }
 
-  /** Whether it is of the same offsets of the same topics, at the same versions of them. */
-  boolean isSame(Snapshot other) {
+  /** Whether it asks for the same offsets of the same topics, at the same versions of them. */
+  boolean isSame(ReadRequest other) {
     return this == other || root.store().root().equals(other.root.store().root()) && offsets().equals(other.offsets());
   }
 

@@ -4,6 +4,7 @@ import io.sparklog.read.Selection;
 import io.sparklog.spark.Columns;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -20,43 +21,58 @@ import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
 import org.apache.spark.sql.connector.expressions.aggregate.Max;
 import org.apache.spark.sql.connector.expressions.aggregate.Min;
 import org.apache.spark.sql.connector.read.LocalScan;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/**
- * Counts, and least and greatest topics, partitions and offsets, where the state says them: not a segment is opened, and no task is run.
- */
-final class Counted implements LocalScan {
+/** Counts, and least and greatest topics, partitions and offsets, taken from the state: no segment is opened, and no task runs. */
+final class MetadataScan implements LocalScan {
   private final StructType schema;
   private final InternalRow[] rows;
   private final String description;
 
-  private Counted(StructType schema, InternalRow[] rows, String description) {
+  private MetadataScan(StructType schema, InternalRow[] rows, String description) {
     this.schema = schema;
     this.rows = rows;
     this.description = description;
   }
 
-  /** What one group, or one partition of it, has: a count, or a bound. */
-  private record Aggregate(String name, org.apache.spark.sql.types.DataType type, Function<Selection, Comparable<?>> ofPartition,
-      int order) {
-    @SuppressWarnings({"unchecked", "rawtypes"})
-    private Object of(List<Selection> group) {
-      if (order == 0) {
-        return group.stream().mapToLong(Counted::records).sum();
-      }
-      Comparable best = null;
-      for (Selection selection : group) {
-        Comparable value = ofPartition.apply(selection);
-        best = best == null || order * value.compareTo(best) > 0 ? value : best;
-      }
-      return best;
+  /** A column of the result. */
+  private interface Aggregate {
+    String name();
+
+    DataType type();
+
+    /** Its value for some partitions. */
+    Object of(List<Selection> group);
+  }
+
+  /** How many records there are. */
+  private record Counting(String name) implements Aggregate {
+    @Override
+    public DataType type() {
+      return DataTypes.LongType;
+    }
+
+    @Override
+    public Object of(List<Selection> group) {
+      return group.stream().mapToLong(MetadataScan::records).sum();
     }
   }
 
-  /** The result of an aggregation; empty if it is of another kind, or cannot be known without reading. */
-  static Optional<Counted> of(Aggregation aggregation, StructType columns, Snapshot snapshot, Pushed pushed) {
+  /** The greatest or the least of a value that is known of each partition; null if there is no partition. */
+  private record Extreme<T extends Comparable<T>>(String name, DataType type, Function<Selection, T> ofPartition,
+      boolean greatest) implements Aggregate {
+    @Override
+    public Object of(List<Selection> group) {
+      Comparator<T> order = greatest ? Comparator.reverseOrder() : Comparator.naturalOrder();
+      return group.stream().map(ofPartition).min(order).orElse(null);
+    }
+  }
+
+  /** The result of an aggregation; empty if it is of another kind, or cannot be known without reading records. */
+  static Optional<MetadataScan> of(Aggregation aggregation, StructType columns, ReadRequest request, PushedDown pushed) {
     StructType schema = new StructType();
     List<String> groups = new ArrayList<>();
     for (Expression group : aggregation.groupByExpressions()) {
@@ -74,47 +90,55 @@ final class Counted implements LocalScan {
         return Optional.empty();
       }
       aggregates.add(aggregate.get());
-      schema = schema.add(aggregate.get().name, aggregate.get().type);
+      schema = schema.add(aggregate.get().name(), aggregate.get().type());
     }
-    List<Selection> selections = Selection.of(snapshot.ranges(), pushed.condition());
+    List<Selection> selections = Selection.of(request.ranges(), pushed.filter());
     if (!selections.stream().allMatch(Selection::isExact)) {
       return Optional.empty();
     }
-    String description = snapshot + pushed.toString() + ", aggregates: " + Arrays.toString(aggregation.aggregateExpressions());
-    return Optional.of(new Counted(schema, rows(groups, aggregates, selections), description));
+    String description = request + pushed.toString() + ", aggregates: " + Arrays.toString(aggregation.aggregateExpressions());
+    return Optional.of(new MetadataScan(schema, rows(groups, aggregates, selections), description));
   }
 
   private static Optional<Aggregate> aggregate(AggregateFunc function, StructType columns) {
     if (function instanceof CountStar) {
-      return Optional.of(new Aggregate("count(*)", DataTypes.LongType, null, 0));
+      return Optional.of(new Counting("count(*)"));
     }
     if (function instanceof Count count) {
       String column = column(count.column());
       boolean neverNull = !column.isEmpty() && !columns.apply(column).nullable();
-      return neverNull && !count.isDistinct()
-          ? Optional.of(new Aggregate("count(" + column + ")", DataTypes.LongType, null, 0))
-          : Optional.empty();
+      return neverNull && !count.isDistinct() ? Optional.of(new Counting("count(" + column + ")")) : Optional.empty();
     }
     if (function instanceof Min min) {
-      return bound("min", column(min.column()), columns, -1);
+      return extreme("min", column(min.column()), columns, false);
     }
     if (function instanceof Max max) {
-      return bound("max", column(max.column()), columns, 1);
+      return extreme("max", column(max.column()), columns, true);
     }
     return Optional.empty();
   }
 
-  private static Optional<Aggregate> bound(String name, String column, StructType columns, int order) {
-    Function<Selection, Comparable<?>> value = switch (column) {
-      case Columns.TOPIC -> selection -> UTF8String.fromString(selection.state().topic());
-      case Columns.PARTITION -> Selection::partition;
-      case Columns.OFFSET ->
-        selection -> order < 0 ? selection.offsets().first(0) : selection.offsets().last(selection.offsets().count() - 1);
-      default -> null;
+  private static Optional<Aggregate> extreme(String function, String column, StructType columns, boolean greatest) {
+    String name = function + "(" + column + ")";
+    return switch (column) {
+      case Columns.TOPIC -> Optional.of(new Extreme<>(name, columns.apply(column).dataType(), MetadataScan::topic, greatest));
+      case Columns.PARTITION -> Optional.of(new Extreme<>(name, columns.apply(column).dataType(), Selection::partition, greatest));
+      case Columns.OFFSET -> Optional.of(
+          new Extreme<>(name, columns.apply(column).dataType(), greatest ? MetadataScan::lastOffset : MetadataScan::firstOffset, greatest));
+      default -> Optional.empty();
     };
-    return value == null
-        ? Optional.empty()
-        : Optional.of(new Aggregate(name + "(" + column + ")", columns.apply(column).dataType(), value, order));
+  }
+
+  private static UTF8String topic(Selection selection) {
+    return UTF8String.fromString(selection.state().topic());
+  }
+
+  private static Long firstOffset(Selection selection) {
+    return selection.offsets().first(0);
+  }
+
+  private static Long lastOffset(Selection selection) {
+    return selection.offsets().last(selection.offsets().count() - 1);
   }
 
   private static String column(Expression expression) {
@@ -128,8 +152,7 @@ final class Counted implements LocalScan {
     }
     for (Selection selection : selections) {
       List<Object> key = new ArrayList<>();
-      groups.forEach(column -> key
-          .add(column.equals(Columns.TOPIC) ? UTF8String.fromString(selection.state().topic()) : (Object) selection.partition()));
+      groups.forEach(column -> key.add(column.equals(Columns.TOPIC) ? topic(selection) : (Object) selection.partition()));
       grouped.computeIfAbsent(key, absent -> new ArrayList<>()).add(selection);
     }
     List<InternalRow> rows = new ArrayList<>();

@@ -1,0 +1,85 @@
+package io.sparklog.read;
+
+import io.sparklog.spec.Option;
+import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.LogStore;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * One end of a read, as its options give it: a time for all partitions, a time for each, or an offset for each; of several, the first in
+ * this order counts. What a negative number means is for the caller to say.
+ */
+final class Bound {
+  private final String option;
+  private final String text;
+  private final boolean byTime;
+  private final Long forAll;
+  private final TreeMap<String, TreeMap<Integer, Long>> byPartition;
+
+  private Bound(Options options, String timeForAll, String times, String offsets) {
+    byTime = options.given(timeForAll) || options.given(times);
+    option = options.given(timeForAll) ? timeForAll : options.given(times) ? times : offsets;
+    text = options.text(option);
+    forAll = options.given(timeForAll) ? Long.valueOf(options.number(timeForAll)) : null;
+    byPartition = text.startsWith("{") ? PartitionJson.numbers(option, text) : null;
+  }
+
+  /** @throws PartlogException OPTION_VALUE, PARTITION_NOT_FOUND if the option does not name exactly the partitions of {@code topics} */
+  static Bound starting(Options options, LogStore store, List<Subscription.Subscribed> topics) {
+    return new Bound(options, "startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets").of(store, topics);
+  }
+
+  /** As {@link #starting}. */
+  static Bound ending(Options options, LogStore store, List<Subscription.Subscribed> topics) {
+    return new Bound(options, "endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets").of(store, topics);
+  }
+
+  private Bound of(LogStore store, List<Subscription.Subscribed> topics) {
+    if (byPartition == null) {
+      return this;
+    }
+    Map<String, TreeMap<Integer, Long>> left = new TreeMap<>();
+    byPartition.forEach((topic, numbers) -> left.put(topic, new TreeMap<>(numbers)));
+    for (Subscription.Subscribed topic : topics) {
+      String name = topic.state().topic();
+      TreeMap<Integer, Long> numbers = left.getOrDefault(name, new TreeMap<>());
+      for (int partition : topic.partitions()) {
+        if (numbers.remove(partition) == null) {
+          throw refused("it does not name partition " + partition + " of topic " + name + ", which is read");
+        }
+      }
+      if (!numbers.isEmpty()) {
+        Subscription.requirePartition(option, store, topic.state(), numbers.lastKey());
+        throw refused("it names partition " + numbers.firstKey() + " of topic " + name + ", which is not read");
+      }
+      left.remove(name);
+    }
+    for (String topic : left.keySet()) {
+      throw refused("it names topic " + topic + ", which is not read");
+    }
+    return this;
+  }
+
+  /** The option that counts. */
+  String option() {
+    return option;
+  }
+
+  /** Whether the numbers are times in ms since 1970; otherwise they are offsets. */
+  boolean isByTime() {
+    return byTime;
+  }
+
+  /** The number for a partition; null if the option gives none, as {@code earliest} and {@code latest} do. */
+  Long number(String topic, int partition) {
+    return forAll != null ? forAll : byPartition == null ? null : byPartition.get(topic).get(partition);
+  }
+
+  /** OPTION_VALUE for the option that counts. */
+  PartlogException refused(String why) {
+    return Option.invalidValue(option, text, why);
+  }
+}

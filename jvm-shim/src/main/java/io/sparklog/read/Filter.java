@@ -1,0 +1,51 @@
+package io.sparklog.read;
+
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What is asked of the topic, partition, offset and time of a record. There is no "not": it is moved into the leaves, whose columns are
+ * never null.
+ */
+@FunctionalInterface
+public interface Filter {
+  Filter ALL_RECORDS = of(RecordFilter.ALL_RECORDS);
+  Filter NO_RECORDS = of(RecordFilter.NO_RECORDS);
+
+  /** What is left to ask of the records of one partition. */
+  RecordFilter at(String topic, int partition);
+
+  private static Filter of(RecordFilter everywhere) {
+    return (topic, partition) -> everywhere;
+  }
+
+  private static RecordFilter constant(boolean met) {
+    return met ? RecordFilter.ALL_RECORDS : RecordFilter.NO_RECORDS;
+  }
+
+  static Filter partition(Intervals partitions) {
+    return (topic, partition) -> constant(partitions.contains(partition));
+  }
+
+  /** Topics in {@code topics}, or if {@code others} all but these. */
+  static Filter topic(Set<String> topics, boolean others) {
+    return (topic, partition) -> constant(topics.contains(topic) != others);
+  }
+
+  static Filter offset(Intervals offsets) {
+    return of(new RecordFilter.Offsets(offsets));
+  }
+
+  /** @param micros times in microseconds since 1970, as {@link Times#micros} gives them */
+  static Filter time(Intervals micros) {
+    return of(new RecordFilter.RecordTimes(micros));
+  }
+
+  static Filter all(List<Filter> filters) {
+    return (topic, partition) -> RecordFilter.all(filters.stream().map(filter -> filter.at(topic, partition)).toList());
+  }
+
+  static Filter any(List<Filter> filters) {
+    return (topic, partition) -> RecordFilter.any(filters.stream().map(filter -> filter.at(topic, partition)).toList());
+  }
+}

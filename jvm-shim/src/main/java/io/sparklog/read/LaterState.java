@@ -1,0 +1,64 @@
+package io.sparklog.read;
+
+import io.sparklog.log.Segment;
+import io.sparklog.log.SegmentGone;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.LogStore;
+import java.util.Optional;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What a reader does when a data file is gone: it reads the newest state of the topic, and goes on there if other files hold the offsets
+ * now. FORMAT.md section 9.
+ */
+final class LaterState {
+  private static final Logger LOG = LoggerFactory.getLogger(LaterState.class);
+
+  private final LogStore store;
+  private final boolean failOnDataLoss;
+
+  /** @param failOnDataLoss whether it is an error if offsets have expired; otherwise there is a warning */
+  LaterState(LogStore store, boolean failOnDataLoss) {
+    this.store = store;
+    this.failOnDataLoss = failOnDataLoss;
+  }
+
+  /**
+   * The newest state, which is later than {@code known}.
+   *
+   * @param next the next offset to read of the partition; the state may start after it only if it is no error that offsets have expired
+   * @throws PartlogException TOPIC_REPLACED, SEGMENT_MISSING, OFFSETS_EXPIRED
+   */
+  State after(SegmentGone gone, State known, long next) {
+    return after(gone, known.topic(), known.topicId(), known.version(), next);
+  }
+
+  /** As the other, later than {@code version} of a topic. */
+  State after(SegmentGone gone, String topic, String topicId, long version, long next) {
+    Segment missing = gone.segment();
+    Optional<State> newest = new TopicLog(store, topic).newest();
+    if (newest.isPresent() && !newest.get().topicId().equals(topicId)) {
+      throw PartlogException.caused(gone, "TOPIC_REPLACED", "topic", topic, "root", store.root());
+    }
+    if (newest.isEmpty() || newest.get().version() <= version) {
+      throw gone.missing();
+    }
+    State state = newest.get();
+    if (state.segments(missing.partition(), missing.base(), missing.end()).stream().anyMatch(live -> live.file().equals(missing.file()))) {
+      throw gone.missing();
+    }
+    long start = state.start(missing.partition());
+    if (start > next) {
+      PartlogException expired = PartlogException.caused(gone, "OFFSETS_EXPIRED", "offset", next, "topic", topic, "partition",
+          missing.partition(), "root", store.root(), "start", start);
+      if (failOnDataLoss) {
+        throw expired;
+      }
+      LOG.warn("{} Going on with what is there, since failOnDataLoss is false.", expired.getMessage());
+    }
+    return state;
+  }
+}

@@ -1,0 +1,88 @@
+package io.sparklog.read;
+
+import io.sparklog.format.BatchDecoder;
+import java.util.Arrays;
+
+/**
+ * The records of the current batch that a reader returns: those in the offsets of the extent, and of these the ones that meet the filter.
+ * They are records {@link #first} to {@link #first} + {@link #rows} − 1 of the {@link #decoder}.
+ */
+public final class VisibleRecords {
+  private final BatchDecoder decoder;
+  private final RecordFilter filter;
+  private long base;
+  private boolean headerOnly;
+  private int first;
+  private int rows;
+
+  VisibleRecords(BatchDecoder decoder, RecordFilter filter) {
+    this.decoder = decoder;
+    this.filter = filter;
+  }
+
+  /** Selects records of the batch that {@code reader} has read, at most {@code rowsMax}. */
+  void select(ExtentReader reader, long rowsMax) {
+    Extent extent = reader.extent();
+    base = reader.base();
+    headerOnly = reader.isHeaderOnly();
+    int count = decoder.isControl() ? 0 : decoder.count();
+    first = base >= extent.startOffset() ? 0 : firstFrom(extent.startOffset() - base, count);
+    int end = reader.nextOffset() <= extent.endOffset() ? count : firstFrom(extent.endOffset() - base, count);
+    if (extent.filtered()) {
+      end = filter(first, end);
+    }
+    rows = (int) Math.min(rowsMax, Math.max(0, end - first));
+  }
+
+  private int firstFrom(long delta, int count) {
+    if (delta <= 0) {
+      return 0;
+    }
+    if (headerOnly || delta > Integer.MAX_VALUE) {
+      return (int) Math.min(count, delta);
+    }
+    int found = Arrays.binarySearch(decoder.offsetDeltas(), 0, count, (int) delta);
+    return found >= 0 ? found : -found - 1;
+  }
+
+  /** Moves the records that meet the filter together, over those that do not, and returns where they end. */
+  private int filter(int from, int end) {
+    int[] offsetDeltas = decoder.offsetDeltas();
+    long[] timestamps = decoder.timestamps();
+    int to = from;
+    for (int i = from; i < end; i++) {
+      if (filter.isMet(base + offsetDeltas[i], Times.micros(timestamps[i]))) {
+        if (to < i) {
+          decoder.keep(i, to);
+        }
+        to++;
+      }
+    }
+    return to;
+  }
+
+  /** Holds the records, unless {@link #isHeaderOnly}. */
+  public BatchDecoder decoder() {
+    return decoder;
+  }
+
+  /** The offset that the offset deltas of the records count from. */
+  public long base() {
+    return base;
+  }
+
+  /** Whether the records have offset deltas 0, 1, 2, … and were not decoded. */
+  public boolean isHeaderOnly() {
+    return headerOnly;
+  }
+
+  /** The index of the first record. */
+  public int first() {
+    return first;
+  }
+
+  /** How many records there are. */
+  public int rows() {
+    return rows;
+  }
+}

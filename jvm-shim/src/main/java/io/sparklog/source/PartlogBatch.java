@@ -1,0 +1,67 @@
+package io.sparklog.source;
+
+import io.sparklog.read.Selection;
+import io.sparklog.read.Split;
+import io.sparklog.read.SplitPlanner;
+import io.sparklog.read.SplitSize;
+import io.sparklog.spark.SparkErrors;
+import io.sparklog.storage.StoreRef;
+import java.util.List;
+import java.util.Objects;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.types.StructType;
+
+/** The tasks of a batch read, which are planned when Spark first needs them. */
+final class PartlogBatch implements Batch {
+  private final ReadRequest request;
+  private final StructType schema;
+  private final PushedDown pushed;
+  private final SplitSize splitSize;
+  private List<Split> splits;
+
+  /** @param schema the columns to return */
+  PartlogBatch(ReadRequest request, StructType schema, PushedDown pushed, SplitSize splitSize) {
+    this.request = request;
+    this.schema = schema;
+    this.pushed = pushed;
+    this.splitSize = splitSize;
+  }
+
+  /** What the tasks read; the same at every call. */
+  synchronized List<Split> splits() {
+    if (splits == null) {
+      SplitPlanner planner = new SplitPlanner(request.root().store(), splitSize, failOnDataLoss());
+      splits = SparkErrors.run(() -> planner.plan(Selection.of(request.ranges(), pushed.filter())));
+    }
+    return splits;
+  }
+
+  private boolean failOnDataLoss() {
+    return request.options().bool("failOnDataLoss");
+  }
+
+  @Override
+  public InputPartition[] planInputPartitions() {
+    boolean ofOneTopic = request.isOfOneTopic();
+    return splits().stream().map(split -> new PartlogInputPartition(split, ofOneTopic)).toArray(InputPartition[]::new);
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    return new PartlogReaderFactory(StoreRef.of(request.root().store()), schema, failOnDataLoss(), pushed.limit());
+  }
+
+  /** If a query has the same read twice, Spark reads once: so equal reads are equal. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof PartlogBatch batch && schema.equals(batch.schema) && pushed.isSame(batch.pushed)
+        && splitSize.equals(batch.splitSize) && request.isSame(batch.request);
+  }
+
+  @Override
+  public int hashCode() {
+    return Objects.hash(request.root().store().root(), schema);
+  }
+}

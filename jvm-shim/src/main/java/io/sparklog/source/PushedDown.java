@@ -1,0 +1,49 @@
+package io.sparklog.source;
+
+import io.sparklog.read.Filter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+
+/**
+ * The parts of a query that the source evaluates itself.
+ *
+ * @param filter met by all records that are asked for; if all predicates were taken over, by no others
+ * @param offered the predicates that the filter was made of
+ * @param predicates those that Spark does not evaluate any more
+ * @param limit the most records that a task has to return
+ */
+record PushedDown(Filter filter, List<Predicate> offered, List<Predicate> predicates, long limit) {
+  static final PushedDown NOTHING = new PushedDown(Filter.ALL_RECORDS, List.of(), List.of(), Long.MAX_VALUE);
+
+  /** Takes over what the reader can evaluate; of the rest it uses what it can to read less, and leaves the evaluation to Spark. */
+  static PushedDown of(Predicate[] offered) {
+    List<Filter> filters = new ArrayList<>();
+    List<Predicate> taken = new ArrayList<>();
+    for (Predicate predicate : offered) {
+      Predicates.Translated translated = Predicates.translate(predicate);
+      filters.add(translated.filter());
+      if (translated.exact()) {
+        taken.add(predicate);
+      }
+    }
+    return new PushedDown(Filter.all(filters), List.of(offered), taken, Long.MAX_VALUE);
+  }
+
+  PushedDown upTo(long rows) {
+    return new PushedDown(filter, offered, predicates, rows);
+  }
+
+  /** Whether it selects the same records. */
+  boolean isSame(PushedDown other) {
+    return offered.equals(other.offered) && limit == other.limit;
+  }
+
+  /** Begins with a comma, or is empty. */
+  @Override
+  public String toString() {
+    String filters = predicates.stream().map(Predicate::toString).collect(Collectors.joining(" AND "));
+    return (filters.isEmpty() ? "" : ", filters: " + filters) + (limit == Long.MAX_VALUE ? "" : ", limit: " + limit);
+  }
+}
