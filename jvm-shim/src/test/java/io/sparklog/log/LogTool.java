@@ -1,8 +1,18 @@
 package io.sparklog.log;
 
-import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
+import io.sparklog.read.Filter;
+import io.sparklog.read.Intervals;
+import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.Selection;
+import io.sparklog.read.Split;
+import io.sparklog.read.SplitPlanner;
+import io.sparklog.read.SplitReader;
+import io.sparklog.read.SplitSize;
+import io.sparklog.read.Subscription;
+import io.sparklog.read.VisibleRecords;
+import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
@@ -19,8 +29,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
+import java.util.Set;
 import java.util.TreeMap;
-import java.util.zip.CRC32C;
+import java.util.concurrent.locks.LockSupport;
+import java.util.stream.IntStream;
 
 /**
  * Writes and reads topics through the log alone, in a process that starts in a fraction of a second: what the tests of the protocol kill
@@ -28,10 +40,14 @@ import java.util.zip.CRC32C;
  *
  * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=… epoch=…]
  * [partitions=4] [keys=7] [seed=1] [<topic option>=…]},
- * {@code read root=… topic=…}, {@code publish root=… topic=…}, {@code states root=…}, {@code bits root=… topic=… file=…}, {@code walk
+ * {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…] [maxRecordsPerPartition=…]
+ * [hold=<file>]}, {@code publish root=… topic=…}, {@code states root=…}, {@code bits root=… topic=… file=…}, {@code walk
  * root=… topic=… seconds=…}.
  */
 public final class LogTool {
+  /** So small that segments are cut, and indexes used. */
+  private static final int SPLIT_BYTES = 1 << 16;
+
   private final Map<String, String> arguments = new HashMap<>();
   private final LogStore store;
   private final Root root;
@@ -89,8 +105,8 @@ public final class LogTool {
   }
 
   /**
-   * Prints {@code <partition> <offset> <value up to its padding>} for every record, then {@code version <n> id <topic id>}. Checks all that
-   * can be checked.
+   * Reads as Spark's tasks do, in small splits. Prints {@code <partition> <offset> <value up to its padding>} for every record, then {@code
+   * version <n> id <topic id>}. With {@code hold}, prints {@code held} when it knows the state, and waits for that file before it plans.
    */
   private void read() throws IOException {
     Optional<State> newest = log.newest();
@@ -101,40 +117,42 @@ public final class LogTool {
       return;
     }
     State state = newest.get();
-    BatchDecoder decoder = new BatchDecoder(state.config().decompressedBytesMax());
-    for (int p = 0; p < state.partitions(); p++) {
-      long expected = state.start(p);
-      for (Segment segment : state.segments(p)) {
-        require(segment.base() == expected, "a gap before " + segment);
-        print(segment, decoder, out);
-        expected = segment.end();
+    if (arguments.containsKey("hold")) {
+      out.println("held");
+      out.flush();
+      Path hold = Path.of(text("hold", null));
+      while (!Files.exists(hold)) {
+        LockSupport.parkNanos(1_000_000);
       }
-      require(expected == state.end(p), "partition " + p + " ends at " + expected);
+    }
+    Map<String, String> options = new TreeMap<>(arguments);
+    options.keySet().retainAll(Set.of("startingTimestamp", "endingTimestamp"));
+    int[] partitions = IntStream.range(0, state.partitions()).toArray();
+    List<OffsetBounds.Range> ranges = new OffsetBounds(store, Options.of(options, Options.Side.READ))
+        .resolve(List.of(new Subscription.Subscribed(state, partitions)));
+    Filter filter = arguments.containsKey("fromMs")
+        ? Filter.time(Intervals.of(1000L * Long.parseLong(text("fromMs", null)), 1000L * Long.parseLong(text("toMs", null))))
+        : Filter.ALL_RECORDS;
+    SplitSize size = new SplitSize(SPLIT_BYTES, 1, 1, number("minPartitions", 1), number("maxRecordsPerPartition", Integer.MAX_VALUE));
+    for (Split split : new SplitPlanner(store, size, true).plan(Selection.of(ranges, filter))) {
+      print(split, out);
     }
     out.println("version " + state.version() + " id " + state.topicId());
     out.flush();
   }
 
-  private void print(Segment segment, BatchDecoder decoder, PrintStream out) throws IOException {
-    byte[] bytes = new byte[(int) segment.bytes()];
-    CRC32C headerCrc = new CRC32C();
-    int batches = 0;
-    try (SegmentFile file = SegmentFile.open(store, log.topic(), segment)) {
-      file.read(segment.position(), bytes, 0, bytes.length);
-      for (BatchWalk walk = new BatchWalk(file); walk.next(); batches++) {
-        int at = (int) (walk.position() - segment.position());
-        decoder.decode(bytes, at, (int) walk.bytes());
-        BatchHeader.addTo(headerCrc, bytes, at, segment.dense());
-        for (int i = 0; i < decoder.count(); i++) {
+  private void print(Split split, PrintStream out) throws IOException {
+    try (SplitReader reader = new SplitReader(store, split, true, false, Long.MAX_VALUE)) {
+      while (reader.next()) {
+        VisibleRecords records = reader.records();
+        BatchDecoder decoder = records.decoder();
+        for (int i = records.first(); i < records.first() + records.rows(); i++) {
           String value = new String(decoder.data(), decoder.valueAt()[i], decoder.valueLengths()[i], StandardCharsets.UTF_8)
               .replaceAll("v+$", "");
-          out.println(segment.partition() + " " + (walk.base() + decoder.offsetDeltas()[i]) + " " + value);
+          out.println(split.partition() + " " + (records.base() + decoder.offsetDeltas()[i]) + " " + value);
         }
       }
-    } catch (BadBatch e) {
-      throw new IllegalStateException(segment.toString(), e);
     }
-    require((int) headerCrc.getValue() == segment.headerCrc() && batches == segment.batches(), "headerCrc or batches differ in " + segment);
   }
 
   /** Walks the newest segment of each partition again and again, while others write; prints {@code walks <n> batches <n> unstamped <n>}. */
@@ -150,9 +168,11 @@ public final class LogTool {
         if (!segments.isEmpty()) {
           Segment newest = segments.get(segments.size() - 1);
           try (SegmentFile file = SegmentFile.open(store, log.topic(), newest)) {
-            for (BatchWalk walk = new BatchWalk(file); walk.next(); batches++) {
+            BatchWalk walk = new BatchWalk(file);
+            for (; walk.next(); batches++) {
               unstamped += BatchHeader.baseOffset(walk.buffer(), walk.at()) == walk.base() ? 0 : 1;
             }
+            walk.requireHeaderCrc();
           }
           walks++;
         }
@@ -206,11 +226,5 @@ public final class LogTool {
       all.append(state.start(p)).append(' ').append(state.end(p)).append(state.segments(p));
     }
     return all.toString();
-  }
-
-  private static void require(boolean right, String otherwise) {
-    if (!right) {
-      throw new IllegalStateException(otherwise);
-    }
   }
 }
