@@ -1,8 +1,5 @@
 package io.sparklog.source;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ArrayNode;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.HeadersEncoder;
@@ -24,12 +21,9 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.time.Clock;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -222,47 +216,26 @@ final class WrittenTopic {
     Path target = directory.resolve(Names.topicFile(topic, moved));
     Files.createDirectories(target.getParent());
     Files.copy(dataFile(partition, n), target);
-    appendVersion(version -> {
-      remove(version, segment);
-      add(version, segment, moved, segment.base());
-    });
+    write(next -> next.remove(segment).add(segment, moved, segment.base()));
     Files.delete(directory.resolve(Names.topicFile(topic, segment.file())));
   }
 
   /** A version with many segments more, all in the data file of the first. */
   void repeat(int partition, int times) throws IOException {
     Segment segment = root.state(topic).segments(partition).get(0);
-    appendVersion(version -> {
+    write(next -> {
       long end = root.state(topic).end(partition);
       for (int i = 0; i < times; i++, end += segment.records()) {
-        add(version, segment, segment.file(), end);
+        next.add(segment, segment.file(), end);
       }
-      ((ArrayNode) version.get("ends")).set(partition, version.numberNode(end));
+      next.end(partition, end);
     });
-  }
-
-  private static void add(ObjectNode version, Segment segment, String file, long base) {
-    ObjectNode added = ((ArrayNode) version.get("added")).addObject();
-    added.put("partition", segment.partition()).put("file", file).put("position", segment.position()).put("bytes", segment.bytes());
-    added.put("base", base)
-        .put("end", base + segment.end() - segment.base())
-        .put("records", segment.records())
-        .put("batches", segment.batches());
-    added.put("minTimestamp", segment.minTimestamp())
-        .put("maxTimestamp", segment.maxTimestamp())
-        .put("offsets", segment.dense() ? "dense" : "stored")
-        .put("routed", segment.routed())
-        .put("ordered", segment.ordered());
-    added.put("headerCrc", Integer.toUnsignedLong(segment.headerCrc()));
   }
 
   /** A version as a later release will write it: the first segment of a partition expires, and its file is deleted. */
   void expire(int partition) throws IOException {
     Segment segment = root.state(topic).segments(partition).get(0);
-    appendVersion(version -> {
-      remove(version, segment);
-      ((ArrayNode) version.get("starts")).set(partition, version.numberNode(segment.end()));
-    });
+    write(next -> next.remove(segment).start(partition, segment.end()));
     Files.delete(directory.resolve(Names.topicFile(topic, segment.file())));
   }
 
@@ -290,10 +263,7 @@ final class WrittenTopic {
     Files.write(target, bytes.toByteArray());
     Segment segment = new Segment(partition, file, 0, bytes.size(), state.end(partition), end, records, batches.length, 0, greatest, false,
         false, false, (int) headerCrc.getValue());
-    appendVersion(version -> {
-      add(version, segment, file, segment.base());
-      ((ArrayNode) version.get("ends")).set(partition, version.numberNode(end));
-    });
+    write(next -> next.add(segment, file, segment.base()).end(partition, end));
   }
 
   /**
@@ -320,36 +290,10 @@ final class WrittenTopic {
     return batch;
   }
 
-  private static void remove(ObjectNode version, Segment segment) {
-    ((ArrayNode) version.get("removed")).addObject()
-        .put("partition", segment.partition())
-        .put("file", segment.file())
-        .put("position", segment.position());
-  }
-
-  private void appendVersion(Consumer<ObjectNode> change) throws IOException {
-    State state = root.state(topic);
-    byte[] last = Files.readAllBytes(directory.resolve(Names.topicFile(topic, Names.versionFile(state.version()))));
-    ObjectNode version = (ObjectNode) new ObjectMapper()
-        .readTree(new String(last, StandardCharsets.UTF_8).lines().findFirst().orElseThrow());
-    version.put("version", state.version() + 1).put("txn", Names.identity(random)).put("previous", sha256(last));
-    version.putObject("config");
-    version.putArray("added");
-    version.putArray("removed");
-    change.accept(version);
-    byte[] line = new ObjectMapper().writeValueAsBytes(version);
-    CRC32C crc = new CRC32C();
-    crc.update(line);
-    String text = new String(line, StandardCharsets.UTF_8) + String.format("%ncrc32c:%08x%n", crc.getValue());
-    Files.writeString(directory.resolve(Names.topicFile(topic, Names.versionFile(state.version() + 1))), text);
-  }
-
-  private static String sha256(byte[] bytes) {
-    try {
-      return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException(e);
-    }
+  private void write(Consumer<HandmadeVersion> change) throws IOException {
+    HandmadeVersion next = HandmadeVersion.after(directory, root.state(topic), Names.identity(random));
+    change.accept(next);
+    next.write();
   }
 
   static int[] times(int count, int each) {
