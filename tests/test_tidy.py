@@ -146,9 +146,21 @@ def test_a_source_file_has_one_idea():
     long = {
         str(path.relative_to(ROOT)): lines
         for path in sources()
-        if path.suffix == ".py" and (lines := len(path.read_text(encoding="utf-8").splitlines())) > 350
+        if path.suffix in {".py", ".java"} and (lines := len(path.read_text(encoding="utf-8").splitlines())) > 350
     }
     assert long == {}
+
+
+def test_lines_of_java_are_not_wider_than_those_of_python():
+    """The formatter wraps code at 140 columns, and neither strings nor comments."""
+    wide = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in sources()
+        if path.suffix == ".java"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > 140
+    ]
+    assert wide == []
 
 
 def test_links_between_pages_lead_somewhere():

@@ -65,7 +65,8 @@ public final class BatchHeader {
   }
 
   /**
-   * Whether each of the eight bytes of a base offset field is that of the relative or of the absolute offset: a reader may see a stamp half written
+   * Whether each of the eight bytes of a base offset field is that of the relative or of the absolute offset: a reader may see a stamp half
+   * written
    * while a writer stamps, or after a power loss. FORMAT.md section 4.
    */
   public static boolean isStamped(long field, long relative, long absolute) {

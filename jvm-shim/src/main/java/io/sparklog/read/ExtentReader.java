@@ -73,7 +73,9 @@ final class ExtentReader implements Closeable {
     }
   }
 
-  /** If offsets have gaps, a wrong offset of a batch that is not read may hide a batch that should be: only all headers together show it. */
+  /**
+   * If offsets have gaps, a wrong offset of a batch that is not read may hide a batch that should be: only all headers together show it.
+   */
   private void checkHeaders() throws IOException {
     BatchWalk walk = new BatchWalk(file);
     while (walk.next()) {

@@ -76,7 +76,9 @@ final class TimeSearch {
     }
   }
 
-  /** The batches that may hold such a record, by their headers: all headers of the segment are read, since only together they are checked. */
+  /**
+   * The batches that may hold such a record, by their headers: all headers of the segment are read, since only together they are checked.
+   */
   private static List<Candidate> candidates(SegmentFile file, long start, long timestamp) throws IOException {
     List<Candidate> candidates = new ArrayList<>();
     BatchWalk walk = new BatchWalk(file);

@@ -58,7 +58,8 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
   }
 
   /**
-   * The plan of a topic, the same on the driver and in each task. @throws PartlogException TOPIC_NAME_ILLEGAL, OPTION_CONTRADICTS_TOPIC; the
+   * The plan of a topic, the same on the driver and in each task. @throws PartlogException TOPIC_NAME_ILLEGAL, OPTION_CONTRADICTS_TOPIC;
+   * the
    * error that makes the topic unreadable
    */
   TopicPlan topicPlan(String name) {

@@ -13,7 +13,8 @@ import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Arrays of headers, null if a record has none, as in Spark's Kafka source. The headers of a batch are decoded when the first are asked for.
+ * Arrays of headers, null if a record has none, as in Spark's Kafka source. The headers of a batch are decoded when the first are asked
+ * for.
  */
 final class HeadersVector extends RecordVector {
   private final RecordHeaders headers = new RecordHeaders();

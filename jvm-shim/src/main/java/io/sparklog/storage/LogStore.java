@@ -53,7 +53,8 @@ public interface LogStore {
   byte[] read(String name, int bytesMax) throws IOException;
 
   /**
-   * Creates the file {@code name} with {@code content}, all or nothing, durable, and never in place of another. Its folder must exist: {@link
+   * Creates the file {@code name} with {@code content}, all or nothing, durable, and never in place of another. Its folder must exist:
+   * {@link
    * #createFolder}.
    *
    * @param temporary a name in the same topic that no other caller uses, for a store that must write the content before it can give it its
@@ -82,7 +83,9 @@ public interface LogStore {
    */
   FileAppender create(String name) throws IOException;
 
-  /** How many files one task may keep open for writing. A task that writes more syncs and closes some, and {@link #append}s to them later. */
+  /**
+   * How many files one task may keep open for writing. A task that writes more syncs and closes some, and {@link #append}s to them later.
+   */
   default int openFilesMax() {
     return Integer.MAX_VALUE;
   }

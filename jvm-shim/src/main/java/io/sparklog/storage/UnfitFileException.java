@@ -2,7 +2,9 @@ package io.sparklog.storage;
 
 import java.nio.file.FileSystemException;
 
-/** A name below a root is something that FORMAT.md does not allow there: a symbolic link, not a regular file, or a file beyond its limit. */
+/**
+ * A name below a root is something that FORMAT.md does not allow there: a symbolic link, not a regular file, or a file beyond its limit.
+ */
 public final class UnfitFileException extends FileSystemException {
   private static final long serialVersionUID = 1;
 

@@ -4,7 +4,9 @@ import io.sparklog.log.Segment;
 import java.io.Serializable;
 import java.util.List;
 
-/** What a task reports about batches that it wrote for one partition. A task lists the pieces of a partition in the order of its records. */
+/**
+ * What a task reports about batches that it wrote for one partition. A task lists the pieces of a partition in the order of its records.
+ */
 public sealed interface Piece extends Serializable {
   int partition();
 

@@ -15,6 +15,8 @@ import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitSize;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -218,17 +220,19 @@ final class SplitPlannerTest {
 
   /** The state is read from its version files, and no other file is opened. */
   @Test
-  void planningForManySegmentsIsFast() throws IOException {
+  void planningForManySegmentsTakesLittle() throws IOException {
     WrittenTopic topic = new WrittenTopic(root, "t").segment(0, 3).commit();
     topic.repeat(0, 9_999);
     assertEquals(10_000, Reads.of(root).splits().stream().mapToInt(split -> split.extents().size()).sum());
+    ThreadMXBean threads = ManagementFactory.getThreadMXBean();
     long ms = Long.MAX_VALUE;
     for (int i = 0; i < 3; i++) {
-      long start = System.nanoTime();
+      // Time of the CPU: a machine that is busy with other things must not fail this.
+      long start = threads.getCurrentThreadCpuTime();
       Reads.of(root).splits();
-      ms = Math.min(ms, (System.nanoTime() - start) / 1_000_000);
+      ms = Math.min(ms, (threads.getCurrentThreadCpuTime() - start) / 1_000_000);
     }
-    System.out.println("planned 10,000 segments in " + ms + " ms");
+    System.out.println("planned 10,000 segments in " + ms + " ms of CPU");
     assertTrue(ms < 1000, ms + " ms");
   }
 }

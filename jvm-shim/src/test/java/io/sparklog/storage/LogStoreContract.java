@@ -24,7 +24,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.function.Executable;
 
-/** What {@link LogStore} promises. Each store has a test that extends this one; {@link BrokenStoresTest} shows that every check can fail. */
+/**
+ * What {@link LogStore} promises. Each store has a test that extends this one; {@link BrokenStoresTest} shows that every check can fail.
+ */
 @Timeout(60)
 abstract class LogStoreContract {
   static final String TOPIC = "_partlog/t";
