@@ -163,6 +163,8 @@ class SegmentReader:
                 raise Damaged(f"its offset is {header.base_offset}, not {expected} nor {expected - segment.base}")
             if header.records != header.last_offset_delta + 1:
                 raise Damaged(f"it counts {header.records} records in {header.last_offset_delta + 1} offsets")
+            if header.control:
+                raise Damaged("it is a control batch, and its segment has a record at every offset")
         else:
             base = header.base_offset
             if base < expected:

@@ -157,17 +157,21 @@ def _live_after(before: Sequence[LiveSegments], ends: Sequence[int], version: Ve
         removed.setdefault(segment_removed.partition, set()).add((segment_removed.file, segment_removed.position))
     if sum(map(len, removed.values())) < len(version.removed):
         raise Damaged("it removes a segment twice")
-    for partition, (reached, end) in enumerate(zip(ends, version.ends, strict=True)):
+    for partition, (end_before, end) in enumerate(zip(ends, version.ends, strict=True)):
+        reached = end_before
+        replaces = partition in removed
         for segment in added.get(partition, ()):
-            # What begins below the old end can only replace segments that are removed.
-            if segment.base >= reached or partition not in removed:
-                if segment.base != reached:
-                    raise Damaged(f"it adds to partition {partition}, which ends at offset {reached}, at offset {segment.base}")
+            # What begins below the old end takes the place of segments that are gone.
+            if segment.base < end_before:
+                replaces = True
+            elif segment.base != reached:
+                raise Damaged(f"it adds to partition {partition}, which ends at offset {reached}, at offset {segment.base}")
+            else:
                 reached = segment.end
         if reached != end:
             raise Damaged(f"what it adds to partition {partition} ends at offset {reached}, not at {end}")
-        if partition in removed:
-            live[partition] = _replaced(live[partition], partition, removed[partition], added.get(partition, []), version)
+        if replaces:
+            live[partition] = _replaced(live[partition], partition, removed.get(partition, set()), added.get(partition, []), version)
         elif partition in added:
             live[partition] = live[partition].followed_by(added[partition])
     return tuple(live)
@@ -179,13 +183,15 @@ def _replaced(before: LiveSegments, partition: int, removed: set[tuple[str, int]
     if len(kept) != len(before) - len(removed):
         raise Damaged(f"it removes a segment of partition {partition} that is not live")
     segments = sorted(kept + added, key=lambda segment: segment.base)
+    start = version.starts[partition]
     reached = segments[0].base if segments else version.ends[partition]
-    if reached > version.starts[partition]:
+    if reached > start:
         raise Damaged(f"it leaves partition {partition} without its first offsets")
     for segment in segments:
-        if segment.base != reached:
+        # Segments below the start may be gone, so only what begins above it must follow the one before it.
+        if segment.base < reached or segment.base > max(reached, start):
             raise Damaged(f"it leaves a gap or an overlap at offset {reached} of partition {partition}")
         reached = segment.end
-    if reached != version.ends[partition]:
+    if max(reached, start) != version.ends[partition]:
         raise Damaged(f"it leaves partition {partition} without its last offsets")
     return LiveSegments(partition, None, segments)

@@ -89,9 +89,9 @@ public final class SegmentFile implements Closeable {
     } catch (BadBatch e) {
       throw corrupt(position, e);
     }
-    long end = base + BatchHeader.lastOffsetDelta(header, at) + 1;
-    if (end > segment.end()) {
-      throw corrupt(position, new BadBatch("it ends at offset " + end + ", beyond its segment"));
+    int delta = BatchHeader.lastOffsetDelta(header, at);
+    if (delta >= segment.end() - base) { // Not base + delta: that may be beyond the range of long.
+      throw corrupt(position, new BadBatch("it goes from offset " + base + " over " + (delta + 1L) + " offsets, beyond its segment"));
     }
     return base;
   }

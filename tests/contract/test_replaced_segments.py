@@ -1,0 +1,99 @@
+"""Both readers agree on what a version may do to a partition's segments, and on batches that no writer makes. FORMAT.md sections 4, 5."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from handmade import Topic, batch, records
+from logtool import TIMEOUT_S, LogTool
+
+from sparklog import Log, SparklogError
+
+CONTROL = 1 << 5
+
+
+def three_segments(root: Path) -> tuple[Topic, list[dict[str, Any]]]:
+    """Offsets 0 to 5, 5 to 10 and 10 to 15."""
+    topic = Topic(root)
+    return topic, [topic.append(records(5, tag)) for tag in "abc"]
+
+
+def cut_below_the_start(root: Path) -> None:
+    """The log starts at 12; of what is below, the middle is gone and the first segment still there."""
+    topic, segments = three_segments(root)
+    topic.commit(removed=[segments[1]], starts=[12])
+
+
+def all_below_the_start(root: Path) -> None:
+    topic, segments = three_segments(root)
+    topic.commit(removed=[segments[2]], starts=[15])
+
+
+def put_back_below_the_start(root: Path) -> None:
+    """A version that removes nothing adds a segment where another was removed."""
+    topic, segments = three_segments(root)
+    topic.commit(removed=[segments[1]], starts=[12])
+    topic.commit(segments[1])
+
+
+def gap_above_the_start(root: Path) -> None:
+    topic, segments = three_segments(root)
+    topic.commit(removed=[segments[1]], starts=[9])
+
+
+def overlap_below_the_start(root: Path) -> None:
+    topic, segments = three_segments(root)
+    topic.commit(removed=[segments[1]], starts=[12])
+    topic.commit({**segments[1], "base": 4, "end": 9})
+
+
+def put_twice(root: Path) -> None:
+    topic, segments = three_segments(root)
+    topic.commit(segments[1])
+
+
+def control_batch_in_a_dense_segment(root: Path) -> None:
+    topic = Topic(root)
+    topic.commit(topic.data(batch(records(3)) + batch(records(2), 3, attributes=CONTROL)))
+
+
+def offsets_beyond_the_range_of_numbers(root: Path) -> None:
+    """The last offset of a batch in a segment with gaps does not fit 64 bits."""
+    topic = Topic(root, starts=[2**63 - 20])
+    topic.commit(topic.data(batch(records(3), 2**63 - 10, last_offset_delta=100), dense=False, end=2**63 - 1))
+
+
+def read_by_java(tool: LogTool) -> list[int] | str:
+    process = tool.start("read")
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    if process.returncode:
+        return re.findall(r"PARTLOG_([A-Z_]+)", err)[0]
+    return [int(line.split(" ")[1]) for line in out.splitlines()[:-1]]
+
+
+def read_by_python(root: Path) -> list[int] | str:
+    try:
+        return Log(root).topic("t").read()["offset"].to_pylist()  # type: ignore[no-any-return]
+    except SparklogError as error:
+        return error.id
+
+
+@pytest.mark.parametrize(
+    ("make", "expected"),
+    [
+        (cut_below_the_start, [12, 13, 14]),
+        (all_below_the_start, []),
+        (put_back_below_the_start, [12, 13, 14]),
+        (gap_above_the_start, "VERSION_CORRUPT"),
+        (overlap_below_the_start, "VERSION_CORRUPT"),
+        (put_twice, "VERSION_CORRUPT"),
+        (control_batch_in_a_dense_segment, "BATCH_CORRUPT"),
+        (offsets_beyond_the_range_of_numbers, "BATCH_CORRUPT"),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else "",
+)
+def test_readers_agree(tool: LogTool, make: Callable[[Path], None], expected: list[int] | str) -> None:
+    make(tool.root)
+    assert read_by_java(tool) == read_by_python(tool.root) == expected
