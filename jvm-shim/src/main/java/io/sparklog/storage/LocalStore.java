@@ -62,9 +62,18 @@ class LocalStore implements LinkingStore {
   @Override
   public List<String> list(String name) throws IOException {
     List<String> names = new ArrayList<>();
-    try (DirectoryStream<Path> entries = Files.newDirectoryStream(unlinked(name))) {
+    Path folder = unlinked(name);
+    try {
+      // To open a pipe as a folder would block, too.
+      if (!Files.readAttributes(folder, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS).isDirectory()) {
+        return List.of();
+      }
+    } catch (NoSuchFileException absent) {
+      return List.of();
+    }
+    try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder)) {
       entries.forEach(entry -> names.add(entry.getFileName().toString()));
-    } catch (NoSuchFileException | NotDirectoryException none) {
+    } catch (NoSuchFileException | NotDirectoryException replaced) {
       return List.of();
     } catch (DirectoryIteratorException e) {
       throw e.getCause();
@@ -222,7 +231,7 @@ class LocalStore implements LinkingStore {
   private Path regular(String name) throws IOException {
     Path path = unlinked(name);
     if (!Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS).isRegularFile()) {
-      throw new UnfitFileException(path.toString(), "it is no regular file");
+      throw new UnfitFileException(path.toString(), "it is not a regular file");
     }
     return path;
   }
