@@ -156,11 +156,11 @@ def test_foreign_segments_are_not_replaced(tool: LogTool, committed: Callable[[]
     file.parent.mkdir(parents=True)
     file.write_bytes(b"a broker's")
     err = failure(tool, "append", tag="A")
-    assert "PARTLOG_FOREIGN_SEGMENTS" in err and f"partitions 1 are there (1 of them; the first is {file})" in err
+    assert "PARTLOG_FOREIGN_SEGMENTS" in err and f"partitions 1 already hold 1 segment files, the first of them {file}." in err
     another = tool.root / "t-0" / "00000000000000000007.index"
     another.parent.mkdir()
     another.write_bytes(b"")
-    assert f"partitions 0, 1 are there (2 of them; the first is {another})" in failure(tool, "append", tag="A"), (
+    assert f"partitions 0, 1 already hold 2 segment files, the first of them {another}." in failure(tool, "append", tag="A"), (
         "all at once, not one an error"
     )
     another.unlink()

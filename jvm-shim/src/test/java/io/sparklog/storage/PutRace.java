@@ -100,6 +100,10 @@ record PutRace(LogStore store, String name, String temporary) {
       return values;
     } finally {
       threads.shutdown();
+      // One of them failed: the others must not go on in a folder that is deleted when the test ends.
+      if (!threads.awaitTermination(30, TimeUnit.SECONDS)) {
+        throw new IllegalStateException("a call does not end");
+      }
     }
   }
 }
