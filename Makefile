@@ -46,7 +46,7 @@ test: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) jvm-test ## run all tests: Java
 	@$(PY) -m pytest $(ARGS)
 
 .PHONY: check
-check: toolchain $(VENV) ## format, lint, types, layers and unit tests, without Spark: under a minute
+check: toolchain $(VENV) ## format, lint, types, Python's layers and unit tests, without Spark: under a minute
 	@$(PY) -m ruff format --check --quiet . || { echo "Some Python files are not formatted: run make format."; exit 1; }
 	@$(FORMATTER):validate > /dev/null || { echo "Some Java files are not formatted: run make format."; exit 1; }
 	@$(PY) -m ruff check --quiet .
