@@ -188,7 +188,7 @@ def _problem_of_java() -> str | None:
     try:
         said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
     except (OSError, subprocess.TimeoutExpired):
-        return f"there is none at {java}, where JAVA_HOME points" if home else "there is none on the PATH, and JAVA_HOME is not set"
+        return f"JAVA_HOME is {home}, but {java} cannot be run" if home else "there is none on the PATH, and JAVA_HOME is not set"
     version = re.search(r'version "(?:1\.)?(\d+)', said)
     if version is not None and int(version[1]) >= _JAVA:
         return None

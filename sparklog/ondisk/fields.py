@@ -72,7 +72,7 @@ class Fields:
         """Checks `format` and `features`. TooNew if a later version of the format wrote them."""
         format = self.integer("format", least=1)
         if format > FORMAT:
-            raise TooNew(f"its format is {format}, and {FORMAT} is the newest that this version knows")
+            raise TooNew(f"its format is {format}, and this version of sparklog reads up to {FORMAT}")
         features = self.array("features", most=INT64_MAX)
         if not all(type(feature) is str for feature in features):
             raise Damaged("`features` holds something other than strings")

@@ -115,7 +115,7 @@ except sparklog.UpgradeError as error:
     )
     problem = {
         "absent": "there is none on the PATH, and JAVA_HOME is not set",
-        "not at JAVA_HOME": f"there is none at {tmp_path}/bin/java, where JAVA_HOME points",
+        "not at JAVA_HOME": f"JAVA_HOME is {tmp_path}, but {tmp_path}/bin/java cannot be run",
         "old": f"{tools}/java is of version 11",
     }
     assert condition == "PARTLOG_JAVA_NEEDED"

@@ -46,7 +46,8 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
   PartlogTable(CaseInsensitiveStringMap properties, StructType schema) {
     String path = properties.getOrDefault("path", properties.get("location"));
     if (path == null && properties.containsKey("paths")) {
-      throw Option.invalidValue("paths", properties.get("paths"), "a read is of one root; load each by itself and unite them with union()");
+      throw Option.invalidValue("paths", properties.get("paths"),
+          "a read takes one root; load each separately and combine them with union()");
     }
     if (path == null) {
       throw PartlogException.of("ROOT_REQUIRED");

@@ -161,8 +161,7 @@ public final class BatchDecoder {
   }
 
   /**
-   * Puts record {@code from} in the place of record {@code to}, which is lost. A reader uses it to move the records that it wants to the
-   * front.
+   * Overwrites record {@code to} with record {@code from}. A reader uses it to move the records that it wants to the front.
    */
   public void keep(int from, int to) {
     records.keep(from, to);

@@ -14,7 +14,7 @@ final class RecordParser {
   /** Arrays grow with the records that are really there, so that a hostile count costs no memory. */
   private static final int FIRST_RECORDS = 4096;
 
-  /** More bytes than the fields of a record can run over its end if they are read one after another without a look at it. */
+  /** Upper bound on how far unchecked reads of one record can run past its end, in bytes. */
   private static final int SLACK_BYTES = 24;
 
   private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);

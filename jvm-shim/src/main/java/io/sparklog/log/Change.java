@@ -16,8 +16,7 @@ public interface Change {
 
   /**
    * What {@code newest} holds already, in words such as {@code epoch 3 of q}, so that this change is done; empty if it is not. The
-   * committer
-   * then makes that state durable: the process that put its version may have died before it did so.
+   * committer then makes that state durable: the process that put its version may have died before it did so.
    *
    * @throws PartlogException if the state holds something that is like this change, but differs from it
    */

@@ -128,7 +128,7 @@ final class Checkpoint {
           Damaged.unless(line != null, "segments of partition " + p + " are missing");
           Segment segment = segment(line);
           Damaged.unless(segment.partition() == p,
-              "a segment of partition " + segment.partition() + " stands where one of " + p + " should");
+              "a segment of partition " + segment.partition() + " was found where one of partition " + p + " was expected");
           segments.add(segment);
         }
         live.add(segments);

@@ -14,7 +14,7 @@ import java.util.random.RandomGenerator;
  * Commits one change of one topic: FORMAT.md section 7, the part of the driver, step by step. What the change is, it need not know.
  *
  * <p>A commit is done once its version file is linked. It is not done if that file is absent or another writer's. It is unknown if neither
- * can be told. Once a put was tried, nothing that the version names may be deleted.
+ * can be determined. Once a put was tried, nothing that the version names may be deleted.
  */
 public final class Committer {
   private static final int PUTS_MAX = 5;
@@ -85,7 +85,7 @@ public final class Committer {
         standstills = version.version() == lost ? standstills + 1 : 0;
         lost = version.version();
         if (standstills == STANDSTILLS_MAX) {
-          throw failed(null, "version " + lost + " is taken, and yet is not found when the topic is read");
+          throw failed(null, "version " + lost + " already exists, but reading the topic does not find it");
         }
         backOff();
       }
@@ -111,7 +111,7 @@ public final class Committer {
     }
     throw isOurs
         ? unknown(newest.version(), failure)
-        : failed(failure, applied.get() + " is there already, but its folder cannot be synced, so it may be lost: " + failure);
+        : failed(failure, applied.get() + " is already committed, but the topic's folder cannot be synced, so it may be lost: " + failure);
   }
 
   /** Syncs the topic's folder. @return why it may not be durable, or null */
@@ -155,7 +155,7 @@ public final class Committer {
       }
       backOff();
     }
-    // A store owes that a put which failed takes no effect later: absent after the last one is not done.
+    // A store guarantees that a failed put has no later effect: absent after the last one is not done.
     throw failed(failure, String.valueOf(failure));
   }
 

@@ -67,8 +67,8 @@ public final class Publisher {
   }
 
   /**
-   * Makes the whole view right, whatever is there: removes segments that are not live, brings in what is missing, mends what differs. What
-   * cannot be mended keeps nothing else from being so.
+   * Makes the whole view right, whatever is there: removes segments that are not live, brings in what is missing, repairs what differs.
+   * One failure does not stop the rest.
    *
    * @param names what was in the view before {@link #state} was read, so that nothing is removed that was committed meanwhile
    * @throws PartlogException the first failure, which holds the others
@@ -152,8 +152,8 @@ public final class Publisher {
   }
 
   /**
-   * Writes the absolute base offset into each batch, where it does not stand yet. Kafka's CRC does not cover it, and our readers accept
-   * either.
+   * Writes the absolute base offset into each batch, where it is not written yet. Kafka's CRC does not cover it, and our readers
+   * accept either.
    */
   private void stamp(SegmentFile file, IndexBuilder index) throws IOException {
     FileStamper stamper = null;
@@ -272,8 +272,8 @@ public final class Publisher {
   /**
    * Makes the view of the topic that {@code log} is of right, as of now.
    *
-   * @return how many segments were brought in or mended
-   * @throws PartlogException for what could not be mended, when the rest is
+   * @return how many segments were brought in or repaired
+   * @throws PartlogException for what could not be repaired, once the rest is
    */
   public static int publish(TopicLog log, String txn) {
     if (!(log.store() instanceof LinkingStore store)) {

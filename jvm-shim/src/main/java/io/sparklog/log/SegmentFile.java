@@ -91,7 +91,7 @@ public final class SegmentFile implements Closeable {
     }
     int delta = BatchHeader.lastOffsetDelta(header, at);
     if (delta >= segment.end() - base) { // Not base + delta: that may be beyond the range of long.
-      throw corrupt(position, new BadBatch("it goes from offset " + base + " over " + (delta + 1L) + " offsets, beyond its segment"));
+      throw corrupt(position, new BadBatch("it covers " + (delta + 1L) + " offsets from " + base + ", past the end of its segment"));
     }
     return base;
   }

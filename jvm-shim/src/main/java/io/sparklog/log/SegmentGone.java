@@ -4,8 +4,8 @@ import io.sparklog.spec.PartlogException;
 import java.nio.file.NoSuchFileException;
 
 /**
- * The data file of a live segment is gone: a later version may hold the same offsets in another file. Who can read the newest state again
- * does so, and reports {@link #missing} if that does not help. FORMAT.md section 9.
+ * The data file of a live segment is gone: a later version may hold the same offsets in another file. A caller that can
+ * reload the newest state does so; if that does not help, it throws {@link #missing}. FORMAT.md section 9.
  */
 public final class SegmentGone extends NoSuchFileException {
   private final String topic;

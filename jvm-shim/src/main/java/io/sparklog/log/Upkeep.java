@@ -13,7 +13,7 @@ public final class Upkeep {
     this.txn = txn;
   }
 
-  /** Publishes what {@code version} added. A failure is logged only: the next write or {@code CALL partlog.publish} makes up for it. */
+  /** Publishes what {@code version} added. A failure is logged only: the next write or {@code CALL partlog.publish} repairs it. */
   public void after(Version version) {
     // An interrupt closes the channels that are in use: it waits.
     boolean interrupted = Thread.interrupted();
@@ -26,7 +26,8 @@ public final class Upkeep {
         log.noteCheckpoint(state.version());
       }
     } catch (Throwable e) { // An Error, too, must not make a commit that is done look as if it had failed.
-      Warnings.warn(Upkeep.class, "version {} of topic {} is committed; what follows a commit failed, and publish makes up for it",
+      Warnings.warn(Upkeep.class,
+          "version {} of topic {} is committed, but publishing or the checkpoint failed; the next write or CALL partlog.publish repairs it",
           version.version(), log.topic(), e);
     } finally {
       if (interrupted) {

@@ -148,7 +148,8 @@ public record Version(String topic, String topicId, long version, String txn, St
   static void requireKnown(JsonNode json, String location) throws Damaged {
     long format = Json.number(json, "format", 1);
     if (format > FORMAT) {
-      throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", "its format is " + format + ", this version knows " + FORMAT);
+      throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason",
+          "its format is " + format + ", and this version of sparklog reads up to " + FORMAT);
     }
     List<String> features = new ArrayList<>();
     for (JsonNode feature : Json.array(json, "features", Integer.MAX_VALUE)) {

@@ -118,7 +118,7 @@ final class ExtentReader implements Closeable {
   }
 
   /**
-   * Where the plan saw a batch is none that fits: the plan relied on a wrong index, or the file has changed. Only a walk from the segment's
+   * No valid batch is at the planned position: the plan relied on a wrong index, or the file has changed. Only a walk from the segment's
    * start can tell.
    */
   private void relocate() throws IOException {

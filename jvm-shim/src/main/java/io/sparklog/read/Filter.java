@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What is asked of the topic, partition, offset and time of a record. There is no "not": it is moved into the leaves, whose columns are
+ * A condition on the topic, partition, offset and time of a record. There is no "not": it is moved into the leaves, whose columns are
  * never null.
  */
 @FunctionalInterface
@@ -12,7 +12,7 @@ public interface Filter {
   Filter ALL_RECORDS = of(RecordFilter.ALL_RECORDS);
   Filter NO_RECORDS = of(RecordFilter.NO_RECORDS);
 
-  /** What is left to ask of the records of one partition. */
+  /** What is left of the condition for the records of one partition. */
   RecordFilter at(String topic, int partition);
 
   private static Filter of(RecordFilter everywhere) {

@@ -57,7 +57,7 @@ final class LaterState {
       if (failOnDataLoss) {
         throw expired;
       }
-      LOG.warn("{} Going on with what is there, since failOnDataLoss is false.", expired.getMessage());
+      LOG.warn("{} Continuing with the offsets that exist, because failOnDataLoss is false.", expired.getMessage());
     }
     return state;
   }

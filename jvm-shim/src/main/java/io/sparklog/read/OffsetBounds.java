@@ -47,7 +47,7 @@ public final class OffsetBounds {
       for (int partition : topic.partitions()) {
         long start = start(starting, state, partition);
         long end = end(ending, state, partition);
-        // A time later than all records, if that is no error, starts at the end of the log: then nothing is read, wherever the read ends.
+        // With strategy latest, a time after all records starts at the end of the log, so nothing is read, wherever the read ends.
         if (start > end && !(starting.isByTime() && start == state.end(partition))) {
           complain(backwards(starting.option(), start, ending.option(), end, state, partition));
         }
@@ -71,7 +71,7 @@ public final class OffsetBounds {
       return found.orElse(state.end(partition));
     }
     if (given == LATEST) {
-      throw bound.refused("-1, the latest, is no start of a batch read");
+      throw bound.refused("-1 (latest) is not allowed as the start of a batch read");
     }
     return given == EARLIEST ? state.start(partition) : inside(bound, state, partition, given);
   }
@@ -85,21 +85,21 @@ public final class OffsetBounds {
       return atTime(bound, state, partition, given).orElse(state.end(partition));
     }
     if (given == EARLIEST) {
-      throw bound.refused("-2, the earliest, is no end");
+      throw bound.refused("-2 (earliest) is not allowed as an end");
     }
     return given == LATEST ? state.end(partition) : inside(bound, state, partition, given);
   }
 
   private OptionalLong atTime(Bound bound, State state, int partition, long timestamp) throws IOException {
     if (timestamp < 0) {
-      throw bound.refused(timestamp + " is no time in milliseconds since 1970-01-01 UTC");
+      throw bound.refused(timestamp + " is not a time in milliseconds since 1970-01-01 UTC");
     }
     return times.firstOffset(state, partition, timestamp);
   }
 
   private long inside(Bound bound, State state, int partition, long offset) {
     if (offset < 0) {
-      throw bound.refused(offset + " is no offset");
+      throw bound.refused(offset + " is not a valid offset");
     }
     long inside = Math.max(state.start(partition), Math.min(offset, state.end(partition)));
     if (inside != offset) {
@@ -122,6 +122,6 @@ public final class OffsetBounds {
     if (failOnDataLoss) {
       throw error;
     }
-    LOG.warn("{} Going on with what is there, since failOnDataLoss is false.", error.getMessage());
+    LOG.warn("{} Continuing with the offsets that exist, because failOnDataLoss is false.", error.getMessage());
   }
 }

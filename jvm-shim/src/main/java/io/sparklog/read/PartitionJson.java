@@ -31,7 +31,7 @@ final class PartitionJson {
       TreeSet<Integer> numbers = new TreeSet<>();
       for (JsonNode number : topic.getValue()) {
         if (!number.isInt() || number.intValue() < 0) {
-          throw Option.invalidValue(option, json, number + " is no partition");
+          throw Option.invalidValue(option, json, number + " is not a partition number");
         }
         numbers.add(number.intValue());
       }
@@ -47,12 +47,12 @@ final class PartitionJson {
       TreeMap<Integer, Long> numbers = new TreeMap<>();
       for (Map.Entry<String, JsonNode> partition : object(option, json, topic.getValue())) {
         if (!partition.getKey().matches("0|[1-9][0-9]{0,8}")) {
-          throw Option.invalidValue(option, json, "\"" + partition.getKey() + "\" is no partition");
+          throw Option.invalidValue(option, json, "\"" + partition.getKey() + "\" is not a partition number");
         }
         JsonNode number = partition.getValue();
         if (!number.isIntegralNumber() || !number.canConvertToLong()) {
           throw Option.invalidValue(option, json,
-              number + " for partition " + partition.getKey() + " of topic " + topic.getKey() + " is no integer");
+              number + " for partition " + partition.getKey() + " of topic " + topic.getKey() + " is not an integer");
         }
         numbers.put(Integer.valueOf(partition.getKey()), number.longValue());
       }
@@ -65,7 +65,7 @@ final class PartitionJson {
     try {
       return MAPPER.readTree(json);
     } catch (IOException e) {
-      throw Option.invalidValue(option, json, "it is no JSON: " + e.getMessage().lines().findFirst().orElse(""));
+      throw Option.invalidValue(option, json, "it is not valid JSON: " + e.getMessage().lines().findFirst().orElse(""));
     }
   }
 

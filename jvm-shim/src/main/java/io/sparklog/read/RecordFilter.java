@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What is asked of the offset and the time of a record, in one partition: {@link Filter#at}. Times are in microseconds since 1970. */
+/** A condition on the offset and the time of a record, in one partition: {@link Filter#at}. Times are in microseconds since 1970. */
 public sealed interface RecordFilter extends Serializable {
   RecordFilter ALL_RECORDS = new Constant(true);
   RecordFilter NO_RECORDS = new Constant(false);

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What is asked of a partition.
+ * What is wanted of a partition.
  *
  * @param state what the topic holds
  * @param offsets of the partition, all of them in the state

@@ -26,7 +26,7 @@ public final class SplitPlanner {
     this.finder = new ExtentFinder(store);
   }
 
-  /** What is asked of a partition, and where that is. */
+  /** What is wanted of a partition, and where that is. */
   private record Found(Selection selection, List<Extent> extents) {
     private long bytes() {
       return bytesToRead(extents);

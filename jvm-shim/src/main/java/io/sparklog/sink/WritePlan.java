@@ -58,9 +58,9 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
   }
 
   /**
-   * The plan of a topic, the same on the driver and in each task. @throws PartlogException TOPIC_NAME_ILLEGAL, OPTION_CONTRADICTS_TOPIC;
-   * the
-   * error that makes the topic unreadable
+   * The plan of a topic, the same on the driver and in each task.
+   *
+   * @throws PartlogException TOPIC_NAME_ILLEGAL, OPTION_CONTRADICTS_TOPIC; the error that makes the topic unreadable
    */
   TopicPlan topicPlan(String name) {
     TopicPlan existing = known.get(name);
@@ -76,7 +76,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       if (!option.getValue().equals(found)) {
         String key = option.getKey();
         String way = ofTable.contains(key)
-            ? "The table or view was made with it; take it away there, as with ALTER TABLE … UNSET TBLPROPERTIES ('" + key + "')"
+            ? "It comes from the table or view; remove it there, for example with ALTER TABLE … UNSET TBLPROPERTIES ('" + key + "')"
             : "Leave the option out";
         throw PartlogException.of("OPTION_CONTRADICTS_TOPIC", "option", key, "value", option.getValue(), "topic", name, "root",
             store.root(), "found", found, "way", way);

@@ -42,7 +42,7 @@ public final class PartlogScanBuilder
       String found = headers
           ? "the column headers; name the columns you want in place of *"
           : "no column headers; give the table another option: ALTER TABLE … SET TBLPROPERTIES ('includeHeaders' = 'true')";
-      String reason = "a table has its columns before it is read, and this one has " + found;
+      String reason = "a table's columns are fixed when it is defined; this one has " + found;
       throw Option.invalidValue("includeHeaders", options.text("includeHeaders"), reason);
     }
     this.request = new ReadRequest(root, options);

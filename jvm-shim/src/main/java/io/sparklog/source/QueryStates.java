@@ -19,8 +19,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * subquery read the same offsets, whatever is committed meanwhile.
  *
  * <p>A query is what has one execution id in Spark; over Connect, which plans before there is an id, it is one operation. A plan that is
- * made
- * outside of both, as by {@code explain}, shares nothing.
+ * made outside of both, as by {@code explain}, shares nothing.
  */
 final class QueryStates {
   private static final int QUERIES_MAX = 100;

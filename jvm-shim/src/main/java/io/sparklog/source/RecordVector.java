@@ -19,7 +19,7 @@ abstract class RecordVector extends ColumnVector {
     super(type);
   }
 
-  /** Takes up what it needs of a batch, whose records from {@link #first} on are the rows. */
+  /** Prepares for a batch, whose records from {@link #first} on are the rows. */
   void show(VisibleRecords records) {}
 
   /** Spark closes a batch when it has read it; the next one uses the same vectors. */

@@ -24,6 +24,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
@@ -32,6 +33,8 @@ import org.slf4j.LoggerFactory;
  * <p>Hadoop's local file system is not used: it writes {@code .crc} files next to ours, and has no safe put-if-absent.
  */
 class LocalStore implements LinkingStore {
+  private static final Logger LOG = LoggerFactory.getLogger(LocalStore.class);
+
   private final Path directory;
 
   /** @param directory absolute: the working directory of a task may differ from the driver's */
@@ -124,7 +127,7 @@ class LocalStore implements LinkingStore {
     try {
       Files.deleteIfExists(path(temporary));
     } catch (IOException e) {
-      LoggerFactory.getLogger(LocalStore.class).warn("left {}", location(temporary), e);
+      LOG.warn("left {}", location(temporary), e);
     }
   }
 

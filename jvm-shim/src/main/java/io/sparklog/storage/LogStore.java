@@ -54,8 +54,7 @@ public interface LogStore {
 
   /**
    * Creates the file {@code name} with {@code content}, all or nothing, durable, and never in place of another. Its folder must exist:
-   * {@link
-   * #createFolder}.
+   * {@link #createFolder}.
    *
    * @param temporary a name in the same topic that no other caller uses, for a store that must write the content before it can give it its
    *     name. What an earlier put left there is replaced. Afterwards it is absent, unless the store could not delete it.

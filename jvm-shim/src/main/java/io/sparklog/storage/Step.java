@@ -12,7 +12,7 @@ public enum Step {
   TASK_WRITE, TASK_SYNC, TASK_DONE, COMMIT_POOL, COMMIT_READ, COMMIT_PUT, COMMIT_LINK, COMMIT_LINKED, COMMIT_SYNCED, COMMIT_DONE,
   PUBLISH_STAMP, PUBLISH_INDEX, PUBLISH_LOG, PUBLISH_DONE, CHECKPOINT_PUT, CHECKPOINT_DONE;
 
-  /** Which steps a put has: a store does not know what it is told to put. */
+  /** Which steps a put has: a store does not know which kind of file it puts. */
   public enum Put {
     /** A version file: the steps from {@link #COMMIT_PUT} to {@link #COMMIT_SYNCED}. */
     COMMIT,

@@ -95,7 +95,7 @@ final class Append implements Change {
       throw changed(state.config().routing(), plan.config().routing());
     }
     if (plan.topicId() == null) {
-      // Another writer has created it since: the batches here were made by limits and times that nobody set for it.
+      // Another writer has created it since: the batches here may be made with limits and timestamps of another configuration.
       plan.config().entries().forEach((key, expected) -> {
         String found = state.config().entries().get(key);
         if (!expected.equals(found)) {

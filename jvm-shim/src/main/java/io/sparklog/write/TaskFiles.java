@@ -17,7 +17,7 @@ import org.slf4j.LoggerFactory;
 
 /** The data files that a task creates. It holds no more of them open than the store allows. */
 final class TaskFiles implements Closeable {
-  private static final Logger LOGGER = LoggerFactory.getLogger(TaskFiles.class);
+  private static final Logger LOG = LoggerFactory.getLogger(TaskFiles.class);
 
   private final LogStore store;
   private final String txn;
@@ -77,7 +77,7 @@ final class TaskFiles implements Closeable {
       try {
         store.delete(name);
       } catch (IOException e) {
-        LOGGER.warn("left {}", name, e);
+        LOG.warn("left {}", name, e);
       }
     }
   }
@@ -89,7 +89,7 @@ final class TaskFiles implements Closeable {
       try {
         file.close();
       } catch (IOException e) {
-        LOGGER.warn("closing {} failed", file.name, e);
+        LOG.warn("closing {} failed", file.name, e);
       }
     }
   }

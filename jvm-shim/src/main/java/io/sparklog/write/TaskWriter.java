@@ -17,8 +17,7 @@ import java.util.Map;
 public final class TaskWriter implements Closeable {
   /**
    * Below this much, what a task holds at its end travels in its report: that saves the task a data file and its syncs, and stays well
-   * below
-   * the 1 MiB up to which Spark sends a task's result directly.
+   * below the 1 MiB up to which Spark sends a task's result directly.
    */
   private static final int TRAVEL_BYTES_MAX = 256 << 10;
 

@@ -21,7 +21,7 @@ import org.slf4j.LoggerFactory;
 
 /** The driver's side of one write, or of one epoch of a query: one commit a topic, each whole and at most once, topic after topic. */
 public final class TopicCommits {
-  private static final Logger LOGGER = LoggerFactory.getLogger(TopicCommits.class);
+  private static final Logger LOG = LoggerFactory.getLogger(TopicCommits.class);
 
   private final Root root;
   private final String txn;
@@ -88,7 +88,7 @@ public final class TopicCommits {
       try {
         root.store().delete(Names.topicFile(topic, file));
       } catch (IOException e) {
-        LOGGER.warn("left {} of topic {}", file, topic, e);
+        LOG.warn("left {} of topic {}", file, topic, e);
       }
     }
   }

@@ -212,7 +212,7 @@ class CodecDamageTest {
     refused("claims to hold 1000", Codec.SNAPPY, HexFormat.of().parseHex("e80700"));
     refused("does not begin with a valid length", Codec.SNAPPY, HexFormat.of().parseHex("808080808000"));
     refused("does not begin with a valid length", Codec.SNAPPY, HexFormat.of().parseHex("80"));
-    // Google's own framing is no Kafka's.
+    // Google's own framing is not Kafka's.
     refused("snappy", Codec.SNAPPY, joined(HexFormat.of().parseHex("ff060000734e61507059"), new byte[20]));
   }
 

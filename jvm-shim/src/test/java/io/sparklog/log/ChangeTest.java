@@ -25,7 +25,7 @@ final class ChangeTest extends CommitsOverFaults {
   /** What a version without records, query and settings says. */
   private static final Change NOTHING_BUT_A_VERSION = newest -> Optional.of(new NextVersion(newest.orElseThrow(), "alter"));
 
-  /** Losing to other writers is no standstill, however often it happens. */
+  /** Losing to other writers is not a standstill, however often it happens. */
   @Test
   @Timeout(30)
   void lostRacesAreRunAgain() throws IOException {
@@ -78,7 +78,7 @@ final class ChangeTest extends CommitsOverFaults {
     }
   }
 
-  /** That its preparation fails is told as a failed commit, and nothing is put. */
+  /** A change whose preparation fails is reported as a failed commit, and nothing is put. */
   @Test
   void aChangeThatCannotBePreparedIsNotDone() {
     Committer committer = committer(store.store());

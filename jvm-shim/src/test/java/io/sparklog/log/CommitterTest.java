@@ -61,7 +61,7 @@ final class CommitterTest extends CommitsOverFaults {
     store.failAll("flush " + TOPIC_FOLDER, BEFORE, new SyncFailedException("EIO"));
     PartlogException e = assertThrows(PartlogException.class, () -> commit(5, 0L));
     assertEquals("COMMIT_FAILED", e.id());
-    assertTrue(e.getMessage().contains("epoch 0 of q is there already, but its folder cannot be synced"), e.getMessage());
+    assertTrue(e.getMessage().contains("epoch 0 of q is already committed, but the topic's folder cannot be synced"), e.getMessage());
     assertEquals(1, store.calls().stream().filter(("flush " + TOPIC_FOLDER)::equals).count());
   }
 
@@ -164,7 +164,7 @@ final class CommitterTest extends CommitsOverFaults {
     store.answer("list", (real, arguments) -> List.of());
     PartlogException e = assertThrows(PartlogException.class, () -> commit(5, null));
     assertEquals("COMMIT_FAILED", e.id());
-    assertTrue(e.getMessage().contains("version 0 is taken"), e.getMessage());
+    assertTrue(e.getMessage().contains("version 0 already exists"), e.getMessage());
   }
 
   @Test

@@ -179,7 +179,7 @@ final class PushDownTest {
     }
   }
 
-  /** Without files, so many more; {@code make soak} takes 400,000. */
+  /** Without files, and so with many more predicates; {@code make soak} takes 400,000. */
   @Test
   void predicatesAreTakenOverAsSqlMeansThem() {
     long seed = System.nanoTime();

@@ -46,7 +46,7 @@ public final class RandomPredicates {
     System.out.println(compared(Long.parseLong(args[0]), Integer.parseInt(args[1])));
   }
 
-  /** Compares so many predicates, and says what there was. @throws AssertionError that has the one that differs */
+  /** Compares this many predicates. @return what they were, in a line @throws AssertionError that names the one that differs */
   static String compared(long seed, int predicates) {
     RandomPredicates all = new RandomPredicates(seed);
     for (int i = 0; i < predicates; i++) {

@@ -271,7 +271,7 @@ final class ReadTest {
     Reads.assertRows(rows, Reads.of(root, "assign", "{\"t\":[0]}", "maxRecordsPerPartition", "7").rows(), "splits of 7");
     PartlogScanBuilder counting = Reads.of(root).builder();
     assertFalse(counting.pushAggregation(new Aggregation(new AggregateFunc[] {new CountStar()}, new Expression[0])),
-        "what offsets say is no count");
+        "offsets do not give a count");
     Reads timed = Reads.of(root, "assign", "{\"t\":[0]}", "startingTimestamp", Long.toString(WrittenTopic.time(41)));
     Reads.assertRows(rows.subList(25, 29), timed.rows(), "a marker has no time that counts");
   }

@@ -48,7 +48,7 @@ final class WrittenTopic {
   /** All records written, by partition and offset. */
   final List<List<Row>> rows = new ArrayList<>();
 
-  /** Topics made anew get other identities. */
+  /** A topic that is created again gets another identity. */
   private static int made;
 
   private final Random random = new Random(made++);
@@ -83,7 +83,7 @@ final class WrittenTopic {
     }
   }
 
-  /** A segment in a data file of its own, of batches of so many records. */
+  /** A segment in a data file of its own, of batches with a given number of records. */
   WrittenTopic segment(int partition, int... recordsOfBatches) throws IOException {
     begin();
     TopicConfig topicConfig = plan.config();

@@ -17,7 +17,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Syncs in the background: that they come, that a file is whole, and that one which fails is never passed over. */
+/** Syncs in the background: they happen, a file is whole, and a failed one is never ignored. */
 final class LocalWriterTest {
   private static final int CHUNK = LocalWriter.BACKGROUND_BYTES;
 
