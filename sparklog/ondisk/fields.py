@@ -13,6 +13,8 @@ DEPTH_MAX = 8
 STRING_BYTES_MAX = 32 * 1024
 CONTAINERS_MAX = 2_100_000
 """Enough for a million segments added and a million removed. Without this limit, empty arrays could take 30 times their bytes in memory."""
+_NAMES_SHOWN = 200
+"""Characters of the names of unknown features that an error shows: a hostile file may have very many."""
 
 
 class Fields:
@@ -77,7 +79,8 @@ class Fields:
         if not all(type(feature) is str for feature in features):
             raise Damaged("`features` holds something other than strings")
         if features:
-            raise TooNew(f"it needs the features {', '.join(features)}")
+            names = ", ".join(features)
+            raise TooNew(f"it needs the features {names if len(names) <= _NAMES_SHOWN else names[:_NAMES_SHOWN] + '…'}")
 
 
 def integer(value: object, name: str, least: int, most: int) -> int:

@@ -252,7 +252,10 @@ def test_what_is_not_a_folder_is_not_a_topic(tool: LogTool, place: str, make: Ca
     (tool.root / place).rename(tool.root / "moved")
     make(tool.root / place)
     assert tool.run("states") == []
+    assert tool.run("read") == ["none"], "nor is it one when it is named"
     assert Log(tool.root).topics() == []
+    with pytest.raises(SparklogError, match="PARTLOG_TOPIC_NOT_FOUND"):
+        Log(tool.root).topic("t").read()
 
 
 def test_a_root_beyond_a_link(tool: LogTool) -> None:

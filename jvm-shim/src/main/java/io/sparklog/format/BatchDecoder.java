@@ -29,9 +29,11 @@ public final class BatchDecoder {
     batchBytesMax = Layout.HEADER_BYTES + decompressedBytesMax / 8 * 9;
   }
 
-  /** The most bytes of a valid batch: a longer one need not be read. FORMAT.md section 10. */
-  public long batchBytesMax() {
-    return batchBytesMax;
+  /** Checks, before a batch of {@code bytes} bytes is read, that it is not larger than any right one. FORMAT.md section 10. */
+  public void requireReadable(long bytes) throws BadBatch {
+    if (bytes > batchBytesMax) {
+      throw new BadBatch("it has " + bytes + " bytes; the limit is " + batchBytesMax);
+    }
   }
 
   /** The bytes of a batch after its header, wherever they are. */

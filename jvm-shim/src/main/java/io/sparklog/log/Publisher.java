@@ -106,6 +106,8 @@ public final class Publisher {
   private void attempt(Part part) {
     try {
       part.run();
+    } catch (SegmentGone e) {
+      note(e.missing());
     } catch (IOException e) {
       note(PartlogException.io(e, store.location(Names.topicFolder(state.topic()))));
     } catch (PartlogException e) {

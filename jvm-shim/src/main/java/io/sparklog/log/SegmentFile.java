@@ -97,7 +97,7 @@ public final class SegmentFile implements Closeable {
   }
 
   private long denseBase(byte[] header, int at, long expected) throws BadBatch {
-    if (BatchHeader.count(header, at) != BatchHeader.lastOffsetDelta(header, at) + 1 || BatchHeader.isControl(header, at)) {
+    if (!isDense(header, at)) {
       throw new BadBatch("records are missing in it, and its segment has one at every offset");
     }
     long stored = BatchHeader.baseOffset(header, at);
@@ -113,6 +113,10 @@ public final class SegmentFile implements Closeable {
       throw wrongBase(stored, expected);
     }
     return stored;
+  }
+
+  private static boolean isDense(byte[] header, int at) {
+    return BatchHeader.count(header, at) == BatchHeader.lastOffsetDelta(header, at) + 1 && !BatchHeader.isControl(header, at);
   }
 
   private static BadBatch wrongBase(long stored, long expected) {
@@ -142,7 +146,8 @@ public final class SegmentFile implements Closeable {
     long stored = BatchHeader.baseOffset(header, 0);
     long base = last - BatchHeader.lastOffsetDelta(header, 0);
     // An index is linked only after the stamp was synced, so it never points at a half stamped field: the field is the one or the other.
-    boolean fits = base >= segment.base() && base < segment.end() && (stored == base || stored == base - segment.base());
+    boolean fits = base >= segment.base() && last < segment.end() && isDense(header, 0)
+        && (stored == base || stored == base - segment.base());
     // A field that may be a relative and an absolute offset alike could fit a wrong entry the wrong way.
     boolean ambiguous = segment.base() > 0 && stored >= segment.base() && stored < segment.end() - segment.base();
     return fits && !ambiguous ? OptionalLong.of(base) : OptionalLong.empty();

@@ -30,7 +30,12 @@ public record Version(String topic, String topicId, long version, String txn, St
     long horizon, long boundary, Map<String, String> config, long[] starts, long[] ends, List<Removed> removed, List<Segment> added) {
 
   static final int BYTES_MAX = 64 << 20;
+
   static final int SEGMENTS_MAX = 1_000_000;
+
+  /** Characters of the names of unknown features that an error shows: a hostile file may have very many. */
+  private static final int NAMES_SHOWN = 200;
+
   /** The format number of version files and checkpoints. */
   static final int FORMAT = 1;
 
@@ -157,7 +162,8 @@ public record Version(String topic, String topicId, long version, String txn, St
       features.add(feature.textValue());
     }
     if (!features.isEmpty()) {
-      String reason = "it needs the features " + String.join(", ", features);
+      String names = String.join(", ", features);
+      String reason = "it needs the features " + (names.length() > NAMES_SHOWN ? names.substring(0, NAMES_SHOWN) + "…" : names);
       throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", reason);
     }
   }

@@ -137,8 +137,10 @@ final class ExtentReader implements Closeable {
     base = file.checkHeader(position, ahead.buffer(), at, stopPosition, nextOffset);
     int bytes = BatchHeader.totalBytes(ahead.buffer(), at);
     int lastDelta = BatchHeader.lastOffsetDelta(ahead.buffer(), at);
-    if (bytes > decoder.batchBytesMax()) {
-      throw file.corrupt(position, new BadBatch("it has " + bytes + " bytes; the limit is " + decoder.batchBytesMax()));
+    try {
+      decoder.requireReadable(bytes);
+    } catch (BadBatch e) {
+      throw file.corrupt(position, e);
     }
     headerOnly = offsetsOnly && !extent.filtered() && BatchHeader.count(ahead.buffer(), at) == lastDelta + 1;
     boolean passing = headerOnly && ReadAhead.isLarge(bytes);

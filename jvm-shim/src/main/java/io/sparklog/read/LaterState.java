@@ -47,10 +47,12 @@ final class LaterState {
       throw gone.missing();
     }
     State state = newest.get();
-    if (state.segments(missing.partition(), missing.base(), missing.end()).stream().anyMatch(live -> live.file().equals(missing.file()))) {
+    long start = state.start(missing.partition());
+    // What is below the log start offset has expired, even if its segment is still live.
+    long from = Math.max(start, missing.base());
+    if (state.segments(missing.partition(), from, missing.end()).stream().anyMatch(live -> live.file().equals(missing.file()))) {
       throw gone.missing();
     }
-    long start = state.start(missing.partition());
     if (start > next) {
       PartlogException expired = PartlogException.caused(gone, "OFFSETS_EXPIRED", "offset", next, "topic", topic, "partition",
           missing.partition(), "root", store.root(), "start", start);

@@ -92,9 +92,10 @@ final class TimeSearch {
   }
 
   private static OptionalLong firstOffset(SegmentFile file, State state, Candidate batch, long start, long timestamp) throws IOException {
-    byte[] bytes = new byte[batch.bytes];
     BatchDecoder decoder = new BatchDecoder(state.config().decompressedBytesMax());
     try {
+      decoder.requireReadable(batch.bytes);
+      byte[] bytes = new byte[batch.bytes];
       file.read(batch.position, bytes, 0, bytes.length);
       decoder.decode(bytes, 0, bytes.length);
     } catch (BadBatch e) {

@@ -8,7 +8,6 @@ import io.sparklog.read.Split;
 import io.sparklog.read.SplitSize;
 import io.sparklog.spark.Columns;
 import io.sparklog.spec.Options;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

@@ -66,12 +66,7 @@ class LocalStore implements LinkingStore {
   public List<String> list(String name) throws IOException {
     List<String> names = new ArrayList<>();
     Path folder = unlinked(name);
-    try {
-      // To open a pipe as a folder would block, too.
-      if (!Files.readAttributes(folder, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS).isDirectory()) {
-        return List.of();
-      }
-    } catch (NoSuchFileException absent) {
+    if (isOfAnotherKind(folder)) {
       return List.of();
     }
     try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder)) {
@@ -82,6 +77,15 @@ class LocalStore implements LinkingStore {
       throw e.getCause();
     }
     return names;
+  }
+
+  /** Whether there is something that is not a folder: to open a pipe as a folder would block. */
+  private static boolean isOfAnotherKind(Path folder) {
+    try {
+      return !Files.readAttributes(folder, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS).isDirectory();
+    } catch (IOException e) {
+      return false; // Whatever is wrong, listing it says so better.
+    }
   }
 
   @Override

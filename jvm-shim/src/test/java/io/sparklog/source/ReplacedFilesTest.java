@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.log.Names;
+import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.read.Filter;
 import io.sparklog.read.Intervals;
@@ -22,11 +24,13 @@ import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Proxy;
+import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.TreeMap;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.BeforeEach;
@@ -133,6 +137,20 @@ final class ReplacedFilesTest {
   @Test
   void whatExpiresIsAnErrorUnlessToldOtherwise() throws IOException {
     topic.expire(0);
+    PartlogException error = assertThrows(PartlogException.class, () -> plan(range(), Filter.ALL_RECORDS, 11, Long.MAX_VALUE));
+    assertEquals("OFFSETS_EXPIRED", error.id());
+    SplitPlanner lax = new SplitPlanner(topic.store, new SplitSize(Long.MAX_VALUE, 1, 1, 11, Long.MAX_VALUE), false);
+    assertRows(3200, 9600, lax.plan(Selection.of(List.of(range()), Filter.ALL_RECORDS)));
+  }
+
+  /** A version may raise the log start offset over a segment that it leaves live. */
+  @Test
+  void whatExpiresMayStillBeLive() throws IOException {
+    Segment first = before.segments(0).get(0);
+    HandmadeVersion next = HandmadeVersion.after(root, before, Names.identity(new Random(1)));
+    next.start(0, first.end());
+    next.write();
+    Files.delete(root.resolve(Names.topicFile("t", first.file())));
     PartlogException error = assertThrows(PartlogException.class, () -> plan(range(), Filter.ALL_RECORDS, 11, Long.MAX_VALUE));
     assertEquals("OFFSETS_EXPIRED", error.id());
     SplitPlanner lax = new SplitPlanner(topic.store, new SplitSize(Long.MAX_VALUE, 1, 1, 11, Long.MAX_VALUE), false);

@@ -1,12 +1,13 @@
 """Both readers agree on what a version may do to a partition's segments, and on batches that no writer makes. FORMAT.md sections 4, 5."""
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from handmade import Topic, batch, records
+from handmade import TIME, Topic, batch, records
 from logtool import TIMEOUT_S, LogTool
 
 from sparklog import Log, SparklogError
@@ -97,3 +98,17 @@ def read_by_python(root: Path) -> list[int] | str:
 def test_readers_agree(tool: LogTool, make: Callable[[Path], None], expected: list[int] | str) -> None:
     make(tool.root)
     assert read_by_java(tool) == read_by_python(tool.root) == expected
+
+
+def test_a_search_for_a_time_reads_no_batch_beyond_the_limit(tool: LogTool) -> None:
+    """FORMAT.md section 10: nothing is allocated for a batch that is larger than any right one, whoever looks for it."""
+    topic = Topic(tool.root)
+    size = 80 << 20
+    segment = topic.data(batch(records(1), length=size - 12), bytes=size, minTimestamp=0)
+    os.truncate(topic.folder / segment["file"], size)
+    topic.commit(segment)
+    process = tool.start("read", startingTimestamp=TIME)
+    _, err = process.communicate(timeout=TIMEOUT_S)
+    assert "PARTLOG_BATCH_CORRUPT" in err and f"it has {size} bytes" in err
+    with pytest.raises(SparklogError, match=f"PARTLOG_BATCH_CORRUPT.*it has {size} bytes"):
+        Log(tool.root).topic("t").offsets_for_time(TIME)
