@@ -48,6 +48,8 @@ final class RowWriter implements DataWriter<InternalRow> {
       while (rows.hasNext()) {
         append(rows.next());
       }
+      // Spark asks for the metrics before it commits.
+      writer.closeBatches();
     });
   }
 

@@ -89,14 +89,11 @@ final class PartitionBuffer implements TaskTotals.Holder {
   }
 
   /**
-   * Closes the open batch. Writes to a file of the partition's own if it has one, or holds at least {@code ownFileBytes}.
+   * Writes the closed batches to a file of the partition's own if it has one, or holds at least {@code ownFileBytes}.
    *
    * @return the bytes that are still held in closed batches
    */
   long finishOwnFile(int ownFileBytes) throws IOException {
-    if (!encoder.isEmpty()) {
-      closeBatch();
-    }
     if (!ownFiles.isEmpty() || closedBytes >= ownFileBytes) {
       writeOwn();
     }

@@ -65,8 +65,16 @@ public final class TaskWriter implements Closeable {
     return totals.heldBytesPeak();
   }
 
+  /** Closes the batches that are open, since there are no more rows: {@link #writtenBytes} then counts all of them. */
+  public void closeBatches() throws IOException {
+    for (TopicBuffer topic : topics.values()) {
+      topic.closeBatches();
+    }
+  }
+
   /** Writes what is left and makes all of it durable. @return the pieces by topic */
   public Map<String, List<Piece>> finish() throws IOException {
+    closeBatches();
     long sharedBytes = 0;
     for (TopicBuffer topic : topics.values()) {
       sharedBytes += topic.finishOwnFiles();

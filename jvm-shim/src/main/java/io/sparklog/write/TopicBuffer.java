@@ -132,7 +132,15 @@ public final class TopicBuffer {
         batchBytesMax, "key", Math.max(0, keyLength), "value", Math.max(0, valueLength));
   }
 
-  /** Closes the open batches, and writes those of partitions that have a file of their own. @return the bytes that are left */
+  void closeBatches() throws IOException {
+    for (PartitionBuffer partition : partitions) {
+      if (partition != null && !partition.encoder().isEmpty()) {
+        partition.closeBatch();
+      }
+    }
+  }
+
+  /** Writes the batches of partitions that have a file of their own. @return the bytes that are left */
   long finishOwnFiles() throws IOException {
     long left = 0;
     for (PartitionBuffer partition : partitions) {
