@@ -11,14 +11,19 @@ import sparklog
 def shown(spark: SparkSession, action: Callable[[], object]) -> dict[str, str]:
     """The values of our metrics that the SQL tab shows for the one query that `action` runs, by their descriptions."""
     store = spark._jsparkSession.sharedState().statusStore()
-    before = store.executionsCount()
+    before = newest(store)
     action()
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-    assert store.executionsCount() == before + 1
     execution = store.executionsList().last()
+    assert execution.executionId() == before + 1
     values = {pair._1(): pair._2() for pair in each(store.executionMetrics(execution.executionId()))}
     metrics = [metric for metric in each(execution.metrics()) if metric.metricType().startswith("v2Custom_io.sparklog.")]
     return {metric.name(): values[metric.accumulatorId()] for metric in metrics}
+
+
+def newest(store) -> int:
+    """The id of the newest query; −1 if there is none. Spark keeps the last 1,000 of them, so their number does not tell."""
+    return -1 if store.executionsList().isEmpty() else int(store.executionsList().last().executionId())
 
 
 def each(collection):

@@ -27,6 +27,7 @@ def see_moments(spark: SparkSession, tool: LogTool) -> None:
     writer = tool.start("append", tag="B", commits=1_000_000, records=2)
     counts = []
     try:
+        assert writer.stdout and writer.stdout.readline().startswith("done B-0 "), "the writer is at work before the first query"
         for _ in range(5):
             answers = spark.sql("""
                 SELECT (SELECT count(*) FROM moments), (SELECT sum(1 + 0 * `offset`) FROM moments), (SELECT count(*) FROM moments_again),
