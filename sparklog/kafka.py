@@ -68,7 +68,8 @@ def _copied(segment: Path, folder: Path) -> Path:
 def _complaints(errors: str) -> list[str]:
     """The lines of standard error that report a fault.
 
-    For every segment that does not begin at offset 0, the tool reports that −1 is followed by the segment's base offset: it starts from −1.
+    For every segment that does not begin at offset 0, the tool reports that −1 is followed by the segment's base offset, since it starts
+    from −1.
     """
     lines = [line for line in errors.splitlines() if line.strip() and not re.match(r"\s*-1 is followed by \d+", line)]
     return [] if all(line.startswith("Non-consecutive offsets in ") for line in lines) else lines

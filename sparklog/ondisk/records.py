@@ -159,8 +159,8 @@ class _Part(NamedTuple):
         """The records, and the offset delta of the last one."""
         octets = np.frombuffer(self.data, dtype=np.uint8)
         ends = self.starts[1:]
-        # Hostile data can hold any number, but a length below −1 is refused at once. So positions only grow: if the last position is right,
-        # all positions before it are inside the record. Until then, a read beyond the data returns its last byte.
+        # Hostile data can hold any number, but a length below −1 is refused at once. So positions only grow: if the last position is
+        # right, all positions before it are inside the record. Until then, a read beyond the data returns its last byte.
         length, at = _varints(octets, self.starts[:-1], VARINT_BYTES_MAX)
         if not np.array_equal(at + length, ends):
             raise Damaged("a record has a negative length")

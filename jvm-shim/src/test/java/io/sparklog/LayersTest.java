@@ -130,6 +130,14 @@ final class LayersTest {
       .callMethod(Math.class, "random");
 
   /** A commit waits after a lost put, and a test's stop for its release; nothing else waits for time to pass. */
+  /** A logger in a constant starts the logging of the process with its class, which costs each small JVM a fifth of a second. */
+  @ArchTest
+  static final ArchRule LOGGERS = noClasses().that()
+      .doNotHaveFullyQualifiedName("io.sparklog.spec.Warnings")
+      .should()
+      .dependOnClassesThat()
+      .resideInAPackage("org.slf4j..");
+
   @ArchTest
   static final ArchRule SLEEP = noClasses().that()
       .doNotHaveFullyQualifiedName("io.sparklog.log.Committer")

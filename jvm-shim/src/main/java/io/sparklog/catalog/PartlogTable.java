@@ -7,6 +7,7 @@ import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
 import io.sparklog.storage.Stores;
 import java.security.SecureRandom;
 import java.time.Clock;
@@ -29,13 +30,9 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** A root, with the options of a load, a save or a table of Spark's own catalog. Nothing is read before a scan or a write. */
 final class PartlogTable implements SupportsRead, SupportsWrite {
-  private static final Logger LOG = LoggerFactory.getLogger(PartlogTable.class);
-
   /** By session, the options without effect that it was warned about. */
   private static final Map<Object, Set<String>> WARNED = Collections.synchronizedMap(new WeakHashMap<>());
 
@@ -122,7 +119,7 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
   /** The options of one read or write, put over those of the table or view: Spark does not merge them. */
   private Options options(CaseInsensitiveStringMap given, Options.Side side) {
     Options options = Options.of(given.asCaseSensitiveMap(), properties.asCaseSensitiveMap(), side);
-    options.warning(key -> warnedInThisSession().add(key)).ifPresent(LOG::warn);
+    options.warning(key -> warnedInThisSession().add(key)).ifPresent(text -> Warnings.warn(PartlogTable.class, text));
     return options;
   }
 

@@ -19,8 +19,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * {@code CALL partlog.<name>(root => '…' [, topic => '…'])}: does the same for one topic of a root, or for each of them, and returns a row
- * for each.
+ * {@code CALL partlog.<name>(root => '…' [, topic => '…'])}: does the same for one topic of a root, or for each of them, and returns a
+ * row for each.
  */
 abstract class RootProcedure implements SimpleProcedure {
   private final String name;

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.format.Layout;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Step;
@@ -23,8 +24,6 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.zip.CRC32C;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** The state of a topic in one file, so that readers need not replay versions from 0. FORMAT.md section 6. */
 final class Checkpoint {
@@ -33,8 +32,6 @@ final class Checkpoint {
 
   private static final int HEAD_BYTES_MAX = 64 << 20;
   private static final int LINE_BYTES_MAX = 4 << 10;
-
-  private static final Logger LOG = LoggerFactory.getLogger(Checkpoint.class);
 
   /** The topics that a warning has already called too large for a checkpoint. */
   private static final Set<String> TOO_LARGE = ConcurrentHashMap.newKeySet();
@@ -51,7 +48,7 @@ final class Checkpoint {
     lines.add(head(state));
     if (lines.bytes.size() > HEAD_BYTES_MAX || !Json.fits(lines.json.toByteArray())) {
       if (TOO_LARGE.add(store.location(Names.topicFolder(state.topic())))) {
-        LOG.warn(
+        Warnings.warn(Checkpoint.class,
             "topic {} has no more checkpoints: the {} queries and txnAppIds that have written to it take {} bytes,"
                 + " and are beyond the limits of FORMAT.md; readers replay the versions since the newest one",
             state.topic(), state.epochs().size(), lines.bytes.size());

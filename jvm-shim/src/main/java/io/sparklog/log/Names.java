@@ -55,7 +55,7 @@ public final class Names {
     return FOLDER + "/" + topic;
   }
 
-  /** A name that is relative to the topic's folder, from the root: {@code data/…/pool.log} → {@code _partlog/orders/data/…/pool.log}. */
+  /** A name that is relative to the topic's folder, from the root: {@code data/…} → {@code _partlog/orders/data/…}. */
   public static String topicFile(String topic, String name) {
     return topicFolder(topic) + "/" + name;
   }

@@ -70,7 +70,7 @@ public final class State {
     return head.ends()[partition];
   }
 
-  /** The live segments of a partition by base offset; not to be changed. */
+  /** The live segments of a partition, in order of base offset. The list cannot be changed. */
   public List<Segment> segments(int partition) {
     return segments.get(partition);
   }

@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.spec.Warnings;
 import io.sparklog.storage.Step;
 
 /** What follows a commit and cannot fail it: the Kafka view, and a checkpoint if one is due. FORMAT.md sections 6 and 8. */

@@ -7,23 +7,19 @@ import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import java.util.Optional;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * What a reader does when a data file is gone: it reads the newest state of the topic, and goes on there if other files hold the offsets
  * now. FORMAT.md section 9.
  */
 final class LaterState {
-  private static final Logger LOG = LoggerFactory.getLogger(LaterState.class);
-
   private final LogStore store;
-  private final boolean failOnDataLoss;
+  private final DataLoss dataLoss;
 
-  /** @param failOnDataLoss whether it is an error if offsets have expired; otherwise there is a warning */
-  LaterState(LogStore store, boolean failOnDataLoss) {
+  /** @param dataLoss says what to do if offsets have expired */
+  LaterState(LogStore store, DataLoss dataLoss) {
     this.store = store;
-    this.failOnDataLoss = failOnDataLoss;
+    this.dataLoss = dataLoss;
   }
 
   /**
@@ -54,12 +50,8 @@ final class LaterState {
       throw gone.missing();
     }
     if (start > next) {
-      PartlogException expired = PartlogException.caused(gone, "OFFSETS_EXPIRED", "offset", next, "topic", topic, "partition",
-          missing.partition(), "root", store.root(), "start", start);
-      if (failOnDataLoss) {
-        throw expired;
-      }
-      LOG.warn("{} Continuing with the offsets that exist, because failOnDataLoss is false.", expired.getMessage());
+      dataLoss.report(PartlogException.caused(gone, "OFFSETS_EXPIRED", "offset", next, "topic", topic, "partition", missing.partition(),
+          "root", store.root(), "start", start));
     }
     return state;
   }

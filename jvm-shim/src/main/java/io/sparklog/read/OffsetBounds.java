@@ -8,12 +8,9 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** The offsets that a batch read asks for, of each partition: what its options say, in the state of the topic. */
 public final class OffsetBounds {
-  private static final Logger LOG = LoggerFactory.getLogger(OffsetBounds.class);
   private static final long LATEST = -1;
   private static final long EARLIEST = -2;
 
@@ -22,14 +19,14 @@ public final class OffsetBounds {
 
   private final LogStore store;
   private final Options options;
-  private final boolean failOnDataLoss;
+  private final DataLoss dataLoss;
   private final TimeSearch times;
 
   public OffsetBounds(LogStore store, Options options) {
     this.store = store;
     this.options = options;
-    this.failOnDataLoss = options.bool("failOnDataLoss");
-    this.times = new TimeSearch(store, new LaterState(store, failOnDataLoss));
+    this.dataLoss = new DataLoss(options.bool("failOnDataLoss"));
+    this.times = new TimeSearch(store, new LaterState(store, dataLoss));
   }
 
   /**
@@ -49,7 +46,7 @@ public final class OffsetBounds {
         long end = end(ending, state, partition);
         // With strategy latest, a time after all records starts at the end of the log, so nothing is read, wherever the read ends.
         if (start > end && !(starting.isByTime() && start == state.end(partition))) {
-          complain(backwards(starting.option(), start, ending.option(), end, state, partition));
+          dataLoss.report(backwards(starting.option(), start, ending.option(), end, state, partition));
         }
         ranges.add(new Range(state, partition, Math.min(start, end), end));
       }
@@ -103,7 +100,7 @@ public final class OffsetBounds {
     }
     long inside = Math.max(state.start(partition), Math.min(offset, state.end(partition)));
     if (inside != offset) {
-      complain(outside(bound.option(), offset, state, partition));
+      dataLoss.report(outside(bound.option(), offset, state, partition));
     }
     return inside;
   }
@@ -116,12 +113,5 @@ public final class OffsetBounds {
   private PartlogException outside(String option, long offset, State state, int partition) {
     return PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", option, "offset", offset, "topic", state.topic(), "partition", partition,
         "root", store.root(), "start", state.start(partition), "end", state.end(partition));
-  }
-
-  private void complain(PartlogException error) {
-    if (failOnDataLoss) {
-      throw error;
-    }
-    LOG.warn("{} Continuing with the offsets that exist, because failOnDataLoss is false.", error.getMessage());
   }
 }

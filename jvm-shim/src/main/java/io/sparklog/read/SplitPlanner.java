@@ -22,7 +22,7 @@ public final class SplitPlanner {
   public SplitPlanner(LogStore store, SplitSize size, boolean failOnDataLoss) {
     this.store = store;
     this.size = size;
-    this.later = new LaterState(store, failOnDataLoss);
+    this.later = new LaterState(store, new DataLoss(failOnDataLoss));
     this.finder = new ExtentFinder(store);
   }
 

@@ -47,7 +47,7 @@ public final class SplitReader implements Closeable {
     this.store = store;
     this.split = split;
     this.offsetsOnly = offsetsOnly;
-    this.later = new LaterState(store, failOnDataLoss);
+    this.later = new LaterState(store, new DataLoss(failOnDataLoss));
     this.decoder = new BatchDecoder(split.decompressedBytesMax());
     this.records = new VisibleRecords(decoder, split.filter());
     this.left = new ArrayDeque<>(split.extents());

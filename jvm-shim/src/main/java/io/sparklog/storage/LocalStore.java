@@ -1,6 +1,7 @@
 package io.sparklog.storage;
 
 import com.sun.management.UnixOperatingSystemMXBean;
+import io.sparklog.spec.Warnings;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.SyncFailedException;
@@ -24,8 +25,6 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * A directory of a local disk, or of anything that is mounted like one. Uses {@code java.nio} alone.
@@ -33,8 +32,6 @@ import org.slf4j.LoggerFactory;
  * <p>Hadoop's local file system is not used: it writes {@code .crc} files next to ours, and has no safe put-if-absent.
  */
 class LocalStore implements LinkingStore {
-  private static final Logger LOG = LoggerFactory.getLogger(LocalStore.class);
-
   private final Path directory;
 
   /** @param directory absolute: the working directory of a task may differ from the driver's */
@@ -131,7 +128,7 @@ class LocalStore implements LinkingStore {
     try {
       Files.deleteIfExists(path(temporary));
     } catch (IOException e) {
-      LOG.warn("left {}", location(temporary), e);
+      Warnings.warn(LocalStore.class, "left {}", location(temporary), e);
     }
   }
 

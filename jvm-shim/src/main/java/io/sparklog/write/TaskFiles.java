@@ -1,6 +1,7 @@
 package io.sparklog.write;
 
 import io.sparklog.log.Names;
+import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Step;
@@ -12,13 +13,9 @@ import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** The data files that a task creates. It holds no more of them open than the store allows. */
 final class TaskFiles implements Closeable {
-  private static final Logger LOG = LoggerFactory.getLogger(TaskFiles.class);
-
   private final LogStore store;
   private final String txn;
   private final int task;
@@ -77,7 +74,7 @@ final class TaskFiles implements Closeable {
       try {
         store.delete(name);
       } catch (IOException e) {
-        LOG.warn("left {}", name, e);
+        Warnings.warn(TaskFiles.class, "left {}", name, e);
       }
     }
   }
@@ -89,7 +86,7 @@ final class TaskFiles implements Closeable {
       try {
         file.close();
       } catch (IOException e) {
-        LOG.warn("closing {} failed", file.name, e);
+        Warnings.warn(TaskFiles.class, "closing {} failed", file.name, e);
       }
     }
   }

@@ -8,6 +8,7 @@ import io.sparklog.log.TopicLog;
 import io.sparklog.log.Upkeep;
 import io.sparklog.log.Version;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
 import java.io.IOException;
 import java.time.Clock;
 import java.util.HashMap;
@@ -16,13 +17,9 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
 import java.util.random.RandomGenerator;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** The driver's side of one write, or of one epoch of a query: one commit a topic, each whole and at most once, topic after topic. */
 public final class TopicCommits {
-  private static final Logger LOG = LoggerFactory.getLogger(TopicCommits.class);
-
   private final Root root;
   private final String txn;
   private final Query query;
@@ -88,7 +85,7 @@ public final class TopicCommits {
       try {
         root.store().delete(Names.topicFile(topic, file));
       } catch (IOException e) {
-        LOG.warn("left {} of topic {}", file, topic, e);
+        Warnings.warn(TopicCommits.class, "left {} of topic {}", file, topic, e);
       }
     }
   }

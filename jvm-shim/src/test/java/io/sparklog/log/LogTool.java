@@ -40,9 +40,10 @@ import java.util.stream.IntStream;
  *
  * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=… epoch=…]
  * [partitions=4] [keys=7] [seed=1] [<topic option>=…]},
- * {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…] [maxRecordsPerPartition=…]
- * [hold=<file>]}, {@code publish root=… topic=…}, {@code states root=…}, {@code bits root=… topic=… file=…}, {@code walk
- * root=… topic=… seconds=…}.
+ * {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…]
+ * [maxRecordsPerPartition=…] [hold=<file>]},
+ * {@code publish root=… topic=…}, {@code states root=…}, {@code bits root=… topic=… file=…},
+ * {@code walk root=… topic=… seconds=…}.
  */
 public final class LogTool {
   /** So small that segments are cut, and indexes used. */

@@ -1,0 +1,20 @@
+package io.sparklog.spec;
+
+import org.slf4j.LoggerFactory;
+
+/** Warnings in the log of the process. */
+public final class Warnings {
+  private Warnings() {}
+
+  /**
+   * Logs as {@code source}. The logger is made only now, since starting one takes a fifth of a second, which most processes never need. A
+   * logger that throws, or cannot be made, must not change what happens: a commit that is done must not look as if it had failed.
+   */
+  public static void warn(Class<?> source, String text, Object... arguments) {
+    try {
+      LoggerFactory.getLogger(source).warn(text, arguments);
+    } catch (Throwable e) {
+      // Nobody is left to tell.
+    }
+  }
+}
