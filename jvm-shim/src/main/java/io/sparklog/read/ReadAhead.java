@@ -2,7 +2,6 @@ package io.sparklog.read;
 
 import io.sparklog.format.Layout;
 import io.sparklog.log.SegmentFile;
-import io.sparklog.storage.ReadStatistics;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
@@ -125,6 +124,5 @@ final class ReadAhead {
     int bytes = to.remaining();
     file.read(from, to);
     bytesRead += bytes;
-    ReadStatistics.add(bytes);
   }
 }

@@ -2,6 +2,7 @@ package io.sparklog.source;
 
 import io.sparklog.read.SplitReader;
 import io.sparklog.spark.SparkErrors;
+import io.sparklog.storage.ReadStatistics;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
@@ -10,6 +11,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 final class PartlogReader implements PartitionReader<ColumnarBatch> {
   private final SplitReader reader;
   private final RecordVectors vectors;
+  private long bytesReported;
 
   PartlogReader(SplitReader reader, RecordVectors vectors) {
     this.reader = reader;
@@ -18,7 +20,12 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
 
   @Override
   public boolean next() {
-    return SparkErrors.run(reader::next);
+    try {
+      return SparkErrors.run(reader::next);
+    } finally {
+      ReadStatistics.add(reader.bytesRead() - bytesReported);
+      bytesReported = reader.bytesRead();
+    }
   }
 
   @Override
