@@ -3,9 +3,19 @@ package io.sparklog.log;
 import java.io.Serializable;
 
 /**
- * What makes a write exactly once: a streaming query and its epoch, or a user's {@code txnAppId} and {@code txnVersion}. An epoch is
- * applied to a topic at most once, and none after a later one.
+ * What a version applied: a streaming query and its epoch, or a user's {@code txnAppId} and {@code txnVersion}. FORMAT.md section 5.
  *
+ * @param id of the query; {@code <query id>/<n>} for the n-th batch write within an epoch
  * @param epoch at least 0
+ * @param input what the epoch read, as 16 lower-case hex digits; null where that is not known
  */
-public record Query(String id, long epoch) implements Serializable {}
+public record Query(String id, long epoch, String input) implements Serializable {
+  /** Whether this is another epoch under the same number. Not if one of the inputs is unknown. */
+  public boolean differsFrom(Query other) {
+    return input != null && other.input != null && !input.equals(other.input);
+  }
+
+  static boolean isInput(String text) {
+    return text.matches("[0-9a-f]{16}");
+  }
+}

@@ -55,7 +55,7 @@ public record Version(String topic, String topicId, long version, String txn, St
     if (query == null) {
       json.putNull("query");
     } else {
-      json.putObject("query").put("id", query.id()).put("epoch", query.epoch());
+      json.putObject("query").put("id", query.id()).put("epoch", query.epoch()).put("input", query.input());
     }
     json.put("horizon", horizon).put("boundary", boundary);
     ObjectNode settings = json.putObject("config");
@@ -178,7 +178,14 @@ public record Version(String topic, String topicId, long version, String txn, St
   }
 
   private static Query query(JsonNode json) throws Damaged {
-    return json.isNull() ? null : new Query(Json.text(json, "id"), Json.number(json, "epoch", 0));
+    return json.isNull() ? null : new Query(Json.text(json, "id"), Json.number(json, "epoch", 0), input(json.path("input")));
+  }
+
+  /** The input of an epoch, or null. */
+  static String input(JsonNode json) throws Damaged {
+    Damaged.unless(json.isNull() || json.isMissingNode() || json.isTextual() && Query.isInput(json.textValue()),
+        "field input is not null or 16 hex digits");
+    return json.textValue();
   }
 
   private static Segment segment(JsonNode json, int partitions) throws Damaged {

@@ -1,11 +1,11 @@
 package io.sparklog.sink;
 
 import io.sparklog.log.Names;
-import io.sparklog.log.Query;
 import io.sparklog.log.Root;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
 import java.time.Clock;
 import java.util.random.RandomGenerator;
@@ -61,8 +61,8 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Write
       root.requireWritable();
       WritePlan plan = WritePlan.of(root, options, columns, Names.identity(random), clock.millis());
       root.prepare();
-      Query query = options.given("txnAppId") ? new Query(options.text("txnAppId"), options.number("txnVersion")) : null;
-      return new PartlogBatchWrite(plan, new TopicCommits(root, plan.txn(), query, clock, random));
+      Once once = options.given("txnAppId") ? Once.transaction(options.text("txnAppId"), options.number("txnVersion")) : Once.NEVER;
+      return new PartlogBatchWrite(plan, new TopicCommits(root, plan.txn(), once, clock, random));
     });
   }
 

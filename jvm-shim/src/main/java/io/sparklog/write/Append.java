@@ -25,7 +25,7 @@ final class Append implements Change {
   private final LogStore store;
   private final TopicPlan plan;
   private final String txn;
-  private final Query query;
+  private final Once once;
   private final List<List<Piece>> tasks;
   private final RandomGenerator random;
 
@@ -35,15 +35,15 @@ final class Append implements Change {
   /**
    * @param log of the topic that {@code plan} is about
    * @param txn the random identity of this write
-   * @param query what makes the write exactly once, or null
+   * @param once what makes the write exactly once
    * @param tasks the pieces of each task, by task
    */
-  Append(TopicLog log, TopicPlan plan, String txn, Query query, List<List<Piece>> tasks, RandomGenerator random) {
+  Append(TopicLog log, TopicPlan plan, String txn, Once once, List<List<Piece>> tasks, RandomGenerator random) {
     this.log = log;
     this.store = log.store();
     this.plan = plan;
     this.txn = txn;
-    this.query = query;
+    this.once = once;
     this.tasks = tasks;
     this.random = random;
   }
@@ -56,6 +56,7 @@ final class Append implements Change {
 
   @Override
   public Optional<String> appliedIn(State newest) {
+    Query query = once.query();
     if (query == null || newest.epoch(query.id()).orElse(-1) < query.epoch()) {
       return Optional.empty();
     }
@@ -67,7 +68,7 @@ final class Append implements Change {
   /** A write without records commits nothing, unless that creates the topic or notes an epoch. */
   @Override
   public Optional<NextVersion> next(Optional<State> newest) throws IOException {
-    boolean isEmpty = segments.isEmpty() && query == null;
+    boolean isEmpty = segments.isEmpty() && once.query() == null;
     if (isEmpty && newest.isPresent()) {
       return Optional.empty();
     }
@@ -84,7 +85,7 @@ final class Append implements Change {
       next = new NextVersion(plan.topic(), Names.identity(random), plan.config(), operation);
     }
     segments.forEach(next::append);
-    return Optional.of(next.apply(query));
+    return Optional.of(next.apply(once.query()));
   }
 
   private void requirePlanned(State state) {

@@ -2,7 +2,6 @@ package io.sparklog.write;
 
 import io.sparklog.log.Committer;
 import io.sparklog.log.Names;
-import io.sparklog.log.Query;
 import io.sparklog.log.Root;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Upkeep;
@@ -22,19 +21,19 @@ import java.util.random.RandomGenerator;
 public final class TopicCommits {
   private final Root root;
   private final String txn;
-  private final Query query;
+  private final Once once;
   private final Clock clock;
   private final RandomGenerator random;
   private final Map<String, Committer> committers = new HashMap<>();
 
   /**
    * @param txn the random identity of the write
-   * @param query what makes the write exactly once, or null
+   * @param once what makes the write exactly once
    */
-  public TopicCommits(Root root, String txn, Query query, Clock clock, RandomGenerator random) {
+  public TopicCommits(Root root, String txn, Once once, Clock clock, RandomGenerator random) {
     this.root = root;
     this.txn = txn;
-    this.query = query;
+    this.once = once;
     this.clock = clock;
     this.random = random;
   }
@@ -62,7 +61,7 @@ public final class TopicCommits {
     TopicLog log = root.topic(plan.topic());
     Committer committer = new Committer(log, txn, clock, random);
     committers.put(plan.topic(), committer);
-    Optional<Version> version = committer.commit(new Append(log, plan, txn, query, tasks, random));
+    Optional<Version> version = committer.commit(new Append(log, plan, txn, once, tasks, random));
     version.ifPresent(new Upkeep(log, txn)::after);
     return version;
   }

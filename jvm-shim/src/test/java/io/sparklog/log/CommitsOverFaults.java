@@ -3,6 +3,7 @@ package io.sparklog.log;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
+import io.sparklog.write.Once;
 import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
@@ -40,8 +41,8 @@ abstract class CommitsOverFaults {
     String txn = Names.identity(random);
     List<List<Piece>> pieces = Writes.of("x", 2, records, 0).pieces(place, plan, txn);
     store.calls().clear();
-    Query query = epoch == null ? null : new Query("q", epoch);
-    return new TopicCommits(driver, txn, query, Clock.systemUTC(), random).commit(plan, pieces);
+    Once once = epoch == null ? Once.NEVER : Once.epoch("q", epoch, null);
+    return new TopicCommits(driver, txn, once, Clock.systemUTC(), random).commit(plan, pieces);
   }
 
   State state() {

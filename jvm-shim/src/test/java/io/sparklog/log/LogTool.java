@@ -16,6 +16,7 @@ import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
+import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
 import java.io.IOException;
@@ -95,8 +96,8 @@ public final class LogTool {
       TopicPlan plan = TopicPlan.of(log.topic(), log.newest(), config);
       Writes writes = new Writes(text("tag", "x") + "-" + commit, number("tasks", 2), number("records", 10), number("big", 0),
           number("batch", 1 << 14), number("buffer", 64 << 20), number("fall", 0), number("keys", 7));
-      Query query = text("query", null) == null ? null : new Query(text("query", null), number("epoch", 0) + commit);
-      TopicCommits commits = new TopicCommits(root, txn, query, Clock.systemUTC(), random);
+      Once once = text("query", null) == null ? Once.NEVER : Once.epoch(text("query", null), number("epoch", 0) + commit, null);
+      TopicCommits commits = new TopicCommits(root, txn, once, Clock.systemUTC(), random);
       long version = commits.commit(plan, writes.pieces(store, plan, txn))
           .map(Version::version)
           .orElseGet(() -> log.newest().orElseThrow().version());

@@ -6,6 +6,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
+import io.sparklog.write.Once;
 import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
@@ -103,8 +104,8 @@ public final class LostAnswers {
         String txn = Names.identity(random);
         List<List<Piece>> pieces = Writes.of(tag, TASKS, RECORDS, random.nextInt(3) == 0 ? 300_000 : 0).pieces(store, plan, txn);
         on[0] = true;
-        Query query = epochs ? new Query("q" + thread, epoch) : null;
-        new TopicCommits(root, txn, query, Clock.systemUTC(), random).commit(plan, pieces);
+        Once once = epochs ? Once.epoch("q" + thread, epoch, null) : Once.NEVER;
+        new TopicCommits(root, txn, once, Clock.systemUTC(), random).commit(plan, pieces);
         outcome = "done";
       } catch (PartlogException e) {
         outcome = e.id();
