@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparklog.errors import CallError, DataError, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
 from sparklog.partitioning import murmur2_partition, murmur3_partition, partition_for
+from sparklog.progress import progress
 from sparklog.session import configure, jar, session
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ __all__ = [
     "murmur2_partition",
     "murmur3_partition",
     "partition_for",
+    "progress",
     "session",
 ]
 

@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "ondisk": {"errors"},
     "display": set(),
     "arguments": {"errors", "ondisk"},
+    "progress": {"display"},
     "commits": {"ondisk", "display"},
     "topic": {"arguments", "commits", "errors", "ondisk", "partitioning", "display"},
     "log": {"errors", "ondisk", "topic", "display"},
@@ -51,6 +52,7 @@ PUBLIC = [
     "murmur2_partition",
     "murmur3_partition",
     "partition_for",
+    "progress",
     "session",
 ]
 

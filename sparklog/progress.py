@@ -1,0 +1,230 @@
+"""How far a streaming query is: what `sparklog.progress(query)` gives, and how it is shown in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sparklog.display import SHOWN, Display, readable, when
+
+if TYPE_CHECKING:
+    from pyspark.sql.connect.streaming.query import StreamingQuery as ConnectQuery
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_REFRESH_S = 1
+_BAR = 30
+_MESSAGE = 200
+
+
+def progress(query: StreamingQuery | ConnectQuery) -> Progress:
+    """What a streaming query did in its last trigger, and how far it is behind its sources.
+
+    It works for every query of Spark, classic and Connect, and asks Spark only for what it keeps anyway (`lastProgress`, `status`), so it
+    does not slow the query. What a source does not report is left out: offsets of each partition come from sources with offsets like
+    Kafka's, bytes and seconds behind from partlog.
+    """
+    last = query.lastProgress
+    message = str(query.status["message"])
+    return Progress(query, json.loads(last.json) if last is not None else {}, message)
+
+
+@dataclass(frozen=True)
+class PartitionProgress:
+    """Which offsets of a partition the last trigger read: [start, end). `latest` is the end offset of the partition at that moment.
+
+    `start` is None in the first trigger of a query, `latest` if the source does not report it.
+    """
+
+    source: int
+    """The number of the source in the query, from 0."""
+    topic: str
+    partition: int
+    start: int | None
+    end: int
+    latest: int | None
+
+    @property
+    def behind(self) -> int | None:
+        """How many offsets of the partition the query has still to read; None if that is not known."""
+        return None if self.latest is None else max(0, self.latest - self.end)
+
+
+class Progress:
+    """A streaming query at one moment. `str` and notebooks show it; `progress(query)` asks again, and `watch()` keeps asking."""
+
+    name: str
+    """The name of the query, or its id if it has none."""
+    message: str
+    """What the query is doing, in Spark's words."""
+    batch: int | None
+    """The number of the last micro-batch; None before the first."""
+    at: datetime.datetime | None
+    """When the last trigger began, in UTC."""
+    seconds: float | None
+    """How long the last trigger took."""
+    rows: int
+    """How many rows the last trigger read."""
+    rows_per_second: float
+    """How many rows a second the last trigger read."""
+    arriving_per_second: float
+    """How many of these rows arrived a second since the trigger before. 0 if Spark does not know."""
+    behind_offsets: int | None
+    """How many offsets the query has still to read; None if no source reports it."""
+    behind_bytes: int | None
+    """The bytes of these offsets in their log; None if no source reports it."""
+    behind_seconds: float | None
+    """The time between the first record to read and the newest one, by their timestamps; None if no source reports it."""
+    partitions: list[PartitionProgress]
+    """What was read of each partition; empty for sources whose offsets are not like Kafka's."""
+
+    def __init__(self, query: StreamingQuery | ConnectQuery, last: Mapping[str, Any], message: str) -> None:
+        self._query = query
+        self._last = last
+        sources = last.get("sources") or []
+        self.name = str(query.name or query.id)
+        self.message = message
+        self.batch = last.get("batchId")
+        self.at = datetime.datetime.fromisoformat(last["timestamp"].replace("Z", "+00:00")) if "timestamp" in last else None
+        took = (last.get("durationMs") or {}).get("triggerExecution")
+        self.seconds = None if took is None else took / 1000
+        self.rows = last.get("numInputRows") or 0
+        self.rows_per_second = last.get("processedRowsPerSecond") or 0.0
+        self.arriving_per_second = last.get("inputRowsPerSecond") or 0.0
+        self.partitions = [each for number, source in enumerate(sources) for each in _partitions(number, source)]
+        behind = [each.behind for each in self.partitions if each.behind is not None]
+        self.behind_offsets = sum(behind) if behind else None
+        bytes_behind = _reported(sources, "bytesBehindLatest")
+        self.behind_bytes = int(sum(bytes_behind)) if bytes_behind else None
+        self.behind_seconds = max(_reported(sources, "secondsBehindLatest"), default=None)
+
+    def watch(self) -> Progress:
+        """Shows the progress until the query ends, in place: a bar in a terminal, a table in a notebook, nothing elsewhere.
+
+        The bar counts the offsets since it began to watch, of all that are in the log. Returns the progress at the end. If the query fails,
+        raises its error as Spark does. Interrupting the call does not stop the query.
+        """
+        shown = _Live()
+        try:
+            while not self._query.awaitTermination(_REFRESH_S):
+                shown.show(progress(self._query))
+            last = progress(self._query)
+            shown.show(last)
+            return last
+        finally:
+            shown.close()
+
+    def _display(self) -> Display:
+        title = f"Query {self.name}: {readable(self.message, _MESSAGE)}"
+        several = len({each.source for each in self.partitions}) > 1
+        columns = [*(["source"] if several else []), "topic", "partition", "start", "end", "latest", "behind"]
+        rows = [
+            [*([each.source] if several else []), each.topic, each.partition, *map(_cell, (each.start, each.end, each.latest, each.behind))]
+            for each in self.partitions[:SHOWN]
+        ]
+        return Display(title, list(self._lines()), columns, rows, len(self.partitions) - SHOWN)
+
+    def _lines(self) -> Iterator[str]:
+        if self.at is None:
+            return
+        yield f"batch {self.batch} at {when(self.at)} UTC" + ("" if self.seconds is None else f" took {self.seconds:,.3f} s")
+        arriving = f", {self.arriving_per_second:,.0f} a second arrived" if self.arriving_per_second else ""
+        yield f"{self.rows:,} rows, {self.rows_per_second:,.0f} a second{arriving}"
+        if behind := self._behind():
+            yield f"behind by {behind}"
+        if watermark := (self._last.get("eventTime") or {}).get("watermark"):
+            yield f"watermark {when(datetime.datetime.fromisoformat(watermark.replace('Z', '+00:00')))} UTC"
+        if operators := self._last.get("stateOperators"):
+            kept, size = (sum(operator.get(key, 0) for operator in operators) for key in ("numRowsTotal", "memoryUsedBytes"))
+            yield f"state of {kept:,} rows in {size:,} bytes of memory"
+        for source in self._last.get("sources") or []:
+            yield f"from {readable(source.get('description', ''), _MESSAGE)}"
+        yield f"to {readable((self._last.get('sink') or {}).get('description', ''), _MESSAGE)}"
+
+    def _behind(self) -> str:
+        known = [
+            None if self.behind_offsets is None else f"{self.behind_offsets:,} offsets",
+            None if self.behind_bytes is None else f"{self.behind_bytes:,} bytes",
+            None if self.behind_seconds is None else f"{self.behind_seconds:,.1f} s",
+        ]
+        return ", ".join(each for each in known if each is not None)
+
+    def text(self) -> str:
+        """For a terminal."""
+        return self._display().text()
+
+    def html(self) -> str:
+        """For a notebook."""
+        return self._display().html()
+
+    __repr__ = text
+    _repr_html_ = html
+
+
+class _Live:
+    """Where a query is watched. A notebook shows the whole progress, a terminal one line of it."""
+
+    def __init__(self) -> None:
+        ipython = sys.modules.get("IPython")
+        shell = ipython.get_ipython() if ipython else None
+        self._notebook = ipython if hasattr(shell, "kernel") else None  # IPython in a terminal has no kernel
+        self._handle: Any = None
+        self._terminal = self._notebook is None and sys.stderr.isatty()
+        self._begins: dict[tuple[int, str, int], int] = {}
+
+    def show(self, now: Progress) -> None:
+        if self._handle is not None:
+            self._handle.update(now)
+        elif self._notebook is not None:
+            self._handle = self._notebook.display.display(now, display_id=True)
+        elif self._terminal:
+            width = shutil.get_terminal_size().columns - 1
+            print(f"\r{self._line(now)[:width]:{width}}", end="", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self._terminal:
+            print(file=sys.stderr)
+
+    def _line(self, now: Progress) -> str:
+        done = 0
+        for each in now.partitions:
+            first = each.end if each.start is None else each.start
+            done += each.end - self._begins.setdefault((each.source, each.topic, each.partition), first)
+        line = f"{now.name} "
+        if now.behind_offsets is not None:
+            total = done + now.behind_offsets
+            part = done / total if total else 1.0
+            line += f"[{'#' * round(part * _BAR):.<{_BAR}}] {part:4.0%} {done:,} of {total:,} offsets, "
+        line += "before its first batch" if now.batch is None else f"batch {now.batch}, {now.rows_per_second:,.0f} rows/s"
+        return line + (f", behind by {behind}" if (behind := now._behind()) else "")
+
+
+def _partitions(number: int, source: Mapping[str, Any]) -> Iterator[PartitionProgress]:
+    """By topic and partition, if the source's offsets are `{topic: {partition: offset}}` as Kafka's are."""
+    starts, ends, latest = (_offsets(source.get(key)) for key in ("startOffset", "endOffset", "latestOffset"))
+    for topic, partition in sorted(ends):
+        place = (topic, partition)
+        yield PartitionProgress(number, topic, partition, starts.get(place), ends[place], latest.get(place))
+
+
+def _offsets(offsets: object) -> dict[tuple[str, int], int]:
+    if not isinstance(offsets, dict) or not all(isinstance(partitions, dict) for partitions in offsets.values()):
+        return {}
+    flat = [(topic, partition, offset) for topic, partitions in offsets.items() for partition, offset in partitions.items()]
+    if not all(str(partition).isdecimal() and isinstance(offset, int) for _, partition, offset in flat):
+        return {}
+    return {(topic, int(partition)): offset for topic, partition, offset in flat}
+
+
+def _reported(sources: list[Mapping[str, Any]], metric: str) -> list[float]:
+    """What the sources that have this metric report of it."""
+    values = [(source.get("metrics") or {}).get(metric) for source in sources]
+    return [float(value) for value in values if value is not None]
+
+
+def _cell(number: int | None) -> int | str:
+    return "" if number is None else number

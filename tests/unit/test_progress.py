@@ -1,0 +1,92 @@
+"""How the progress of a streaming query is read and shown, from what Spark reported."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import sparklog
+from sparklog.progress import Progress
+
+REPORTED = json.loads((Path(__file__).parents[1] / "vectors" / "progress.json").read_text())
+
+
+def shown(case: str, message: str = "Waiting for data to arrive") -> Progress:
+    """What `sparklog.progress` gives of a query that reported this."""
+    report = REPORTED.get(case)
+    last = None if report is None else SimpleNamespace(json=json.dumps(report))
+    return sparklog.progress(SimpleNamespace(name=report and report["name"], id="1234", lastProgress=last, status={"message": message}))
+
+
+RATE = "RatePerMicroBatchStream[rowsPerBatch={}, numPartitions=2, startTimestamp=1700000000000, advanceMsPerBatch=1000]"
+
+
+@pytest.mark.parametrize(
+    ("case", "lines"),
+    [
+        ("not begun", ["Query 1234: Waiting for data to arrive"]),
+        (
+            "rate",
+            [
+                "Query plain: Waiting for data to arrive",
+                "batch 5 at 2026-11-22 15:21:56.030 UTC took 0.225 s",
+                "1,000 rows, 4,444 a second, 5,747 a second arrived",
+                f"from {RATE.format(1000)}",
+                "to NoopTable",
+            ],
+        ),
+        (
+            "files",
+            [
+                "Query 1234: Waiting for data to arrive",
+                "batch 0 at 2026-11-22 15:21:58.893 UTC took 1.163 s",
+                "10 rows, 9 a second",
+                "from FileStreamSource[file:/tmp/tmpj2g0duiy/in]",
+                "to FileSink[file:/tmp/tmpj2g0duiy/out]",
+            ],
+        ),
+        (
+            "stateful",
+            [
+                "Query m: Waiting for data to arrive",
+                "batch 6 at 2026-11-22 15:22:06.151 UTC took 0.406 s",
+                "100 rows, 246 a second, 211 a second arrived",
+                "watermark 2023-11-14 22:12:25 UTC",
+                "state of 1 rows in 1,296 bytes of memory",
+                f"from {RATE.format(100)}",
+                "to MemorySink",
+            ],
+        ),
+        (
+            "waiting",
+            [
+                "Query empty: Waiting for data to arrive",
+                "batch 1 at 2026-11-22 15:22:28 UTC took 0.006 s",
+                "0 rows, 0 a second",
+                "from FileStreamSource[file:/tmp/tmpj2g0duiy/in]",
+                "to MemorySink",
+            ],
+        ),
+        (
+            "two",
+            [
+                "Query two: Waiting for data to arrive",
+                "batch 28 at 2026-11-22 15:22:36.140 UTC took 0.121 s",
+                "15 rows, 124 a second, 115 a second arrived",
+                f"from {RATE.format(10)}",
+                f"from {RATE.format(5)}",
+                "to MemorySink",
+            ],
+        ),
+    ],
+)
+def test_what_any_stream_reports_is_shown_and_the_rest_is_left_out(case, lines):
+    now = shown(case)
+    assert str(now).splitlines() == lines
+    assert now.partitions == [] and (now.behind_offsets, now.behind_bytes, now.behind_seconds) == (None, None, None)
+
+
+def test_the_words_of_a_failure_are_one_line():
+    assert str(shown("not begun", "Terminated with exception: [A] b\n\tat c" + 300 * "d")).count("\n") == 0
+    assert "<b>" not in shown("not begun", "<b>")._repr_html_()
