@@ -1,6 +1,7 @@
 package io.sparklog.catalog;
 
 import io.sparklog.log.Root;
+import io.sparklog.log.Roots;
 import io.sparklog.sink.PartlogWrite;
 import io.sparklog.source.PartlogScanBuilder;
 import io.sparklog.spark.SparkErrors;
@@ -8,7 +9,6 @@ import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
-import io.sparklog.storage.Stores;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.Arrays;
@@ -51,7 +51,7 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
     }
     this.properties = properties;
     this.schema = schema;
-    this.root = new Root(Stores.open(path));
+    this.root = Roots.open(path);
   }
 
   /** Whether it is a table of Spark's own catalog, not of one load or save. */

@@ -1,10 +1,10 @@
 package io.sparklog.catalog;
 
 import io.sparklog.log.Root;
+import io.sparklog.log.Roots;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.Stores;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
@@ -66,7 +66,7 @@ abstract class RootProcedure implements SimpleProcedure {
   @Override
   public Iterator<Scan> call(InternalRow input) {
     return SparkErrors.run(() -> {
-      Root root = new Root(Stores.open(input.getString(0)));
+      Root root = Roots.open(input.getString(0));
       root.requireWritable();
       root.requireReadable();
       List<String> topics = input.isNullAt(1) ? root.topics() : List.of(root.state(input.getString(1)).topic());

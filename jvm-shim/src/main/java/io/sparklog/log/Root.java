@@ -4,19 +4,28 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.nio.file.AccessDeniedException;
+import java.time.Clock;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
+import java.util.Set;
 
 /** A root: the topics under it. FORMAT.md section 1. */
 public final class Root {
   private static final List<String> BROKER_FILES = List.of("meta.properties", "recovery-point-offset-checkpoint",
       "replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint");
 
+  private static final long RECENT_MS = 1000;
+
   private final LogStore store;
   private final Map<String, TopicLog> topics = new HashMap<>();
+
+  /** The topics of the last listing, and when that was; see {@link #recentTopics}. */
+  private List<String> recent = List.of();
+  private long recentMs = Long.MIN_VALUE;
 
   public Root(LogStore store) {
     this.store = store;
@@ -47,17 +56,39 @@ public final class Root {
   /** The topics that exist, by name. */
   public List<String> topics() {
     try {
-      List<String> found = new ArrayList<>();
-      for (String name : store.list(Names.FOLDER)) {
-        if (Names.illegalTopic(name).isEmpty() && isTopic(name)) {
-          found.add(name);
-        }
-      }
-      found.sort(null);
-      return found;
+      return topics(Set.of());
     } catch (IOException e) {
       throw PartlogException.io(e, store.location(Names.FOLDER));
     }
+  }
+
+  /**
+   * The topics that existed at most a second ago, by name: what a running query asks again and again. A folder that once was a topic's is
+   * not looked into again.
+   */
+  public synchronized List<String> recentTopics(Clock clock) {
+    long now = clock.millis();
+    if (now < recentMs || now - recentMs >= RECENT_MS || recentMs == Long.MIN_VALUE) {
+      try {
+        recent = Collections.unmodifiableList(topics(Set.copyOf(recent)));
+      } catch (IOException e) {
+        throw PartlogException.io(e, store.location(Names.FOLDER));
+      }
+      recentMs = now;
+    }
+    return recent;
+  }
+
+  /** @param known those that are not looked into */
+  private List<String> topics(Set<String> known) throws IOException {
+    List<String> found = new ArrayList<>();
+    for (String name : store.list(Names.FOLDER)) {
+      if (known.contains(name) || Names.illegalTopic(name).isEmpty() && isTopic(name)) {
+        found.add(name);
+      }
+    }
+    found.sort(null);
+    return found;
   }
 
   private boolean isTopic(String name) throws IOException {

@@ -15,6 +15,7 @@ public final class State {
   private final long checkpointVersion;
   private final TreeMap<String, Long> epochs;
   private final List<List<Segment>> segments;
+  private final String tag;
 
   /**
    * What the newest version, or the head of a checkpoint, says about the topic after it.
@@ -28,11 +29,12 @@ public final class State {
   record Head(String topic, String topicId, long version, String hash, String txn, long time, long horizon, long boundary,
       TopicConfig config, long[] starts, long[] ends) {}
 
-  private State(Head head, long checkpointVersion, TreeMap<String, Long> epochs, List<List<Segment>> segments) {
+  private State(Head head, long checkpointVersion, TreeMap<String, Long> epochs, List<List<Segment>> segments, String tag) {
     this.head = head;
     this.checkpointVersion = checkpointVersion;
     this.epochs = epochs;
     this.segments = segments;
+    this.tag = tag;
   }
 
   public String topic() {
@@ -114,6 +116,11 @@ public final class State {
     return head.hash();
   }
 
+  /** What {@link io.sparklog.storage.LogStore#tag} gave of the version's file, just before it was read; null if it was absent. */
+  String tag() {
+    return tag;
+  }
+
   /** Whether the newest version is known to be of the write {@code txn}. A state that came from a checkpoint alone does not tell. */
   boolean isOf(String txn) {
     return txn.equals(head.txn());
@@ -137,7 +144,7 @@ public final class State {
   }
 
   State withCheckpoint(long version) {
-    return new State(head, version, epochs, segments);
+    return new State(head, version, epochs, segments, tag);
   }
 
   /** Applies versions one after another, and refuses one that does not follow. */
@@ -151,12 +158,15 @@ public final class State {
     /** By partition, whether its list belongs to a state and must be copied before it is changed. */
     private final List<Boolean> shared = new ArrayList<>();
 
+    private String tag;
+
     Builder() {}
 
     /** Continues from {@code state}, which stays as it is. */
     Builder(State state) {
       head = state.head;
       checkpointVersion = state.checkpointVersion;
+      tag = state.tag;
       epochs.putAll(state.epochs);
       segments.addAll(state.segments);
       segments.forEach(list -> shared.add(true));
@@ -173,6 +183,11 @@ public final class State {
         segments.add(Collections.unmodifiableList(live.get(p)));
         shared.add(true);
       }
+    }
+
+    /** Notes the tag of the file of the version that was applied last, or that the checkpoint is of. */
+    void tag(String tag) {
+      this.tag = tag;
     }
 
     long nextVersion() {
@@ -274,7 +289,7 @@ public final class State {
           shared.set(p, true);
         }
       }
-      return new State(head, checkpointVersion, new TreeMap<>(epochs), new ArrayList<>(segments));
+      return new State(head, checkpointVersion, new TreeMap<>(epochs), new ArrayList<>(segments), tag);
     }
 
     /** No committed record may be missing: the live segments of a partition hold all its offsets from the log start on. */

@@ -34,16 +34,18 @@ public final class TopicLog {
   }
 
   /**
-   * The newest state; empty if there is no such topic. Cheap when little or nothing was committed since the last call.
+   * The newest state; empty if there is no such topic. Costs two looks at names, and reads nothing, if nothing was committed since the last
+   * call.
    *
    * @throws PartlogException VERSION_CORRUPT, VERSION_MISSING, FORMAT_TOO_NEW, IO
    */
   public synchronized Optional<State> newest() {
     try {
-      if (known != null && isUnchanged(known)) {
+      if (known != null) {
         State.Builder builder = new State.Builder(known);
-        if (replay(builder, -1)) {
-          known = builder.build();
+        // In this order: version files are deleted from the lowest on, so none was missed if the first one is still there afterwards.
+        if (replay(builder, -1) && isUnchanged(known)) {
+          known = builder.nextVersion() == known.version() + 1 ? known : builder.build();
           return Optional.of(known);
         }
       }
@@ -83,9 +85,11 @@ public final class TopicLog {
     return partitions.size() <= PARTITIONS_SHOWN ? first : first + " and " + (partitions.size() - PARTITIONS_SHOWN) + " more";
   }
 
-  /** Notes that a checkpoint was written, so that the next commit does not write one again. */
-  synchronized void noteCheckpoint(long version) {
-    known = known.withCheckpoint(version);
+  /** Notes that the checkpoint of {@code state} was written, so that the next commit does not write one again. */
+  synchronized void noteCheckpoint(State state) {
+    if (known != null && known.topicId().equals(state.topicId()) && known.checkpointVersion() < state.version()) {
+      known = known.withCheckpoint(state.version());
+    }
   }
 
   /** The bytes of a version file. @throws NoSuchFileException if it does not exist */
@@ -110,16 +114,14 @@ public final class TopicLog {
     return store.location(Names.topicFile(topic, Names.versionFile(version)));
   }
 
-  /**
-   * Whether the newest known version has not changed: a topic that was deleted and created again has other versions with the same
-   * numbers.
-   */
-  private boolean isUnchanged(State state) throws IOException {
-    try {
-      return Version.sha256(read(state.version())).equals(state.hash());
-    } catch (NoSuchFileException missing) {
-      return false;
-    }
+  /** Whether the file of the state's version is still the one that was read. A topic that was created again has others. */
+  boolean isUnchanged(State state) throws IOException {
+    return state.tag() != null && state.tag().equals(tag(state.version()));
+  }
+
+  /** The tag of a version file; null if it is absent. */
+  private String tag(long version) throws IOException {
+    return store.tag(Names.topicFile(topic, Names.versionFile(version))).orElse(null);
   }
 
   /** Applies the versions that follow, at least up to {@code last}; false if the next one does not follow the newest known version. */
@@ -127,15 +129,20 @@ public final class TopicLog {
     while (true) {
       long next = builder.nextVersion();
       byte[] bytes;
+      // Before it is read: if another file takes its place in between, the tag is not that file's.
+      String tag = tag(next);
       try {
-        bytes = read(next);
+        bytes = tag == null ? null : read(next);
       } catch (NoSuchFileException missing) {
+        bytes = null;
+      } catch (UnfitFileException e) {
+        throw corrupt(e, next, e.getReason());
+      }
+      if (bytes == null) {
         if (next <= last) {
           throw PartlogException.of("VERSION_MISSING", "version", next, "topic", topic, "root", store.root(), "newest", last);
         }
         return true;
-      } catch (UnfitFileException e) {
-        throw corrupt(e, next, e.getReason());
       }
       Version version = parse(bytes, next);
       if (last < 0 && !builder.precedes(version)) {
@@ -146,6 +153,7 @@ public final class TopicLog {
       } catch (Damaged e) {
         throw corrupt(e, next, e.getMessage());
       }
+      builder.tag(tag);
     }
   }
 
@@ -165,8 +173,10 @@ public final class TopicLog {
     }
     State.Builder builder = null;
     for (String name : checkpoints) {
+      String tag = tag(Names.checkpointVersion(name).getAsLong());
       builder = readable(name);
       if (builder != null) {
+        builder.tag(tag);
         break;
       }
     }

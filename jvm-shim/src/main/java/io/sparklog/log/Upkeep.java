@@ -24,7 +24,7 @@ public final class Upkeep {
       Publisher.publish(log.store(), state, txn, version.added());
       if (state.version() - Math.max(0, state.checkpointVersion()) >= Checkpoint.VERSIONS) {
         Checkpoint.write(log.store(), state, txn);
-        log.noteCheckpoint(state.version());
+        log.noteCheckpoint(state);
       }
     } catch (Throwable e) { // An Error, too, must not make a commit that is done look as if it had failed.
       Warnings.warn(Upkeep.class,

@@ -25,6 +25,8 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 
 /**
  * A directory of a local disk, or of anything that is mounted like one. Uses {@code java.nio} alone.
@@ -95,6 +97,17 @@ class LocalStore implements LinkingStore {
       ByteBuffer content = ByteBuffer.allocate((int) bytes);
       readFully(channel, content, 0, location(name));
       return content.array();
+    }
+  }
+
+  /** The inode, the length and the time of the last change, in ns: after a deletion, the next file often has the same inode. */
+  @Override
+  public Optional<String> tag(String name) throws IOException {
+    try {
+      BasicFileAttributes file = Files.readAttributes(path(name), BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS);
+      return Optional.of(file.fileKey() + " " + file.size() + " " + file.lastModifiedTime().to(TimeUnit.NANOSECONDS));
+    } catch (NoSuchFileException absent) {
+      return Optional.empty();
     }
   }
 

@@ -2,6 +2,7 @@ package io.sparklog.storage;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * A place that keeps the files of one root: what the log needs of every such place.
@@ -16,7 +17,7 @@ import java.util.List;
  * nothing or the whole content.
  * <li>A put that returned is durable: the name and its content survive a crash of the process and a power loss.
  * <li>A call that failed has no later effect.
- * <li>A file that was put or created can be listed, read and opened by every process as soon as the call returned.
+ * <li>A file that was put or created can be listed, read and opened by every process as soon as the call returned, and has a tag.
  * </ul>
  *
  * <p>The exceptions named here are part of the contract: classes above decide by them. Every other failure is an {@link IOException} of any
@@ -51,6 +52,14 @@ public interface LogStore {
    * @throws UnfitFileException if it is larger than {@code bytesMax}, not a regular file, or reached through a symbolic link
    */
   byte[] read(String name, int bytesMax) throws IOException;
+
+  /**
+   * Distinguishes the file {@code name} from a file that takes its place later, without reading a byte: the tag of a file that is put never
+   * changes, and one that is put after it was deleted has another. Only to be compared with what this store gave.
+   *
+   * @return empty if {@code name} is absent
+   */
+  Optional<String> tag(String name) throws IOException;
 
   /**
    * Creates the file {@code name} with {@code content}, all or nothing, durable, and never in place of another. Its folder must exist:

@@ -74,7 +74,7 @@ final class ChangeTest extends CommitsOverFaults {
         throw error;
       })));
       assertFalse(refused.putTried());
-      assertTrue(store.calls().stream().allMatch(call -> call.matches("(read|list|location) .*")), store.calls().toString());
+      assertTrue(store.calls().stream().allMatch(call -> call.matches("(read|list|tag|location) .*")), store.calls().toString());
     }
   }
 

@@ -2,13 +2,20 @@ package io.sparklog.log;
 
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.Stores;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Clock;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CyclicBarrier;
@@ -62,5 +69,65 @@ class RootTest {
       assertDoesNotThrow(() -> new Root(Stores.open(root.toString())).requireWritable(), "root " + i);
       another.get(10, TimeUnit.SECONDS);
     }
+  }
+
+  @Test
+  void oneRootAPathInAProcess(@TempDir Path folder) {
+    Root root = Roots.open(folder.toString());
+    assertSame(root, Roots.open("file:" + folder));
+    assertSame(root, Roots.open(folder + "/a/.."));
+    assertSame(root.topic("t"), Roots.open(folder.toString()).topic("t"));
+    assertNotSame(root, Roots.open(folder + "/a"));
+  }
+
+  /** A clock that a test sets. */
+  private static final class SetClock extends Clock {
+    private long ms;
+
+    @Override
+    public long millis() {
+      return ms;
+    }
+
+    @Override
+    public Instant instant() {
+      return Instant.ofEpochMilli(ms);
+    }
+
+    @Override
+    public ZoneId getZone() {
+      return ZoneOffset.UTC;
+    }
+
+    @Override
+    public Clock withZone(ZoneId zone) {
+      return this;
+    }
+  }
+
+  @Test
+  void topicsAreListedOnceASecondAndLookedIntoOnce(@TempDir Path folder) throws Exception {
+    FaultyStore store = FaultyStore.of(Stores.open(folder.toString()));
+    Root root = new Root(store.store());
+    SetClock clock = new SetClock();
+    assertEquals(List.of(), root.recentTopics(clock));
+    for (String topic : List.of("b", "a")) {
+      Files.createDirectories(folder.resolve("_partlog/" + topic));
+      Files.writeString(folder.resolve("_partlog/" + topic + "/00000000000000000000.json"), "");
+    }
+    clock.ms = 999;
+    assertEquals(List.of(), root.recentTopics(clock));
+    clock.ms = 1000;
+    assertEquals(List.of("a", "b"), root.recentTopics(clock));
+    store.calls().clear();
+    Files.createDirectories(folder.resolve("_partlog/c"));
+    clock.ms = 2000;
+    assertEquals(List.of("a", "b"), root.recentTopics(clock));
+    assertEquals(List.of("list _partlog", "list _partlog/c"), store.calls());
+    Files.writeString(folder.resolve("_partlog/c/00000000000000000000.json"), "");
+    Files.delete(folder.resolve("_partlog/a/00000000000000000000.json"));
+    Files.delete(folder.resolve("_partlog/a"));
+    clock.ms = 1500; // set back
+    assertEquals(List.of("b", "c"), root.recentTopics(clock));
   }
 }

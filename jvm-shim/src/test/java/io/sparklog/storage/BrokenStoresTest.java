@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -98,6 +99,8 @@ final class BrokenStoresTest {
       real.create(name(with)).close();
       return real.open(name(with));
     }));
+    all.add(new Broken("aFileIsToldFromTheOneAfterIt", "goes by its name", "tag",
+        (real, with) -> real.exists(name(with)) ? Optional.of(name(with)) : Optional.empty()));
     all.add(new Broken("deletingIsRepeatable", "fails if it is absent", "delete", (real, with) -> {
       if (!real.exists(name(with))) {
         throw new NoSuchFileException(name(with));

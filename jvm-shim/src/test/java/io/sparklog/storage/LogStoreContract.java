@@ -3,6 +3,7 @@ package io.sparklog.storage;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -18,6 +19,7 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -191,6 +193,25 @@ abstract class LogStoreContract {
   }
 
   @Test
+  void aFileIsToldFromTheOneAfterIt() throws IOException, InterruptedException {
+    assertEquals(Optional.empty(), store.tag(FILE));
+    store.createFolder(TOPIC);
+    assertEquals(Optional.empty(), store.tag(FILE));
+    put(FILE, "one");
+    Optional<String> first = store.tag(FILE);
+    assertTrue(first.isPresent());
+    content(FILE);
+    assertThrows(FileAlreadyExistsException.class, () -> put(FILE, "another"));
+    assertEquals(first, store.tag(FILE));
+    store.delete(FILE);
+    assertEquals(Optional.empty(), store.tag(FILE));
+    // The clock of a local file goes in steps of the kernel's, of up to 10 ms.
+    Thread.sleep(20);
+    put(FILE, "two");
+    assertNotEquals(first, store.tag(FILE), "of the same length, and often of the same inode");
+  }
+
+  @Test
   void deletingIsRepeatable() throws IOException {
     store.delete(FILE);
     store.createFolder(TOPIC);
@@ -263,8 +284,8 @@ abstract class LogStoreContract {
     store.createFolder(TOPIC);
     for (String name : List.of("../outside", "_partlog/../../outside", "/outside")) {
       List<Executable> calls = List.of(() -> store.read(name, 10), () -> store.open(name), () -> store.list(name), () -> store.exists(name),
-          () -> store.create(name), () -> store.delete(name), () -> store.createFolder(name), () -> store.flush(name),
-          () -> put(name, "one"));
+          () -> store.tag(name), () -> store.create(name), () -> store.delete(name), () -> store.createFolder(name),
+          () -> store.flush(name), () -> put(name, "one"));
       calls.forEach(call -> assertThrows(IllegalStateException.class, call, name));
     }
     assertFalse(store.existsBeside("outside"));
