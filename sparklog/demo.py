@@ -205,7 +205,9 @@ def _progress(spark: SparkSession, title: str) -> Iterator[_Clock]:
             bar.refresh()
 
     layout = "{desc} {bar:30} {n_fmt}/{total_fmt} tasks, {elapsed}"
-    with tqdm(desc=f"{title:<26}", total=0, bar_format=layout, file=sys.stderr) as bar:
+    with tqdm(desc=f"{title:<26}", total=0, bar_format=layout, file=sys.stderr, disable=None) as bar:
+        if bar.disable:  # The output is not a terminal.
+            print(f"{title} …", file=sys.stderr)
         watcher = threading.Thread(target=watch, args=(bar,), daemon=True)
         watcher.start()
         began = time.monotonic()
