@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from broken_rules import BIG, Change
+from broken_rules import BIG, WRONG_INPUTS, Change
 from handmade import given, without
 
 LINES: dict[str, Callable[[list[Any]], Any]] = {
@@ -51,12 +51,14 @@ HEADS: dict[str, Change] = {
     "another topic": given("topic", "other"),
     "another version": given("version", 8),
     "queries of numbers": given("queries", [1]),
-    "queries of three": given("queries", [["q", 1, 1]]),
-    "queries of an object": given("queries", [{"0": "q", "1": 1}]),
-    "a query without a name": given("queries", [[1, 1]]),
-    "a query with a fraction": given("queries", [["q", 1.0]]),
-    "a query with a negative epoch": given("queries", [["q", -1]]),
-    "a query twice": given("queries", [["q", 1], ["p", 1], ["q", 1]]),
+    "queries of two": given("queries", [["q", 1]]),
+    "queries of four": given("queries", [["q", 1, None, None]]),
+    **{f"a query with the input {input!r}": given("queries", [["q", 1, input]]) for input in WRONG_INPUTS},
+    "queries of an object": given("queries", [{"0": "q", "1": 1, "2": None}]),
+    "a query without a name": given("queries", [[1, 1, None]]),
+    "a query with a fraction": given("queries", [["q", 1.0, None]]),
+    "a query with a negative epoch": given("queries", [["q", -1, None]]),
+    "a query twice": given("queries", [["q", 1, None], ["p", 1, None], ["q", 1, None]]),
     "a hash in capitals": given("hash", "A" * 64),
     "a short hash": given("hash", "a" * 63),
     "a topic id that is none": given("topicId", "topic"),

@@ -64,6 +64,22 @@ BIG = 2**63
 NESTED: Any = 0
 for _ in range(9):
     NESTED = [NESTED]
+WRONG_INPUTS: list[Any] = [
+    "",
+    "0" * 15,
+    "0" * 17,
+    "0" * 15 + "A",
+    "0" * 15 + "g",
+    "0" * 16 + "\n",
+    "０" * 16,
+    "٣" * 16,
+    0,
+    10**15,
+    False,
+    [],
+    {},
+]
+"""What `input` of a query must not be."""
 BROKEN: dict[str, Change] = {
     **{f"no {name}": without(name) for name in FIELDS},
     **{f"a segment without {name}": segment_without(name) for name in SEGMENT_FIELDS},
@@ -90,8 +106,11 @@ BROKEN: dict[str, Change] = {
     "an operation in capitals": given("operation", "Write"),
     "no operation": given("operation", ""),
     "a long operation": given("operation", "w" * 33),
-    "a query without an epoch": given("query", {"id": "q"}),
-    "a query with a negative epoch": given("query", {"id": "q", "epoch": -1}),
+    "a query without an id": given("query", {"epoch": 0, "input": None}),
+    "a query without an epoch": given("query", {"id": "q", "input": None}),
+    "a query without an input": given("query", {"id": "q", "epoch": 0}),
+    "a query with a negative epoch": given("query", {"id": "q", "epoch": -1, "input": None}),
+    **{f"a query with the input {input!r}": given("query", {"id": "q", "epoch": 0, "input": input}) for input in WRONG_INPUTS},
     "a query that is a string": given("query", "q"),
     "a horizon that falls": given("horizon", 4),
     "a boundary that falls": given("boundary", 4),
@@ -175,7 +194,7 @@ BROKEN: dict[str, Change] = {
     "a name that is too long": given("m" * 32_769, 1),
     "a name that is too long, in bytes": given("ä" * 16_385, 1),
     "a key of the configuration that is too long": given("config", {"k" * 32_769: ""}),
-    "the id of a query that is too long": given("query", {"id": "ä" * 16_385, "epoch": 0}),
+    "the id of a query that is too long": given("query", {"id": "ä" * 16_385, "epoch": 0, "input": None}),
     "half a surrogate pair": given("writer", "\ud800"),
     "the other half": given("writer", "\udc00x"),
     "a surrogate pair the wrong way round": given("more", "\udc00\ud800"),
@@ -222,8 +241,8 @@ ODD: dict[str, Change] = {
     "a long key of the configuration": given("config", {"k" * 32_768: "v" * 32_768}),
     "an empty key of the configuration": given("config", {"": ""}),
     "many keys of the configuration": given("config", {f"key {number}": "" for number in range(2_000)}),
-    "an empty query": given("query", {"id": "", "epoch": 0, "more": 1}),
-    "a long query": given("query", {"id": "ä" * 16_384, "epoch": BIG - 1}),
+    "an empty query": given("query", {"id": "", "epoch": 0, "input": None, "more": 1}),
+    "a long query": given("query", {"id": "ä" * 16_384, "epoch": BIG - 1, "input": "0123456789abcdef"}),
     "the last byte": of_segment("position", BIG - 1 - 1_000),
     "all characters below a space": given("writer", "".join(map(chr, range(0x21)))),
     "characters that are none": given("writer", "\ufeff\ufffe\uffff\x7f\x85\u2028"),

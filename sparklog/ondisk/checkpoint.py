@@ -12,7 +12,7 @@ from sparklog.ondisk.faults import Absent, Damaged, Unreadable
 from sparklog.ondisk.fields import Fields, integer, parse
 from sparklog.ondisk.files import File
 from sparklog.ondisk.names import INT64_MAX, topic_file
-from sparklog.ondisk.version import PARTITIONS_MAX, Segment, is_hash, require_own, require_whole, segment_of, starts_and_ends
+from sparklog.ondisk.version import PARTITIONS_MAX, Segment, is_hash, require_input, require_own, require_whole, segment_of, starts_and_ends
 
 HEAD_BYTES_MAX = 64 * 1024 * 1024
 LINE_BYTES_MAX = 4096
@@ -118,9 +118,10 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
     require_whole(config, len(ends))
     queries = fields.array("queries", most=INT64_MAX)
     for query in queries:
-        if type(query) is not list or len(query) != 2 or type(query[0]) is not str:
+        if type(query) is not list or len(query) != 3 or type(query[0]) is not str:
             raise Damaged("`queries` holds something other than queries")
         integer(query[1], "queries", 0, INT64_MAX)
+        require_input(query[2])
     if len({query[0] for query in queries}) != len(queries):
         raise Damaged("`queries` names one twice")
     if not is_hash(fields.value("hash")):

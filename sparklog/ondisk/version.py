@@ -34,6 +34,7 @@ _TRAILER = re.compile(rb"crc32c:([0-9a-f]{8})\n")
 _TRAILER_BYTES = 16
 _HASH = re.compile("[0-9a-f]{64}")
 _OPERATION = re.compile("[a-z-]{1,32}")
+_INPUT = re.compile("[0-9a-f]{16}")
 
 
 class Segment(NamedTuple):
@@ -79,6 +80,14 @@ class Removed(NamedTuple):
     position: int
 
 
+class Query(NamedTuple):
+    """What a version applied: an epoch of a query. `input` is 16 hex digits that tell what the epoch read, or None."""
+
+    id: str
+    epoch: int
+    input: str | None
+
+
 class Version(NamedTuple):
     """A version file. `hash` is the SHA-256 of its bytes; FORMAT.md section 5 defines the other fields."""
 
@@ -90,7 +99,7 @@ class Version(NamedTuple):
     time: int
     operation: str
     writer: str
-    query: tuple[str, int] | None
+    query: Query | None
     horizon: int
     boundary: int
     config: dict[str, str]
@@ -192,11 +201,19 @@ def _summed_line(data: bytes) -> bytes:
     return line
 
 
-def _query(value: object) -> tuple[str, int] | None:
+def _query(value: object) -> Query | None:
     if value is None:
         return None
     fields = Fields(value)
-    return fields.string("id"), fields.integer("epoch")
+    query = Query(fields.string("id"), fields.integer("epoch"), fields.value("input"))
+    require_input(query.input)
+    return query
+
+
+def require_input(value: object) -> None:
+    """Checks the input of an epoch."""
+    if value is not None and not (type(value) is str and _INPUT.fullmatch(value)):
+        raise Damaged("an input is neither null nor 16 hex digits")
 
 
 def _removed(fields: Fields, partitions: int) -> Removed:

@@ -92,7 +92,9 @@ def test_checkpoints(tool: LogTool) -> None:
     right: dict[str, Callable[[list[Any]], object]] = {
         "as it should be": len,
         "unknown fields": lambda lines: lines[0].update(more=[{}, BIG - 1]),
-        "queries in any order": lambda lines: lines[0].update(queries=[["q", 1], ["", BIG - 1], ["ä", 0]]),
+        "queries in any order": lambda lines: lines[0].update(
+            queries=[["q", 1, "0123456789abcdef"], ["", BIG - 1, None], ["ä", 0, "0" * 16]]
+        ),
     }
     changes = {**heads, **segments, **right}
     names = {f"t{number}": rule for number, rule in enumerate(changes)}
@@ -156,7 +158,10 @@ def hand_made(root: Path, partitions: int, versions: int) -> tuple[Path, Path]:
     for version in range(versions):
         topic.append(records(3, f"v{version}"), version % partitions)
     checkpoint = topic.checkpoint()
-    topic.commit(*[topic.data(batch(records(2)), partition) for partition in range(1, partitions)], query={"id": "q", "epoch": 7})
+    topic.commit(
+        *[topic.data(batch(records(2)), partition) for partition in range(1, partitions)],
+        query={"id": "q", "epoch": 7, "input": "fedcba9876543210"},
+    )
     return topic.version_file(versions), checkpoint
 
 

@@ -118,7 +118,7 @@ def test_a_notebook_shows_records_as_a_table(log, monkeypatch):
 
 
 def test_commits_are_shown_as_a_table(log, topic):
-    topic.commit(query={"id": "nightly", "epoch": 0})
+    topic.commit(query={"id": "nightly", "epoch": 0, "input": None})
     lines = repr(log.commits()).splitlines()
     assert lines[0] == "3 commits"
     assert lines[2].split("  ")[0] == "version"

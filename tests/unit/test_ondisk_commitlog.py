@@ -20,7 +20,7 @@ def topic(tmp_path: Path) -> Topic:
 
 def test_versions_add_up(topic):
     first = topic.append(records(3, "a"))
-    topic.commit(config={"unknown.key": "kept"}, query={"id": "q", "epoch": 7}, horizon=1)
+    topic.commit(config={"unknown.key": "kept"}, query={"id": "q", "epoch": 7, "input": None}, horizon=1)
     second = topic.append(records(2, "b"), partition=1)
     third = topic.append(records(4, "c"))
     state = newest(topic)
@@ -255,11 +255,11 @@ def test_files_with_other_names_are_skipped(topic):
 
 def test_history(topic):
     topic.append(records(1))
-    topic.commit(query={"id": "q", "epoch": 3})
+    topic.commit(query={"id": "q", "epoch": 3, "input": "0123456789abcdef"})
     topic.append(records(2), partition=1)
     log = CommitLog(str(topic.root), "t")
     assert [version.version for version in log.history()] == [0, 1, 2]
-    assert [version.query for version in log.history()] == [None, ("q", 3), None]
+    assert [version.query for version in log.history()] == [None, ("q", 3, "0123456789abcdef"), None]
     assert [version.version for version in log.history(2)] == [1, 2]
     assert log.history(0) == []
     topic.version_file(0).unlink()

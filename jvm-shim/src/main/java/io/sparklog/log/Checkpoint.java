@@ -39,7 +39,7 @@ final class Checkpoint {
   private Checkpoint() {}
 
   /**
-   * Writes the checkpoint of {@code state}, unless it has more epochs than readers accept. A second writer finds the same file: its name
+   * Writes the checkpoint of {@code state}, unless it has more queries than readers accept. A second writer finds the same file: its name
    * depends on its content.
    */
   static void write(LogStore store, State state, String temporaryTxn) throws IOException {
@@ -51,7 +51,7 @@ final class Checkpoint {
         Warnings.warn(Checkpoint.class,
             "topic {} has no more checkpoints: the {} queries and txnAppIds that have written to it take {} bytes,"
                 + " and are beyond the limits of FORMAT.md; readers replay the versions since the newest one",
-            state.topic(), state.epochs().size(), lines.bytes.size());
+            state.topic(), state.queries().size(), lines.bytes.size());
       }
       return;
     }
@@ -83,7 +83,7 @@ final class Checkpoint {
     ArrayNode ends = head.putArray("ends");
     Arrays.stream(state.ends()).forEach(ends::add);
     ArrayNode queries = head.putArray("queries");
-    state.epochs().forEach((id, epoch) -> queries.addArray().add(id).add(epoch));
+    state.queries().forEach((id, query) -> queries.addArray().add(id).add(query.epoch()).add(query.input()));
     ArrayNode segments = head.putArray("segments");
     for (int p = 0; p < state.partitions(); p++) {
       segments.add(state.segments(p).size());
@@ -142,10 +142,11 @@ final class Checkpoint {
     long[] ends = Json.numbers(head, "ends", Names.PARTITIONS_MAX);
     long[] starts = Json.numbers(head, "starts", Names.PARTITIONS_MAX);
     Damaged.unless(starts.length == ends.length && live.size() == ends.length, "starts, ends and segments differ in length");
-    Map<String, Long> epochs = new TreeMap<>();
+    Map<String, Query> queries = new TreeMap<>();
     for (JsonNode query : Json.array(head, "queries", Integer.MAX_VALUE)) {
-      Damaged.unless(query.isArray() && query.size() == 2 && query.get(0).isTextual(), "field queries is damaged");
-      Long other = epochs.put(query.get(0).textValue(), Json.number(query.get(1), "queries", 0, Long.MAX_VALUE));
+      Damaged.unless(query.isArray() && query.size() == 3 && query.get(0).isTextual(), "field queries is damaged");
+      String id = query.get(0).textValue();
+      Query other = queries.put(id, new Query(id, Json.number(query.get(1), "queries", 0, Long.MAX_VALUE), Version.input(query.get(2))));
       Damaged.unless(other == null, "field queries names one twice");
     }
     String hash = Json.text(head, "hash");
@@ -153,7 +154,7 @@ final class Checkpoint {
     TopicConfig config = new TopicConfig(Version.config(Json.field(head, "config")));
     State.Head last = new State.Head(topic, Version.identity(head, "topicId"), version, hash, null, Json.number(head, "time", 0),
         Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), config, starts, ends);
-    return new State.Builder(last, epochs, live);
+    return new State.Builder(last, queries, live);
   }
 
   private static Segment segment(JsonNode line) throws Damaged {

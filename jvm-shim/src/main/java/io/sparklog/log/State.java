@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalLong;
+import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
@@ -13,7 +13,7 @@ import java.util.TreeMap;
 public final class State {
   private final Head head;
   private final long checkpointVersion;
-  private final TreeMap<String, Long> epochs;
+  private final TreeMap<String, Query> queries;
   private final List<List<Segment>> segments;
   private final String tag;
 
@@ -29,10 +29,10 @@ public final class State {
   record Head(String topic, String topicId, long version, String hash, String txn, long time, long horizon, long boundary,
       TopicConfig config, long[] starts, long[] ends) {}
 
-  private State(Head head, long checkpointVersion, TreeMap<String, Long> epochs, List<List<Segment>> segments, String tag) {
+  private State(Head head, long checkpointVersion, TreeMap<String, Query> queries, List<List<Segment>> segments, String tag) {
     this.head = head;
     this.checkpointVersion = checkpointVersion;
-    this.epochs = epochs;
+    this.queries = queries;
     this.segments = segments;
     this.tag = tag;
   }
@@ -97,10 +97,9 @@ public final class State {
     return start < end ? all.subList(low, last) : List.of();
   }
 
-  /** The greatest epoch of a query that was applied; empty if none was. */
-  public OptionalLong epoch(String queryId) {
-    Long epoch = epochs.get(queryId);
-    return epoch == null ? OptionalLong.empty() : OptionalLong.of(epoch);
+  /** The greatest epoch of a query that was applied, with its input; empty if none was. */
+  public Optional<Query> query(String id) {
+    return Optional.ofNullable(queries.get(id));
   }
 
   /** A write planned at a lower version must not commit. */
@@ -108,6 +107,7 @@ public final class State {
     return head.horizon();
   }
 
+  /** Version files below it may be gone. */
   long boundary() {
     return head.boundary();
   }
@@ -131,8 +131,9 @@ public final class State {
     return checkpointVersion;
   }
 
-  SortedMap<String, Long> epochs() {
-    return Collections.unmodifiableSortedMap(epochs);
+  /** The greatest epoch of each query, by id. */
+  SortedMap<String, Query> queries() {
+    return Collections.unmodifiableSortedMap(queries);
   }
 
   long[] starts() {
@@ -144,7 +145,7 @@ public final class State {
   }
 
   State withCheckpoint(long version) {
-    return new State(head, version, epochs, segments, tag);
+    return new State(head, version, queries, segments, tag);
   }
 
   /** Applies versions one after another, and refuses one that does not follow. */
@@ -152,7 +153,7 @@ public final class State {
     /** Null before version 0. */
     private Head head;
     private long checkpointVersion = -1;
-    private final TreeMap<String, Long> epochs = new TreeMap<>();
+    private final TreeMap<String, Query> queries = new TreeMap<>();
     private final List<List<Segment>> segments = new ArrayList<>();
 
     /** By partition, whether its list belongs to a state and must be copied before it is changed. */
@@ -167,16 +168,16 @@ public final class State {
       head = state.head;
       checkpointVersion = state.checkpointVersion;
       tag = state.tag;
-      epochs.putAll(state.epochs);
+      queries.putAll(state.queries);
       segments.addAll(state.segments);
       segments.forEach(list -> shared.add(true));
     }
 
     /** Begins at a checkpoint. {@code live} are the live segments by partition. */
-    Builder(Head head, Map<String, Long> epochs, List<List<Segment>> live) throws Damaged {
+    Builder(Head head, Map<String, Query> queries, List<List<Segment>> live) throws Damaged {
       this.head = head;
       checkpointVersion = head.version();
-      this.epochs.putAll(epochs);
+      this.queries.putAll(queries);
       Damaged.unless(head.config().partitions() == head.ends().length, "config partitions differs from the number of ends");
       for (int p = 0; p < head.ends().length; p++) {
         requireWhole(p, live.get(p), head.starts()[p], head.ends()[p]);
@@ -238,7 +239,7 @@ public final class State {
         }
       }
       if (version.query() != null) {
-        epochs.merge(version.query().id(), version.query().epoch(), Math::max);
+        queries.merge(version.query().id(), version.query(), (before, applied) -> applied.epoch() >= before.epoch() ? applied : before);
       }
       head = new Head(version.topic(), version.topicId(), version.version(), Version.sha256(bytes), version.txn(), version.time(),
           version.horizon(), version.boundary(), changed, version.starts(), version.ends());
@@ -289,7 +290,7 @@ public final class State {
           shared.set(p, true);
         }
       }
-      return new State(head, checkpointVersion, new TreeMap<>(epochs), new ArrayList<>(segments), tag);
+      return new State(head, checkpointVersion, new TreeMap<>(queries), new ArrayList<>(segments), tag);
     }
 
     /** No committed record may be missing: the live segments of a partition hold all its offsets from the log start on. */

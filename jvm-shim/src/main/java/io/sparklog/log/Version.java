@@ -178,13 +178,12 @@ public record Version(String topic, String topicId, long version, String txn, St
   }
 
   private static Query query(JsonNode json) throws Damaged {
-    return json.isNull() ? null : new Query(Json.text(json, "id"), Json.number(json, "epoch", 0), input(json.path("input")));
+    return json.isNull() ? null : new Query(Json.text(json, "id"), Json.number(json, "epoch", 0), input(Json.field(json, "input")));
   }
 
   /** The input of an epoch, or null. */
   static String input(JsonNode json) throws Damaged {
-    Damaged.unless(json.isNull() || json.isMissingNode() || json.isTextual() && Query.isInput(json.textValue()),
-        "field input is not null or 16 hex digits");
+    Damaged.unless(json.isNull() || json.isTextual() && Query.isInput(json.textValue()), "an input is neither null nor 16 hex digits");
     return json.textValue();
   }
 

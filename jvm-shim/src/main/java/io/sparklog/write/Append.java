@@ -57,11 +57,11 @@ final class Append implements Change {
   @Override
   public Optional<String> appliedIn(State newest) {
     Query query = once.query();
-    if (query == null || newest.epoch(query.id()).orElse(-1) < query.epoch()) {
+    if (query == null || newest.query(query.id()).map(Query::epoch).orElse(-1L) < query.epoch()) {
       return Optional.empty();
     }
     Warnings.warn(Append.class, "topic {} under {} holds {} of {} already; {} records of a repeated write are skipped", plan.topic(),
-        store.root(), newest.epoch(query.id()).getAsLong(), query.id(), segments.stream().mapToLong(Segment::records).sum());
+        store.root(), newest.query(query.id()).get().epoch(), query.id(), segments.stream().mapToLong(Segment::records).sum());
     return Optional.of("epoch " + query.epoch() + " of " + query.id());
   }
 

@@ -55,7 +55,7 @@ final class ChangeTest extends CommitsOverFaults {
     assertEquals(1, state().version());
     assertTrue(state().isOf(version.txn()));
     assertArrayEquals(before.ends(), state().ends());
-    assertEquals(3, state().epoch("q").orElseThrow());
+    assertEquals(3, state().query("q").orElseThrow().epoch());
   }
 
   @Test

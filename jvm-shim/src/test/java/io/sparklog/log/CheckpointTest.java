@@ -12,6 +12,7 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -38,11 +39,12 @@ final class CheckpointTest {
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
     State.Head head = new State.Head("t", Names.identity(new Random(1)), 100, "0".repeat(64), null, 0, 0, 0, new TopicConfig(config),
         new long[] {0}, new long[] {0});
-    Map<String, Long> epochs = new TreeMap<>();
+    Map<String, Query> newest = new TreeMap<>();
     for (int i = 0; i < queries; i++) {
-      epochs.put(i + String.valueOf(padding).repeat(idLength - Integer.toString(i).length()), (long) i);
+      String id = i + String.valueOf(padding).repeat(idLength - Integer.toString(i).length());
+      newest.put(id, new Query(id, i, i % 2 == 0 ? null : HexFormat.of().toHexDigits((long) i)));
     }
-    return new State.Builder(head, epochs, List.of(List.of())).build();
+    return new State.Builder(head, newest, List.of(List.of())).build();
   }
 
   private List<String> written() throws IOException {
@@ -59,7 +61,7 @@ final class CheckpointTest {
     String name = written().get(0);
     long bytes = Files.size(directory.resolve(Names.topicFile("t", name)));
     assertTrue(bytes > 66_000_000 && bytes <= (64 << 20) + 1, bytes + " bytes");
-    assertEquals(largest.epochs(), Checkpoint.read(store, "t", name).build().epochs());
+    assertEquals(largest.queries(), Checkpoint.read(store, "t", name).build().queries());
   }
 
   /** Nothing of a sparse file need be there; what is read of it ends with the limit of its first line. */

@@ -223,7 +223,7 @@ public final class LogTool {
   }
 
   private static String everything(State state) {
-    StringBuilder all = new StringBuilder(state.topicId() + state.version() + state.hash() + state.config().entries() + state.epochs());
+    StringBuilder all = new StringBuilder(state.topicId() + state.version() + state.hash() + state.config().entries() + state.queries());
     for (int p = 0; p < state.partitions(); p++) {
       all.append(state.start(p)).append(' ').append(state.end(p)).append(state.segments(p));
     }
