@@ -70,7 +70,12 @@ def _kafka_table() -> str:
     table = _head("option of Kafka's connector", "for", "here", "how it differs")
     for option in declared().options:
         if option.kafka:
-            table += _row(_code(option.key), "reading" if "read" in option.scopes else "writing", _code(option.key), option.kafka)
+            table += _row(
+                _code(option.key),
+                "reading" if {"read", "batch", "stream"} & set(option.scopes) else "writing",
+                _code(option.key),
+                option.kafka,
+            )
     for ignored in declared().warned:
         side = "both" if ignored.key.startswith("kafka.") else "reading"
         table += _row(_code(ignored.key), side, ignored.instead or "no effect", ignored.text)

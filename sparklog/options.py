@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +13,16 @@ from typing import Any
 # By scope: the title of the section that lists its options, and what it says about them.
 SECTIONS = {
     "read": (
-        'Reading: `spark.read.format("partlog")`',
+        'Reading: `spark.read.format("partlog")` and `spark.readStream.format("partlog")`',
         "An option that means the same as in Spark's Kafka source has the same name.",
+    ),
+    "batch": (
+        "Only of a batch read",
+        "A stream refuses these.",
+    ),
+    "stream": (
+        "Only of a stream",
+        "A batch read ignores these, with a warning.",
     ),
     "write": (
         'Writing: `df.write.format("partlog")`',
@@ -45,11 +54,14 @@ class Option:
     requires: str | None = None
     kafka: str | None = None
     mistaken: tuple[str, ...] = ()
+    stream: dict[str, Any] = field(default_factory=dict)
 
     def problem(self, value: str) -> str | None:
-        """Why a boolean, an int, a long or a choice cannot have this value, in words; None if it can."""
+        """Why a boolean, an int, a long, a duration or a choice cannot have this value, in words; None if it can."""
         if self.type == "boolean" and value.lower() not in ("true", "false"):
             return "it must be true or false"
+        if self.type == "duration" and not re.fullmatch(r"[0-9]+\s*(us|ms|s|m|min|h|d|)", value.lower()):
+            return "it must be a number with a unit"
         if self.type == "choice" and value.lower() not in {word.lower() for word in (*self.values, *self.synonyms)}:
             return f"it must be one of {', '.join(self.values)}"
         if self.type in ("int", "long"):
@@ -76,7 +88,12 @@ class Option:
             return f"{self.type} ≥ {self.min}"
         if self.min is not None:
             return f"{self.type}, {self.min} … {self.max}"
-        return {"json": "JSON", "names": "names, comma-separated", "regex": "Java regular expression"}.get(self.type, self.type)
+        return {
+            "json": "JSON",
+            "names": "names, comma-separated",
+            "regex": "Java regular expression",
+            "duration": "number with a unit",
+        }.get(self.type, self.type)
 
     def meaning(self) -> str:
         """What the option does, in Markdown."""

@@ -98,6 +98,8 @@ class PartitionReader:
                 partition=self._partition,
                 root=self._log.root,
                 offset=start,
+                end=state.starts[self._partition],
+                count=state.starts[self._partition] - start,
                 start=state.starts[self._partition],
             )
         self._state = state

@@ -12,7 +12,7 @@ def keys_that_count(scopes: set[str]) -> list[str]:
     return [key.lower() for option in DECLARED.options if scopes & set(option.scopes) for key in (option.key, *option.aliases)]
 
 
-@pytest.mark.parametrize("scopes", [{"read"}, {"write", "topic"}], ids=["reading", "writing"])
+@pytest.mark.parametrize("scopes", [{"read", "batch", "stream"}, {"write", "topic"}], ids=["reading", "writing"])
 def test_a_key_counts_once_on_a_side(scopes):
     assert [key for key, times in Counter(keys_that_count(scopes)).items() if times > 1] == []
 
@@ -20,9 +20,9 @@ def test_a_key_counts_once_on_a_side(scopes):
 @pytest.mark.parametrize("option", DECLARED.options, ids=lambda option: option.key)
 class TestDeclaration:
     def test_is_complete(self, option):
-        assert option.type in {"boolean", "int", "long", "choice", "string", "names", "regex", "json"}
+        assert option.type in {"boolean", "int", "long", "choice", "string", "names", "regex", "json", "duration"}
         assert option.scopes
-        assert set(option.scopes) <= {"read", "write", "topic"}
+        assert set(option.scopes) <= {"read", "batch", "stream", "write", "topic"}
         assert option.text.endswith((".", ")"))
         assert (option.min is not None and option.max is not None) == (option.type in ("int", "long"))
         assert bool(option.values) == (option.type == "choice")
@@ -34,6 +34,7 @@ class TestDeclaration:
             assert option.problem(default) is None
         if option.words:
             assert option.default in option.words
+            assert option.stream.get("default", option.default) in option.stream.get("words", option.words)
 
     def test_fits_the_type_of_java(self, option):
         if option.type in ("int", "long"):
@@ -68,7 +69,7 @@ def test_what_is_given_instead_is_declared():
 
 def test_a_mistaken_key_is_not_a_key():
     mistaken = [word for option in DECLARED.options for word in option.mistaken]
-    assert not set(mistaken) & set(keys_that_count({"read", "write", "topic"}))
+    assert not set(mistaken) & set(keys_that_count({"read", "batch", "stream", "write", "topic"}))
     assert len(mistaken) == len(set(mistaken))
 
 
@@ -80,7 +81,7 @@ def test_of_the_ignored_the_more_special_come_first():
 
 def test_what_is_ignored_does_not_count():
     ignored = [entry.key.lower() for entry in (*DECLARED.warned, *DECLARED.silent)]
-    counting = keys_that_count({"read", "write", "topic"})
+    counting = keys_that_count({"read", "batch", "stream", "write", "topic"})
     for key in ignored:
         assert not [other for other in counting if other == key or (key.endswith("*") and other.startswith(key[:-1]))]
 

@@ -102,12 +102,14 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
    */
   @Override
   public Set<TableCapability> capabilities() {
-    return EnumSet.of(TableCapability.BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE, TableCapability.ACCEPT_ANY_SCHEMA);
+    return EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE,
+        TableCapability.ACCEPT_ANY_SCHEMA);
   }
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return SparkErrors.run(() -> new PartlogScanBuilder(requireRoot(), schema, options(options, Options.Side.READ)));
+    return SparkErrors.run(
+        () -> new PartlogScanBuilder(requireRoot(), schema, options(options, Options.Side.READ), Clock.systemUTC(), new SecureRandom()));
   }
 
   @Override

@@ -140,7 +140,11 @@ public final class Names {
     if (!folder.startsWith(topic + "-")) {
       return OptionalInt.empty();
     }
-    String digits = folder.substring(topic.length() + 1);
+    return partition(folder.substring(topic.length() + 1));
+  }
+
+  /** The number of a partition; empty for a text that is none. */
+  public static OptionalInt partition(String digits) {
     return digits.matches(PARTITION) ? OptionalInt.of(Integer.parseInt(digits)) : OptionalInt.empty();
   }
 

@@ -1,12 +1,10 @@
 package io.sparklog.log;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.format.Layout;
 import io.sparklog.spec.PartlogException;
-import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
@@ -16,7 +14,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
-import java.util.zip.CRC32C;
 
 /**
  * One version file: a commit. FORMAT.md section 5.
@@ -86,17 +83,7 @@ public record Version(String topic, String topicId, long version, String txn, St
           .put("ordered", segment.ordered())
           .put("headerCrc", Integer.toUnsignedLong(segment.headerCrc()));
     }
-    try {
-      byte[] line = Json.MAPPER.writeValueAsBytes(json);
-      CRC32C crc = new CRC32C();
-      crc.update(line);
-      byte[] end = ("\ncrc32c:" + Json.crc(crc) + "\n").getBytes(StandardCharsets.US_ASCII);
-      byte[] bytes = Arrays.copyOf(line, line.length + end.length);
-      System.arraycopy(end, 0, bytes, line.length, end.length);
-      return bytes;
-    } catch (JsonProcessingException e) {
-      throw new IllegalStateException(e);
-    }
+    return CheckedLine.of(json);
   }
 
   /**
@@ -106,7 +93,7 @@ public record Version(String topic, String topicId, long version, String txn, St
    * @throws PartlogException FORMAT_TOO_NEW
    */
   static Version parse(byte[] bytes, String location, String topic, long version) throws Damaged {
-    JsonNode json = Json.parse(bytes, 0, checkedLine(bytes));
+    JsonNode json = CheckedLine.parse(bytes);
     requireKnown(json, location);
     Damaged.unless(Json.text(json, "topic").equals(topic), "it is of topic " + Json.text(json, "topic"));
     Damaged.unless(Json.number(json, "version", 0) == version, "it says it is version " + json.get("version"));
@@ -136,26 +123,9 @@ public record Version(String topic, String topicId, long version, String txn, St
         config(Json.field(json, "config")), starts, ends, removed, added);
   }
 
-  /** Checks the first line against the checksum in the second, and returns the length of the first in bytes. */
-  private static int checkedLine(byte[] bytes) throws Damaged {
-    int line = 0;
-    while (line < bytes.length && bytes[line] != '\n') {
-      line++;
-    }
-    CRC32C crc = new CRC32C();
-    crc.update(bytes, 0, line);
-    String rest = new String(bytes, line, bytes.length - line, StandardCharsets.ISO_8859_1);
-    Damaged.unless(rest.equals("\ncrc32c:" + Json.crc(crc) + "\n"), "its checksum does not fit its content");
-    return line;
-  }
-
   /** Refuses a higher format number, and features that this version does not know. @throws PartlogException FORMAT_TOO_NEW */
   static void requireKnown(JsonNode json, String location) throws Damaged {
-    long format = Json.number(json, "format", 1);
-    if (format > FORMAT) {
-      throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason",
-          "its format is " + format + ", and this version of sparklog reads up to " + FORMAT);
-    }
+    requireFormat(json, location);
     List<String> features = new ArrayList<>();
     for (JsonNode feature : Json.array(json, "features", Integer.MAX_VALUE)) {
       Damaged.unless(feature.isTextual(), "field features holds something else than strings");
@@ -165,6 +135,15 @@ public record Version(String topic, String topicId, long version, String txn, St
       String names = String.join(", ", features);
       String reason = "it needs the features " + (names.length() > NAMES_SHOWN ? names.substring(0, NAMES_SHOWN) + "…" : names);
       throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", reason);
+    }
+  }
+
+  /** Refuses a higher format number. @throws PartlogException FORMAT_TOO_NEW */
+  static void requireFormat(JsonNode json, String location) throws Damaged {
+    long format = Json.number(json, "format", 1);
+    if (format > FORMAT) {
+      throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason",
+          "its format is " + format + ", and this version of sparklog reads up to " + FORMAT);
     }
   }
 

@@ -73,6 +73,11 @@ final class Bound {
     return byTime;
   }
 
+  /** Whether it is the word {@code latest}. */
+  boolean isLatest() {
+    return text.equals("latest");
+  }
+
   /** The number for a partition; null if the option gives none, as {@code earliest} and {@code latest} do. */
   Long number(String topic, int partition) {
     return forAll != null ? forAll : byPartition == null ? null : byPartition.get(topic).get(partition);

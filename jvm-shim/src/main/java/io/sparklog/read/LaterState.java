@@ -50,8 +50,8 @@ final class LaterState {
       throw gone.missing();
     }
     if (start > next) {
-      dataLoss.report(PartlogException.caused(gone, "OFFSETS_EXPIRED", "offset", next, "topic", topic, "partition", missing.partition(),
-          "root", store.root(), "start", start));
+      dataLoss.report(PartlogException.caused(gone, "OFFSETS_EXPIRED", "offset", next, "end", start, "count", start - next, "topic", topic,
+          "partition", missing.partition(), "root", store.root(), "start", start));
     }
     return state;
   }

@@ -9,7 +9,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 
-/** The offsets that a batch read asks for, of each partition: what its options say, in the state of the topic. */
+/** The offsets that a read asks for, of each partition: what its options say, in the state of the topic. */
 public final class OffsetBounds {
   private static final long LATEST = -1;
   private static final long EARLIEST = -2;
@@ -49,6 +49,26 @@ public final class OffsetBounds {
           dataLoss.report(backwards(starting.option(), start, ending.option(), end, state, partition));
         }
         ranges.add(new Range(state, partition, Math.min(start, end), end));
+      }
+    }
+    return ranges;
+  }
+
+  /**
+   * Where a stream begins in each partition: the ranges go from there to the end.
+   *
+   * @throws PartlogException OPTION_VALUE, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, TIMESTAMP_NOT_FOUND, and what
+   *     {@link TimeSearch#firstOffset} throws
+   */
+  List<Range> resolveStarts(List<Subscription.Subscribed> topics) throws IOException {
+    Bound starting = Bound.starting(options, store, topics);
+    List<Range> ranges = new ArrayList<>();
+    for (Subscription.Subscribed topic : topics) {
+      State state = topic.state();
+      for (int partition : topic.partitions()) {
+        Long given = starting.number(state.topic(), partition);
+        boolean latest = given == null ? starting.isLatest() : given == LATEST && !starting.isByTime();
+        ranges.add(new Range(state, partition, latest ? state.end(partition) : start(starting, state, partition), state.end(partition)));
       }
     }
     return ranges;

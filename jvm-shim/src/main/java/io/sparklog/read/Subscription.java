@@ -6,26 +6,44 @@ import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
 /** Which topics and partitions a read asks for. */
 public final class Subscription {
   /** A topic in the state that the read was planned from, and the partitions to read of it, in order. */
-  public record Subscribed(State state, int[] partitions) {}
+  public record Subscribed(State state, int[] partitions) {
+    boolean has(int partition) {
+      return Arrays.binarySearch(partitions, partition) >= 0;
+    }
+
+    /** What an earlier state has of it. */
+    Subscribed in(State earlier) {
+      return new Subscribed(earlier, Arrays.stream(partitions).filter(partition -> partition < earlier.partitions()).toArray());
+    }
+  }
 
   private final Root root;
+  private final Supplier<List<String>> existing;
   private final Function<String, State> states;
   private final Options options;
 
   /** @param states gives the state of a topic by its name: that of {@link Root#state}, or one that the same query was given before */
   public Subscription(Root root, Function<String, State> states, Options options) {
+    this(root, root::topics, states, options);
+  }
+
+  /** @param existing gives the names of the topics that exist */
+  Subscription(Root root, Supplier<List<String>> existing, Function<String, State> states, Options options) {
     this.root = root;
+    this.existing = existing;
     this.states = states;
     this.options = options;
   }
@@ -38,6 +56,11 @@ public final class Subscription {
    */
   public List<Subscribed> resolve() {
     root.requireReadable();
+    return again();
+  }
+
+  /** As {@link #resolve}, of a root that was readable before. */
+  List<Subscribed> again() {
     if (options.given("assign")) {
       return assigned();
     }
@@ -46,7 +69,7 @@ public final class Subscription {
     }
     String pattern = options.text("subscribePattern");
     // A pattern may be meant for topics that do not exist yet: if it matches none, nothing is read, as in Spark's Kafka source.
-    return root.topics()
+    return existing.get()
         .stream()
         .filter(topic -> pattern == null || Pattern.matches(pattern, topic))
         .map(topic -> whole(states.apply(topic)))

@@ -45,7 +45,7 @@ final class PartlogBatch implements Batch {
   @Override
   public InputPartition[] planInputPartitions() {
     boolean ofOneTopic = request.isOfOneTopic();
-    return splits().stream().map(split -> new PartlogInputPartition(split, ofOneTopic)).toArray(InputPartition[]::new);
+    return splits().stream().map(split -> new PartlogInputPartition(List.of(split), ofOneTopic)).toArray(InputPartition[]::new);
   }
 
   @Override

@@ -1,21 +1,24 @@
 package io.sparklog.source;
 
 import io.sparklog.read.Split;
+import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.read.HasPartitionKey;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A split as Spark ships it to a task.
+ * What Spark ships to a task.
  *
+ * @param splits that the task reads one after another: in a batch a single one, in a stream perhaps several of different partitions
  * @param ofOneTopic whether the read is of one topic only
  */
-record PartlogInputPartition(Split split, boolean ofOneTopic) implements HasPartitionKey {
+record PartlogInputPartition(List<Split> splits, boolean ofOneTopic) implements HasPartitionKey {
 
-  /** The partition, after the topic if there are several: the columns of {@link PartlogScan#outputPartitioning}. */
+  /** In a batch: the partition, after the topic if there are several: the columns of {@link PartlogScan#outputPartitioning}. */
   @Override
   public InternalRow partitionKey() {
+    Split split = splits.get(0);
     return new GenericInternalRow(
         ofOneTopic ? new Object[] {split.partition()} : new Object[] {UTF8String.fromString(split.topic()), split.partition()});
   }

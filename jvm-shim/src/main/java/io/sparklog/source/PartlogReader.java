@@ -1,31 +1,75 @@
 package io.sparklog.source;
 
+import io.sparklog.read.Split;
 import io.sparklog.read.SplitReader;
 import io.sparklog.spark.SparkErrors;
+import io.sparklog.storage.LogStore;
 import io.sparklog.storage.ReadStatistics;
+import java.io.IOException;
+import java.util.Iterator;
+import java.util.List;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** Reads a split for a task: one ColumnarBatch for each record batch. */
+/** Reads the splits of a task one after another: one ColumnarBatch for each record batch. */
 final class PartlogReader implements PartitionReader<ColumnarBatch> {
-  private final SplitReader reader;
-  private final RecordVectors vectors;
+  private final LogStore store;
+  private final StructType schema;
+  private final boolean failOnDataLoss;
+  private final long rowsMax;
+  private final Iterator<Split> left;
+  private SplitReader reader;
+  private RecordVectors vectors;
+
+  /** Of the splits before the current one. */
+  private long batchesBefore;
+
+  private long bytesBefore;
   private long bytesReported;
 
-  PartlogReader(SplitReader reader, RecordVectors vectors) {
-    this.reader = reader;
-    this.vectors = vectors;
+  /**
+   * @param schema the columns to return
+   * @param failOnDataLoss whether it is an error if offsets have expired since the plan was made
+   * @param rowsMax the most records to return of each split
+   */
+  PartlogReader(LogStore store, List<Split> splits, StructType schema, boolean failOnDataLoss, long rowsMax) {
+    this.store = store;
+    this.schema = schema;
+    this.failOnDataLoss = failOnDataLoss;
+    this.rowsMax = rowsMax;
+    this.left = splits.iterator();
   }
 
   @Override
   public boolean next() {
     try {
-      return SparkErrors.run(reader::next);
+      return SparkErrors.run(this::nextOfAll);
     } finally {
-      ReadStatistics.add(reader.bytesRead() - bytesReported);
-      bytesReported = reader.bytesRead();
+      ReadStatistics.add(bytes() - bytesReported);
+      bytesReported = bytes();
     }
+  }
+
+  private boolean nextOfAll() throws IOException {
+    while (reader == null || !reader.next()) {
+      if (!left.hasNext()) {
+        return false;
+      }
+      open(left.next());
+    }
+    return true;
+  }
+
+  private void open(Split split) throws IOException {
+    if (reader != null) {
+      reader.close();
+      batchesBefore += reader.batchesRead();
+      bytesBefore += reader.bytesRead();
+    }
+    reader = new SplitReader(store, split, failOnDataLoss, RecordVectors.needOffsetsOnly(schema), rowsMax);
+    vectors = new RecordVectors(schema, split.topic(), split.partition());
   }
 
   @Override
@@ -33,14 +77,26 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
     return vectors.show(reader.records());
   }
 
+  private long batches() {
+    return batchesBefore + (reader == null ? 0 : reader.batchesRead());
+  }
+
+  private long bytes() {
+    return bytesBefore + (reader == null ? 0 : reader.bytesRead());
+  }
+
   @Override
   public CustomTaskMetric[] currentMetricsValues() {
-    return new CustomTaskMetric[] {new ReadMetrics.Value(ReadMetrics.BATCHES, reader.batchesRead()),
-        new ReadMetrics.Value(ReadMetrics.BYTES, reader.bytesRead())};
+    return new CustomTaskMetric[] {new ReadMetrics.Value(ReadMetrics.BATCHES, batches()),
+        new ReadMetrics.Value(ReadMetrics.BYTES, bytes())};
   }
 
   @Override
   public void close() {
-    SparkErrors.act(reader::close);
+    SparkErrors.act(() -> {
+      if (reader != null) {
+        reader.close();
+      }
+    });
   }
 }

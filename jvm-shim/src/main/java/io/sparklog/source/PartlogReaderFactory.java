@@ -1,9 +1,9 @@
 package io.sparklog.source;
 
 import io.sparklog.read.Split;
-import io.sparklog.read.SplitReader;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.storage.StoreRef;
+import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
@@ -17,16 +17,14 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  * @param store opens the store of the root
  * @param schema the columns to return
  * @param failOnDataLoss whether it is an error if offsets have expired since the plan was made
- * @param rowsMax the most records that a task returns
+ * @param rowsMax the most records of a split that a task returns
  */
 record PartlogReaderFactory(StoreRef store, StructType schema, boolean failOnDataLoss, long rowsMax) implements PartitionReaderFactory {
 
   @Override
   public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
-    Split split = ((PartlogInputPartition) partition).split();
-    return SparkErrors
-        .run(() -> new PartlogReader(new SplitReader(store.open(), split, failOnDataLoss, RecordVectors.needOffsetsOnly(schema), rowsMax),
-            new RecordVectors(schema, split.topic(), split.partition())));
+    List<Split> splits = ((PartlogInputPartition) partition).splits();
+    return SparkErrors.run(() -> new PartlogReader(store.open(), splits, schema, failOnDataLoss, rowsMax));
   }
 
   @Override

@@ -6,12 +6,17 @@ import io.sparklog.log.State;
 import io.sparklog.read.OffsetBounds;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitSize;
+import io.sparklog.read.StreamStart;
 import io.sparklog.spark.Columns;
+import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
+import io.sparklog.storage.CheckpointFolder;
+import java.time.Clock;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.expressions.Expression;
@@ -28,6 +33,7 @@ import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 import org.apache.spark.sql.connector.read.partitioning.Partitioning;
 import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -46,15 +52,28 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
   private final ReadRequest request;
   private final StructType schema;
   private final PushedDown pushed;
+  private final SplitSize splitSize;
+  private final Clock clock;
+  private final RandomGenerator random;
   private final PartlogBatch batch;
 
-  /** @param schema the columns to return */
-  PartlogScan(ReadRequest request, StructType schema, PushedDown pushed) {
+  /** Null in a batch. */
+  private PartlogStream stream;
+
+  /**
+   * @param schema the columns to return
+   * @param clock tells a stream when its micro-batches were
+   * @param random names a stream's temporary files
+   */
+  PartlogScan(ReadRequest request, StructType schema, PushedDown pushed, Clock clock, RandomGenerator random) {
     this.request = request;
     this.schema = schema;
     this.pushed = pushed;
+    this.clock = clock;
+    this.random = random;
     // Here, since Spark may plan on a thread that does not know the session.
-    this.batch = new PartlogBatch(request, schema, pushed, splitSize(request.options()));
+    this.splitSize = splitSize(request.options());
+    this.batch = new PartlogBatch(request, schema, pushed, splitSize);
   }
 
   /** By the settings of the session that plans, and the options of the read. */
@@ -88,6 +107,14 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
     return batch;
   }
 
+  /** Spark offers a stream no filters and no limit, and asks it for nothing that concerns a batch but statistics and metrics. */
+  @Override
+  public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
+    stream = SparkErrors.run(() -> new PartlogStream(request.root(), schema, request.options().ofStream(), splitSize,
+        new StreamStart(CheckpointFolder.open(checkpointLocation), random), clock));
+    return stream;
+  }
+
   @Override
   public ColumnarSupportMode columnarSupportMode() {
     return ColumnarSupportMode.SUPPORTED;
@@ -115,6 +142,9 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
 
   @Override
   public Statistics estimateStatistics() {
+    if (stream != null) {
+      return new Estimate(OptionalLong.empty(), OptionalLong.empty());
+    }
     long records = splits().stream().mapToLong(Split::offsets).sum();
     long rowBytes = 8;
     long payloadBytes = 0;
@@ -125,7 +155,7 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
         rowBytes += column.dataType().defaultSize();
       }
     }
-    return new Estimate(records, Math.max(1, payloadBytes + records * rowBytes));
+    return new Estimate(OptionalLong.of(records), OptionalLong.of(Math.max(1, payloadBytes + records * rowBytes)));
   }
 
   /** About how many bytes the batches take when they are not compressed. */
@@ -144,7 +174,7 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
 
   @Override
   public CustomTaskMetric[] reportDriverMetrics() {
-    return new CustomTaskMetric[] {new ReadMetrics.Value(ReadMetrics.SKIPPED, skippedBytes())};
+    return stream != null ? new CustomTaskMetric[0] : new CustomTaskMetric[] {new ReadMetrics.Value(ReadMetrics.SKIPPED, skippedBytes())};
   }
 
   private long skippedBytes() {
@@ -178,15 +208,5 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
     return batch.hashCode();
   }
 
-  private record Estimate(long records, long bytes) implements Statistics {
-    @Override
-    public OptionalLong sizeInBytes() {
-      return OptionalLong.of(bytes);
-    }
-
-    @Override
-    public OptionalLong numRows() {
-      return OptionalLong.of(records);
-    }
-  }
+  private record Estimate(OptionalLong numRows, OptionalLong sizeInBytes) implements Statistics {}
 }

@@ -6,8 +6,10 @@ import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
+import java.time.Clock;
 import java.util.Arrays;
 import java.util.Set;
+import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
@@ -27,6 +29,8 @@ public final class PartlogScanBuilder
       SupportsPushDownAggregates,
       SupportsPushDownLimit {
   private final ReadRequest request;
+  private final Clock clock;
+  private final RandomGenerator random;
   private StructType schema;
   private PushedDown pushed = PushedDown.NOTHING;
   private Scan metadataScan;
@@ -34,9 +38,11 @@ public final class PartlogScanBuilder
   /**
    * @param columns those of the table, which a query was analyzed with
    * @param options of a read
+   * @param clock tells a stream when its micro-batches were
+   * @param random names a stream's temporary files
    * @throws PartlogException OPTION_VALUE if the options ask for other columns
    */
-  public PartlogScanBuilder(Root root, StructType columns, Options options) {
+  public PartlogScanBuilder(Root root, StructType columns, Options options, Clock clock, RandomGenerator random) {
     boolean headers = Arrays.asList(columns.fieldNames()).contains(Columns.HEADERS);
     if (options.bool("includeHeaders") != headers) {
       String found = headers
@@ -47,6 +53,8 @@ public final class PartlogScanBuilder
     }
     this.request = new ReadRequest(root, options);
     this.schema = columns;
+    this.clock = clock;
+    this.random = random;
   }
 
   @Override
@@ -93,6 +101,6 @@ public final class PartlogScanBuilder
 
   @Override
   public Scan build() {
-    return metadataScan != null ? metadataScan : SparkErrors.run(() -> new PartlogScan(request, schema, pushed));
+    return metadataScan != null ? metadataScan : SparkErrors.run(() -> new PartlogScan(request, schema, pushed, clock, random));
   }
 }

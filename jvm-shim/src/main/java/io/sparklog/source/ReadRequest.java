@@ -5,6 +5,7 @@ import io.sparklog.read.OffsetBounds;
 import io.sparklog.read.Subscription;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
+import io.sparklog.spec.Warnings;
 import java.util.List;
 
 /**
@@ -30,10 +31,13 @@ final class ReadRequest {
     return options;
   }
 
-  /** The offsets of each partition; the same at every call. */
+  /** The offsets of each partition that a batch reads; the same at every call. */
   synchronized List<OffsetBounds.Range> ranges() {
     if (ranges == null) {
-      ranges = SparkErrors.run(() -> new OffsetBounds(root.store(), options).resolve(subscription.resolve()));
+      ranges = SparkErrors.run(() -> new OffsetBounds(root.store(), options.ofBatch()).resolve(subscription.resolve()));
+      if (!options.givenOfStream().isEmpty()) {
+        Warnings.warn(ReadRequest.class, "options without effect in a batch read: {}", String.join(", ", options.givenOfStream()));
+      }
     }
     return ranges;
   }

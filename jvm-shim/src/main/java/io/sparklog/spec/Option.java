@@ -1,12 +1,16 @@
 package io.sparklog.spec;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 
@@ -18,6 +22,12 @@ public final class Option {
 
   /** An error shows this much of a long value. */
   private static final int SHOWN_CHARACTERS = 80;
+
+  private static final Pattern DURATION = Pattern.compile("([0-9]+)\\s*(us|ms|s|m|min|h|d|)");
+
+  private static final Map<String, Duration> UNITS = Map.of("us", Duration.ofNanos(1000), "", Duration.ofMillis(1), "ms",
+      Duration.ofMillis(1), "s", Duration.ofSeconds(1), "m", Duration.ofMinutes(1), "min", Duration.ofMinutes(1), "h", Duration.ofHours(1),
+      "d", Duration.ofDays(1));
 
   private final JsonNode declaration;
 
@@ -70,6 +80,20 @@ public final class Option {
     return declaration.get("default").isNull() ? null : declaration.get("default").asText();
   }
 
+  /** The option as it is in a stream. */
+  Option ofStream() {
+    return declaration.has("stream")
+        ? new Option(((ObjectNode) declaration).deepCopy().setAll((ObjectNode) declaration.get("stream")))
+        : this;
+  }
+
+  /** The option as a read takes it that may be a batch or a stream. */
+  Option ofAnyRead() {
+    return declaration.has("stream")
+        ? new Option(((ObjectNode) declaration).deepCopy().set("words", declaration.get("stream").get("words")))
+        : this;
+  }
+
   /**
    * The value as it is used: trimmed, numbers without a sign or leading zeros, words as options.json spells them.
    *
@@ -81,6 +105,10 @@ public final class Option {
     return switch (declaration.get("type").textValue()) {
       case "boolean", "choice", "int", "long" -> canonical(value).orElseThrow(() -> invalidValue(name, value, "it must be " + expected()));
       case "regex" -> regex(name, given);
+      case "duration" -> {
+        milliseconds(name, value);
+        yield value;
+      }
       case "json" -> json(name, value);
       case "names" -> {
         if (Arrays.stream(value.split(",")).map(String::trim).allMatch(String::isEmpty)) {
@@ -153,6 +181,20 @@ public final class Option {
       return Pattern.compile(value).pattern();
     } catch (PatternSyntaxException e) {
       throw invalidValue(name, value, "it is not a regular expression: " + e.getDescription());
+    }
+  }
+
+  /** The milliseconds of a duration in Spark's form. @throws PartlogException OPTION_VALUE */
+  static long milliseconds(String name, String value) {
+    Matcher duration = DURATION.matcher(lower(value));
+    if (!duration.matches()) {
+      throw invalidValue(name, value, "it must be a number with a unit, such as 30s, 15m or 2h");
+    }
+    Duration unit = UNITS.get(duration.group(2));
+    try {
+      return unit.multipliedBy(Long.parseLong(duration.group(1))).toMillis();
+    } catch (ArithmeticException | NumberFormatException e) {
+      throw invalidValue(name, value, "it is longer than this can count");
     }
   }
 

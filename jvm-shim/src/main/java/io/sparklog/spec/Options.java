@@ -12,15 +12,17 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * The options of one read or write, checked against {@code spec/options.json}: each is known, of its type and in its range. Keys count
  * without regard to case, as Spark's do.
  */
 public final class Options {
-  /** Whether it is a read or a write: each has its own options. */
+  /** Whether it is a read or a write: each has its own options. Spark does not say at first whether a read is a batch or a stream. */
   public enum Side {
-    READ(List.of("read")), WRITE(List.of("write", "topic"));
+    READ(List.of("read", "batch", "stream")), BATCH(List.of("read", "batch")), STREAM(List.of("read", "stream")),
+    WRITE(List.of("write", "topic"));
 
     private final List<String> scopes;
 
@@ -79,6 +81,40 @@ public final class Options {
     return options;
   }
 
+  /**
+   * These options of a read, now that it is known to be of a batch. Those that only a stream has are left out.
+   *
+   * @throws PartlogException OPTION_VALUE for words that only a stream takes
+   */
+  public Options ofBatch() {
+    return of(values.entrySet().stream().filter(option -> !isOnlyOf("stream", option.getKey())), Side.BATCH);
+  }
+
+  /** The given options that only a stream has. */
+  public List<String> givenOfStream() {
+    return values.keySet().stream().filter(key -> isOnlyOf("stream", key)).toList();
+  }
+
+  /**
+   * These options of a read, now that it is known to be a stream.
+   *
+   * @throws PartlogException OPTION_VALUE for those that only a batch has
+   */
+  public Options ofStream() {
+    values.keySet().stream().filter(key -> isOnlyOf("batch", key)).findFirst().ifPresent(key -> {
+      throw Option.invalidValue(key, values.get(key), "a stream has no end; only a batch read takes this option");
+    });
+    return of(values.entrySet().stream(), Side.STREAM);
+  }
+
+  private static Options of(Stream<Map.Entry<String, String>> canonical, Side side) {
+    return of(canonical.collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue)), side);
+  }
+
+  private boolean isOnlyOf(String scope, String key) {
+    return declared.get(Option.lower(key)).isIn(scope);
+  }
+
   private String canonicalKey(String key) {
     Option option = declared.get(Option.lower(key));
     return option == null ? key : option.key();
@@ -104,7 +140,8 @@ public final class Options {
 
   private void declare(Option option) {
     if (side.scopes.stream().anyMatch(option::isIn)) {
-      option.names().forEach(name -> declared.put(name, option));
+      Option ofSide = side == Side.STREAM ? option.ofStream() : side == Side.READ ? option.ofAnyRead() : option;
+      option.names().forEach(name -> declared.put(name, ofSide));
     }
   }
 
@@ -218,6 +255,11 @@ public final class Options {
   /** As {@link #text}, of an option that has a value or a default. */
   public long number(String key) {
     return Long.parseLong(text(key));
+  }
+
+  /** A duration in milliseconds. */
+  public long milliseconds(String key) {
+    return Option.milliseconds(key, text(key));
   }
 
   /** As {@link #text}, of an option that has a value or a default. */

@@ -10,7 +10,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 public enum Step {
   TASK_WRITE, TASK_SYNC, TASK_DONE, COMMIT_POOL, COMMIT_READ, COMMIT_PUT, COMMIT_LINK, COMMIT_LINKED, COMMIT_SYNCED, COMMIT_DONE,
-  PUBLISH_STAMP, PUBLISH_INDEX, PUBLISH_LOG, PUBLISH_DONE, CHECKPOINT_PUT, CHECKPOINT_DONE;
+  PUBLISH_STAMP, PUBLISH_INDEX, PUBLISH_LOG, PUBLISH_DONE, CHECKPOINT_PUT, CHECKPOINT_DONE, SOURCES_PUT;
 
   /** Which steps a put has: a store does not know which kind of file it puts. */
   public enum Put {

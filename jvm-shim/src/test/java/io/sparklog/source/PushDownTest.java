@@ -306,7 +306,7 @@ final class PushDownTest {
     assertEquals("[partition ASC NULLS FIRST, offset ASC NULLS FIRST]", Arrays.toString(single.outputOrdering()));
     assertTrue(Arrays.stream(single.toBatch().planInputPartitions())
         .map(PartlogInputPartition.class::cast)
-        .allMatch(part -> part.partitionKey().getInt(0) == part.split().partition()));
+        .allMatch(part -> part.partitionKey().getInt(0) == part.splits().get(0).partition()));
 
     PartlogScan several = Reads.of(root).scan();
     keys = assertInstanceOf(KeyGroupedPartitioning.class, several.outputPartitioning());
@@ -314,7 +314,7 @@ final class PushDownTest {
     assertEquals(4, keys.numPartitions());
     assertTrue(Arrays.stream(several.toBatch().planInputPartitions())
         .map(PartlogInputPartition.class::cast)
-        .allMatch(part -> part.partitionKey().getUTF8String(0).toString().equals(part.split().topic())));
+        .allMatch(part -> part.partitionKey().getUTF8String(0).toString().equals(part.splits().get(0).topic())));
   }
 
   @Test

@@ -15,11 +15,13 @@ import java.io.ObjectInputStream;
 import java.io.ObjectOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Clock;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.TreeMap;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -55,7 +57,8 @@ final class Reads {
 
   PartlogScanBuilder builder() {
     Options read = Options.of(options, Options.Side.READ);
-    return new PartlogScanBuilder(new Root(Stores.open(root.toString())), Columns.read(read.bool("includeHeaders")), read);
+    return new PartlogScanBuilder(new Root(Stores.open(root.toString())), Columns.read(read.bool("includeHeaders")), read,
+        Clock.systemUTC(), new Random(1));
   }
 
   PartlogScan scan() {
@@ -67,7 +70,9 @@ final class Reads {
   }
 
   static List<Split> splits(PartlogScan scan) {
-    return Arrays.stream(scan.toBatch().planInputPartitions()).map(partition -> ((PartlogInputPartition) partition).split()).toList();
+    return Arrays.stream(scan.toBatch().planInputPartitions())
+        .flatMap(partition -> ((PartlogInputPartition) partition).splits().stream())
+        .toList();
   }
 
   List<WrittenTopic.Row> rows() throws IOException {
@@ -101,7 +106,7 @@ final class Reads {
     PartitionReaderFactory factory = new PartlogReaderFactory(new StoreRef(root.toString()), schema, true, Long.MAX_VALUE);
     List<WrittenTopic.Row> rows = new ArrayList<>();
     for (Split split : splits) {
-      rows.addAll(rows(copy(factory), copy(new PartlogInputPartition(split, true)), schema));
+      rows.addAll(rows(copy(factory), copy(new PartlogInputPartition(List.of(split), true)), schema));
     }
     return rows;
   }

@@ -1,0 +1,70 @@
+package io.sparklog.log;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.spec.PartlogException;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/**
+ * One file of a query's checkpoint: topics that the query reads, and where it begins in them. FORMAT.md section 15.
+ *
+ * @param topics by name
+ */
+public record QueryStart(SortedMap<String, Topic> topics) {
+  /** The largest file. */
+  public static final int BYTES_MAX = 64 << 20;
+
+  /**
+   * A topic that a query reads.
+   *
+   * @param id topic id
+   * @param offsets the first offset to read, by partition; partitions that are not named begin at 0
+   */
+  public record Topic(String id, SortedMap<Integer, Long> offsets) {}
+
+  /** The bytes of the file. */
+  public byte[] toBytes() {
+    ObjectNode json = Json.MAPPER.createObjectNode().put("format", Version.FORMAT);
+    ObjectNode named = json.putObject("topics");
+    topics.forEach((name, topic) -> {
+      ObjectNode offsets = named.putObject(name).put("id", topic.id).putObject("offsets");
+      topic.offsets.forEach((partition, offset) -> offsets.put(partition.toString(), offset));
+    });
+    return CheckedLine.of(json);
+  }
+
+  /**
+   * What a file holds.
+   *
+   * @param location of the file, for messages
+   * @throws PartlogException QUERY_CHECKPOINT_CORRUPT, FORMAT_TOO_NEW
+   */
+  public static QueryStart parse(byte[] bytes, String location) {
+    try {
+      JsonNode json = CheckedLine.parse(bytes);
+      Version.requireFormat(json, location);
+      TreeMap<String, Topic> topics = new TreeMap<>();
+      for (Map.Entry<String, JsonNode> topic : object(json, "topics").properties()) {
+        Damaged.unless(Names.illegalTopic(topic.getKey()).isEmpty(), "it names a topic that cannot exist");
+        TreeMap<Integer, Long> offsets = new TreeMap<>();
+        for (Map.Entry<String, JsonNode> partition : object(topic.getValue(), "offsets").properties()) {
+          int number = Names.partition(partition.getKey())
+              .orElseThrow(() -> new Damaged("topic " + topic.getKey() + " has a partition that cannot exist"));
+          offsets.put(number, Json.number(partition.getValue(), "offsets", 0, Long.MAX_VALUE));
+        }
+        topics.put(topic.getKey(), new Topic(Version.identity(topic.getValue(), "id"), offsets));
+      }
+      return new QueryStart(topics);
+    } catch (Damaged e) {
+      throw PartlogException.caused(e, "QUERY_CHECKPOINT_CORRUPT", "file", location, "reason", e.getMessage());
+    }
+  }
+
+  private static JsonNode object(JsonNode json, String name) throws Damaged {
+    JsonNode value = Json.field(json, name);
+    Damaged.unless(value.isObject(), "field " + name + " is not an object");
+    return value;
+  }
+}

@@ -1,0 +1,71 @@
+package io.sparklog.read;
+
+import io.sparklog.log.Root;
+import io.sparklog.spec.PartlogException;
+import java.util.Map;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/**
+ * How far a stream is: the offset of the next record to read, of each partition. FORMAT.md section 15.
+ *
+ * @param next by topic and partition
+ */
+public record StreamOffsets(SortedMap<String, ? extends SortedMap<Integer, Long>> next) {
+  /** Offsets of 100 topics with the most partitions that a topic can have take a tenth of it. */
+  private static final int CHARACTERS_MAX = 256 << 20;
+
+  /**
+   * The offsets in a text that {@link #json} gave.
+   *
+   * @param checkpoint of the query, for messages
+   * @throws PartlogException QUERY_CHECKPOINT_CORRUPT
+   */
+  public static StreamOffsets parse(String json, String checkpoint) {
+    try {
+      if (json.length() > CHARACTERS_MAX) {
+        throw new IllegalArgumentException("an offset has more than " + CHARACTERS_MAX + " characters");
+      }
+      TreeMap<String, TreeMap<Integer, Long>> next = json.equals("{}") ? new TreeMap<>() : PartitionJson.numbers("offsets", json);
+      next.forEach((topic, offsets) -> {
+        Root.requireLegal(topic);
+        offsets.forEach((partition, offset) -> {
+          if (offset < 0) {
+            throw new IllegalArgumentException("partition " + partition + " of topic " + topic + " has the offset " + offset);
+          }
+        });
+      });
+      return new StreamOffsets(next);
+    } catch (IllegalArgumentException e) {
+      String reason = e instanceof PartlogException named ? named.parameters().get("reason") : e.getMessage();
+      throw PartlogException.caused(e, "QUERY_CHECKPOINT_CORRUPT", "file", checkpoint, "reason", "Spark's log of offsets: " + reason);
+    }
+  }
+
+  /** Kafka's JSON, in the one form that equal offsets have. */
+  public String json() {
+    StringBuilder json = new StringBuilder("{");
+    next.forEach((topic, offsets) -> {
+      // A topic's name holds nothing that JSON would escape.
+      json.append(json.length() > 1 ? "," : "").append('"').append(topic).append("\":{");
+      offsets.forEach((partition, offset) -> json.append(json.charAt(json.length() - 1) == '{' ? "" : ",")
+          .append('"')
+          .append(partition.intValue())
+          .append("\":")
+          .append(offset.longValue()));
+      json.append('}');
+    });
+    return json.append('}').toString();
+  }
+
+  Set<String> topics() {
+    return next.keySet();
+  }
+
+  /** By partition; none for a topic that is not named. */
+  Map<Integer, Long> of(String topic) {
+    SortedMap<Integer, Long> offsets = next.get(topic);
+    return offsets == null ? Map.of() : offsets;
+  }
+}

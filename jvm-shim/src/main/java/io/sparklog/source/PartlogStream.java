@@ -1,0 +1,160 @@
+package io.sparklog.source;
+
+import io.sparklog.log.Root;
+import io.sparklog.read.Filter;
+import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.Selection;
+import io.sparklog.read.Split;
+import io.sparklog.read.SplitPlanner;
+import io.sparklog.read.SplitSize;
+import io.sparklog.read.StreamOffsets;
+import io.sparklog.read.StreamStart;
+import io.sparklog.read.TopicStream;
+import io.sparklog.read.TriggerLimits;
+import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.Options;
+import io.sparklog.storage.StoreRef;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.streaming.CompositeReadLimit;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReadMaxBytes;
+import org.apache.spark.sql.connector.read.streaming.ReadMaxRows;
+import org.apache.spark.sql.connector.read.streaming.ReadMinRows;
+import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.types.StructType;
+
+/** {@link TopicStream} as Spark's engine of micro-batches calls it: one for each run of a query. */
+final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+  private final Root root;
+  private final StructType schema;
+  private final Options options;
+  private final SplitSize splitSize;
+  private final String checkpoint;
+  private final TriggerLimits limits;
+  private final TopicStream stream;
+
+  /**
+   * @param schema the columns to return
+   * @param options of a stream
+   * @param start what the query's checkpoint says
+   */
+  PartlogStream(Root root, StructType schema, Options options, SplitSize splitSize, StreamStart start, Clock clock) {
+    this.root = root;
+    this.schema = schema;
+    this.options = options;
+    this.splitSize = splitSize;
+    this.checkpoint = start.checkpoint();
+    this.limits = TriggerLimits.of(options);
+    this.stream = new TopicStream(root, options, start, clock);
+  }
+
+  @Override
+  public synchronized Offset initialOffset() {
+    return SparkErrors.run(() -> new StreamOffset(stream.initial()));
+  }
+
+  @Override
+  public Offset deserializeOffset(String json) {
+    return SparkErrors.run(() -> new StreamOffset(StreamOffsets.parse(json, checkpoint)));
+  }
+
+  @Override
+  public ReadLimit getDefaultReadLimit() {
+    List<ReadLimit> given = new ArrayList<>();
+    if (limits.bytesMax() < Long.MAX_VALUE) {
+      given.add(ReadLimit.maxBytes(limits.bytesMax()));
+    }
+    if (limits.offsetsMax() < Long.MAX_VALUE) {
+      given.add(ReadLimit.maxRows(limits.offsetsMax()));
+    }
+    if (limits.offsetsMin() > 0) {
+      given.add(ReadLimit.minRows(limits.offsetsMin(), limits.delayMs()));
+    }
+    return given.isEmpty() ? ReadLimit.allAvailable() : ReadLimit.compositeLimit(given.toArray(ReadLimit[]::new));
+  }
+
+  /** What Spark asks for; kinds of limits that have no meaning here are none. */
+  private static TriggerLimits asked(ReadLimit limit, TriggerLimits before) {
+    if (limit instanceof CompositeReadLimit all) {
+      TriggerLimits asked = before;
+      for (ReadLimit one : all.getReadLimits()) {
+        asked = asked(one, asked);
+      }
+      return asked;
+    }
+    if (limit instanceof ReadMaxRows rows) {
+      return before.offsetsMax(rows.maxRows());
+    }
+    if (limit instanceof ReadMaxBytes bytes) {
+      return before.bytesMax(bytes.maxBytes());
+    }
+    return limit instanceof ReadMinRows rows ? before.offsetsMin(rows.minRows(), rows.maxTriggerDelayMs()) : before;
+  }
+
+  @Override
+  public synchronized Offset latestOffset(Offset start, ReadLimit limit) {
+    return SparkErrors.run(() -> new StreamOffset(stream.next(offsets(start), asked(limit, TriggerLimits.NONE))));
+  }
+
+  @Override
+  public Offset latestOffset() {
+    throw new UnsupportedOperationException("Spark calls latestOffset(start, limit)");
+  }
+
+  @Override
+  public synchronized Offset reportLatestOffset() {
+    return SparkErrors.run(() -> new StreamOffset(stream.newest()));
+  }
+
+  @Override
+  public synchronized void prepareForTriggerAvailableNow() {
+    SparkErrors.act(stream::stopAtNewest);
+  }
+
+  /** Spark may hand back its own kind of offset, which holds the JSON. */
+  private StreamOffsets offsets(Offset offset) {
+    return offset instanceof StreamOffset own ? own.offsets() : StreamOffsets.parse(offset.json(), checkpoint);
+  }
+
+  @Override
+  public synchronized InputPartition[] planInputPartitions(Offset start, Offset end) {
+    return SparkErrors.run(() -> {
+      List<OffsetBounds.Range> ranges = stream.ranges(offsets(start), offsets(end));
+      SplitPlanner planner = new SplitPlanner(root.store(), splitSize, options.bool("failOnDataLoss"));
+      List<Split> splits = planner.plan(Selection.of(ranges, Filter.ALL_RECORDS));
+      return splits.stream().map(split -> new PartlogInputPartition(List.of(split), false)).toArray(InputPartition[]::new);
+    });
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    return new PartlogReaderFactory(StoreRef.of(root.store()), schema, options.bool("failOnDataLoss"), Long.MAX_VALUE);
+  }
+
+  @Override
+  public synchronized Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
+    return Map.of("dataLoss", Long.toString(stream.lostOffsets()));
+  }
+
+  /** The sink's commits and Spark's log say what was read; nothing is kept here. */
+  @Override
+  public void commit(Offset end) {}
+
+  @Override
+  public void stop() {}
+
+  /** {@code partlog[subscribe=orders] /data/log} */
+  @Override
+  public String toString() {
+    return "partlog[" + stream + "] " + root.store().root();
+  }
+}
