@@ -43,7 +43,7 @@ public final class TopicStream {
     this.options = options;
     this.start = start;
     this.clock = clock;
-    this.subscription = new Subscription(root, this::state, options);
+    this.subscription = new Subscription(root, this::existing, this::state, options);
     this.dataLoss = new DataLoss(options.bool("failOnDataLoss"));
   }
 
@@ -129,6 +129,10 @@ public final class TopicStream {
   private List<Subscription.Subscribed> look() {
     newest = newest == null ? subscription.resolve() : subscription.again();
     return newest;
+  }
+
+  private List<String> existing() {
+    return newest == null ? root.topics() : root.recentTopics(clock);
   }
 
   private State state(String topic) {

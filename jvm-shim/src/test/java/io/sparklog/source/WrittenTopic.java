@@ -12,6 +12,7 @@ import io.sparklog.log.TopicConfig;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
+import io.sparklog.write.Once;
 import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
@@ -171,7 +172,7 @@ final class WrittenTopic {
   /** Commits the segments laid since the last commit. */
   WrittenTopic commit() {
     begin();
-    new TopicCommits(root, txn, null, Clock.systemUTC(), random).commit(plan, pending);
+    new TopicCommits(root, txn, Once.NEVER, Clock.systemUTC(), random).commit(plan, pending);
     pending.clear();
     plan = null;
     return this;
