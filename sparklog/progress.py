@@ -212,6 +212,11 @@ def _partitions(number: int, source: Mapping[str, Any]) -> Iterator[PartitionPro
 
 
 def _offsets(offsets: object) -> dict[tuple[str, int], int]:
+    if isinstance(offsets, str):  # Spark Connect gives them as text
+        try:
+            offsets = json.loads(offsets)
+        except ValueError:
+            return {}
     if not isinstance(offsets, dict) or not all(isinstance(partitions, dict) for partitions in offsets.values()):
         return {}
     flat = [(topic, partition, offset) for topic, partitions in offsets.items() for partition, offset in partitions.items()]

@@ -1,10 +1,83 @@
 """The progress of real queries: read while they run, and watched until they end."""
 
+import io
+import sys
+from pathlib import Path
+
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import sparklog
+
+TIME_S = 1_700_000_000
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def started(spark: SparkSession, folder: Path, **trigger: object) -> StreamingQuery:
+    """A query that reads 400 of 1,000 records in a trigger; each of two partitions has a record every second."""
+    rows = spark.range(1_000).selectExpr(
+        "CAST(id AS STRING) AS value", "CAST(id % 2 AS INT) AS partition", f"timestamp_seconds({TIME_S} + id DIV 2) AS timestamp"
+    )
+    rows.coalesce(1).write.format("partlog").option("topic", "t").option("partitions", 2).mode("append").save(str(folder / "log"))
+    log = spark.readStream.format("partlog").option("subscribe", "t").option("startingOffsets", "earliest")
+    sink = log.option("maxOffsetsPerTrigger", 400).load(str(folder / "log")).writeStream.format("noop").queryName("copy")
+    return sink.option("checkpointLocation", str(folder / "checkpoint")).trigger(**trigger).start()  # type: ignore[call-overload,no-any-return]
+
+
+def test_how_far_a_query_is_behind(spark: SparkSession, tmp_path: Path) -> None:
+    query = started(spark, tmp_path, processingTime="1 hour")
+    while not query.recentProgress:
+        query.awaitTermination(1)
+    now = sparklog.progress(query)
+    query.stop()
+    assert (now.name, now.batch, now.rows, now.behind_offsets) == ("copy", 0, 400, 600)
+    assert [(each.topic, each.partition, each.end, each.latest, each.behind) for each in now.partitions] == [
+        ("t", 0, 200, 500, 300),
+        ("t", 1, 200, 500, 300),
+    ]
+    assert "behind by 600 offsets" in str(now).splitlines()
+    assert '<td style="text-align: right">300</td>' in now._repr_html_()
+
+
+def test_a_bar_in_a_terminal_until_the_query_ends(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "120")
+    last = sparklog.progress(started(spark, tmp_path, availableNow=True)).watch()
+    assert (last.message, last.batch, last.rows, last.behind_offsets) == ("Stopped", 2, 200, 0)
+    assert terminal.getvalue().endswith("\n")
+    line = terminal.getvalue().splitlines()[-1].rsplit("\r")[-1]
+    assert len(line) == 119 and line.startswith(f"copy [{30 * '#'}] 100% ")
+
+
+def test_a_table_in_a_notebook_until_the_query_ends(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    class Display:
+        def update(self, now: sparklog.progress) -> None:
+            shown.append(now._repr_html_())
+
+    class IPython:
+        def get_ipython(self) -> object:
+            return type("Shell", (), {"kernel": None})()
+
+        class display:
+            @staticmethod
+            def display(now: object, display_id: bool) -> Display:
+                assert display_id
+                display = Display()
+                display.update(now)
+                return display
+
+    monkeypatch.setitem(sys.modules, "IPython", IPython())
+    sparklog.progress(started(spark, tmp_path, availableNow=True)).watch()
+    assert "<table>" in shown[-1] and "behind by 0 offsets" in shown[-1]
 
 
 def test_watching_raises_the_error_of_the_query_as_it_is(spark: SparkSession, capfd: pytest.CaptureFixture[str]) -> None:
