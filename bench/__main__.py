@@ -24,6 +24,7 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "small": ("events", lambda given: ["small", given.codecs.split(",")]),
     "commits": ("commits", lambda given: [given.writes]),
     "decode": ("decode", lambda _: []),
+    "stream": ("stream", lambda _: []),
 }
 
 

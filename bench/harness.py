@@ -100,24 +100,29 @@ class Bench:
                 sides[name]()
                 seconds[name].append(time.perf_counter() - began)
                 cpu[name].append(self._cpu_seconds() - spent)
+        self.times(case, ours, seconds, records=records, cpu={name: statistics.median(times) for name, times in cpu.items()})
+
+    def times(
+        self, case: str, ours: str, seconds: Mapping[str, list[float]], *, records: int, cpu: Mapping[str, float] | None = None
+    ) -> None:
+        """Prints and keeps what was measured of each side: medians, and the ratio of each side to `ours`."""
         medians = {name: statistics.median(times) for name, times in seconds.items()}
-        print(f"\n{case}: {records:,} records, median of {rounds}")
+        print(f"\n{case}: {records:,} records, median of {min(map(len, seconds.values()))}")
         for name, median in medians.items():
             times = seconds[name]
-            used = statistics.median(cpu[name])
             ratio = ""
             if name != ours:
-                least = statistics.median(cpu[ours])
-                ratio = f"   {ours} is {median / medians[ours]:.2f}× as fast" + (f", by CPU {used / least:.2f}×" if least else "")
-            figures = f"{median:7.2f} s ({min(times):.2f} to {max(times):.2f}) {records / median / 1e6:7.2f} M records/s, CPU {used:.2f} s"
-            print(f"  {name:<34} {figures}{ratio}", flush=True)
+                ratio = f"   {ours} is {median / medians[ours]:.2f}× as fast"
+                ratio += f", by CPU {cpu[name] / cpu[ours]:.2f}×" if cpu and cpu[ours] else ""
+            figures = f"{median:7.3f} s ({min(times):.3f} to {max(times):.3f}) {records / median / 1e6:7.2f} M records/s"
+            print(f"  {name:<34} {figures}{f', CPU {cpu[name]:.2f} s' if cpu else ''}{ratio}", flush=True)
         self._keep(
             {
                 "case": case,
                 "records": records,
                 "ours": ours,
                 "seconds": {name: [round(each, 3) for each in times] for name, times in seconds.items()},
-                "cpu": {name: round(statistics.median(times), 2) for name, times in cpu.items()},
+                **({"cpu": {name: round(used, 2) for name, used in cpu.items()}} if cpu else {}),
                 "ratios": {name: round(median / medians[ours], 2) for name, median in medians.items() if name != ours},
             }
         )

@@ -45,6 +45,13 @@ Three sides measure parts of a read:
 
 Spark itself takes about 50 ms for any query here, and a few milliseconds for each task.
 
+Streams:
+
+* AvailableNow takes everything in one trigger; its time is that of the whole query, from start to end.
+* The time of a trigger is what Spark reports of it (`triggerExecution`), after the first ten triggers of a query.
+* The floor is a trigger of the same Spark with a source and a sink that cost nothing. It depends on how Spark writes the
+  two files of its checkpoint: its default starts a process for each file, the manager of FileSystem does not.
+
 | case | records | side | seconds: median (least to most) | CPU seconds | M records/s | ratio | of five runs |
 | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |
 """
