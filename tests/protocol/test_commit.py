@@ -71,11 +71,26 @@ def test_a_repeated_epoch_is_applied_once(tool: LogTool, committed: Callable[[],
     assert committed() == {"A-0": 20, "B-0": WHOLE}
 
 
-def test_a_lower_epoch_is_skipped_and_other_queries_are_not(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
+def test_a_restored_checkpoint_is_told_from_a_retry(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
+    """I3: a query goes on from an older checkpoint. Epochs with the same input are done; one with another input is refused."""
+    same, other = {"query": "q", "input": "00000000000000aa"}, {"query": "q", "input": "00000000000000bb"}
+    tool.run("append", tag="A", commits=3, epoch=0, **same)
+    before = {f"A-{epoch}": 20 for epoch in range(3)}
+    assert tool.run("append", tag="B", commits=3, epoch=0, **same) == [f"done B-{epoch} 2" for epoch in range(3)]
+    for epoch, version in ((2, 2), (1, 1)):
+        err = failure(tool, "append", tag="B", epoch=epoch, **other)
+        assert "PARTLOG_EPOCH_DIFFERS" in err and f"Topic t under {tool.root} has epochs of query q up to 2" in err, err
+        assert f"version {version} applied it with input {same['input']}, and the write has input {other['input']}" in err, err
+    assert committed() == before
+    tool.run("append", tag="B", epoch=3, **other)
+    assert committed() == {**before, "B-0": 20}
+
+
+def test_a_lower_transaction_is_skipped_and_others_are_not(tool: LogTool, committed: Callable[[], dict[str, int]]) -> None:
     """I3"""
-    tool.run("append", tag="A", query="q", epoch=5)
-    tool.run("append", tag="B", query="q", epoch=4)
-    tool.run("append", tag="C", query="other", epoch=4)
+    tool.run("append", tag="A", txnAppId="q", txnVersion=5)
+    tool.run("append", tag="B", txnAppId="q", txnVersion=4)
+    tool.run("append", tag="C", txnAppId="other", txnVersion=4)
     assert committed() == {"A-0": 20, "C-0": 20}
 
 

@@ -108,7 +108,7 @@ public final class State {
   }
 
   /** Version files below it may be gone. */
-  long boundary() {
+  public long boundary() {
     return head.boundary();
   }
 

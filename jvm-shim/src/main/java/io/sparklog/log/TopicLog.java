@@ -106,6 +106,36 @@ public final class TopicLog {
     }
   }
 
+  /**
+   * The version that applied the epoch of {@code query}, whatever its input; empty if it is not found. Reads the version files from that of
+   * {@code state} down to its boundary until then: at most a few hundred, if writers clean up.
+   *
+   * @throws PartlogException VERSION_CORRUPT, FORMAT_TOO_NEW
+   */
+  public Optional<Version> versionOf(Query query, State state) throws IOException {
+    return versionOf(query, state, state.boundary());
+  }
+
+  Optional<Version> versionOf(Query query, State state, long lowest) throws IOException {
+    for (long number = state.version(); number >= lowest; number--) {
+      Version version;
+      try {
+        version = parse(read(number), number);
+      } catch (NoSuchFileException deleted) {
+        break;
+      } catch (UnfitFileException e) {
+        throw corrupt(e, number, e.getReason());
+      }
+      if (!version.topicId().equals(state.topicId())) {
+        break;
+      }
+      if (version.query() != null && version.query().isNumbered(query)) {
+        return Optional.of(version);
+      }
+    }
+    return Optional.empty();
+  }
+
   private PartlogException corrupt(Exception cause, long version, String reason) {
     return PartlogException.caused(cause, "VERSION_CORRUPT", "file", location(version), "reason", reason);
   }

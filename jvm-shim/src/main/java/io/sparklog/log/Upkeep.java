@@ -2,6 +2,8 @@ package io.sparklog.log;
 
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.Step;
+import java.io.IOException;
+import java.util.Optional;
 
 /** What follows a commit and cannot fail it: the Kafka view, and a checkpoint if one is due. FORMAT.md sections 6 and 8. */
 public final class Upkeep {
@@ -16,20 +18,52 @@ public final class Upkeep {
 
   /** Publishes what {@code version} added. A failure is logged only: the next write or {@code CALL partlog.publish} repairs it. */
   public void after(Version version) {
+    attempt(() -> follow(log.newest().orElseThrow(), version));
+  }
+
+  /**
+   * As {@link #after}, when a write was found to be committed already: who committed it may have died before this. Only if nothing was
+   * committed since.
+   *
+   * @param query of that write; null if it has none
+   */
+  public void afterRepeat(Query query) {
+    if (query == null) {
+      return;
+    }
+    attempt(() -> {
+      State state = log.newest().orElseThrow();
+      if (state.query(query.id()).filter(query::isNumbered).isPresent()) {
+        Optional<Version> version = log.versionOf(query, state, state.version());
+        if (version.isPresent()) {
+          follow(state, version.get());
+        }
+      }
+    });
+  }
+
+  private void follow(State state, Version version) throws IOException {
+    Step.COMMIT_DONE.reached();
+    Publisher.publish(log.store(), state, txn, version.added());
+    if (state.version() - Math.max(0, state.checkpointVersion()) >= Checkpoint.VERSIONS) {
+      Checkpoint.write(log.store(), state, txn);
+      log.noteCheckpoint(state);
+    }
+  }
+
+  private interface Part {
+    void run() throws IOException;
+  }
+
+  private void attempt(Part part) {
     // An interrupt closes the channels that are in use: it waits.
     boolean interrupted = Thread.interrupted();
     try {
-      Step.COMMIT_DONE.reached();
-      State state = log.newest().orElseThrow();
-      Publisher.publish(log.store(), state, txn, version.added());
-      if (state.version() - Math.max(0, state.checkpointVersion()) >= Checkpoint.VERSIONS) {
-        Checkpoint.write(log.store(), state, txn);
-        log.noteCheckpoint(state);
-      }
+      part.run();
     } catch (Throwable e) { // An Error, too, must not make a commit that is done look as if it had failed.
       Warnings.warn(Upkeep.class,
-          "version {} of topic {} is committed, but publishing or the checkpoint failed; the next write or CALL partlog.publish repairs it",
-          version.version(), log.topic(), e);
+          "a write to topic {} is committed, but publishing or the checkpoint failed; the next write or CALL partlog.publish repairs it",
+          log.topic(), e);
     } finally {
       if (interrupted) {
         Thread.currentThread().interrupt();

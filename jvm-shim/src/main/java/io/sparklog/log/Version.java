@@ -42,6 +42,11 @@ public record Version(String topic, String topicId, long version, String txn, St
   /** A segment that this version removes: it is no longer live. */
   public record Removed(int partition, String file, long position) {}
 
+  /** How many records it added. */
+  public long records() {
+    return added.stream().mapToLong(Segment::records).sum();
+  }
+
   /** The file: one line of JSON and the line with its checksum. */
   byte[] toBytes() {
     ObjectNode json = Json.MAPPER.createObjectNode();

@@ -55,24 +55,24 @@ final class Append implements Change {
   }
 
   @Override
-  public Optional<String> appliedIn(State newest) {
+  public Optional<String> appliedIn(State newest) throws IOException {
     Query query = once.query();
-    if (query == null || newest.query(query.id()).map(Query::epoch).orElse(-1L) < query.epoch()) {
+    long records = segments.stream().mapToLong(Segment::records).sum();
+    if (!once.isIn(log, newest, records)) {
       return Optional.empty();
     }
     Warnings.warn(Append.class, "topic {} under {} holds {} of {} already; {} records of a repeated write are skipped", plan.topic(),
-        store.root(), newest.query(query.id()).get().epoch(), query.id(), segments.stream().mapToLong(Segment::records).sum());
+        store.root(), newest.query(query.id()).get().epoch(), query.id(), records);
     return Optional.of("epoch " + query.epoch() + " of " + query.id());
   }
 
-  /** A write without records commits nothing, unless that creates the topic or notes an epoch. */
+  /** A write without records commits nothing, unless that creates the topic. */
   @Override
   public Optional<NextVersion> next(Optional<State> newest) throws IOException {
-    boolean isEmpty = segments.isEmpty() && once.query() == null;
-    if (isEmpty && newest.isPresent()) {
+    if (segments.isEmpty() && newest.isPresent()) {
       return Optional.empty();
     }
-    String operation = isEmpty ? "create" : "write";
+    String operation = segments.isEmpty() ? "create" : "write";
     NextVersion next;
     if (newest.isPresent()) {
       requirePlanned(newest.get());

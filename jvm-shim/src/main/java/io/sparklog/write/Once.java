@@ -1,25 +1,31 @@
 package io.sparklog.write;
 
 import io.sparklog.log.Query;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.log.Version;
+import io.sparklog.spec.PartlogException;
+import java.io.IOException;
+import java.util.Optional;
 
 /**
- * What makes a write exactly once: the name that its version carries, and by which rule a topic that holds the name already holds the
- * write. FORMAT.md section 7.
+ * What makes a write exactly once: the query and epoch that its version names, and the rule by which a topic that has this epoch or a later
+ * one holds the write. FORMAT.md section 7.
  *
  * @param query null for {@link #NEVER}
  */
 public record Once(Query query, Rule rule) {
-  /** A write without a name: each try of it adds its records. */
+  /** A write without a name: each run of it adds its records. */
   public static final Once NEVER = new Once(null, Rule.NONE);
 
-  /** When a write is one that the topic holds. */
+  /** Which writes are the same. */
   public enum Rule {
     NONE,
-    /** Its version is that of the last one, or lower. */
+    /** All whose version is not above the last one. */
     TRANSACTION,
-    /** Its epoch is there, and read the same input. */
+    /** Those of one epoch, if they read the same input. */
     EPOCH,
-    /** As EPOCH; and it has as many records. */
+    /** As EPOCH, if they also have as many records: the n-th write of an epoch may be another one each time. */
     IN_EPOCH
   }
 
@@ -45,5 +51,56 @@ public record Once(Query query, Rule rule) {
    */
   public static Once inEpoch(String queryId, int n, long epoch, String input) {
     return new Once(new Query(queryId + "/" + n, epoch, input), Rule.IN_EPOCH);
+  }
+
+  /**
+   * Whether a topic holds this write.
+   *
+   * @param records of this write. One without records is never refused: it commits nothing
+   * @throws PartlogException EPOCH_DIFFERS if it holds another epoch under the number of this one, or may do so
+   */
+  boolean isIn(TopicLog log, State state, long records) throws IOException {
+    Query last = query == null ? null : state.query(query.id()).orElse(null);
+    if (last == null || last.epoch() < query.epoch()) {
+      return false;
+    }
+    if (rule == Rule.TRANSACTION) {
+      return true;
+    }
+    boolean isLast = last.epoch() == query.epoch();
+    if (isLast && rule == Rule.EPOCH && !query.differsFrom(last)) {
+      return true;
+    }
+    Optional<Version> version = log.versionOf(query, state);
+    Optional<String> difference;
+    if (version.isPresent()) {
+      difference = difference(version.get(), records);
+    } else if (isLast) {
+      difference = difference(last, "it was applied");
+    } else {
+      difference = Optional.of("no version from " + state.boundary() + " on is known to have applied it");
+    }
+    if (difference.isPresent() && records > 0) {
+      throw PartlogException.of("EPOCH_DIFFERS", "topic", state.topic(), "root", log.store().root(), "query", query.id(), "newest",
+          last.epoch(), "epoch", query.epoch(), "difference", difference.get());
+    }
+    return difference.isEmpty();
+  }
+
+  /** How this write differs from what a version of the same number applied. */
+  private Optional<String> difference(Version version, long records) {
+    String applied = "version " + version.version() + " applied it";
+    Optional<String> difference = difference(version.query(), applied);
+    boolean inputsKnown = query.input() != null && version.query().input() != null;
+    if (difference.isEmpty() && version.records() != records && (rule == Rule.IN_EPOCH || !inputsKnown)) {
+      return Optional.of(applied + " with " + version.records() + " records, and the write has " + records);
+    }
+    return difference;
+  }
+
+  private Optional<String> difference(Query applied, String how) {
+    return query.differsFrom(applied)
+        ? Optional.of(how + " with input " + applied.input() + ", and the write has input " + query.input())
+        : Optional.empty();
   }
 }

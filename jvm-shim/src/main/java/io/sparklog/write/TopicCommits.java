@@ -51,18 +51,19 @@ public final class TopicCommits {
 
   /**
    * Commits what the tasks wrote to one topic, and creates the topic if it does not exist. Nothing is committed for no records, unless that
-   * creates the topic or notes an epoch.
+   * creates the topic.
    *
    * @param tasks the pieces of each task, by task
-   * @return the version that was put; empty if there was nothing to commit, or the topic holds the query's epoch already
-   * @throws PartlogException if it is not done; COMMIT_UNKNOWN if that cannot be told
+   * @return the version that was put; empty if there was nothing to commit, or the topic holds the write already
+   * @throws PartlogException if it is not done; COMMIT_UNKNOWN if that cannot be told; EPOCH_DIFFERS
    */
   public Optional<Version> commit(TopicPlan plan, List<List<Piece>> tasks) {
     TopicLog log = root.topic(plan.topic());
     Committer committer = new Committer(log, txn, clock, random);
     committers.put(plan.topic(), committer);
     Optional<Version> version = committer.commit(new Append(log, plan, txn, once, tasks, random));
-    version.ifPresent(new Upkeep(log, txn)::after);
+    Upkeep upkeep = new Upkeep(log, txn);
+    version.ifPresentOrElse(upkeep::after, () -> upkeep.afterRepeat(once.query()));
     return version;
   }
 

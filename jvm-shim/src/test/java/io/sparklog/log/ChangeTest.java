@@ -13,10 +13,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.Optional;
-import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -96,13 +93,6 @@ final class ChangeTest extends CommitsOverFaults {
     assertEquals("COMMIT_FAILED", e.id());
     assertEquals("java.io.IOException: no space left on device", e.parameters().get("cause"));
     assertFalse(committer.putTried());
-  }
-
-  /** The `.log` files of the Kafka view, by partition folder. */
-  private long viewed() throws IOException {
-    try (Stream<Path> files = Files.walk(root, 2)) {
-      return files.filter(file -> file.getParent().getFileName().toString().startsWith("t-") && file.toString().endsWith(".log")).count();
-    }
   }
 
   @Test

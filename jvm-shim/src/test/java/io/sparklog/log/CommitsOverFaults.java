@@ -8,11 +8,13 @@ import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
 import java.util.List;
 import java.util.Optional;
 import java.util.Random;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -36,17 +38,31 @@ abstract class CommitsOverFaults {
   }
 
   Optional<Version> commit(LogStore place, int records, Long epoch) throws IOException {
+    return commitOnce(place, records, epoch == null ? Once.NEVER : Once.epoch("q", epoch, null));
+  }
+
+  Optional<Version> commitOnce(int records, Once once) throws IOException {
+    return commitOnce(store.store(), records, once);
+  }
+
+  Optional<Version> commitOnce(LogStore place, int records, Once once) throws IOException {
     Root driver = new Root(place);
     TopicPlan plan = TopicPlan.of("t", driver.topic("t").newest(), Writes.config());
     String txn = Names.identity(random);
     List<List<Piece>> pieces = Writes.of("x", 2, records, 0).pieces(place, plan, txn);
     store.calls().clear();
-    Once once = epoch == null ? Once.NEVER : Once.epoch("q", epoch, null);
     return new TopicCommits(driver, txn, once, Clock.systemUTC(), random).commit(plan, pieces);
   }
 
   State state() {
     return new TopicLog(Stores.open(root.toString()), "t").newest().orElseThrow();
+  }
+
+  /** How many `.log` files the Kafka view has. */
+  long viewed() throws IOException {
+    try (Stream<Path> files = Files.walk(root, 2)) {
+      return files.filter(file -> file.getParent().getFileName().toString().startsWith("t-") && file.toString().endsWith(".log")).count();
+    }
   }
 
   Committer committer(LogStore store) {

@@ -50,8 +50,7 @@ final class CommitterTest extends CommitsOverFaults {
     for (int records : new int[] {0, 5}) {
       assertEquals(Optional.empty(), commit(records, 0L));
       assertFalse(store.calls().stream().anyMatch(call -> call.startsWith("putIfAbsent")), store.calls().toString());
-      assertEquals("flush " + TOPIC_FOLDER, store.calls().get(store.calls().size() - 1),
-          "who put that version may have died before its sync");
+      assertTrue(store.calls().contains("flush " + TOPIC_FOLDER), "who put that version may have died before its sync");
     }
   }
 

@@ -39,8 +39,8 @@ import java.util.stream.IntStream;
  * Writes and reads topics through the log alone, in a process that starts in a fraction of a second: what the tests of the protocol kill
  * and race.
  *
- * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=… epoch=…]
- * [partitions=4] [keys=7] [seed=1] [<topic option>=…]},
+ * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>]
+ * [query=… epoch=… [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [seed=1] [<topic option>=…]},
  * {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…]
  * [maxRecordsPerPartition=…] [hold=<file>]},
  * {@code publish root=… topic=…}, {@code states root=…}, {@code bits root=… topic=… file=…},
@@ -96,14 +96,27 @@ public final class LogTool {
       TopicPlan plan = TopicPlan.of(log.topic(), log.newest(), config);
       Writes writes = new Writes(text("tag", "x") + "-" + commit, number("tasks", 2), number("records", 10), number("big", 0),
           number("batch", 1 << 14), number("buffer", 64 << 20), number("fall", 0), number("keys", 7));
-      Once once = text("query", null) == null ? Once.NEVER : Once.epoch(text("query", null), number("epoch", 0) + commit, null);
-      TopicCommits commits = new TopicCommits(root, txn, once, Clock.systemUTC(), random);
+      TopicCommits commits = new TopicCommits(root, txn, once(commit), Clock.systemUTC(), random);
       long version = commits.commit(plan, writes.pieces(store, plan, txn))
           .map(Version::version)
           .orElseGet(() -> log.newest().orElseThrow().version());
       System.out.println("done " + text("tag", "x") + "-" + commit + " " + version);
       System.out.flush();
     }
+  }
+
+  /** What makes a commit exactly once; {@code n} tells a batch write within an epoch. Each commit has the next number. */
+  private Once once(int commit) {
+    if (arguments.containsKey("txnAppId")) {
+      return Once.transaction(text("txnAppId", null), number("txnVersion", 0) + commit);
+    }
+    if (!arguments.containsKey("query")) {
+      return Once.NEVER;
+    }
+    String query = text("query", null);
+    int epoch = number("epoch", 0) + commit;
+    String input = text("input", null);
+    return arguments.containsKey("n") ? Once.inEpoch(query, number("n", 0), epoch, input) : Once.epoch(query, epoch, input);
   }
 
   /**

@@ -17,6 +17,7 @@ import java.nio.file.FileAlreadyExistsException;
 import java.time.Clock;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -104,7 +105,7 @@ public final class LostAnswers {
         String txn = Names.identity(random);
         List<List<Piece>> pieces = Writes.of(tag, TASKS, RECORDS, random.nextInt(3) == 0 ? 300_000 : 0).pieces(store, plan, txn);
         on[0] = true;
-        Once once = epochs ? Once.epoch("q" + thread, epoch, null) : Once.NEVER;
+        Once once = epochs ? Once.epoch("q" + thread, epoch, HexFormat.of().toHexDigits(epoch)) : Once.NEVER;
         new TopicCommits(root, txn, once, Clock.systemUTC(), random).commit(plan, pieces);
         outcome = "done";
       } catch (PartlogException e) {

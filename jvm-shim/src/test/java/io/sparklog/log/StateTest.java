@@ -57,6 +57,21 @@ final class StateTest {
     }
   }
 
+  @Test
+  void theGreatestEpochCountsAndOfEqualOnesTheLast() throws Damaged {
+    State.Builder builder = new State.Builder(first());
+    String previous = Version.sha256(FIRST);
+    Query[] applied = {new Query("q", 5, null), new Query("q", 4, "4".repeat(16)), new Query("q", 5, "5".repeat(16))};
+    Query[] expected = {applied[0], applied[0], applied[2]};
+    for (int i = 0; i < applied.length; i++) {
+      byte[] bytes = {(byte) i};
+      builder.apply(new Version("t", TOPIC_ID, 1 + i, SECOND_TXN, previous, 8, "write", applied[i], 0, 0, Map.of(), new long[] {0},
+          new long[] {1}, List.of(), List.of()), bytes);
+      assertEquals(Map.of("q", expected[i]), builder.build().queries());
+      previous = Version.sha256(bytes);
+    }
+  }
+
   /** A checkpoint does not hold the identity of the write that made its version. */
   @Test
   void aStateFromACheckpointIsOfNoWrite(@TempDir Path root) throws Exception {

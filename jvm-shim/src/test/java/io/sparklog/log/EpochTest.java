@@ -1,0 +1,252 @@
+package io.sparklog.log;
+
+import static io.sparklog.storage.FaultyStore.When.AFTER;
+import static io.sparklog.storage.FaultyStore.When.BEFORE;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.Stores;
+import io.sparklog.write.Once;
+import java.io.IOException;
+import java.io.SyncFailedException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** What a write does where its topic has its epoch or a later one: the table of FORMAT.md section 7. */
+final class EpochTest extends CommitsOverFaults {
+  private static final String A = "aaaaaaaaaaaaaaaa";
+  private static final String B = "bbbbbbbbbbbbbbbb";
+
+  /** A write of query q: {@code txn}, {@code epoch} or the {@code n}-th of an epoch; with the input A, B or none. */
+  private static Once once(String kind, long epoch, String input) {
+    String of = input == null ? null : input.repeat(16);
+    return switch (kind) {
+      case "txn" -> Once.transaction("q", epoch);
+      case "epoch" -> Once.epoch("q", epoch, of);
+      default -> Once.inEpoch("q", 2, epoch, of);
+    };
+  }
+
+  /** Version 0 applies epoch 7 with 10 records, and version 1 perhaps epoch 8; then epoch 7 is written again. */
+  @ParameterizedTest
+  @CsvSource(nullValues = "-", textBlock = """
+                                           txn,   -, -, 10, no,  done
+                                           txn,   -, -, 12, no,  done
+                                           txn,   -, -, 10, yes, done
+                                           txn,   -, -, 12, yes, done
+                                           epoch, a, a, 10, no,  done
+                                           epoch, a, a, 12, no,  done
+                                           epoch, a, -, 12, no,  done
+                                           epoch, -, a, 12, no,  done
+                                           epoch, -, -, 12, no,  done
+                                           epoch, a, b, 10, no,  version 0 applied it with input A and the write has input B
+                                           epoch, a, a, 12, yes, done
+                                           epoch, a, -, 10, yes, done
+                                           epoch, -, a, 10, yes, done
+                                           epoch, -, -, 10, yes, done
+                                           epoch, a, -, 12, yes, version 0 applied it with 10 records and the write has 12
+                                           epoch, -, a, 12, yes, version 0 applied it with 10 records and the write has 12
+                                           epoch, a, b, 10, yes, version 0 applied it with input A and the write has input B
+                                           n,     a, a, 10, no,  done
+                                           n,     a, a, 12, no,  version 0 applied it with 10 records and the write has 12
+                                           n,     -, a, 12, no,  version 0 applied it with 10 records and the write has 12
+                                           n,     a, -, 10, no,  done
+                                           n,     a, b, 10, no,  version 0 applied it with input A and the write has input B
+                                           n,     a, a, 10, yes, done
+                                           n,     -, -, 10, yes, done
+                                           n,     a, a, 12, yes, version 0 applied it with 10 records and the write has 12
+                                           n,     a, b, 10, yes, version 0 applied it with input A and the write has input B
+                                           """)
+  void anEpochThatIsThere(String kind, String input, String again, int records, String later, String expected) throws IOException {
+    commitOnce(5, once(kind, 7, input));
+    if (later.equals("yes")) {
+      commitOnce(5, once(kind, 8, "c"));
+    }
+    if (expected.equals("done")) {
+      requireDone(records / 2, once(kind, 7, again));
+    } else {
+      String reason = expected.replace(" and", ", and").replace("A", A).replace("B", B);
+      requireRefused(records / 2, once(kind, 7, again), later.equals("yes") ? 8 : 7, reason);
+    }
+    // It has no records to lose or to double; where it is not known to be the same, nothing needs to be synced.
+    State before = state();
+    assertEquals(Optional.empty(), commitOnce(0, once(kind, 7, again)));
+    assertEquals(before.version(), state().version());
+    assertEquals(before.version() + 1, commitOnce(5, once(kind, 9, again)).orElseThrow().version());
+  }
+
+  private void requireDone(int recordsOfTask, Once once) throws IOException {
+    long version = state().version();
+    assertEquals(Optional.empty(), commitOnce(recordsOfTask, once));
+    assertEquals(version, state().version());
+    assertFalse(store.calls().stream().anyMatch(call -> call.startsWith("putIfAbsent " + TOPIC_FOLDER + "/0")), store.calls().toString());
+    assertTrue(store.calls().contains("flush " + TOPIC_FOLDER), "who put that version may have died before its sync");
+  }
+
+  private void requireRefused(int recordsOfTask, Once once, long newest, String difference) throws IOException {
+    long version = state().version();
+    PartlogException e = assertThrows(PartlogException.class, () -> commitOnce(recordsOfTask, once));
+    Map<String, String> parameters = new TreeMap<>(Map.of("topic", "t", "root", root.toString(), "query", once.query().id()));
+    parameters.putAll(Map.of("newest", Long.toString(newest), "epoch", Long.toString(once.query().epoch()), "difference", difference));
+    assertEquals("EPOCH_DIFFERS", e.id());
+    assertEquals(parameters, new TreeMap<>(e.parameters()));
+    assertTrue(e.getMessage().contains("startingOffsets") && e.getMessage().contains("sparklog.write_once"), e.getMessage());
+    assertEquals(version, state().version());
+  }
+
+  @Test
+  void oneWithoutRecordsCommitsNothingButTheTopic() throws IOException {
+    Version created = commitOnce(0, Once.epoch("q", 0, A)).orElseThrow();
+    assertEquals("create", created.operation());
+    assertEquals(new Query("q", 0, A), created.query());
+    assertEquals(Optional.empty(), commitOnce(0, Once.epoch("q", 1, B)));
+    assertEquals(Optional.empty(), commitOnce(0, Once.transaction("job", 1)));
+    assertEquals(List.of("q"), List.copyOf(state().queries().keySet()));
+    assertEquals(1, commitOnce(5, Once.epoch("q", 1, A)).orElseThrow().version(), "what was not noted can still be applied");
+  }
+
+  /** Of the greatest epoch the input is kept, across a checkpoint too. */
+  @Test
+  void aStateKeepsTheGreatestEpochOfEachQuery() throws IOException {
+    commitOnce(5, Once.epoch("q", 3, A));
+    commitOnce(5, Once.epoch("p", 9, null));
+    commitOnce(5, Once.inEpoch("q", 0, 1, B));
+    Map<String, Query> expected = Map.of("q", new Query("q", 3, A), "p", new Query("p", 9, null), "q/0", new Query("q/0", 1, B));
+    assertEquals(expected, state().queries());
+    Checkpoint.write(store.store(), state(), Names.identity(random));
+    for (long version = 0; version < 3; version++) {
+      Files.delete(file(version));
+    }
+    assertEquals(expected, state().queries());
+    assertEquals(2, state().version());
+  }
+
+  private Path file(long version) {
+    return root.resolve(TOPIC_FOLDER).resolve(Names.versionFile(version));
+  }
+
+  /** Epochs 0, 1 and 2 are there; the version of epoch 0 is gone, or counts for nothing. */
+  @ParameterizedTest
+  @CsvSource({"gone", "below the boundary", "of another topic"})
+  void oneWhoseVersionIsNotFoundIsRefused(String how) throws IOException {
+    for (int n : new int[] {0, 1}) {
+      commitOnce(5, Once.inEpoch("q", n, 0, A));
+    }
+    commitOnce(5, Once.epoch("q", 0, A));
+    commitOnce(5, Once.epoch("q", 1, A));
+    commitOnce(5, Once.inEpoch("q", 1, 1, A));
+    long boundary = 0;
+    if (how.equals("below the boundary")) {
+      State state = state();
+      boundary = 3;
+      Version raised = new Version("t", state.topicId(), 5, Names.identity(random), state.hash(), 0, "alter", null, 0, boundary, Map.of(),
+          state.starts(), state.ends(), List.of(), List.of());
+      Files.write(file(5), raised.toBytes());
+    } else {
+      Checkpoint.write(store.store(), state(), Names.identity(random));
+      for (long version = 0; version < 3; version++) {
+        Files.delete(file(version));
+      }
+      if (how.equals("of another topic")) {
+        Path other = root.resolve("other");
+        Root elsewhere = new Root(Stores.open(other.toString()));
+        for (int n = 0; n < 3; n++) {
+          commitOnce(elsewhere.store(), 5, n < 2 ? Once.inEpoch("q", n, 0, A) : Once.epoch("q", 0, A));
+          Files.copy(other.resolve(TOPIC_FOLDER).resolve(Names.versionFile(n)), file(n));
+        }
+      }
+    }
+    String unknown = "no version from " + boundary + " on is known to have applied it";
+    requireRefused(5, Once.epoch("q", 0, A), 1, unknown);
+    requireRefused(5, Once.inEpoch("q", 1, 0, A), 1, unknown);
+    requireDone(5, Once.epoch("q", 1, A));
+    requireDone(5, Once.inEpoch("q", 1, 1, A));
+    // Its input is in the state, the number of its records is not.
+    requireDone(6, Once.inEpoch("q", 0, 0, A));
+    requireRefused(5, Once.inEpoch("q", 0, 0, B), 0, "it was applied with input " + A + ", and the write has input " + B);
+    assertEquals(Optional.empty(), commitOnce(0, Once.epoch("q", 0, A)), "it had no records, so it had no version either");
+  }
+
+  @Test
+  void aDamagedVersionFileIsNotTakenForAnAnswer() throws IOException {
+    commitOnce(5, Once.epoch("q", 0, A));
+    commitOnce(5, Once.epoch("q", 1, A));
+    Checkpoint.write(store.store(), state(), Names.identity(random));
+    Files.writeString(file(0), "x");
+    assertEquals("VERSION_CORRUPT", assertThrows(PartlogException.class, () -> commitOnce(5, Once.epoch("q", 0, A))).id());
+    Files.delete(file(0));
+    Files.createDirectory(file(0));
+    assertEquals("VERSION_CORRUPT", assertThrows(PartlogException.class, () -> commitOnce(5, Once.epoch("q", 0, A))).id());
+  }
+
+  /** A second driver of the query comes first, just before the put: with the same input it has done the work, with another it has not. */
+  @ParameterizedTest
+  @CsvSource({"3, a", "3, b", "4, a", "4, b"})
+  @Timeout(30)
+  void anotherDriverWasFirst(int upTo, String input) throws IOException {
+    commitOnce(5, Once.epoch("q", 2, A));
+    boolean[] done = {false};
+    store.at((call, name, when) -> {
+      if (call.equals("putIfAbsent") && when == BEFORE && name.endsWith(".json") && !done[0]) {
+        done[0] = true;
+        for (int epoch = 3; epoch <= upTo; epoch++) {
+          commitOnce(Stores.open(root.toString()), 5, once("epoch", epoch, input));
+        }
+      }
+    });
+    if (input.equals("a")) {
+      assertEquals(Optional.empty(), commitOnce(5, Once.epoch("q", 3, A)));
+    } else {
+      PartlogException e = assertThrows(PartlogException.class, () -> commitOnce(5, Once.epoch("q", 3, A)));
+      assertEquals("EPOCH_DIFFERS", e.id());
+      assertEquals("version 1 applied it with input " + B + ", and the write has input " + A, e.parameters().get("difference"));
+    }
+    assertTrue(done[0]);
+    assertEquals(upTo - 2, state().version());
+  }
+
+  /** A driver dies between its put and the answer: the version is there, its folder was not synced, and nothing was published. */
+  @Test
+  void aPutWithoutAnAnswerIsFinishedByTheRetry() throws IOException {
+    commitOnce(5, Once.epoch("q", 0, A));
+    long before = viewed();
+    store.failAll("putIfAbsent", AFTER, new SyncFailedException("EIO"));
+    assertEquals("COMMIT_UNKNOWN", assertThrows(PartlogException.class, () -> commitOnce(5, Once.epoch("q", 1, A))).id());
+    assertEquals(before, viewed());
+    openStore();
+    requireDone(5, Once.epoch("q", 1, A));
+    assertEquals(2 * before, viewed());
+    openStore();
+    requireRefused(5, Once.epoch("q", 1, B), 1, "version 1 applied it with input " + A + ", and the write has input " + B);
+    assertEquals(2 * before, viewed());
+  }
+
+  /** What follows a commit cannot fail a write that is found to be done. */
+  @Test
+  void aRetryThatCannotPublishIsDone() throws IOException {
+    commitOnce(5, Once.epoch("q", 0, A));
+    try (Stream<Path> view = Files.walk(root, 2)) {
+      for (Path file : view.filter(each -> each.getParent().getFileName().toString().startsWith("t-")).toList()) {
+        Files.delete(file);
+      }
+    }
+    store.failAll("link", BEFORE, new OutOfMemoryError("thrown by the test"));
+    requireDone(5, Once.epoch("q", 0, A));
+    assertEquals(0, viewed());
+    openStore();
+    requireDone(5, Once.epoch("q", 0, A));
+    assertTrue(viewed() > 0);
+  }
+}
