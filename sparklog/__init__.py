@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from sparklog.errors import CallError, DataError, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
+from sparklog.once import write_once
 from sparklog.partitioning import murmur2_partition, murmur3_partition, partition_for
 from sparklog.progress import progress
 from sparklog.session import configure, jar, session
@@ -29,6 +30,7 @@ __all__ = [
     "partition_for",
     "progress",
     "session",
+    "write_once",
 ]
 
 

@@ -22,6 +22,7 @@ JAVA = ROOT / "jvm-shim" / "src"
 MAY_IMPORT = {
     "errors": set(),
     "options": set(),
+    "once": {"errors"},
     "partitioning": {"errors", "options"},
     "session": {"errors"},
     "kafka": set(),
@@ -54,6 +55,7 @@ PUBLIC = [
     "partition_for",
     "progress",
     "session",
+    "write_once",
 ]
 
 

@@ -3,6 +3,7 @@ package io.sparklog.catalog;
 import io.sparklog.log.Root;
 import io.sparklog.log.Roots;
 import io.sparklog.sink.PartlogWrite;
+import io.sparklog.sink.SinkMetrics;
 import io.sparklog.source.PartlogScanBuilder;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Option;
@@ -26,19 +27,21 @@ import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A root, with the options of a load, a save or a table of Spark's own catalog. Nothing is read before a scan or a write. */
-final class PartlogTable implements SupportsRead, SupportsWrite {
+final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
   /** By session, the options without effect that it was warned about. */
   private static final Map<Object, Set<String>> WARNED = Collections.synchronizedMap(new WeakHashMap<>());
 
   private final CaseInsensitiveStringMap properties;
   private final StructType schema;
   private final Root root;
+  private final SinkMetrics metrics = new SinkMetrics();
 
   PartlogTable(CaseInsensitiveStringMap properties, StructType schema) {
     String path = properties.getOrDefault("path", properties.get("location"));
@@ -102,8 +105,8 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
    */
   @Override
   public Set<TableCapability> capabilities() {
-    return EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.TRUNCATE,
-        TableCapability.ACCEPT_ANY_SCHEMA);
+    return EnumSet.of(TableCapability.BATCH_READ, TableCapability.MICRO_BATCH_READ, TableCapability.BATCH_WRITE,
+        TableCapability.STREAMING_WRITE, TableCapability.TRUNCATE, TableCapability.ACCEPT_ANY_SCHEMA);
   }
 
   @Override
@@ -114,8 +117,14 @@ final class PartlogTable implements SupportsRead, SupportsWrite {
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    return SparkErrors.run(
-        () -> new PartlogWrite(requireRoot(), options(info.options(), Options.Side.WRITE), info, Clock.systemUTC(), new SecureRandom()));
+    return SparkErrors.run(() -> new PartlogWrite(requireRoot(), options(info.options(), Options.Side.WRITE), info, metrics,
+        Clock.systemUTC(), new SecureRandom()));
+  }
+
+  /** Spark asks at the end of each trigger of a stream that writes to this table. */
+  @Override
+  public Map<String, String> metrics() {
+    return metrics.take();
   }
 
   /** The options of one read or write, put over those of the table or view: Spark does not merge them. */

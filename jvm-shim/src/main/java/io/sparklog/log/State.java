@@ -77,6 +77,11 @@ public final class State {
     return segments.get(partition);
   }
 
+  /** How many segments are live, in all partitions. */
+  public long liveSegments() {
+    return segments.stream().mapToLong(List::size).sum();
+  }
+
   /** The segments of a partition that hold offsets of [{@code start}, {@code end}), by base offset. */
   public List<Segment> segments(int partition, long start, long end) {
     List<Segment> all = segments.get(partition);

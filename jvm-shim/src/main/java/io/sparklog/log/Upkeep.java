@@ -16,9 +16,13 @@ public final class Upkeep {
     this.txn = txn;
   }
 
-  /** Publishes what {@code version} added. A failure is logged only: the next write or {@code CALL partlog.publish} repairs it. */
-  public void after(Version version) {
-    attempt(() -> follow(log.newest().orElseThrow(), version));
+  /**
+   * Publishes what {@code version} added. A failure is logged only: the next write or {@code CALL partlog.publish} repairs it.
+   *
+   * @return the state that it brought up to date; empty if it failed
+   */
+  public Optional<State> after(Version version) {
+    return attempt(() -> Optional.of(follow(log.newest().orElseThrow(), version)));
   }
 
   /**
@@ -36,34 +40,37 @@ public final class Upkeep {
       if (state.query(query.id()).filter(query::isNumbered).isPresent()) {
         Optional<Version> version = log.versionOf(query, state, state.version());
         if (version.isPresent()) {
-          follow(state, version.get());
+          return Optional.of(follow(state, version.get()));
         }
       }
+      return Optional.empty();
     });
   }
 
-  private void follow(State state, Version version) throws IOException {
+  private State follow(State state, Version version) throws IOException {
     Step.COMMIT_DONE.reached();
     Publisher.publish(log.store(), state, txn, version.added());
     if (state.version() - Math.max(0, state.checkpointVersion()) >= Checkpoint.VERSIONS) {
       Checkpoint.write(log.store(), state, txn);
       log.noteCheckpoint(state);
     }
+    return state;
   }
 
   private interface Part {
-    void run() throws IOException;
+    Optional<State> run() throws IOException;
   }
 
-  private void attempt(Part part) {
+  private Optional<State> attempt(Part part) {
     // An interrupt closes the channels that are in use: it waits.
     boolean interrupted = Thread.interrupted();
     try {
-      part.run();
+      return part.run();
     } catch (Throwable e) { // An Error, too, must not make a commit that is done look as if it had failed.
       Warnings.warn(Upkeep.class,
           "a write to topic {} is committed, but publishing or the checkpoint failed; the next write or CALL partlog.publish repairs it",
           log.topic(), e);
+      return Optional.empty();
     } finally {
       if (interrupted) {
         Thread.currentThread().interrupt();

@@ -3,11 +3,14 @@ package io.sparklog.sink;
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.write.Once;
-import io.sparklog.write.TopicCommits;
+import java.io.IOException;
 import java.time.Clock;
+import java.util.List;
+import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.write.BatchWrite;
@@ -15,23 +18,28 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsTruncate;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
+import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
 
 /**
- * Builds a write. Declares truncation, although it never truncates: otherwise Spark itself refuses the save modes, and advises to
- * overwrite.
+ * Builds a write, which always appends. Declares truncation, although it never truncates: a stream in complete mode asks for it, and
+ * appends its result, as with Kafka; and without it Spark itself refuses the save modes of a batch, and advises to overwrite.
  */
-public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Write {
+public final class PartlogWrite implements WriteBuilder, SupportsTruncate, SupportsStreamingUpdateAsAppend, Write {
   private final Root root;
   private final Options options;
   private final LogicalWriteInfo info;
+  private final SinkMetrics metrics;
   private final Clock clock;
   private final RandomGenerator random;
   private boolean truncate;
 
-  public PartlogWrite(Root root, Options options, LogicalWriteInfo info, Clock clock, RandomGenerator random) {
+  /** @param metrics told of what a stream commits */
+  public PartlogWrite(Root root, Options options, LogicalWriteInfo info, SinkMetrics metrics, Clock clock, RandomGenerator random) {
     this.root = root;
     this.options = options;
     this.info = info;
+    this.metrics = metrics;
     this.clock = clock;
     this.random = random;
   }
@@ -53,17 +61,33 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Write
       if (truncate) {
         throw PartlogException.of("SAVE_MODE", "mode", "overwrite");
       }
-      String topic = options.text("topic");
-      RowColumns columns = RowColumns.of(info.schema(), topic != null);
-      if (topic != null) {
-        Root.requireLegal(topic);
-      }
-      root.requireWritable();
-      WritePlan plan = WritePlan.of(root, options, columns, Names.identity(random), clock.millis());
-      root.prepare();
-      Once once = options.given("txnAppId") ? Once.transaction(options.text("txnAppId"), options.number("txnVersion")) : Once.NEVER;
-      return new PartlogBatchWrite(plan, new TopicCommits(root, plan.txn(), once, clock, random));
+      boolean named = options.given("txnAppId");
+      return new PartlogBatchWrite(write(root::topics),
+          named ? Once.transaction(options.text("txnAppId"), options.number("txnVersion")) : null);
     });
+  }
+
+  /** Spark asks in each epoch. */
+  @Override
+  public StreamingWrite toStreaming() {
+    return SparkErrors.run(() -> {
+      if (options.given("txnAppId")) {
+        throw Option.invalidValue("txnAppId", options.text("txnAppId"), "a stream is exactly-once by itself, and each epoch needs another");
+      }
+      return new PartlogStreamWrite(write(() -> root.recentTopics(clock)), info.queryId(), metrics);
+    });
+  }
+
+  private DriverWrite write(Supplier<List<String>> topics) throws IOException {
+    String topic = options.text("topic");
+    RowColumns columns = RowColumns.of(info.schema(), topic != null);
+    if (topic != null) {
+      Root.requireLegal(topic);
+    }
+    root.requireWritable();
+    WritePlan plan = WritePlan.of(root, options, columns, Names.identity(random), clock.millis(), topics);
+    root.prepare();
+    return new DriverWrite(root, plan, clock, random);
   }
 
   @Override

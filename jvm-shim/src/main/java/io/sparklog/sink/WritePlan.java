@@ -8,10 +8,12 @@ import io.sparklog.storage.StoreRef;
 import io.sparklog.write.TopicPlan;
 import java.io.IOException;
 import java.io.Serializable;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /**
@@ -30,7 +32,9 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
     TreeMap<String, TopicPlan> known, TreeMap<String, PartlogException> unreadable, TreeMap<String, String> config,
     TreeMap<String, String> given, TreeSet<String> ofTable) implements Serializable {
 
-  static WritePlan of(Root root, Options options, RowColumns columns, String txn, long timeMs) throws IOException {
+  /** @param existing gives the topics of the root; asked only if rows name theirs */
+  static WritePlan of(Root root, Options options, RowColumns columns, String txn, long timeMs, Supplier<List<String>> existing)
+      throws IOException {
     String topic = options.text("topic");
     TreeMap<String, TopicPlan> known = new TreeMap<>();
     TreeMap<String, String> config = new TreeMap<>(options.topicConfig());
@@ -39,7 +43,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
         options.number("write.buffer.bytes"), known, new TreeMap<>(), config, given,
         given.keySet().stream().filter(options::isOfTable).collect(Collectors.toCollection(TreeSet::new)));
     if (topic == null) {
-      for (String name : root.topics()) {
+      for (String name : existing.get()) {
         try {
           root.topic(name).newest().ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config)));
         } catch (PartlogException e) {

@@ -2,6 +2,8 @@ package io.sparklog.spark;
 
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.ReadOnlyFileSystemException;
 
 /** Every call from Spark into the layers below goes through here, so that their errors reach Spark with their condition. */
@@ -20,13 +22,19 @@ public final class SparkErrors {
     void run() throws IOException;
   }
 
-  /** Returns what {@code body} returns. Throws its PartlogException or IOException as {@link PartlogSparkException}. */
+  /**
+   * Returns what {@code body} returns. Throws its PartlogException or IOException as {@link PartlogSparkException}; but where an interrupt
+   * ended it, what Spark knows as one, so that a query that is stopped does not end with an error.
+   */
   public static <T> T run(Body<T> body) {
     try {
       return body.run();
     } catch (PartlogSparkException e) {
       throw e;
     } catch (PartlogException e) {
+      if (e.getCause() instanceof ClosedByInterruptException interrupt) {
+        throw new UncheckedIOException(interrupt);
+      }
       throw new PartlogSparkException(e);
     } catch (IOException | ReadOnlyFileSystemException e) {
       throw new PartlogSparkException(PartlogException.io(e, "a data file"));

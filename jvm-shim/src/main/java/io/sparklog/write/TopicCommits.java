@@ -3,6 +3,7 @@ package io.sparklog.write;
 import io.sparklog.log.Committer;
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
+import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Upkeep;
 import io.sparklog.log.Version;
@@ -10,27 +11,29 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
 import java.time.Clock;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
+import java.util.function.Function;
 import java.util.random.RandomGenerator;
 
 /** The driver's side of one write, or of one epoch of a query: one commit a topic, each whole and at most once, topic after topic. */
 public final class TopicCommits {
   private final Root root;
   private final String txn;
-  private final Once once;
+  private final Function<String, Once> once;
   private final Clock clock;
   private final RandomGenerator random;
   private final Map<String, Committer> committers = new HashMap<>();
 
   /**
    * @param txn the random identity of the write
-   * @param once what makes the write exactly once
+   * @param once by topic, what makes the write exactly once; asked once for each that is committed
    */
-  public TopicCommits(Root root, String txn, Once once, Clock clock, RandomGenerator random) {
+  public TopicCommits(Root root, String txn, Function<String, Once> once, Clock clock, RandomGenerator random) {
     this.root = root;
     this.txn = txn;
     this.once = once;
@@ -45,8 +48,10 @@ public final class TopicCommits {
    * @param reports what each task wrote, by topic
    * @throws PartlogException see {@link #commit(TopicPlan, List)}
    */
-  public void commit(SortedMap<String, TopicPlan> plans, List<Map<String, List<Piece>>> reports) {
-    plans.forEach((topic, plan) -> commit(plan, reports.stream().map(report -> report.getOrDefault(topic, List.of())).toList()));
+  public List<Committed> commit(SortedMap<String, TopicPlan> plans, List<Map<String, List<Piece>>> reports) {
+    List<Committed> done = new ArrayList<>();
+    plans.forEach((topic, plan) -> done.add(commit(plan, reports.stream().map(report -> report.getOrDefault(topic, List.of())).toList())));
+    return done;
   }
 
   /**
@@ -54,17 +59,23 @@ public final class TopicCommits {
    * creates the topic.
    *
    * @param tasks the pieces of each task, by task
-   * @return the version that was put; empty if there was nothing to commit, or the topic holds the write already
    * @throws PartlogException if it is not done; COMMIT_UNKNOWN if that cannot be told; EPOCH_DIFFERS
    */
-  public Optional<Version> commit(TopicPlan plan, List<List<Piece>> tasks) {
+  public Committed commit(TopicPlan plan, List<List<Piece>> tasks) {
     TopicLog log = root.topic(plan.topic());
     Committer committer = new Committer(log, txn, clock, random);
     committers.put(plan.topic(), committer);
-    Optional<Version> version = committer.commit(new Append(log, plan, txn, once, tasks, random));
+    Once named = once.apply(plan.topic());
     Upkeep upkeep = new Upkeep(log, txn);
-    version.ifPresentOrElse(upkeep::after, () -> upkeep.afterRepeat(once.query()));
-    return version;
+    long began = clock.millis();
+    Optional<Version> version = committer.commit(new Append(log, plan, txn, named, tasks, random));
+    long committed = clock.millis();
+    Optional<State> after = version.flatMap(upkeep::after);
+    if (version.isEmpty()) {
+      upkeep.afterRepeat(named.query());
+    }
+    long tidied = clock.millis();
+    return new Committed(plan.topic(), version, after.map(State::liveSegments).orElse(0L), committed - began, tidied - committed);
   }
 
   /** Deletes the data files of a write that is not done. Files that a version may name stay: also after a failed commit. */

@@ -51,7 +51,7 @@ abstract class CommitsOverFaults {
     String txn = Names.identity(random);
     List<List<Piece>> pieces = Writes.of("x", 2, records, 0).pieces(place, plan, txn);
     store.calls().clear();
-    return new TopicCommits(driver, txn, once, Clock.systemUTC(), random).commit(plan, pieces);
+    return new TopicCommits(driver, txn, topic -> once, Clock.systemUTC(), random).commit(plan, pieces).version();
   }
 
   State state() {

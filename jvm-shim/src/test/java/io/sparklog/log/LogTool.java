@@ -96,8 +96,10 @@ public final class LogTool {
       TopicPlan plan = TopicPlan.of(log.topic(), log.newest(), config);
       Writes writes = new Writes(text("tag", "x") + "-" + commit, number("tasks", 2), number("records", 10), number("big", 0),
           number("batch", 1 << 14), number("buffer", 64 << 20), number("fall", 0), number("keys", 7));
-      TopicCommits commits = new TopicCommits(root, txn, once(commit), Clock.systemUTC(), random);
+      Once once = once(commit);
+      TopicCommits commits = new TopicCommits(root, txn, topic -> once, Clock.systemUTC(), random);
       long version = commits.commit(plan, writes.pieces(store, plan, txn))
+          .version()
           .map(Version::version)
           .orElseGet(() -> log.newest().orElseThrow().version());
       System.out.println("done " + text("tag", "x") + "-" + commit + " " + version);

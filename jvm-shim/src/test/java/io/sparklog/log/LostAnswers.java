@@ -106,7 +106,7 @@ public final class LostAnswers {
         List<List<Piece>> pieces = Writes.of(tag, TASKS, RECORDS, random.nextInt(3) == 0 ? 300_000 : 0).pieces(store, plan, txn);
         on[0] = true;
         Once once = epochs ? Once.epoch("q" + thread, epoch, HexFormat.of().toHexDigits(epoch)) : Once.NEVER;
-        new TopicCommits(root, txn, once, Clock.systemUTC(), random).commit(plan, pieces);
+        new TopicCommits(root, txn, topic -> once, Clock.systemUTC(), random).commit(plan, pieces);
         outcome = "done";
       } catch (PartlogException e) {
         outcome = e.id();

@@ -172,7 +172,7 @@ final class WrittenTopic {
   /** Commits the segments laid since the last commit. */
   WrittenTopic commit() {
     begin();
-    new TopicCommits(root, txn, Once.NEVER, Clock.systemUTC(), random).commit(plan, pending);
+    new TopicCommits(root, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, pending);
     pending.clear();
     plan = null;
     return this;

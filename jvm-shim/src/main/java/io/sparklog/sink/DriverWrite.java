@@ -1,0 +1,97 @@
+package io.sparklog.sink;
+
+import io.sparklog.log.Root;
+import io.sparklog.spark.SparkErrors;
+import io.sparklog.write.Committed;
+import io.sparklog.write.Once;
+import io.sparklog.write.Piece;
+import io.sparklog.write.TopicCommits;
+import io.sparklog.write.TopicPlan;
+import java.time.Clock;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
+import java.util.function.Function;
+import java.util.random.RandomGenerator;
+import java.util.stream.Stream;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.write.DataWriter;
+import org.apache.spark.sql.connector.write.DataWriterFactory;
+import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
+
+/** The driver's side of one batch write, or of one epoch of a stream: what tasks need, and the commit of what they report. */
+final class DriverWrite {
+  private final Root root;
+  private final WritePlan plan;
+  private final Clock clock;
+  private final RandomGenerator random;
+  private TopicCommits commits;
+
+  DriverWrite(Root root, WritePlan plan, Clock clock, RandomGenerator random) {
+    this.root = root;
+    this.plan = plan;
+    this.clock = clock;
+    this.random = random;
+  }
+
+  Root root() {
+    return root;
+  }
+
+  /** What makes the writer of each task. */
+  record Factory(WritePlan plan, int tasks) implements DataWriterFactory, StreamingDataWriterFactory {
+    @Override
+    public DataWriter<InternalRow> createWriter(int partitionId, long taskId) {
+      return SparkErrors.run(() -> new RowWriter(plan, partitionId, tasks, taskId));
+    }
+
+    @Override
+    public DataWriter<InternalRow> createWriter(int partitionId, long taskId, long epochId) {
+      return createWriter(partitionId, taskId);
+    }
+  }
+
+  Factory factory(PhysicalWriteInfo info) {
+    return new Factory(plan, info.numPartitions());
+  }
+
+  /**
+   * Commits what the tasks report, topic after topic. May be called once: the random identity of the plan is that of one write.
+   *
+   * @param once by topic, what makes the write exactly once
+   */
+  List<Committed> commit(WriterCommitMessage[] messages, Function<String, Once> once) {
+    return SparkErrors.run(() -> {
+      if (commits != null) {
+        throw new IllegalStateException("write " + plan.txn() + " is committed a second time");
+      }
+      commits = new TopicCommits(root, plan.txn(), once, clock, random);
+      List<Map<String, List<Piece>>> reports = reports(Stream.of(messages));
+      TreeMap<String, TopicPlan> plans = new TreeMap<>();
+      // The topic of the options is created even if there is no row.
+      if (plan.topic() != null) {
+        plans.put(plan.topic(), plan.topicPlan(plan.topic()));
+      }
+      reports.forEach(report -> report.keySet().forEach(topic -> plans.computeIfAbsent(topic, plan::topicPlan)));
+      return commits.commit(plans, reports);
+    });
+  }
+
+  /** Spark calls this also when {@link #commit} threw. A task that failed has no message. */
+  void abort(WriterCommitMessage[] messages) {
+    TopicCommits begun = commits != null ? commits : new TopicCommits(root, plan.txn(), topic -> Once.NEVER, clock, random);
+    begun.abort(reports(Stream.of(messages).filter(Objects::nonNull)));
+  }
+
+  private static List<Map<String, List<Piece>>> reports(Stream<WriterCommitMessage> messages) {
+    return messages.map(message -> ((TaskReport) message).pieces()).toList();
+  }
+
+  @Override
+  public String toString() {
+    return "partlog " + plan.store().root();
+  }
+}

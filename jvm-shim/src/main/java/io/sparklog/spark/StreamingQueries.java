@@ -1,0 +1,113 @@
+package io.sparklog.spark;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HexFormat;
+import java.util.Optional;
+import java.util.UUID;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.streaming.ContinuousTrigger;
+import org.apache.spark.sql.execution.streaming.RealTimeTrigger;
+import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqBase;
+import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqLog;
+import org.apache.spark.sql.execution.streaming.runtime.QueryExecutionThread;
+import org.apache.spark.sql.execution.streaming.runtime.StreamExecution;
+import org.apache.spark.sql.streaming.Trigger;
+import scala.Option;
+
+/**
+ * What Spark knows of the streaming queries of this process. Only this class uses Spark's internals for it: where another build of Spark
+ * does not have them, nothing is known.
+ */
+public final class StreamingQueries {
+  private static final int INPUT_BYTES = 8;
+
+  private StreamingQueries() {}
+
+  /**
+   * An epoch of a query.
+   *
+   * @param queryId the same for all runs from one checkpoint
+   * @param runId of this run
+   * @param number of the micro-batch, from 0
+   */
+  public record Epoch(String queryId, String runId, long number) {}
+
+  /** The epoch whose {@code foreachBatch} is running on this thread, which is the query's own; empty on any other thread. */
+  public static Optional<Epoch> ofThisThread() {
+    try {
+      if (!(Thread.currentThread() instanceof QueryExecutionThread)) {
+        return Optional.empty();
+      }
+      SparkContext context = SparkSession.active().sparkContext();
+      String query = context.getLocalProperty(StreamExecution.QUERY_ID_KEY());
+      String run = context.getLocalProperty("spark.jobGroup.id");
+      String batch = context.getLocalProperty("streaming.sql.batchId");
+      return query == null || batch == null ? Optional.empty() : Optional.of(new Epoch(query, run, Long.parseLong(batch)));
+    } catch (LinkageError otherSpark) {
+      return Optional.empty();
+    }
+  }
+
+  /**
+   * What an epoch reads, as 16 lower-case hex digits: the start of the SHA-256 over the lines of the sources in Spark's offset log for the
+   * epoch before it and for this one. Null if that is not known.
+   */
+  public static String input(String queryId, long epoch) {
+    try {
+      Optional<StreamExecution> query = query(queryId);
+      String before = query.isEmpty() || epoch == 0 ? "" : sources(query.get().offsetLog(), epoch - 1);
+      String now = query.isEmpty() ? null : sources(query.get().offsetLog(), epoch);
+      if (before == null || now == null) {
+        return null;
+      }
+      byte[] lines = (epoch == 0 ? now : before + "\n" + now).getBytes(StandardCharsets.UTF_8);
+      return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(lines), 0, INPUT_BYTES);
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every JVM has SHA-256", e);
+    } catch (LinkageError otherSpark) {
+      return null;
+    }
+  }
+
+  /** The lines of the sources in an entry of the offset log, which follow that of the format and that of the metadata; null if absent. */
+  private static String sources(OffsetSeqLog log, long epoch) {
+    Option<OffsetSeqBase> entry = log.get(epoch);
+    if (entry.isEmpty()) {
+      return null;
+    }
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    log.serialize(entry.get(), bytes);
+    String[] parts = bytes.toString(StandardCharsets.UTF_8).split("\n", 3);
+    return parts.length < 3 ? null : parts[2];
+  }
+
+  /**
+   * By which trigger a query runs, in words, if Spark does not fix what an epoch reads before it runs: repeated after a failure, an epoch
+   * may hold other records. Empty if every epoch is repeated as it was.
+   */
+  public static Optional<String> unrepeatable(String queryId) {
+    try {
+      Optional<Trigger> trigger = query(queryId).map(StreamExecution::trigger);
+      if (trigger.isPresent()) {
+        return trigger.get() instanceof RealTimeTrigger
+            ? Optional.of("in Real-Time Mode")
+            : trigger.get() instanceof ContinuousTrigger ? Optional.of("by continuous processing") : Optional.empty();
+      }
+    } catch (LinkageError otherSpark) {
+      // What follows holds.
+    }
+    // Without this setting, Spark itself refuses the sink in Real-Time Mode.
+    boolean mayBeRealTime = !SparkSession.active().conf().get("spark.sql.streaming.realTimeMode.allowlistCheck", "true").equals("true");
+    return mayBeRealTime
+        ? Optional.of("by a trigger that Spark does not tell, while spark.sql.streaming.realTimeMode.allowlistCheck allows Real-Time Mode")
+        : Optional.empty();
+  }
+
+  private static Optional<StreamExecution> query(String id) {
+    return Optional.ofNullable(SparkSession.active().sharedState().activeStreamingQueries().get(UUID.fromString(id)));
+  }
+}

@@ -1,0 +1,14 @@
+package io.sparklog.write;
+
+import io.sparklog.log.Version;
+import java.util.Optional;
+
+/**
+ * What a write did to one topic.
+ *
+ * @param version the version that it put; empty if there was nothing to commit, or the topic held the write already
+ * @param liveSegments of the topic afterwards; 0 if nothing was put
+ * @param commitMs how long the commit took, including the writing of the pool
+ * @param tidyMs how long what follows a commit took, such as the Kafka view
+ */
+public record Committed(String topic, Optional<Version> version, long liveSegments, long commitMs, long tidyMs) {}

@@ -1,0 +1,20 @@
+"""Names for batch writes, by which a repeated one is known."""
+
+from __future__ import annotations
+
+from sparklog.errors import SparklogError
+
+
+def write_once(name: str, number: int) -> dict[str, str]:
+    """The options `txnAppId` and `txnVersion`, which make a batch write exactly once: for `df.write.options(**write_once(name, number))`.
+
+    `name` tells the writes of one program from those of others; a topic skips a write if it holds one of the same name with the same or a
+    higher `number`, which is at least 0. In the function of `foreachBatch`, `number` is the epoch that Spark passes, and each write to a
+    topic has a name of its own. A query with a new checkpoint counts its epochs from 0 again, so it needs new names: take the checkpoint's
+    path into them. CallError if the name is empty or the number is negative.
+    """
+    if not name:
+        raise SparklogError("OPTION_VALUE", option="txnAppId", value="''", reason="a write needs a name that tells it from others")
+    if number < 0:
+        raise SparklogError("OPTION_VALUE", option="txnVersion", value=number, reason="it must be at least 0")
+    return {"txnAppId": name, "txnVersion": str(int(number))}
