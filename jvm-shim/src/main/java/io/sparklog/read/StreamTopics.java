@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /** The topics of a streaming query: finds their newest states, and sees to it that they are the topics that the query began to read. */
 final class StreamTopics {
@@ -19,6 +20,9 @@ final class StreamTopics {
   private final Clock clock;
   private final Subscription subscription;
   private final DataLoss dataLoss;
+
+  private final TreeSet<String> names = new TreeSet<>();
+  private boolean fixed;
 
   /** What the last look found; null before the first. */
   private List<Subscription.Subscribed> newest;
@@ -41,13 +45,26 @@ final class StreamTopics {
     return newest;
   }
 
+  /** As {@link #look}; later looks find no more topics. */
+  List<Subscription.Subscribed> lastLook() {
+    look();
+    fixed = true;
+    return newest;
+  }
+
   /** What the last look found; none before the first. */
   List<Subscription.Subscribed> found() {
     return newest == null ? List.of() : newest;
   }
 
+  /** The names of the topics that exist; once found, a topic stays, so that it is noticed if it is gone. */
   private List<String> existing() {
-    return newest == null ? root.topics() : root.recentTopics(clock);
+    if (newest == null) {
+      names.addAll(root.topics());
+    } else if (!fixed) {
+      names.addAll(root.recentTopics(clock));
+    }
+    return List.copyOf(names);
   }
 
   /** The newest state of a topic that the query reads, or begins to read. @throws PartlogException as {@link #look} */

@@ -14,7 +14,7 @@ import io.sparklog.read.TopicStream;
 import io.sparklog.read.TriggerLimits;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.CheckpointFolder;
+import io.sparklog.storage.CheckpointFolders;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -72,8 +72,9 @@ final class TopicStreamTest {
   }
 
   /** A run of the query, which may have been run before. */
-  private TopicStream run(String... keysAndValues) {
-    StreamStart start = new StreamStart(CheckpointFolder.open("file:" + folder.resolve("checkpoint/sources/0")), random);
+  private TopicStream run(String... keysAndValues) throws IOException {
+    StreamStart start = new StreamStart(
+        CheckpointFolders.open("file:" + folder.resolve("checkpoint/sources/0"), Map.<String, String>of()::entrySet), random);
     return new TopicStream(new Root(Stores.open(directory.toString())), options(keysAndValues), start, clock);
   }
 
@@ -109,7 +110,8 @@ final class TopicStreamTest {
         topic.json(5, 5, 3), new String[] {"startingOffsetsByTimestamp", topic.json(0, WrittenTopic.time(7), 0)}, topic.json(0, 7, 0));
     int query = 0;
     for (Map.Entry<String[], String> each : cases.entrySet()) {
-      StreamStart start = new StreamStart(CheckpointFolder.open(folder.resolve("q" + query++).toString()), random);
+      StreamStart start = new StreamStart(
+          CheckpointFolders.open(folder.resolve("q" + query++).toString(), Map.<String, String>of()::entrySet), random);
       TopicStream stream = new TopicStream(topic.root, options(each.getKey()), start, clock);
       assertEquals(each.getValue(), stream.initial().json());
       assertEquals(each.getValue(), stream.initial().json());
@@ -164,7 +166,8 @@ final class TopicStreamTest {
     }
     topic.commit();
     for (long most : new long[] {1000, 3, 8, 1}) {
-      StreamStart start = new StreamStart(CheckpointFolder.open(folder.resolve("most" + most).toString()), random);
+      StreamStart start = new StreamStart(
+          CheckpointFolders.open(folder.resolve("most" + most).toString(), Map.<String, String>of()::entrySet), random);
       TopicStream stream = new TopicStream(topic.root, options("startingOffsets", "earliest"), start, clock);
       StreamOffsets from = stream.initial();
       long[] waited = new long[8];
