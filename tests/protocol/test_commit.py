@@ -19,6 +19,7 @@ NOT_DONE = ["task.write", "task.sync", "task.done", "commit.pool", "commit.read"
 DONE = [
     "commit.linked",
     "commit.synced",
+    "commit.look",
     "commit.done",
     "publish.stamp",
     "publish.index",
@@ -96,7 +97,7 @@ def test_a_lower_transaction_is_skipped_and_others_are_not(tool: LogTool, commit
     assert committed() == {"A-0": 20, "C-0": 20}
 
 
-@pytest.mark.parametrize("step", ["commit.put", "commit.link", "commit.linked", "commit.synced"])
+@pytest.mark.parametrize("step", ["commit.put", "commit.link", "commit.linked", "commit.synced", "commit.look"])
 def test_a_put_whose_answer_is_lost_is_settled_by_reading_back(tool: LogTool, committed: Callable[[], dict[str, int]], step: str) -> None:
     """I6: an exception before the link repeats the put; after one behind it, the commit finds itself done. Neither applies it twice."""
     tool.run("append", tag="A")

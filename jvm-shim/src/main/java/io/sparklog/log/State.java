@@ -200,14 +200,18 @@ public final class State {
       return head == null ? 0 : head.version() + 1;
     }
 
+    /** Whether the version that was applied last, or that the checkpoint is of, has these bytes. */
+    boolean isAt(byte[] bytes) {
+      return head.hash().equals(Version.sha256(bytes));
+    }
+
     /** Whether {@code version} was written as the successor of the version that was applied last. */
     boolean precedes(Version version) {
       return head == null ? version.version() == 0 : head.hash().equals(version.previous()) && head.topicId().equals(version.topicId());
     }
 
     void apply(Version version, byte[] bytes) throws Damaged {
-      Damaged.unless(precedes(version),
-          "it does not follow version " + (version.version() - 1) + " (its field previous or topicId differs)");
+      Damaged.unless(precedes(version), "it does not follow version " + (version.version() - 1));
       TreeMap<String, String> settings = new TreeMap<>(head == null ? Map.of() : head.config().entries());
       settings.putAll(version.config());
       TopicConfig changed = new TopicConfig(settings);
