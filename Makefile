@@ -33,7 +33,7 @@ help: ## this list
 ## What a user wants
 
 .PHONY: demo
-demo: toolchain $(VENV) $(JAR) $(KAFKA) ## write 336,776 real events into a log, read them back, check them with Kafka's tools
+demo: toolchain $(VENV) $(JAR) $(KAFKA) ## write 336,776 real events into a log, read and stream them, check them with Kafka's tools
 	@$(PY) -m sparklog.demo demo-root --kafka $(dir $(KAFKA))
 
 .PHONY: wheel
@@ -42,7 +42,7 @@ wheel: $(WHEEL) ## build the wheel, with the jar inside, in dist/
 ## What a developer wants
 
 .PHONY: test
-test: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) jvm-test ## run all tests: Java, then Python, with Spark and with Kafka's tools
+test: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) jvm-test ## run all tests: Java, then Python, with Spark, Delta and Kafka's tools
 	@$(PY) -m pytest $(ARGS)
 
 .PHONY: check

@@ -9,6 +9,7 @@ from sparklog.options import SECTIONS, Ignored, Option, declared
 
 _MADE = "<!-- Made by `make docs` from sparklog/spec/{}; edit that. -->\n\n"
 _END = "\n<!-- End of the generated table. -->\n"
+_USED_FOR = {"read": "reading", "batch": "batch reads", "stream": "streams", "write": "writing", "topic": "writing"}
 
 
 def generate_reference() -> dict[str, str]:
@@ -70,12 +71,7 @@ def _kafka_table() -> str:
     table = _head("option of Kafka's connector", "for", "here", "how it differs")
     for option in declared().options:
         if option.kafka:
-            table += _row(
-                _code(option.key),
-                "reading" if {"read", "batch", "stream"} & set(option.scopes) else "writing",
-                _code(option.key),
-                option.kafka,
-            )
+            table += _row(_code(option.key), _USED_FOR[option.scopes[0]], _code(option.key), option.kafka)
     for ignored in declared().warned:
         side = "both" if ignored.key.startswith("kafka.") else "reading"
         table += _row(_code(ignored.key), side, ignored.instead or "no effect", ignored.text)

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "partitioning": {"errors", "options"},
     "session": {"errors"},
     "kafka": set(),
-    "demo": {"kafka", "session"},
+    "demo": {"kafka", "progress", "session"},
     "__main__": {"errors", "options", "session"},
     "ondisk": {"errors"},
     "display": set(),

@@ -1,7 +1,9 @@
 """Runs README, guides and notebooks as a reader would paste them: every Python block of a page, in order, in an empty folder."""
 
 import json
+import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -14,18 +16,38 @@ PAGES = [HERE / "README.md", *(page for page in sorted((HERE / "docs" / "guide")
 NOTEBOOKS = sorted((HERE / "notebooks").glob("*.ipynb"))
 
 
-def run(blocks: list[str], folder: Path) -> None:
+# The page on streams also writes to Delta, which its session must have.
+NEEDS_DELTA = "streaming.md"
+DELTA = HERE / ".tools" / "delta"
+DELTA_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+
+
+def run(blocks: list[str], folder: Path, **environment: str) -> None:
     assert blocks, "there is nothing to run"
     program = folder / "page.py"
     program.write_text("\n".join(blocks), encoding="utf-8")
-    ran = subprocess.run([sys.executable, str(program)], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    given = os.environ | environment
+    ran = subprocess.run([sys.executable, str(program)], cwd=folder, env=given, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr[-4_000:]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page(tmp_path: Path, page: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    run(2 * blocks, tmp_path)  # a page can be pasted a second time into the same folder
+    given = {"PYSPARK_SUBMIT_ARGS": with_delta()} if page.name == NEEDS_DELTA else {}
+    run(2 * blocks, tmp_path, **given)  # a page can be pasted a second time into the same folder
+
+
+def with_delta() -> str:
+    jars = sorted(map(str, DELTA.glob("*.jar")))
+    assert jars, f"{DELTA} is empty: run make test once, which fetches Delta"
+    return shlex.join(
+        ["--jars", ",".join(jars), *(word for setting in DELTA_SETTINGS.items() for word in ("--conf", "=".join(setting))), "pyspark-shell"]
+    )
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.name)

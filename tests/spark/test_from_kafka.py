@@ -1,4 +1,4 @@
-"""Batch jobs of Spark's Kafka connector, as its guide shows them, with only the changes that from-kafka.md names."""
+"""Jobs and streams of Spark's Kafka connector, as its guide shows them, with only the changes that from-kafka.md names."""
 
 import json
 import re
@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+
+import sparklog
 
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "from-kafka.md"
 SERVERS = '.option("kafka.bootstrap.servers", "host1:port1,host2:port2")'
@@ -60,6 +62,37 @@ WRITES = {
     + ".save()",
 }
 
+# The same for spark.readStream, of what is there when the query starts.
+STREAMS: dict[str, tuple[str, dict[str, int]]] = {
+    "a stream of one topic": ('.option("subscribe", "topic1")', {}),
+    "a stream of one topic with headers": (
+        '.option("subscribe", "topic1").option("includeHeaders", "true").option("startingOffsets", "earliest")',
+        {"topic1": 120},
+    ),
+    "a stream of many topics": (
+        """.option("subscribe", "topic1,topic2").option("startingOffsets", '{"topic1":{"0":23,"1":-1},"topic2":{"0":-2}}')""",
+        {"topic1": 37, "topic2": 30},
+    ),
+    "a stream of a pattern, with limits": (
+        """.option("subscribePattern", "topic.*").option("startingOffsets", "earliest").option("failOnDataLoss", "false")
+        .option("maxOffsetsPerTrigger", "100").option("minOffsetsPerTrigger", "10").option("maxTriggerDelay", "15m")
+        .option("groupIdPrefix", "p")""",
+        {"topic1": 120, "topic2": 30},
+    ),
+    "a stream from a time": (
+        f""".option("subscribe", "topic1").option("startingTimestamp", "{TIME + 10}").option("minPartitions", "4")""",
+        {"topic1": 100},
+    ),
+}
+STREAM_WRITES = {
+    "topic5": 'ds = df.selectExpr("CAST(key AS STRING)", "CAST(value AS STRING)").writeStream.format("kafka")'
+    + SERVERS
+    + '.option("topic", "topic5").start()',
+    "topic6": """ds = df.selectExpr("'topic6' AS topic", "CAST(key AS STRING)", "CAST(value AS STRING)").writeStream.format("kafka")"""
+    + SERVERS
+    + ".start()",
+}
+
 
 def ported(job: str) -> str:
     """A job with the changes that the page names."""
@@ -87,15 +120,31 @@ def answers(spark: SparkSession, folder: str) -> dict[str, Any]:
         exec(ported(f"df = (spark.read.format('kafka'){SERVERS}{options}\n.load())".replace("'kafka'", '"kafka"')), names)
         df = names["df"].selectExpr("topic", "CAST(key AS STRING)", "CAST(value AS STRING)", *names["df"].columns[3:])
         given[name] = {row["topic"]: row["count"] for row in df.groupBy("topic").count().collect()}
-    for topic, job in WRITES.items():
+    spark.conf.set("spark.sql.streaming.checkpointLocation", f"{folder}/checkpoints")
+    for number, (name, (options, _)) in enumerate(STREAMS.items()):
+        names = {"spark": spark, "root": root}
+        exec(ported(f'df = (spark.readStream.format("kafka"){SERVERS}{options}\n.load())'), names)
+        query = names["df"].writeStream.format("memory").queryName(f"s{number}").trigger(availableNow=True).start()
+        assert sparklog.progress(query).watch().behind_offsets == 0
+        given[name] = {row["topic"]: row["count"] for row in spark.table(f"s{number}").groupBy("topic").count().collect()}
+    source = spark.readStream.format("partlog").option("subscribe", "topic2").option("startingOffsets", "earliest")
+    for job in STREAM_WRITES.values():
+        names = {"df": source.load(root), "root": root}
+        exec(ported(job), names)
+        names["ds"].processAllAvailable()
+        names["ds"].stop()
+    spark.conf.unset("spark.sql.streaming.checkpointLocation")
+    for job in WRITES.values():
         df = spark.read.format("partlog").option("subscribe", "topic2").load(root)
         exec(ported(job), {"df": df, "root": root})
+    for topic in (*WRITES, *STREAM_WRITES):
         written = spark.read.format("partlog").option("subscribe", topic).load(root)
         given[topic] = sorted(row["value"] for row in written.selectExpr("CAST(value AS STRING)").collect())
     return given
 
 
-EXPECTED = {name: counts for name, (_, counts) in READS.items()} | {topic: sorted(f"v{n}" for n in range(30)) for topic in WRITES}
+EXPECTED: dict[str, Any] = {name: counts for name, (_, counts) in (READS | STREAMS).items()}
+EXPECTED |= {topic: sorted(f"v{n}" for n in range(30)) for topic in (*WRITES, *STREAM_WRITES)}
 
 
 def test_classic(spark: SparkSession, tmp_path: Path) -> None:
@@ -121,15 +170,8 @@ def test_connect_and_that_a_warning_comes_once(tmp_path: Path) -> None:
     assert warned == [
         "`kafka.group.id`",
         "`kafka.compression.type` (give `compression.type` instead), `kafka.security.protocol`, `kafkaConsumer.pollTimeoutMs`",
+        "`groupIdPrefix`",
     ]
-
-
-def test_streaming_writes_are_refused_in_the_words_that_the_page_quotes(spark: SparkSession, tmp_path: Path) -> None:
-    rows = spark.readStream.format("rate").load().selectExpr("CAST(value AS STRING)")
-    writer = rows.writeStream.format("partlog").option("topic", "t").option("checkpointLocation", str(tmp_path / "c"))
-    with pytest.raises(Exception, match="Data source partlog does not support streamed writing"):
-        writer.start(str(tmp_path))
-    assert "`Data source partlog does not support streamed writing`" in PAGE.read_text(encoding="utf-8")
 
 
 def test_the_mode_that_spark_has_without_one_is_refused_in_the_words_that_the_page_quotes(spark: SparkSession, tmp_path: Path) -> None:

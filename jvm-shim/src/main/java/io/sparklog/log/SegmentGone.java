@@ -18,10 +18,6 @@ public final class SegmentGone extends NoSuchFileException {
     this.segment = segment;
   }
 
-  public String topic() {
-    return topic;
-  }
-
   public Segment segment() {
     return segment;
   }

@@ -9,7 +9,6 @@ import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitSize;
 import io.sparklog.read.StreamOffsets;
 import io.sparklog.read.StreamStart;
-import io.sparklog.read.TaskShares;
 import io.sparklog.read.TopicStream;
 import io.sparklog.read.TriggerLimits;
 import io.sparklog.spark.SparkErrors;
@@ -132,11 +131,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
       List<OffsetBounds.Range> ranges = stream.ranges(offsets(start), offsets(end));
       SplitPlanner planner = new SplitPlanner(root.store(), splitSize, options.bool("failOnDataLoss"));
       List<Split> splits = planner.plan(Selection.of(ranges, Filter.ALL_RECORDS));
-      int tasks = Math.max(splitSize.splitsMin(), splitSize.parallelism());
-      return TaskShares.of(splits, tasks, splitSize.recordsMax())
-          .stream()
-          .map(share -> new PartlogInputPartition(share, false))
-          .toArray(InputPartition[]::new);
+      return splits.stream().map(split -> new PartlogInputPartition(List.of(split), false)).toArray(InputPartition[]::new);
     });
   }
 
@@ -147,7 +142,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
 
   @Override
   public synchronized Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
-    return SparkErrors.run(() -> stream.metrics(latestConsumedOffset.map(this::offsets).orElse(null)));
+    return Map.of("dataLoss", Long.toString(stream.lostOffsets()));
   }
 
   /** The sink's commits and Spark's log say what was read; nothing is kept here. */
