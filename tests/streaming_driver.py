@@ -1,0 +1,93 @@
+"""Streaming queries from one log to another, and a program that runs them: a driver that tests kill, stop and start again.
+
+python streaming_driver.py FOLDER TRIGGER NAMES SETTINGS
+
+FOLDER holds the roots `in` and `out` and a checkpoint for each query. TRIGGER is `available` or `always`. NAMES of queries, with commas
+between them. SETTINGS is JSON: `stream` for the options of reading, `spark` for Spark's settings.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+import sparklog
+
+NAMES = ("append", "split", "own", "named")
+SPILLING = {"write.buffer.bytes": 65_536}
+"""A task that has more than this writes it to files of its own, so that an epoch meets every step of a commit."""
+RUNNING = "the queries are running"
+
+
+def checkpoint(folder: Path, name: str) -> Path:
+    return folder / f"checkpoint-{name}"
+
+
+def start(
+    spark: SparkSession,
+    folder: Path,
+    name: str,
+    *,
+    available: bool = True,
+    between: Callable[[int], None] = lambda epoch: None,
+    **options: object,
+) -> StreamingQuery:
+    """Starts the query with this name. Each record goes to the topics that `streams.Queries` expects it in.
+
+    `between` is called in each epoch of a foreachBatch, between its two writes.
+    """
+    subscribed = {} if options.keys() & {"subscribe", "assign"} else {"subscribePattern": "in-.*"}
+    given = {**subscribed, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 60, **options}
+    rows = spark.readStream.format("partlog").options(**given).load(str(folder / "in"))
+    named = rows.selectExpr("key", "concat_ws(':', topic, partition, offset, CAST(value AS STRING)) AS value", "offset % 2 AS half")
+    writer = _writer(named, folder / "out", name, between).option("checkpointLocation", str(checkpoint(folder, name)))
+    return writer.trigger(**({"availableNow": True} if available else {"processingTime": "0 seconds"})).queryName(name).start()
+
+
+def _writer(rows: DataFrame, out: Path, name: str, between: Callable[[int], None]) -> DataStreamWriter:
+    if name == "append":
+        return rows.drop("half").writeStream.format("partlog").options(path=str(out), topic="append", **SPILLING)
+    if name == "split":
+        topics = rows.selectExpr("key", "value", "concat('split-', half) AS topic")
+        return topics.writeStream.format("partlog").options(path=str(out), **SPILLING)
+
+    def write(batch: DataFrame, epoch: int) -> None:
+        for half in (0, 1):
+            once: dict[str, Any] = sparklog.write_once(f"named-{half}", epoch) if name == "named" else {}
+            part = batch.where(f"half = {half}").drop("half")
+            part.write.format("partlog").options(topic=name, **SPILLING, **once).mode("append").save(str(out))
+            if half == 0:
+                between(epoch)
+
+    return rows.writeStream.foreachBatch(write)
+
+
+def main() -> None:
+    folder, trigger, names, settings = sys.argv[1:]
+    given = json.loads(settings)
+    spark = sparklog.session(
+        **{
+            "spark.master": "local[2]",
+            "spark.ui.enabled": "false",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            # The whole log of offsets stays, which says what each epoch must hold.
+            "spark.sql.streaming.minBatchesToRetain": "1000000",
+            **given["spark"],
+        }
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    queries = [start(spark, Path(folder), name, available=trigger == "available", **given["stream"]) for name in names.split(",")]
+    print(RUNNING, flush=True)
+    for query in queries:
+        query.awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
