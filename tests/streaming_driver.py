@@ -3,7 +3,7 @@
 python streaming_driver.py FOLDER TRIGGER NAMES SETTINGS
 
 FOLDER holds the roots `in` and `out` and a checkpoint for each query. TRIGGER is `available` or `always`. NAMES of queries, with commas
-between them. SETTINGS is JSON: `stream` for the options of reading, `spark` for Spark's settings.
+between them. SETTINGS is JSON: `stream` has the options of reading, `java` those of the JVM.
 """
 
 import json
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -19,9 +20,11 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 import sparklog
 
 NAMES = ("append", "split", "own", "named")
-SPILLING = {"write.buffer.bytes": 65_536}
-"""A task that has more than this writes it to files of its own, so that an epoch meets every step of a commit."""
+BUFFER = {"write.buffer.bytes": 1 << 20}
+"""As small as it may be: what a task has beyond it goes to files of its own."""
 RUNNING = "the queries are running"
+STOPPED = "stopped at"
+"""In the error of a step that was made to throw."""
 
 
 def checkpoint(folder: Path, name: str) -> Path:
@@ -51,16 +54,16 @@ def start(
 
 def _writer(rows: DataFrame, out: Path, name: str, between: Callable[[int], None]) -> DataStreamWriter:
     if name == "append":
-        return rows.drop("half").writeStream.format("partlog").options(path=str(out), topic="append", **SPILLING)
+        return rows.drop("half").writeStream.format("partlog").options(path=str(out), topic="append", **BUFFER)
     if name == "split":
         topics = rows.selectExpr("key", "value", "concat('split-', half) AS topic")
-        return topics.writeStream.format("partlog").options(path=str(out), **SPILLING)
+        return topics.writeStream.format("partlog").options(path=str(out), **BUFFER)
 
     def write(batch: DataFrame, epoch: int) -> None:
         for half in (0, 1):
             once: dict[str, Any] = sparklog.write_once(f"named-{half}", epoch) if name == "named" else {}
             part = batch.where(f"half = {half}").drop("half")
-            part.write.format("partlog").options(topic=name, **SPILLING, **once).mode("append").save(str(out))
+            part.write.format("partlog").options(topic=name, **BUFFER, **once).mode("append").save(str(out))
             if half == 0:
                 between(epoch)
 
@@ -78,14 +81,26 @@ def main() -> None:
             "spark.driver.host": "127.0.0.1",
             # The whole log of offsets stays, which says what each epoch must hold.
             "spark.sql.streaming.minBatchesToRetain": "1000000",
-            **given["spark"],
+            # Where a driver dies while it writes offsets/0, Spark refuses its temporary file in the checkpoint.
+            "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
+            # Starts sooner.
+            "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {given['java']}",
         }
     )
     spark.sparkContext.setLogLevel("ERROR")
-    queries = [start(spark, Path(folder), name, available=trigger == "available", **given["stream"]) for name in names.split(",")]
+
+    def run(name: str) -> StreamingQuery:
+        return start(spark, Path(folder), name, available=trigger == "available", **given["stream"])
+
+    queries = {name: run(name) for name in names.split(",")}
     print(RUNNING, flush=True)
-    for query in queries:
-        query.awaitTermination()
+    for name, query in queries.items():
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            if STOPPED not in str(error):
+                raise
+            run(name).awaitTermination()  # a query that failed in a process that lives on
     spark.stop()
 
 
