@@ -134,8 +134,9 @@ class Progress:
         yield f"batch {self.batch} at {when(self.at)} UTC" + ("" if self.seconds is None else f" took {self.seconds:,.3f} s")
         arriving = f", {self.arriving_per_second:,.0f} a second arrived" if self.arriving_per_second else ""
         yield f"{self.rows:,} rows, {self.rows_per_second:,.0f} a second{arriving}"
-        if behind := self._behind():
-            yield f"behind by {behind}"
+        offsets = [] if self.behind_offsets is None else [f"{self.behind_offsets:,} offsets"]
+        if behind := [*offsets, *self._behind()]:
+            yield f"behind by {', '.join(behind)}"
         if watermark := (self._last.get("eventTime") or {}).get("watermark"):
             yield f"watermark {when(datetime.datetime.fromisoformat(watermark.replace('Z', '+00:00')))} UTC"
         if operators := self._last.get("stateOperators"):
@@ -145,13 +146,11 @@ class Progress:
             yield f"from {readable(source.get('description', ''), _MESSAGE)}"
         yield f"to {readable((self._last.get('sink') or {}).get('description', ''), _MESSAGE)}"
 
-    def _behind(self) -> str:
-        known = [
-            None if self.behind_offsets is None else f"{self.behind_offsets:,} offsets",
-            None if self.behind_bytes is None else f"{self.behind_bytes:,} bytes",
-            None if self.behind_seconds is None else f"{self.behind_seconds:,.1f} s",
-        ]
-        return ", ".join(each for each in known if each is not None)
+    def _behind(self) -> Iterator[str]:
+        if self.behind_bytes is not None:
+            yield f"{self.behind_bytes:,} bytes"
+        if self.behind_seconds is not None:
+            yield f"{self.behind_seconds:,.1f} s"
 
     def text(self) -> str:
         """For a terminal."""
@@ -200,7 +199,7 @@ class _Live:
             part = done / total if total else 1.0
             line += f"[{'#' * round(part * _BAR):.<{_BAR}}] {part:4.0%} {done:,} of {total:,} offsets, "
         line += "before its first batch" if now.batch is None else f"batch {now.batch}, {now.rows_per_second:,.0f} rows/s"
-        return line + (f", behind by {behind}" if (behind := now._behind()) else "")
+        return line + (f", behind by {behind}" if (behind := ", ".join(now._behind())) else "")
 
 
 def _partitions(number: int, source: Mapping[str, Any]) -> Iterator[PartitionProgress]:
