@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -36,18 +37,22 @@ class Head(NamedTuple):
 
 
 class Checkpoint:
-    """A checkpoint file. Its constructor and its methods raise Unreadable; only the constructor raises TooNew."""
+    """A checkpoint file. Its constructor and its methods raise Unreadable; only the constructor raises TooNew.
+
+    The file stays open until its end was read, since it may be deleted as soon as there are newer ones. One of less than a block is read at
+    once.
+    """
 
     def __init__(self, root: str, topic: str, name: str, version: int) -> None:
         self.topic = topic
         self.name = name
-        self._root = root
-        self._file = topic_file(topic, name)
         self._at = 0
         self._sum = 0
         self._rest = b""
         self._lines: list[bytes] = []
         with _reading():
+            self._file = File(root, topic_file(topic, name))
+            self._close = weakref.finalize(self, self._file.close)
             self._read_on(HEAD_BYTES_MAX)
             self.head, counts = _head(self._lines.pop(0), topic, version)
         self._firsts = [0]
@@ -77,15 +82,16 @@ class Checkpoint:
     def _read_on(self, first_line_bytes_max: int) -> None:
         """Reads on until at least one more line is complete, checks it, and keeps its JSON."""
         text = self._rest
-        with File(self._root, self._file) as file:
-            while (end := text.rfind(b"\n")) < 0:
-                if len(text) > first_line_bytes_max:
-                    raise Damaged(f"it has a line of more than {first_line_bytes_max} bytes")
-                block = file.read(self._at, _BLOCK_BYTES)
-                if not block:
-                    raise Damaged("it is cut off")
-                self._at += len(block)
-                text += block
+        while (end := text.rfind(b"\n")) < 0:
+            if len(text) > first_line_bytes_max:
+                raise Damaged(f"it has a line of more than {first_line_bytes_max} bytes")
+            if not self._close.alive:
+                raise Damaged("it is cut off")
+            block = self._file.read(self._at, _BLOCK_BYTES)
+            self._at += len(block)
+            text += block
+            if len(block) < _BLOCK_BYTES:
+                self._close()
         self._rest = text[end + 1 :]
         lines = text[:end].split(b"\n")
         if max(map(len, lines[1:]), default=0) > LINE_BYTES_MAX or len(lines[0]) > first_line_bytes_max:

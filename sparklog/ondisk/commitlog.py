@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import overload
+from typing import NamedTuple
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
@@ -15,8 +17,6 @@ from sparklog.ondisk.names import COMMITS, checkpoint_version_of, is_topic, topi
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version
 
-_ATTEMPTS = 3
-"""Files may be deleted between listing and reading: list again this often."""
 _LISTED = 20
 """An error lists this many topics."""
 
@@ -46,6 +46,24 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:_LISTED]) + more or "none"
 
 
+class _Kept(NamedTuple):
+    """A state, and what told the file of its version from another one just before it was read."""
+
+    state: State
+    tag: tuple[int, ...] | None
+
+
+class _Moved(Exception):
+    """What was read need not belong together, as version files are deleted while others read.
+
+    It is an error only if the next attempt meets the same: it began at the same checkpoint, and ended at the same version.
+    """
+
+    def __init__(self, start: State | None, version: int, error: SparklogError) -> None:
+        self.where = (start and start.checkpoint, version, error.id)
+        self.error = error
+
+
 class CommitLog:
     """The commit log of one topic. Its methods raise SparklogErrors and nothing else."""
 
@@ -53,20 +71,25 @@ class CommitLog:
         self.root = root
         self.topic = topic
         self.folder = Path(root, topic_folder(topic))
-        self._known: State | None = None
-        self._seen: tuple[int, ...] | None = None
+        self._known: _Kept | None = None
         self._reloaded: dict[str, State] = {}
         """By hash, the states that were loaded a second time because their checkpoint proved to be damaged."""
 
+    def __reduce__(self) -> tuple[type[CommitLog], tuple[str, str]]:
+        return CommitLog, (self.root, self.topic)
+
     def newest(self) -> State:
         """The newest state. Cheap if nothing was committed since the last call."""
-        # The topic may have been deleted and created again. Then the version file that is known is another file.
-        if self._known and self._seen and self._identity(self._known.version) == self._seen:
-            self._known = self._go_on(self._known)
-        else:
-            self._known = self._load()
-        self._seen = self._identity(self._known.version)
-        return self._known
+        kept = self._known
+        self._known = None
+        if kept:
+            with contextlib.suppress(_Moved):
+                after = self._go_on(kept)
+                # In this order: version files are deleted from the lowest on, so none was missed if the first is still there afterwards.
+                if kept.tag and self._tag(kept.state.version) == kept.tag:
+                    self._known = after
+        self._known = self._known or self._load()
+        return self._known.state
 
     def segments(self, state: State, partition: int, start: int | None = None, end: int | None = None) -> Iterator[Segment]:
         """The live segments that hold the offsets of a partition from `start` to before `end`, in order.
@@ -86,38 +109,59 @@ class CommitLog:
 
     def history(self, limit: int | None = None) -> list[Version]:
         """The versions whose files exist, the newest last; with a limit, at most that number of the newest."""
-        versions, _ = self._list()
-        first = max(0, len(versions) - limit) if limit is not None else 0
+        state = self.newest()
         found: list[Version] = []
-        for version in versions[first:]:
-            read = self._read(version)
-            if read is None and not found:
-                continue  # old files may be deleted at any time
-            if read is None or (found and version != found[-1].version + 1):
-                raise self._missing(found[-1].version + 1, versions[-1])
-            if found and read.previous != found[-1].hash:
-                raise self._corrupt(version, f"it does not follow the existing version {found[-1].version}")
+        number, expected = state.version, state.hash
+        # Backwards: a file that is not the one which the next version names is of a writer that slept, and below the boundary.
+        while number >= 0 and (limit is None or len(found) < limit):
+            read = self._read(number)
+            if not read or read.hash != expected:
+                boundary = self.newest().boundary
+                if read and number >= boundary:
+                    raise self._corrupt(number, f"it is not the version that {number + 1} follows")
+                if not read and any(boundary <= version < number for version in self._list()[0]):
+                    raise self._missing(number, state.version)
+                break
             found.append(read)
-        return found
+            number, expected = number - 1, read.previous or ""
+        return found[::-1]
 
-    def _load(self, until: int | None = None, avoiding: str | None = None) -> State:
-        """The newest state, or the one at the version `until`; without the checkpoint `avoiding` and those newer than it."""
-        for _ in range(_ATTEMPTS):
-            versions, checkpoints = self._list()
-            if not versions and not checkpoints:
-                raise SparklogError("TOPIC_NOT_FOUND", topic=self.topic, root=self.root, topics=_listed(topics(self.root)))
-            state = self._go_on(self._start(checkpoints, until, avoiding), until)
-            newest = max([*versions, *(version for version, _ in checkpoints)]) if until is None else until
-            if state and state.version >= newest:
-                return state
-        raise self._missing(state.version + 1 if state else 0, newest)
+    def _load(self) -> _Kept:
+        before = None
+        while True:
+            try:
+                return self._attempt()
+            except _Moved as now:
+                if before and before.where == now.where:
+                    raise now.error from None
+                before = now
 
-    def _start(self, checkpoints: list[tuple[int, str]], until: int | None, avoiding: str | None) -> State | None:
+    def _attempt(self) -> _Kept:
+        versions, checkpoints = self._list()
+        if not versions and not checkpoints:
+            raise SparklogError("TOPIC_NOT_FOUND", topic=self.topic, root=self.root, topics=_listed(topics(self.root)))
+        newest = max([*versions, *(version for version, _ in checkpoints)])
+        start = self._start(checkpoints)
+        first = start.version if start else 0
+        tag = self._tag(first)
+        if start:
+            data = self._bytes(first)
+            if data is None:
+                raise _Moved(start, first, self._missing(first, newest))
+            if hashlib.sha256(data).hexdigest() != start.hash:
+                raise _Moved(start, first, self._corrupt(first, f"it is not the version that {start.checkpoint} is of"))
+        kept = self._go_on(_Kept(start, tag) if start else None)
+        reached = kept.state.version if kept else -1
+        if not kept or reached < newest:
+            raise _Moved(start, reached + 1, self._missing(reached + 1, newest))
+        # At the end and not before: version files are deleted from the lowest on, so while the first is there, so are those after it.
+        if self._tag(first) != tag if start else not set(self._list()[1]) <= set(checkpoints):
+            raise _Moved(start, reached + 1, self._missing(first, newest))
+        return kept
+
+    def _start(self, checkpoints: list[tuple[int, str]]) -> State | None:
         """The state in the newest checkpoint that can be read; None if there is no such checkpoint."""
-        candidates = [(version, name) for version, name in checkpoints if until is None or version <= until]
-        if avoiding:
-            candidates = [(version, name) for version, name in candidates if name < avoiding]
-        for version, name in reversed(candidates):
+        for version, name in reversed(checkpoints):
             try:
                 return State.of(Checkpoint(self.root, self.topic, name, version))
             except Unreadable:
@@ -126,50 +170,71 @@ class CommitLog:
                 raise SparklogError("FORMAT_TOO_NEW", file=self.folder / name, reason=reason) from None
         return None
 
-    @overload
-    def _go_on(self, state: State, until: int | None = None) -> State: ...
-    @overload
-    def _go_on(self, state: State | None, until: int | None = None) -> State | None: ...
-    def _go_on(self, state: State | None, until: int | None = None) -> State | None:
-        """The state after the version files that follow `state`; None if there is no state and no version 0."""
-        while until is None or not state or state.version < until:
-            version = self._read(state.version + 1 if state else 0)
+    def _go_on(self, kept: _Kept | None, until: int | None = None) -> _Kept | None:
+        """The state after the version files that follow, at most up to `until`; None if there is no state and no version 0.
+
+        _Moved if one does not follow the one before it.
+        """
+        while until is None or not kept or kept.state.version < until:
+            number = kept.state.version + 1 if kept else 0
+            # Before the file is read: if another takes its place in between, the tag is not that file's.
+            tag = self._tag(number)
+            version = self._read(number) if tag else None
             if version is None:
                 break
+            if kept and not kept.state.precedes(version):
+                raise _Moved(kept.state, number, self._corrupt(number, f"it does not follow the existing version {number - 1}"))
             try:
-                state = state.followed_by(version) if state else State.first(self.topic, version)
+                state = kept.state.followed_by(version) if kept else State.first(self.topic, version)
             except Unreadable as reason:
-                assert state  # only a state from a checkpoint can be found unreadable
-                state = self._without_checkpoint(state, reason)
+                assert kept  # only a state from a checkpoint can be found unreadable
+                kept = kept._replace(state=self._without_checkpoint(kept.state, reason))
             except Damaged as damage:
-                raise self._corrupt(version.version, damage) from None
-        return state
+                raise self._corrupt(number, damage) from None
+            else:
+                kept = _Kept(state, tag)
+        return kept
 
     def _without_checkpoint(self, state: State, reason: Unreadable) -> State:
         """The same state, loaded from an older checkpoint or from none."""
-        same = self._load(state.version, avoiding=state.checkpoint) if state.checkpoint else None
-        if not same or same.hash != state.hash:
+        older = [each for each in self._list()[1] if each[1] < (state.checkpoint or "")]
+        start = self._start(older)
+        try:
+            kept = self._go_on(_Kept(start, None) if start else None, state.version)
+        except _Moved as moved:
+            raise moved.error from None
+        reached = kept.state.version if kept else -1
+        if reached < state.version:
+            raise self._missing(reached + 1, state.version)
+        if not kept or kept.state.hash != state.hash:
             raise self._corrupt(state.version, reason)
-        self._reloaded[state.hash] = same
-        if self._known and self._known.hash == state.hash:
-            self._known = same
-        return same
+        self._reloaded[state.hash] = kept.state
+        if self._known and self._known.state.hash == state.hash:
+            self._known = self._known._replace(state=kept.state)
+        return kept.state
 
     def _corrupt(self, version: int, reason: object) -> SparklogError:
         return SparklogError("VERSION_CORRUPT", file=self._path(version), reason=reason)
 
     def _read(self, version: int) -> Version | None:
-        path = self._path(version)
+        data = self._bytes(version)
         try:
-            return Version.read(read_whole(self.root, topic_file(self.topic, version_file(version)), FILE_BYTES_MAX), self.topic, version)
+            return Version.read(data, self.topic, version) if data is not None else None
+        except Damaged as damage:
+            raise self._corrupt(version, damage) from None
+        except TooNew as reason:
+            raise SparklogError("FORMAT_TOO_NEW", file=self._path(version), reason=reason) from None
+
+    def _bytes(self, version: int) -> bytes | None:
+        """The version file; None if it is absent."""
+        try:
+            return read_whole(self.root, topic_file(self.topic, version_file(version)), FILE_BYTES_MAX)
         except Absent:
             return None
         except Damaged as damage:
             raise self._corrupt(version, damage) from None
-        except TooNew as reason:
-            raise SparklogError("FORMAT_TOO_NEW", file=path, reason=reason) from None
         except OSError as error:
-            raise SparklogError("IO", file=path, cause=error) from None
+            raise SparklogError("IO", file=self._path(version), cause=error) from None
 
     def _list(self) -> tuple[list[int], list[tuple[int, str]]]:
         """The versions and the checkpoints whose files exist, each from old to new."""
@@ -184,9 +249,12 @@ class CommitLog:
     def _path(self, version: int) -> Path:
         return self.folder / version_file(version)
 
-    def _identity(self, version: int) -> tuple[int, ...] | None:
+    def _tag(self, version: int) -> tuple[int, ...] | None:
+        """Distinguishes the file of a version from one that takes its place later; None if it is absent."""
         try:
-            status = self._path(version).stat()
-        except OSError:
+            status = self._path(version).lstat()
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:
+            raise SparklogError("IO", file=self._path(version), cause=error) from None
         return status.st_ino, status.st_size, status.st_mtime_ns

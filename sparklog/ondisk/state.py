@@ -122,12 +122,16 @@ class State:
             start = segment.end
             number += 1
 
+    def precedes(self, version: Version) -> bool:
+        """Whether a version was written as the successor of this state's version."""
+        return version.previous == self.hash and version.topic_id == self.topic_id
+
     def followed_by(self, version: Version) -> State:
-        """The state after the next version. Damaged if that version cannot come next; Unreadable if the checkpoint is damaged."""
-        if version.previous != self.hash:
-            raise Damaged(f"it does not follow the existing version {self.version}")
-        if version.topic_id != self.topic_id:
-            raise Damaged(f"it belongs to the topic with the id {version.topic_id}, not {self.topic_id}")
+        """The state after the next version, which this state must precede.
+
+        Damaged if that version cannot come next; Unreadable if the checkpoint is damaged.
+        """
+        assert self.precedes(version)
         if version.horizon < self.horizon or version.boundary < self.boundary:
             raise Damaged("its horizon or its boundary falls")
         if version.partitions < self.partitions:

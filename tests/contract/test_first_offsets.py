@@ -64,7 +64,7 @@ def test_a_write_continues_there_and_a_checkpoint_keeps_it(tool: LogTool) -> Non
     for partition in java:
         assert min(file.name for file in (tool.root / f"t-{partition}").glob("*.log")) == f"{STARTS[partition]:020d}.log"
     assert list(tool.root.glob("_partlog/t/*.checkpoint-*"))
-    for version in range(100):
+    for version in range(int(next(tool.root.glob("_partlog/t/*.checkpoint-*")).name[:20])):
         (tool.root / f"_partlog/t/{version:020d}.json").unlink()
     assert read_by_python(tool.root) == read_by_java(tool) == java
 

@@ -19,6 +19,7 @@ NOT_DONE = ["task.write", "task.sync", "task.done", "commit.pool", "commit.read"
 DONE = [
     "commit.linked",
     "commit.synced",
+    "commit.look",
     "commit.done",
     "publish.stamp",
     "publish.index",
@@ -63,11 +64,13 @@ def test_a_writer_halted_at_a_step_leaves_before_or_after(
 
 @pytest.mark.parametrize("step", NOT_DONE + DONE)
 def test_a_repeated_epoch_is_applied_once(tool: LogTool, committed: Callable[[], dict[str, int]], step: str) -> None:
-    """I3: a query dies at any step and runs its epoch again: the topic has that epoch exactly once."""
+    """I3: a query dies at any step and runs its epoch again: the topic has that epoch exactly once, and its whole view."""
     tool.run("append", tag="A", query="q", epoch=0)
-    tool.run("append", tag="B", query="q", epoch=1, stop=f"{step}:halt", status=HALTED, **LARGE)
-    tool.run("append", tag="B", query="q", epoch=1, **LARGE)
-    tool.run("append", tag="B", query="q", epoch=1, **LARGE)
+    second = {**LARGE, "query": "q", "epoch": 1, "input": "0123456789abcdef"}
+    tool.run("append", tag="B", stop=f"{step}:halt", status=HALTED, **second)
+    tool.run("append", tag="B", **second)
+    assert tool.run("publish") == ["published 0"]
+    tool.run("append", tag="B", **second)
     assert committed() == {"A-0": 20, "B-0": WHOLE}
 
 
@@ -94,7 +97,7 @@ def test_a_lower_transaction_is_skipped_and_others_are_not(tool: LogTool, commit
     assert committed() == {"A-0": 20, "C-0": 20}
 
 
-@pytest.mark.parametrize("step", ["commit.put", "commit.link", "commit.linked", "commit.synced"])
+@pytest.mark.parametrize("step", ["commit.put", "commit.link", "commit.linked", "commit.synced", "commit.look"])
 def test_a_put_whose_answer_is_lost_is_settled_by_reading_back(tool: LogTool, committed: Callable[[], dict[str, int]], step: str) -> None:
     """I6: an exception before the link repeats the put; after one behind it, the commit finds itself done. Neither applies it twice."""
     tool.run("append", tag="A")

@@ -72,7 +72,7 @@ class Bench:
 
     def epochs(self) -> int:
         """How many epochs Spark has finished."""
-        return sum(file.name.isdecimal() for file in (self.checkpoint / "commits").iterdir())
+        return 1 + max(int(file.name) for file in (self.checkpoint / "commits").iterdir() if file.name.isdecimal())
 
     def files(self) -> dict[str, int]:
         """The files under the root, with their numbers of bytes."""
@@ -143,6 +143,35 @@ def test_a_restored_checkpoint_passes_if_its_epochs_read_the_same(bench: Bench, 
         assert bench.versions() == before
     bench.run()
     assert bench.values() == list(range(5 * EPOCH))
+
+
+def test_an_epoch_with_other_input_is_refused(bench: Bench, tmp_path: Path) -> None:
+    """Two checkpoints of one query, the second one a copy: of an older moment, then ahead. What the first one wrote stays as it is."""
+    copy = Bench(bench.spark, tmp_path)
+    copy.checkpoint = tmp_path / "copy"
+    bench.run()
+    shutil.copytree(bench.checkpoint, copy.checkpoint)
+    for _ in range(2):
+        bench.run()
+    before = bench.versions()
+    for _ in range(2):
+        with pytest.raises(StreamingQueryException, match=r"\[PARTLOG_EPOCH_DIFFERS\].* another epoch 1: version 1 applied it with input"):
+            copy.run(copy.numbers(EPOCH + 1))
+        assert bench.versions() == before
+        assert bench.values() == list(range(3 * EPOCH))
+    bench.run()
+    assert bench.values() == list(range(4 * EPOCH))
+
+
+def test_other_writes_in_a_repeated_epoch_are_refused(bench: Bench) -> None:
+    """The function takes another branch: its first write is not the one that was first."""
+    bench.each(lambda rows, epoch: bench.save(rows))
+    bench.forget()
+    with pytest.raises(
+        StreamingQueryException, match=r"\[PARTLOG_EPOCH_DIFFERS\].* with 10 records, and the write has 3\.(.|\n)*write_once"
+    ):
+        bench.each(lambda rows, epoch: bench.save(rows.limit(3)))
+    assert bench.values() == list(range(EPOCH))
 
 
 @pytest.mark.parametrize(("mode", "written"), [("complete", [10, 20, 20, 1010]), ("update", [10, 20, 1010])])

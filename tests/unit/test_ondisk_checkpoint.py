@@ -35,17 +35,18 @@ def wanted(topic, checked):
 
 
 def test_what_a_checkpoint_holds_needs_no_older_version(topic, checked, wanted):
-    for version in range(10):
+    for version in range(9):
         topic.version_file(version).unlink()
     assert newest(topic).ends == (16, 15)
     assert values(topic) == wanted
 
 
-def test_a_checkpoint_alone_is_a_topic(topic, checked):
+def test_a_checkpoint_alone_is_a_topic_of_which_a_version_is_missing(topic, checked):
     for version in range(11):
         topic.version_file(version).unlink()
     assert Log(topic.root).topics() == ["t"]
-    assert newest(topic).ends == (15, 15)
+    error = failure(topic)
+    assert (error.id, error.parameters["version"]) == ("VERSION_MISSING", "9")
 
 
 def test_a_damaged_checkpoint_is_skipped(topic, checked, wanted):
@@ -71,12 +72,12 @@ def test_every_checksum_of_a_checkpoint_counts(topic, checked):
 
 
 def test_a_checkpoint_of_another_state_is_not_believed(topic, checked):
-    """Its head is valid, but version 10 follows another version 9."""
+    """Its head is valid, but version 9 has another hash."""
     checked.unlink()
     topic.hash, after = "0" * 64, topic.versions.pop()
     topic.checkpoint()
     topic.versions.append(after)
-    assert failure(topic).parameters["file"] == str(topic.version_file(10))
+    assert failure(topic).parameters["file"] == str(topic.version_file(9))
 
 
 @pytest.mark.parametrize("change", LINES.values(), ids=LINES)
@@ -134,6 +135,7 @@ def test_a_state_whose_checkpoint_is_damaged_is_loaded_again_once_and_does_not_c
     log = commitlog.CommitLog(str(topic.root), "t")
     state = log.newest()
     before = dict(vars(state))
+    # That of the checkpoint, and the one after it.
     assert len(files) == 2
     for _ in range(3):
         assert [segment.base for segment in log.segments(state, 1)] == [0, 3, 6, 9, 12]
@@ -141,7 +143,7 @@ def test_a_state_whose_checkpoint_is_damaged_is_loaded_again_once_and_does_not_c
     assert vars(state) == before
     topic.append(records(1, "next"), partition=1)
     assert [segment.base for segment in log.segments(log.newest(), 1)] == [0, 3, 6, 9, 12, 15]
-    assert len(files) == 2 + 11 + 2
+    assert len(files) == 2 + 11 + 1
 
 
 def test_without_the_versions_that_a_damaged_checkpoint_stood_for_there_is_an_error(topic, checked):

@@ -17,6 +17,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -117,13 +118,14 @@ final class Checkpoint {
       Damaged.unless(head != null, "it is empty");
       Version.requireKnown(head, store.location(file));
       long[] counts = Json.numbers(head, "segments", Names.PARTITIONS_MAX);
+      Map<String, String> files = new HashMap<>();
       List<List<Segment>> live = new ArrayList<>();
       for (int p = 0; p < counts.length; p++) {
         List<Segment> segments = new ArrayList<>();
         while (segments.size() < counts[p]) {
           JsonNode line = lines.next(LINE_BYTES_MAX);
           Damaged.unless(line != null, "segments of partition " + p + " are missing");
-          Segment segment = segment(line);
+          Segment segment = segment(line, files);
           Damaged.unless(segment.partition() == p,
               "a segment of partition " + segment.partition() + " was found where one of partition " + p + " was expected");
           segments.add(segment);
@@ -157,15 +159,15 @@ final class Checkpoint {
     return new State.Builder(last, queries, live);
   }
 
-  private static Segment segment(JsonNode line) throws Damaged {
+  private static Segment segment(JsonNode line, Map<String, String> files) throws Damaged {
     Damaged.unless(line.isArray() && line.size() == 14 && line.get(1).isTextual(), "a segment is damaged");
-    return Version.checked(new Segment((int) Json.number(line.get(0), "partition", 0, Names.PARTITIONS_MAX), line.get(1).textValue(),
-        Json.number(line.get(2), "position", 0, Long.MAX_VALUE), Json.number(line.get(3), "bytes", Layout.HEADER_BYTES, Integer.MAX_VALUE),
-        Json.number(line.get(4), "base", 0, Long.MAX_VALUE), Json.number(line.get(5), "end", 0, Long.MAX_VALUE),
-        Json.number(line.get(6), "records", 0, Long.MAX_VALUE), (int) Json.number(line.get(7), "batches", 1, Integer.MAX_VALUE),
-        Json.number(line.get(8), "minTimestamp", -1, Long.MAX_VALUE), Json.number(line.get(9), "maxTimestamp", -1, Long.MAX_VALUE),
-        Json.bool(line.get(10), "dense"), Json.bool(line.get(11), "routed"), Json.bool(line.get(12), "ordered"),
-        (int) Json.number(line.get(13), "headerCrc", 0, 0xffffffffL)));
+    return Version.checked(new Segment((int) Json.number(line.get(0), "partition", 0, Names.PARTITIONS_MAX),
+        Version.one(files, line.get(1).textValue()), Json.number(line.get(2), "position", 0, Long.MAX_VALUE),
+        Json.number(line.get(3), "bytes", Layout.HEADER_BYTES, Integer.MAX_VALUE), Json.number(line.get(4), "base", 0, Long.MAX_VALUE),
+        Json.number(line.get(5), "end", 0, Long.MAX_VALUE), Json.number(line.get(6), "records", 0, Long.MAX_VALUE),
+        (int) Json.number(line.get(7), "batches", 1, Integer.MAX_VALUE), Json.number(line.get(8), "minTimestamp", -1, Long.MAX_VALUE),
+        Json.number(line.get(9), "maxTimestamp", -1, Long.MAX_VALUE), Json.bool(line.get(10), "dense"), Json.bool(line.get(11), "routed"),
+        Json.bool(line.get(12), "ordered"), (int) Json.number(line.get(13), "headerCrc", 0, 0xffffffffL)));
   }
 
   /** Lines, each with the checksum of all JSON so far. */

@@ -32,10 +32,13 @@ public final class Committer {
   private boolean putTried;
   private boolean interrupted;
 
-  /** How a put ended, where that can be told. */
+  /** How a put ended, where that can be told: the version is there, another writer's is, or none. */
   private enum Put {
-    DONE, LOST
+    THERE, LOST, ABSENT
   }
+
+  /** Why the last put was {@link Put#ABSENT}. */
+  private Throwable failure;
 
   /** @param txn the random identity of this attempt, by which it knows its own version file */
   public Committer(TopicLog log, String txn, Clock clock, RandomGenerator random) {
@@ -63,13 +66,17 @@ public final class Committer {
     interrupted = Thread.interrupted();
     try {
       change.prepare();
+      Version unseen = null;
       long lost = -1;
       int standstills = 0;
       while (true) {
         Step.COMMIT_READ.reached();
-        Optional<State> newest = log.newest();
+        Optional<State> newest = newest(unseen);
         if (newest.isPresent() && isDone(change, newest.get())) {
           return Optional.empty();
+        }
+        if (unseen != null && unseen.query() == null) {
+          throw unknown(unseen.version(), new IOException("earlier versions were deleted while it was put"));
         }
         Optional<NextVersion> next = change.next(newest);
         if (next.isEmpty()) {
@@ -79,8 +86,17 @@ public final class Committer {
           store.createFolder(Names.topicFolder(log.topic()));
         }
         Version version = next.get().version(txn, Math.max(0, clock.millis()));
-        if (put(version) == Put.DONE) {
-          return Optional.of(version);
+        Put put = put(version);
+        if (put != Put.LOST) {
+          if (!isSeen(version, newest)) {
+            // The newest state tells whether it was there before it was deleted, if it has a query.
+            unseen = version;
+            continue;
+          }
+          if (put == Put.THERE) {
+            return Optional.of(version);
+          }
+          throw failed(failure, String.valueOf(failure));
         }
         standstills = version.version() == lost ? standstills + 1 : 0;
         lost = version.version();
@@ -95,6 +111,15 @@ public final class Committer {
       if (interrupted) {
         Thread.currentThread().interrupt();
       }
+    }
+  }
+
+  /** The newest state. @param unseen a version whose put only that state can tell the end of, or null */
+  private Optional<State> newest(Version unseen) {
+    try {
+      return log.newest();
+    } catch (PartlogException e) {
+      throw unseen == null ? e : unknown(unseen.version(), e);
     }
   }
 
@@ -130,33 +155,52 @@ public final class Committer {
     return last;
   }
 
+  /**
+   * Whether readers find what stands at {@code version}: version files are deleted from the lowest on, so they do if the file that it
+   * extends is still there.
+   */
+  private boolean isSeen(Version version, Optional<State> extended) {
+    Throwable last = null;
+    for (int looks = 0; looks < PUTS_MAX; looks++) {
+      try {
+        Step.COMMIT_LOOK.reached();
+        if (extended.isPresent()) {
+          return log.isUnchanged(extended.get());
+        }
+        return log.newest().filter(state -> state.topicId().equals(version.topicId())).isPresent();
+      } catch (Throwable e) {
+        last = e;
+      }
+      interrupted |= Thread.interrupted();
+      backOff();
+    }
+    throw unknown(version.version(), last);
+  }
+
+  /** Puts the version, up to five times, and sets {@link #failure} if it is {@link Put#ABSENT} in the end. */
   private Put put(Version version) {
     String name = Names.topicFile(log.topic(), Names.versionFile(version.version()));
     String temporary = Names.topicFile(log.topic(), Names.temporary(txn, Names.versionFile(version.version())));
     byte[] bytes = bytes(version);
-    Throwable failure = null;
     for (int puts = 0; puts < PUTS_MAX; puts++) {
       putTried = true;
       try {
         store.putIfAbsent(name, temporary, bytes, Step.Put.COMMIT);
-        return Put.DONE;
+        return Put.THERE;
       } catch (Throwable e) { // An Error, too, may come after the link.
         failure = e;
       }
       interrupted |= Thread.interrupted();
       // The put may have taken effect and only its answer been lost, so what is there now decides.
-      Optional<Put> found = readBack(version.version(), failure);
-      if (found.isPresent()) {
-        return found.get();
-      }
-      if (failure instanceof SyncFailedException) {
-        // The kernel reports a folder's lost write once: the next put could succeed without it.
-        throw failed(failure, String.valueOf(failure));
+      Put found = readBack(version.version());
+      // The kernel reports a folder's lost write once: after a failed sync the next put could succeed without it.
+      if (found != Put.ABSENT || failure instanceof SyncFailedException) {
+        return found;
       }
       backOff();
     }
-    // A store guarantees that a failed put has no later effect: absent after the last one is not done.
-    throw failed(failure, String.valueOf(failure));
+    // A store guarantees that a failed put has no later effect: absent after the last one stays absent.
+    return Put.ABSENT;
   }
 
   /** The version file, checked to be one that readers accept: any other would be the end of the topic. */
@@ -174,22 +218,22 @@ public final class Committer {
     return bytes;
   }
 
-  /** How the put ended, by what is in the version file now; empty if there is none. */
-  private Optional<Put> readBack(long version, Throwable failure) {
+  /** How the put that failed ended, by what is in the version file now. */
+  private Put readBack(long version) {
     Throwable last = failure;
     // The kernel reports a folder's lost write once: a second sync could succeed without it.
     boolean syncFailed = failure instanceof SyncFailedException;
     for (int reads = 0; reads < PUTS_MAX; reads++) {
       try {
         if (!isOurs(version)) {
-          return Optional.of(Put.LOST);
+          return Put.LOST;
         }
         if (!syncFailed) {
           store.flush(Names.topicFolder(log.topic()));
-          return Optional.of(Put.DONE);
+          return Put.THERE;
         }
       } catch (NoSuchFileException absent) {
-        return Optional.empty();
+        return Put.ABSENT;
       } catch (Throwable e) {
         last = e;
         syncFailed |= e instanceof SyncFailedException;

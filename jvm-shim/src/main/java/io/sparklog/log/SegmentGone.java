@@ -18,6 +18,10 @@ public final class SegmentGone extends NoSuchFileException {
     this.segment = segment;
   }
 
+  public String topic() {
+    return topic;
+  }
+
   public Segment segment() {
     return segment;
   }

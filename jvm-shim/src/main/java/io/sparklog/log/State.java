@@ -2,6 +2,7 @@ package io.sparklog.log;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -158,8 +159,11 @@ public final class State {
     /** Null before version 0. */
     private Head head;
     private long checkpointVersion = -1;
-    private final TreeMap<String, Query> queries = new TreeMap<>();
+    private TreeMap<String, Query> queries = new TreeMap<>();
     private final List<List<Segment>> segments = new ArrayList<>();
+
+    /** Whether the queries belong to a state and must be copied before they are changed. */
+    private boolean queriesShared;
 
     /** By partition, whether its list belongs to a state and must be copied before it is changed. */
     private final List<Boolean> shared = new ArrayList<>();
@@ -173,7 +177,8 @@ public final class State {
       head = state.head;
       checkpointVersion = state.checkpointVersion;
       tag = state.tag;
-      queries.putAll(state.queries);
+      queries = state.queries;
+      queriesShared = true;
       segments.addAll(state.segments);
       segments.forEach(list -> shared.add(true));
     }
@@ -200,14 +205,18 @@ public final class State {
       return head == null ? 0 : head.version() + 1;
     }
 
+    /** Whether the version that was applied last, or that the checkpoint is of, has these bytes. */
+    boolean isAt(byte[] bytes) {
+      return head.hash().equals(Version.sha256(bytes));
+    }
+
     /** Whether {@code version} was written as the successor of the version that was applied last. */
     boolean precedes(Version version) {
       return head == null ? version.version() == 0 : head.hash().equals(version.previous()) && head.topicId().equals(version.topicId());
     }
 
     void apply(Version version, byte[] bytes) throws Damaged {
-      Damaged.unless(precedes(version),
-          "it does not follow version " + (version.version() - 1) + " (its field previous or topicId differs)");
+      Damaged.unless(precedes(version), "it does not follow version " + (version.version() - 1));
       TreeMap<String, String> settings = new TreeMap<>(head == null ? Map.of() : head.config().entries());
       settings.putAll(version.config());
       TopicConfig changed = new TopicConfig(settings);
@@ -226,24 +235,31 @@ public final class State {
         segments.add(new ArrayList<>());
         shared.add(false);
       }
+      BitSet changedWithin = new BitSet();
       for (Version.Removed removed : version.removed()) {
         remove(removed);
+        changedWithin.set(removed.partition());
       }
       // A topic may begin at any offsets; partitions that are added to one begin at 0.
       long[] ends = head == null ? version.starts().clone() : Arrays.copyOf(head.ends(), changed.partitions());
       for (Segment segment : version.added()) {
-        add(segment, ends);
+        if (add(segment, ends)) {
+          changedWithin.set(segment.partition());
+        }
       }
       for (int p = 0; p < ends.length; p++) {
         Damaged.unless(ends[p] == version.ends()[p],
             "its segments lead partition " + p + " to " + ends[p] + ", not to its end " + version.ends()[p]);
       }
       if (!version.removed().isEmpty()) {
-        for (int p = 0; p < segments.size(); p++) {
+        // Where it only appends, a partition that was whole stays whole.
+        for (int p = changedWithin.nextSetBit(0); p >= 0; p = changedWithin.nextSetBit(p + 1)) {
           requireWhole(p, segments.get(p), version.starts()[p], version.ends()[p]);
         }
       }
       if (version.query() != null) {
+        queries = queriesShared ? new TreeMap<>(queries) : queries;
+        queriesShared = false;
         queries.merge(version.query().id(), version.query(), (before, applied) -> applied.epoch() >= before.epoch() ? applied : before);
       }
       head = new Head(version.topic(), version.topicId(), version.version(), Version.sha256(bytes), version.txn(), version.time(),
@@ -256,7 +272,8 @@ public final class State {
       Damaged.unless(found, "it removes a segment that is not live: " + removed.file() + " at byte " + removed.position());
     }
 
-    private void add(Segment segment, long[] ends) throws Damaged {
+    /** Adds a segment. @return whether it takes the place of others, and does not extend its partition */
+    private boolean add(Segment segment, long[] ends) throws Damaged {
       int p = segment.partition();
       List<Segment> live = own(p);
       if (segment.base() >= ends[p]) {
@@ -264,7 +281,7 @@ public final class State {
             "a segment of partition " + p + " begins at " + segment.base() + ", not at the end " + ends[p]);
         live.add(segment);
         ends[p] = segment.end();
-        return;
+        return false;
       }
       // In place of segments that were removed: it must fit between its neighbours.
       int at = 0;
@@ -276,6 +293,7 @@ public final class State {
       Damaged.unless(at == live.size() ? segment.end() <= ends[p] : segment.end() <= live.get(at).base(),
           "a segment of partition " + p + " overlaps another at " + segment.base());
       live.add(at, segment);
+      return true;
     }
 
     /** The list of a partition, copied before its first change. */
@@ -295,7 +313,8 @@ public final class State {
           shared.set(p, true);
         }
       }
-      return new State(head, checkpointVersion, new TreeMap<>(queries), new ArrayList<>(segments), tag);
+      queriesShared = true;
+      return new State(head, checkpointVersion, queries, new ArrayList<>(segments), tag);
     }
 
     /** No committed record may be missing: the live segments of a partition hold all its offsets from the log start on. */

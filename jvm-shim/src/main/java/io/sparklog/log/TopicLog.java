@@ -44,7 +44,7 @@ public final class TopicLog {
       if (known != null) {
         State.Builder builder = new State.Builder(known);
         // In this order: version files are deleted from the lowest on, so none was missed if the first one is still there afterwards.
-        if (replay(builder, -1) && isUnchanged(known)) {
+        if (replay(builder) && isUnchanged(known)) {
           known = builder.nextVersion() == known.version() + 1 ? known : builder.build();
           return Optional.of(known);
         }
@@ -154,28 +154,44 @@ public final class TopicLog {
     return store.tag(Names.topicFile(topic, Names.versionFile(version))).orElse(null);
   }
 
-  /** Applies the versions that follow, at least up to {@code last}; false if the next one does not follow the newest known version. */
-  private boolean replay(State.Builder builder, long last) throws IOException {
+  /**
+   * What was read need not belong together, as version files are deleted while others read. It is an error only if the next attempt meets
+   * the same.
+   */
+  private static final class Moved extends Exception {
+    private final String checkpoint;
+    private final long version;
+    private final transient PartlogException error;
+
+    /**
+     * @param start where the attempt began
+     * @param version where it ended
+     * @param error what is wrong if nothing was deleted meanwhile
+     */
+    private Moved(Start start, long version, PartlogException error) {
+      super(error);
+      this.checkpoint = start.checkpoint;
+      this.version = version;
+      this.error = error;
+    }
+
+    private boolean isAgain(Moved before) {
+      return before != null && checkpoint.equals(before.checkpoint) && version == before.version && error.id().equals(before.error.id());
+    }
+  }
+
+  /** Applies the versions that follow, until none is there. @return false if the next one does not follow the one before it */
+  private boolean replay(State.Builder builder) throws IOException {
     while (true) {
       long next = builder.nextVersion();
-      byte[] bytes;
       // Before it is read: if another file takes its place in between, the tag is not that file's.
       String tag = tag(next);
-      try {
-        bytes = tag == null ? null : read(next);
-      } catch (NoSuchFileException missing) {
-        bytes = null;
-      } catch (UnfitFileException e) {
-        throw corrupt(e, next, e.getReason());
-      }
+      byte[] bytes = tag == null ? null : readIfPresent(next);
       if (bytes == null) {
-        if (next <= last) {
-          throw PartlogException.of("VERSION_MISSING", "version", next, "topic", topic, "root", store.root(), "newest", last);
-        }
         return true;
       }
       Version version = parse(bytes, next);
-      if (last < 0 && !builder.precedes(version)) {
+      if (!builder.precedes(version)) {
         return false;
       }
       try {
@@ -187,37 +203,96 @@ public final class TopicLog {
     }
   }
 
+  private byte[] readIfPresent(long version) throws IOException {
+    try {
+      return read(version);
+    } catch (NoSuchFileException absent) {
+      return null;
+    } catch (UnfitFileException e) {
+      throw corrupt(e, version, e.getReason());
+    }
+  }
+
   private State load() throws IOException {
+    Moved before = null;
+    while (true) {
+      try {
+        return attempt();
+      } catch (Moved now) {
+        if (now.isAgain(before)) {
+          throw now.error;
+        }
+        before = now;
+      }
+    }
+  }
+
+  private State attempt() throws IOException, Moved {
     List<String> names = store.list(Names.topicFolder(topic));
     // The name of a checkpoint, even of a damaged one, tells that its version was committed.
     long last = names.stream()
         .flatMapToLong(name -> LongStream.concat(Names.versionOf(name).stream(), Names.checkpointVersion(name).stream()))
         .max()
         .orElse(-1);
-    List<String> checkpoints = names.stream()
-        .filter(name -> Names.checkpointVersion(name).isPresent())
-        .sorted(Comparator.reverseOrder())
-        .toList();
     if (last < 0) {
       return null;
     }
-    State.Builder builder = null;
-    for (String name : checkpoints) {
-      String tag = tag(Names.checkpointVersion(name).getAsLong());
-      builder = readable(name);
-      if (builder != null) {
-        builder.tag(tag);
-        break;
-      }
+    List<String> checkpoints = checkpoints(names);
+    Start start = start(checkpoints, last);
+    State.Builder builder = start.builder;
+    boolean follow = replay(builder);
+    long next = builder.nextVersion();
+    if (!follow) {
+      throw new Moved(start, next,
+          corrupt(null, next, "it does not follow version " + (next - 1) + " (its field previous or topicId differs)"));
     }
-    if (builder == null) {
-      builder = new State.Builder();
+    if (next <= last) {
+      throw new Moved(start, next, missing(next, last));
     }
-    replay(builder, last);
+    // At the end and not before: version files are deleted from the lowest on, so while the first is there, so are those after it.
+    boolean isThere = start.version < 0
+        ? checkpoints.containsAll(checkpoints(store.list(Names.topicFolder(topic))))
+        : start.tag.equals(tag(start.version));
+    if (!isThere) {
+      throw new Moved(start, next, missing(Math.max(start.version, 0), last));
+    }
     return builder.build();
   }
 
-  /** The state in a checkpoint; null if it is damaged, for it only saves time. @throws PartlogException FORMAT_TOO_NEW */
+  /** Where replaying begins. {@code checkpoint} is empty, and {@code version} −1, before version 0. */
+  private record Start(String checkpoint, long version, String tag, State.Builder builder) {}
+
+  private Start start(List<String> checkpoints, long last) throws IOException, Moved {
+    for (String checkpoint : checkpoints) {
+      State.Builder builder = readable(checkpoint);
+      if (builder != null) {
+        long version = builder.nextVersion() - 1;
+        String tag = tag(version);
+        Start start = new Start(checkpoint, version, tag, builder);
+        byte[] bytes = tag == null ? null : readIfPresent(version);
+        if (bytes == null) {
+          throw new Moved(start, version, missing(version, last));
+        }
+        if (!builder.isAt(bytes)) {
+          throw new Moved(start, version, corrupt(null, version, "it is not the version that " + checkpoint + " is of"));
+        }
+        builder.tag(tag);
+        return start;
+      }
+    }
+    return new Start("", -1, null, new State.Builder());
+  }
+
+  /** The checkpoints among {@code names}, the newest first. */
+  private static List<String> checkpoints(List<String> names) {
+    return names.stream().filter(name -> Names.checkpointVersion(name).isPresent()).sorted(Comparator.reverseOrder()).toList();
+  }
+
+  private PartlogException missing(long version, long newest) {
+    return PartlogException.of("VERSION_MISSING", "version", version, "topic", topic, "root", store.root(), "newest", newest);
+  }
+
+  /** The state in a checkpoint; null if it is damaged or gone, for it only saves time. @throws PartlogException FORMAT_TOO_NEW */
   private State.Builder readable(String name) {
     try {
       return Checkpoint.read(store, topic, name);

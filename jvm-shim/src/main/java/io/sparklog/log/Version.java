@@ -9,6 +9,7 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -120,8 +121,9 @@ public record Version(String topic, String topicId, long version, String txn, St
       removed.add(new Removed(partition, dataFile(Json.text(segment, "file")), Json.number(segment, "position", 0)));
     }
     List<Segment> added = new ArrayList<>();
+    Map<String, String> files = new HashMap<>();
     for (JsonNode segment : Json.array(json, "added", SEGMENTS_MAX)) {
-      added.add(segment(segment, ends.length));
+      added.add(segment(segment, ends.length, files));
     }
     return new Version(topic, identity(json, "topicId"), version, txn, previous, Json.number(json, "time", 0), operation,
         query(Json.field(json, "query")), Json.number(json, "horizon", 0), Json.number(json, "boundary", 0),
@@ -171,15 +173,22 @@ public record Version(String topic, String topicId, long version, String txn, St
     return json.textValue();
   }
 
-  private static Segment segment(JsonNode json, int partitions) throws Damaged {
+  private static Segment segment(JsonNode json, int partitions, Map<String, String> files) throws Damaged {
     String offsets = Json.text(json, "offsets");
     Damaged.unless(offsets.equals("dense") || offsets.equals("stored"), "field offsets is " + offsets);
-    return checked(new Segment((int) Json.number(Json.field(json, "partition"), "partition", 0, partitions - 1), Json.text(json, "file"),
-        Json.number(json, "position", 0), Json.number(Json.field(json, "bytes"), "bytes", Layout.HEADER_BYTES, Integer.MAX_VALUE),
-        Json.number(json, "base", 0), Json.number(json, "end", 0), Json.number(json, "records", 0),
+    return checked(new Segment((int) Json.number(Json.field(json, "partition"), "partition", 0, partitions - 1),
+        one(files, Json.text(json, "file")), Json.number(json, "position", 0),
+        Json.number(Json.field(json, "bytes"), "bytes", Layout.HEADER_BYTES, Integer.MAX_VALUE), Json.number(json, "base", 0),
+        Json.number(json, "end", 0), Json.number(json, "records", 0),
         (int) Json.number(Json.field(json, "batches"), "batches", 1, Integer.MAX_VALUE), Json.number(json, "minTimestamp", -1),
         Json.number(json, "maxTimestamp", -1), offsets.equals("dense"), Json.bool(Json.field(json, "routed"), "routed"),
         Json.bool(Json.field(json, "ordered"), "ordered"), (int) Json.number(Json.field(json, "headerCrc"), "headerCrc", 0, 0xffffffffL)));
+  }
+
+  /** One String for all equal names: many segments share a data file, and a state holds them for long. */
+  static String one(Map<String, String> known, String name) {
+    String first = known.putIfAbsent(name, name);
+    return first == null ? name : first;
   }
 
   /** Checks what must hold for a segment in any state, and returns it. */

@@ -70,6 +70,17 @@ final class BatchLocator implements Closeable {
     return hint != null ? hint : walked(walkedPositions(), position);
   }
 
+  /** The last place from {@code first} to {@code position} where a batch begins or the segment ends; {@code first} is such a place. */
+  BatchPosition lastUpTo(BatchPosition first, long position) throws IOException {
+    BatchPosition near = atPosition(position);
+    BatchPosition last = near.position() > first.position() ? near : first;
+    BatchWalk walk = new BatchWalk(file, last.position(), last.offset());
+    while (walk.next() && walk.position() + walk.bytes() <= position) {
+      last = new BatchPosition(walk.position() + walk.bytes(), walk.last() + 1);
+    }
+    return last;
+  }
+
   /** The batch after the one at {@code place}; at the end of the segment, the place where another would begin. */
   BatchPosition next(BatchPosition place) throws IOException {
     open();

@@ -64,7 +64,7 @@ public record StreamOffsets(SortedMap<String, ? extends SortedMap<Integer, Long>
   }
 
   /** By partition; none for a topic that is not named. */
-  Map<Integer, Long> of(String topic) {
+  public Map<Integer, Long> of(String topic) {
     SortedMap<Integer, Long> offsets = next.get(topic);
     return offsets == null ? Map.of() : offsets;
   }

@@ -49,9 +49,4 @@ public record TriggerLimits(long offsetsMax, long bytesMax, long offsetsMin, lon
   public TriggerLimits offsetsMin(long least, long forMs) {
     return new TriggerLimits(offsetsMax, bytesMax, least, forMs);
   }
-
-  /** As this one, without waiting. */
-  TriggerLimits atOnce() {
-    return offsetsMin(0, 0);
-  }
 }

@@ -10,7 +10,7 @@ import io.sparklog.read.StreamStart;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
-import io.sparklog.storage.CheckpointFolder;
+import io.sparklog.storage.CheckpointFolders;
 import java.time.Clock;
 import java.util.HashMap;
 import java.util.List;
@@ -93,6 +93,10 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
         : Runtime.getRuntime().availableProcessors();
   }
 
+  private static Iterable<Map.Entry<String, String>> hadoopSettings() {
+    return SparkSession.active().sessionState().newHadoopConf();
+  }
+
   private List<Split> splits() {
     return batch.splits();
   }
@@ -111,7 +115,7 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
   @Override
   public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
     stream = SparkErrors.run(() -> new PartlogStream(request.root(), schema, request.options().ofStream(), splitSize,
-        new StreamStart(CheckpointFolder.open(checkpointLocation), random), clock));
+        new StreamStart(CheckpointFolders.open(checkpointLocation, PartlogScan::hadoopSettings), random), clock));
     return stream;
   }
 

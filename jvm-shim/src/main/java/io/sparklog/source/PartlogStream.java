@@ -9,6 +9,7 @@ import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitSize;
 import io.sparklog.read.StreamOffsets;
 import io.sparklog.read.StreamStart;
+import io.sparklog.read.TaskShares;
 import io.sparklog.read.TopicStream;
 import io.sparklog.read.TriggerLimits;
 import io.sparklog.spark.SparkErrors;
@@ -131,7 +132,11 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
       List<OffsetBounds.Range> ranges = stream.ranges(offsets(start), offsets(end));
       SplitPlanner planner = new SplitPlanner(root.store(), splitSize, options.bool("failOnDataLoss"));
       List<Split> splits = planner.plan(Selection.of(ranges, Filter.ALL_RECORDS));
-      return splits.stream().map(split -> new PartlogInputPartition(List.of(split), false)).toArray(InputPartition[]::new);
+      int tasks = Math.max(splitSize.splitsMin(), splitSize.parallelism());
+      return TaskShares.of(splits, tasks, splitSize.recordsMax())
+          .stream()
+          .map(share -> new PartlogInputPartition(share, false))
+          .toArray(InputPartition[]::new);
     });
   }
 
@@ -142,7 +147,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
 
   @Override
   public synchronized Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
-    return Map.of("dataLoss", Long.toString(stream.lostOffsets()));
+    return SparkErrors.run(() -> stream.metrics(latestConsumedOffset.map(this::offsets).orElse(null)));
   }
 
   /** The sink's commits and Spark's log say what was read; nothing is kept here. */

@@ -7,11 +7,6 @@ import java.io.IOException;
  * 15. No commit depends on it.
  */
 public interface CheckpointFolder {
-  /** The folder at {@code location}, as Spark names it. */
-  static CheckpointFolder open(String location) {
-    return new Local(Stores.open(location));
-  }
-
   /** The full name of {@code name}, for messages; "" is the folder. */
   String location(String name);
 
@@ -24,23 +19,4 @@ public interface CheckpointFolder {
    * @param temporary a name in the folder that no other caller uses
    */
   void putIfAbsent(String name, String temporary, byte[] content) throws IOException;
-
-  /** On a local disk. */
-  record Local(LogStore store) implements CheckpointFolder {
-    @Override
-    public String location(String name) {
-      return name.isEmpty() ? store.root() : store.location(name);
-    }
-
-    @Override
-    public byte[] read(String name, int bytesMax) throws IOException {
-      return store.read(name, bytesMax);
-    }
-
-    @Override
-    public void putIfAbsent(String name, String temporary, byte[] content) throws IOException {
-      store.createFolder("");
-      store.putIfAbsent(name, temporary, content, Step.Put.NONE);
-    }
-  }
 }

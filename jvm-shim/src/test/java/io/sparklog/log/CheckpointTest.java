@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Step;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -37,8 +38,8 @@ final class CheckpointTest {
   private State state(int queries, int idLength, char padding) throws Damaged {
     Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
-    State.Head head = new State.Head("t", Names.identity(new Random(1)), 100, "0".repeat(64), null, 0, 0, 0, new TopicConfig(config),
-        new long[] {0}, new long[] {0});
+    State.Head head = new State.Head("t", Names.identity(new Random(1)), 100, Version.sha256(new byte[0]), null, 0, 0, 0,
+        new TopicConfig(config), new long[] {0}, new long[] {0});
     Map<String, Query> newest = new TreeMap<>();
     for (int i = 0; i < queries; i++) {
       String id = i + String.valueOf(padding).repeat(idLength - Integer.toString(i).length());
@@ -81,6 +82,7 @@ final class CheckpointTest {
   @Test
   void aBugIsNotTakenForDamage() throws IOException, Damaged {
     Checkpoint.write(store, state(1, 10, 'x'), TXN);
+    store.putIfAbsent(Names.topicFile("t", Names.versionFile(100)), Names.topicFile("t", "tmp/x"), new byte[0], Step.Put.NONE);
     LogStore buggy = FaultyStore.of(store).failAll("open", BEFORE, new IllegalArgumentException("a bug")).store();
     IllegalArgumentException e = assertThrows(IllegalArgumentException.class, () -> new TopicLog(buggy, "t").newest());
     assertEquals("a bug", e.getMessage());

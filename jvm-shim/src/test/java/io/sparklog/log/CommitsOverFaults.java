@@ -65,6 +65,53 @@ abstract class CommitsOverFaults {
     }
   }
 
+  /** What others do while somebody sleeps: they commit up to version 6, put a checkpoint of version 5, and delete what is before it. */
+  void overtakeAndCleanUp(Long epoch) throws IOException {
+    LogStore place = Stores.open(root.toString());
+    State fifth = null;
+    for (long next = topicIsThere() ? state().version() + 1 : 0; next <= 6; next++) {
+      commit(place, 1, next == 6 ? epoch : null);
+      fifth = next == 5 ? state() : fifth;
+    }
+    cleanUp(place, fifth);
+  }
+
+  /** Puts a checkpoint and deletes all before it, the checkpoints first. */
+  void cleanUp(LogStore place, State until) throws IOException {
+    for (String name : place.list(TOPIC_FOLDER)) {
+      if (Names.checkpointVersion(name).isPresent()) {
+        place.delete(TOPIC_FOLDER + "/" + name);
+      }
+    }
+    Checkpoint.write(place, until, Names.identity(random));
+    for (long gone = 0; gone < until.version(); gone++) {
+      place.delete(version(gone));
+    }
+  }
+
+  private boolean topicIsThere() {
+    return new TopicLog(Stores.open(root.toString()), "t").newest().isPresent();
+  }
+
+  /** Runs {@code action} before the {@code count}-th of the calls to come, from 1. */
+  void before(String call, int count, Action action) {
+    int[] seen = {0};
+    store.at((method, name, when) -> {
+      if (when == FaultyStore.When.BEFORE && (method + " " + name).equals(call) && ++seen[0] == count) {
+        action.run();
+      }
+    });
+  }
+
+  /** What a test does in the middle of a call. */
+  interface Action {
+    void run() throws Throwable;
+  }
+
+  static String version(long number) {
+    return TOPIC_FOLDER + "/" + Names.versionFile(number);
+  }
+
   Committer committer(LogStore store) {
     return new Committer(new TopicLog(store, "t"), Names.identity(random), Clock.systemUTC(), random);
   }

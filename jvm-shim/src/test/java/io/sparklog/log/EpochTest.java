@@ -17,6 +17,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Random;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -126,7 +127,7 @@ final class EpochTest extends CommitsOverFaults {
     Map<String, Query> expected = Map.of("q", new Query("q", 3, A), "p", new Query("p", 9, null), "q/0", new Query("q/0", 1, B));
     assertEquals(expected, state().queries());
     Checkpoint.write(store.store(), state(), Names.identity(random));
-    for (long version = 0; version < 3; version++) {
+    for (long version = 0; version < 2; version++) {
       Files.delete(file(version));
     }
     assertEquals(expected, state().queries());
@@ -248,5 +249,52 @@ final class EpochTest extends CommitsOverFaults {
     openStore();
     requireDone(5, Once.epoch("q", 0, A));
     assertTrue(viewed() > 0);
+  }
+
+  /** Drivers of one query go on from whatever checkpoint they find, while version files are cleaned up. */
+  @Test
+  void driversWithOldCheckpoints() throws IOException {
+    long seed = System.nanoTime();
+    System.out.println("driversWithOldCheckpoints: seed " + seed);
+    Random choices = new Random(seed);
+    Map<Long, String> applied = new TreeMap<>();
+    Map<Long, Long> versions = new TreeMap<>();
+    long newest = -1;
+    long kept = 0;
+    Map<String, Integer> found = new TreeMap<>();
+    for (int step = 0; step < 120; step++) {
+      long epoch = Math.max(0, newest + 2 - choices.nextInt(6));
+      String input = choices.nextInt(4) == 0 ? B : A;
+      String expected;
+      if (epoch > newest) {
+        expected = "applied";
+      } else if (input.equals(applied.get(epoch)) && (epoch == newest || versions.get(epoch) >= kept)) {
+        expected = "done";
+      } else {
+        expected = "refused";
+      }
+      String outcome;
+      try {
+        Optional<Version> version = commitOnce(1 + choices.nextInt(3), Once.epoch("q", epoch, input));
+        outcome = version.isPresent() ? "applied" : "done";
+        version.ifPresent(put -> versions.put(epoch, put.version()));
+      } catch (PartlogException e) {
+        outcome = e.id().equals("EPOCH_DIFFERS") ? "refused" : e.toString();
+      }
+      assertEquals(expected, outcome, "step " + step + ": epoch " + epoch + " with " + input);
+      found.merge(outcome, 1, Integer::sum);
+      if (outcome.equals("applied")) {
+        applied.put(epoch, input);
+        newest = epoch;
+      }
+      if (choices.nextInt(20) == 0) {
+        Checkpoint.write(store.store(), state(), Names.identity(random));
+        for (long until = choices.nextLong(kept, state().version() + 1); kept < until; kept++) {
+          Files.delete(file(kept));
+        }
+      }
+    }
+    assertEquals(applied.size() - 1, state().version());
+    assertEquals(3, found.size(), found.toString());
   }
 }

@@ -3,24 +3,28 @@ package io.sparklog.log;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.FaultyStore.When;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** How the newest state of a topic is found while others commit, and while version files are deleted. FORMAT.md section 9. */
 final class TopicLogTest extends CommitsOverFaults {
-  private static String version(long number) {
-    return TOPIC_FOLDER + "/" + Names.versionFile(number);
-  }
-
   @Test
   void nothingNewCostsTwoLooks() throws IOException {
     commit(1, null);
@@ -62,5 +66,117 @@ final class TopicLogTest extends CommitsOverFaults {
     State another = log.newest().orElseThrow();
     assertEquals(known.version(), another.version());
     assertNotEquals(known.topicId(), another.topicId());
+  }
+
+  /** Where a reader begins: at no checkpoint, at a checkpoint of version 1, or with a state of version 1 that it kept. */
+  enum Begin {
+    NOTHING, CHECKPOINT, STATE
+  }
+
+  private TopicLog begun(Begin begin) throws IOException {
+    commit(1, null);
+    commit(1, null);
+    TopicLog log = new TopicLog(store.store(), "t");
+    if (begin == Begin.CHECKPOINT) {
+      Checkpoint.write(Stores.open(root.toString()), state(), Names.identity(random));
+    } else if (begin == Begin.STATE) {
+      log.newest();
+    }
+    return log;
+  }
+
+  /** The versions 2 to 4 are committed, and gone when the reader comes to 3: it must not take 2 for the newest. */
+  @ParameterizedTest
+  @EnumSource
+  void versionsAreDeletedBeneathAReader(Begin begin) throws IOException {
+    TopicLog log = begun(begin);
+    LogStore place = Stores.open(root.toString());
+    for (int i = 2; i <= 5; i++) {
+      commit(place, 1, null);
+    }
+    State fifth = state();
+    commit(place, 1, null);
+    before("tag " + version(3), 1, () -> cleanUp(place, fifth));
+    assertEquals(6, log.newest().orElseThrow().version());
+  }
+
+  /** Between the two looks of a reader that kept a state. The other way round it would see its own version still there, and no next one. */
+  @Test
+  void aReaderLooksForTheNextVersionFirst() throws IOException {
+    TopicLog log = begun(Begin.STATE);
+    LogStore place = Stores.open(root.toString());
+    for (int i = 2; i <= 5; i++) {
+      commit(place, 1, null);
+    }
+    State fifth = state();
+    int[] looks = {0};
+    store.at((method, name, when) -> {
+      if (method.equals("tag") && when == When.BEFORE && ++looks[0] == 2) {
+        cleanUp(place, fifth);
+      }
+    });
+    assertEquals(5, log.newest().orElseThrow().version());
+    assertTrue(looks[0] > 2, looks[0] + " looks");
+  }
+
+  /** A writer that slept puts version 2 where the one that counts was deleted: it follows version 1, and counts for nothing. */
+  @ParameterizedTest
+  @EnumSource
+  void aStrayVersionCountsForNothing(Begin begin, @TempDir Path other) throws IOException {
+    TopicLog log = begun(begin);
+    Path copy = Files.createDirectories(other.resolve(TOPIC_FOLDER));
+    for (int i = 0; i < 2; i++) {
+      Files.copy(root.resolve(version(i)), copy.resolve(Names.versionFile(i)));
+    }
+    assertEquals(2, commit(Stores.open(other.toString()), 3, null).orElseThrow().version());
+    before("tag " + version(2), 1, () -> {
+      overtakeAndCleanUp(null);
+      Files.copy(other.resolve(version(2)), root.resolve(version(2)));
+    });
+    State found = log.newest().orElseThrow();
+    assertEquals(state().hash(), found.hash());
+    assertEquals(6, found.version());
+  }
+
+  private PartlogException refused() {
+    store.calls().clear();
+    PartlogException error = assertThrows(PartlogException.class, () -> new TopicLog(store.store(), "t").newest());
+    assertEquals(2, store.calls().stream().filter(("list " + TOPIC_FOLDER)::equals).count(), "attempts");
+    return error;
+  }
+
+  @Test
+  void whatIsMissingTwiceIsMissing() throws IOException {
+    overtakeAndCleanUp(null);
+    Files.delete(root.resolve(version(5)));
+    PartlogException error = refused();
+    assertEquals("VERSION_MISSING", error.id());
+    assertEquals("5", error.parameters().get("version"), "that of the checkpoint");
+    Files.delete(root.resolve(version(6)));
+    assertEquals("VERSION_MISSING", refused().id());
+  }
+
+  @Test
+  void aVersionThatFollowsAnotherOneIsCorrupt(@TempDir Path other) throws IOException {
+    LogStore place = Stores.open(other.toString());
+    for (int i = 0; i < 3; i++) {
+      commit(1, null);
+      commit(place, 1, null);
+    }
+    Files.copy(other.resolve(version(2)), root.resolve(version(2)), StandardCopyOption.REPLACE_EXISTING);
+    PartlogException error = refused();
+    assertEquals("VERSION_CORRUPT", error.id());
+    assertTrue(error.getMessage().contains("does not follow version 1"), error.getMessage());
+  }
+
+  @Test
+  void aCheckpointOfAnotherVersionIsNotBegunAt(@TempDir Path other) throws IOException {
+    commit(1, null);
+    commit(Stores.open(other.toString()), 1, null);
+    Checkpoint.write(Stores.open(root.toString()), state(), Names.identity(random));
+    Files.copy(other.resolve(version(0)), root.resolve(version(0)), StandardCopyOption.REPLACE_EXISTING);
+    PartlogException error = refused();
+    assertEquals("VERSION_CORRUPT", error.id());
+    assertTrue(error.getMessage().contains("it is not the version that 00000000000000000000.checkpoint-"), error.getMessage());
   }
 }

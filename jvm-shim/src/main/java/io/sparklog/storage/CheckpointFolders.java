@@ -1,0 +1,38 @@
+package io.sparklog.storage;
+
+import java.io.IOException;
+import java.util.Map;
+import java.util.function.Supplier;
+
+/** Opens folders of queries' checkpoints. */
+public final class CheckpointFolders {
+  private CheckpointFolders() {}
+
+  /**
+   * The folder at {@code location}, as Spark names it: on a local disk by the store that roots have, elsewhere by Hadoop's file systems.
+   *
+   * @param settings of Hadoop, where it is needed
+   */
+  public static CheckpointFolder open(String location, Supplier<Iterable<Map.Entry<String, String>>> settings) throws IOException {
+    boolean local = location.startsWith("file:") || location.startsWith("/");
+    return local ? new Local(Stores.open(location)) : HadoopFolder.open(location, settings.get());
+  }
+
+  private record Local(LogStore store) implements CheckpointFolder {
+    @Override
+    public String location(String name) {
+      return name.isEmpty() ? store.root() : store.location(name);
+    }
+
+    @Override
+    public byte[] read(String name, int bytesMax) throws IOException {
+      return store.read(name, bytesMax);
+    }
+
+    @Override
+    public void putIfAbsent(String name, String temporary, byte[] content) throws IOException {
+      store.createFolder("");
+      store.putIfAbsent(name, temporary, content, Step.Put.NONE);
+    }
+  }
+}
