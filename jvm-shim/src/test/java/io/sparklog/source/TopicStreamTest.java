@@ -1,10 +1,8 @@
 package io.sparklog.source;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.read.OffsetBounds;
@@ -12,84 +10,16 @@ import io.sparklog.read.StreamOffsets;
 import io.sparklog.read.StreamStart;
 import io.sparklog.read.TopicStream;
 import io.sparklog.read.TriggerLimits;
-import io.sparklog.spec.Options;
-import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.CheckpointFolders;
-import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.Path;
-import java.time.Clock;
-import java.time.Instant;
-import java.time.ZoneOffset;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 import java.util.TreeMap;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 
 /** What a streaming query reads next, without Spark. */
-final class TopicStreamTest {
-  @TempDir
-  Path folder;
-  private Path directory;
-  private WrittenTopic topic;
-  private long nowMs = 1_000_000;
-  private final long seed = System.nanoTime();
-  private final Random random = new Random(seed);
-
-  @BeforeEach
-  void root() {
-    directory = folder.resolve("root");
-    topic = new WrittenTopic(directory, "t");
-  }
-
-  private final Clock clock = new Clock() {
-    @Override
-    public ZoneOffset getZone() {
-      return ZoneOffset.UTC;
-    }
-
-    @Override
-    public Clock withZone(java.time.ZoneId zone) {
-      return this;
-    }
-
-    @Override
-    public Instant instant() {
-      return Instant.ofEpochMilli(nowMs);
-    }
-  };
-
-  private Options options(String... keysAndValues) {
-    Map<String, String> given = new TreeMap<>();
-    for (int i = 0; i < keysAndValues.length; i += 2) {
-      given.put(keysAndValues[i], keysAndValues[i + 1]);
-    }
-    return Options.of(given, Options.Side.READ).ofStream();
-  }
-
-  /** A run of the query, which may have been run before. */
-  private TopicStream run(String... keysAndValues) throws IOException {
-    StreamStart start = new StreamStart(
-        CheckpointFolders.open("file:" + folder.resolve("checkpoint/sources/0"), Map.<String, String>of()::entrySet), random);
-    return new TopicStream(new Root(Stores.open(directory.toString())), options(keysAndValues), start, clock);
-  }
-
-  private static StreamOffsets at(String json) {
-    return StreamOffsets.parse(json, "test");
-  }
-
-  private static void assertFails(String id, org.junit.jupiter.api.function.Executable call, String... parts) {
-    PartlogException error = assertThrows(PartlogException.class, call);
-    assertEquals(id, error.id(), error.getMessage());
-    for (String part : parts) {
-      assertTrue(error.getMessage().contains(part), error.getMessage());
-    }
-  }
-
+final class TopicStreamTest extends StreamRuns {
   @Test
   void startsAreResolvedOnce() throws IOException {
     topic.segment(0, 10).segment(1, 20).commit();

@@ -1,0 +1,87 @@
+package io.sparklog.source;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.log.Root;
+import io.sparklog.read.StreamOffsets;
+import io.sparklog.read.StreamStart;
+import io.sparklog.read.TopicStream;
+import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.CheckpointFolders;
+import io.sparklog.storage.Stores;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A topic, and runs of a streaming query that reads it, without Spark. */
+abstract class StreamRuns {
+  @TempDir
+  Path folder;
+  Path directory;
+  WrittenTopic topic;
+  long nowMs = 1_000_000;
+  final long seed = System.nanoTime();
+  final Random random = new Random(seed);
+
+  @BeforeEach
+  void root() {
+    directory = folder.resolve("root");
+    topic = new WrittenTopic(directory, "t");
+  }
+
+  final Clock clock = new Clock() {
+    @Override
+    public ZoneOffset getZone() {
+      return ZoneOffset.UTC;
+    }
+
+    @Override
+    public Clock withZone(ZoneId zone) {
+      return this;
+    }
+
+    @Override
+    public Instant instant() {
+      return Instant.ofEpochMilli(nowMs);
+    }
+  };
+
+  Options options(String... keysAndValues) {
+    Map<String, String> given = new TreeMap<>();
+    for (int i = 0; i < keysAndValues.length; i += 2) {
+      given.put(keysAndValues[i], keysAndValues[i + 1]);
+    }
+    return Options.of(given, Options.Side.READ).ofStream();
+  }
+
+  /** A run of the query, which may have been run before. */
+  TopicStream run(String... keysAndValues) throws IOException {
+    StreamStart start = new StreamStart(
+        CheckpointFolders.open("file:" + folder.resolve("checkpoint/sources/0"), Map.<String, String>of()::entrySet), random);
+    return new TopicStream(new Root(Stores.open(directory.toString())), options(keysAndValues), start, clock);
+  }
+
+  static StreamOffsets at(String json) {
+    return StreamOffsets.parse(json, "test");
+  }
+
+  static void assertFails(String id, Executable call, String... parts) {
+    PartlogException error = assertThrows(PartlogException.class, call);
+    assertEquals(id, error.id(), error.getMessage());
+    for (String part : parts) {
+      assertTrue(error.getMessage().contains(part), error.getMessage());
+    }
+  }
+}
