@@ -1,10 +1,12 @@
 """One Spark session for all tests that need one."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from collecting import Stream
 
 import sparklog
 
@@ -38,3 +40,11 @@ def fails() -> Callable[[str, Callable[[], object]], str]:
         return str(caught.value)
 
     return run
+
+
+@pytest.fixture
+def stream(spark: SparkSession, tmp_path: Path) -> Iterator[Stream]:
+    """A query that is not started yet; at the end, all queries are stopped."""
+    yield Stream(spark, tmp_path / "root", tmp_path)
+    for query in spark.streams.active:
+        query.stop()

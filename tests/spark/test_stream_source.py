@@ -1,82 +1,16 @@
-"""`spark.readStream.format("partlog")` with a real Spark: offsets, restarts, limits, and what must be refused."""
+"""`spark.readStream.format("partlog")` with a real Spark: what it reads, and when. What it refuses: test_stream_refusals.py."""
 
-import hashlib
 import json
-import shutil
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from handmade import summed
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
-
-
-class Stream:
-    """A query that collects what it reads of a root in memory; `run` starts it again with the same checkpoint."""
-
-    def __init__(self, spark: SparkSession, root: Path, folder: Path) -> None:
-        self.spark, self.root, self.checkpoint = spark, root, folder / "checkpoint"
-        self.rows: list[tuple[int, int, str]] = []
-        self.batches: list[int] = []
-
-    def write(self, values: range, partition: int | None = None, topic: str = "events", partitions: int = 4) -> None:
-        """A record for each number, to one partition, or round robin."""
-        to = f"id % {partitions}" if partition is None else str(partition)
-        rows = self.spark.range(values.start, values.stop, values.step, 1).selectExpr(
-            "CAST(id AS STRING) AS value", f"CAST({to} AS INT) AS partition"
-        )
-        rows.write.format("partlog").options(topic=topic, partitions=partitions).mode("append").save(str(self.root))
-
-    def start(self, available_now: bool = True, **options: object) -> StreamingQuery:
-        given = {} if {"subscribePattern", "assign"} & options.keys() else {"subscribe": "events"}
-        stream = self.spark.readStream.format("partlog").options(**{**given, **options}).load(str(self.root))
-
-        def keep(batch: DataFrame, epoch: int) -> None:
-            rows = [(row[0], row[1], bytes(row[2]).decode()) for row in batch.select("partition", "offset", "value").collect()]
-            self.rows += rows
-            self.batches.append(len(rows))
-
-        writer = stream.writeStream.foreachBatch(keep).option("checkpointLocation", str(self.checkpoint))
-        return (writer.trigger(availableNow=True) if available_now else writer.trigger(processingTime="0 seconds")).start()
-
-    def run(self, **options: object) -> list[str]:
-        """Runs it to the end of what is there; the values that this run read, by partition and offset."""
-        self.rows, self.batches = [], []
-        query = self.start(**options)
-        query.awaitTermination()
-        return [value for _, _, value in sorted(self.rows)]
-
-    def fails(self, condition: str, available_now: bool = True, **options: object) -> str:
-        """Runs it, which must fail with `PARTLOG_<condition>`; the text of the error."""
-        query = self.start(available_now, **options)
-        with pytest.raises(StreamingQueryException) as caught:
-            query.awaitTermination()
-        assert f"[PARTLOG_{condition}]" in str(caught.value), str(caught.value)[:3000]
-        return str(caught.value)
-
-    def topic_id(self, topic: str = "events") -> str:
-        first = next((self.root / "_partlog" / topic).glob("*.json")).read_text().splitlines()[0]
-        return str(json.loads(first)["topicId"])
-
-    def offsets(self) -> list[str]:
-        """The offsets in Spark's log, as they are written there."""
-        files = sorted((self.checkpoint / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
-        return [file.read_text().splitlines()[2] for file in files]
-
-    def sources(self) -> list[dict[str, object]]:
-        files = sorted((self.checkpoint / "sources" / "0").glob("[0-9]"))
-        return [json.loads(file.read_text().splitlines()[0]) for file in files]
-
-
-@pytest.fixture
-def stream(spark: SparkSession, tmp_path: Path) -> Iterator[Stream]:
-    yield Stream(spark, tmp_path / "root", tmp_path)
-    for query in spark.streams.active:
-        query.stop()
+from collecting import Stream, numbers, wait_until
 
 
 def test_a_restart_goes_on_where_the_last_run_ended(stream: Stream) -> None:
@@ -89,18 +23,6 @@ def test_a_restart_goes_on_where_the_last_run_ended(stream: Stream) -> None:
     assert stream.offsets()[1:] == ['{"events":{"0":4,"1":4,"2":3,"3":3}}']
     [first] = stream.sources()
     assert first["topics"]["events"]["offsets"] == {"0": 0, "1": 0, "2": 0, "3": 0}  # type: ignore[index]
-
-
-def wait_until(done: Callable[[], bool], query: StreamingQuery, seconds: float = 30) -> None:
-    until = time.monotonic() + seconds
-    while not done():
-        assert query.exception() is None, query.exception()
-        assert time.monotonic() < until, query.lastProgress
-        time.sleep(0.05)
-
-
-def numbers(values: list[str]) -> list[int]:
-    return sorted(int(value) for value in values)
 
 
 def test_a_query_from_latest_that_fails_in_its_first_batch_goes_on_without_a_gap(spark: SparkSession, stream: Stream) -> None:
@@ -156,45 +78,6 @@ def test_a_pattern_may_match_nothing_at_first(stream: Stream) -> None:
     assert stream.offsets() == ["{}"]
     stream.write(range(4))
     assert numbers(stream.run(subscribePattern="e.*")) == [0, 1, 2, 3]
-
-
-def test_a_topic_that_was_created_again_is_refused(stream: Stream) -> None:
-    stream.write(range(4))
-    stream.run(startingOffsets="earliest")
-    before = stream.topic_id()
-    shutil.rmtree(stream.root)
-    stream.write(range(100, 120), topic="other")
-    text = stream.fails("STREAM_TOPIC_GONE", failOnDataLoss=False)
-    assert before in text and str(stream.checkpoint) in text
-    stream.write(range(200, 220))
-    text = stream.fails("STREAM_TOPIC_REPLACED", failOnDataLoss=False)
-    assert before in text and stream.topic_id() in text and str(stream.checkpoint) in text and str(stream.root) in text
-
-
-def test_a_running_query_notices_that_its_topic_was_created_again(stream: Stream) -> None:
-    stream.write(range(4))
-    query = stream.start(available_now=False, startingOffsets="earliest")
-    wait_until(lambda: len(stream.rows) == 4, query)
-    before = stream.topic_id()
-    shutil.rmtree(stream.root / "_partlog" / "events")
-    for partition in range(4):
-        shutil.rmtree(stream.root / f"events-{partition}")
-    with pytest.raises(StreamingQueryException) as caught:
-        query.awaitTermination(30)
-    assert "[PARTLOG_STREAM_TOPIC_GONE]" in str(caught.value) and before in str(caught.value)
-
-
-def test_the_subscription_may_grow_and_not_shrink_unnoticed(stream: Stream) -> None:
-    stream.write(range(4))
-    stream.write(range(10, 14), topic="more")
-    assert numbers(stream.run(subscribe="events", startingOffsets="earliest")) == [0, 1, 2, 3]
-    # A topic that is new to the query is read from its start, as one that was found later.
-    assert numbers(stream.run(subscribe="events,more", startingOffsets="latest")) == [10, 11, 12, 13]
-    stream.write(range(4, 8))
-    text = stream.fails("STREAM_UNSUBSCRIBED", subscribe="events")
-    assert "topic more" in text and str(stream.checkpoint) in text
-    assert numbers(stream.run(subscribe="events", failOnDataLoss=False)) == [4, 5, 6, 7]
-    assert stream.offsets()[-1] == '{"events":{"0":2,"1":2,"2":2,"3":2}}'
 
 
 def test_assigned_partitions_only(stream: Stream) -> None:
@@ -263,54 +146,119 @@ def test_available_now_takes_what_was_there_at_its_start(stream: Stream) -> None
     assert numbers(rest) == list(range(len(read), written[0]))
 
 
-def test_records_that_expired(stream: Stream, expire: Callable[[Path, str, int], None]) -> None:
-    stream.write(range(10), 0)
-    assert len(stream.run(startingOffsets="earliest", subscribe="events")) == 10
-    stream.write(range(10, 20), 0)
-    stream.write(range(20, 30), 0)
-    expire(stream.root, "events", 17)
-    text = stream.fails("OFFSETS_EXPIRED")
-    assert "Offsets 10 to 17 (exclusive)" in text and "7 in all" in text
-    query = stream.start(failOnDataLoss=False)
+def test_tiny_partitions_share_tasks(spark: SparkSession, stream: Stream) -> None:
+    stream.write(range(80), partitions=8)
+    tasks = []
+
+    def count(batch: DataFrame, epoch: int) -> None:
+        tasks.append(batch.rdd.getNumPartitions())
+
+    for options in ({}, {"minPartitions": 4}, {"minPartitions": 8}, {"maxRecordsPerPartition": 20}):
+        source = spark.readStream.format("partlog").options(startingOffsets="earliest", **options).load(str(stream.root))
+        source.writeStream.foreachBatch(count).trigger(availableNow=True).start().awaitTermination()
+    assert spark.sparkContext.defaultParallelism == 2
+    assert tasks == [2, 4, 8, 4]
+
+
+def test_a_batch_of_a_stream_has_all_columns_and_decodes_lazily(spark: SparkSession, stream: Stream) -> None:
+    rows = spark.range(10).selectExpr(
+        "CAST(id AS STRING) AS key", "concat('v', id) AS value", "array(named_struct('key', 'n', 'value', CAST('h' AS BINARY))) AS headers"
+    )
+    rows.write.format("partlog").options(topic="events", partitions=2).mode("append").save(str(stream.root))
+    source = spark.readStream.format("partlog").option("startingOffsets", "earliest").load(str(stream.root))
+    assert source.schema == spark.read.format("partlog").load(str(stream.root)).schema
+    query = (
+        source.selectExpr("topic", "CAST(key AS STRING)", "CAST(headers[0].value AS STRING)", "timestampType", "offset")
+        .where("partition < 2")
+        .writeStream.format("memory")
+        .queryName("lazy")
+        .trigger(availableNow=True)
+        .start()
+    )
     query.awaitTermination()
-    assert numbers([value for _, _, value in stream.rows]) == [*range(10), *range(17, 30)]
-    assert query.lastProgress["sources"][0]["metrics"]["dataLoss"] == "7"
+    read = {tuple(row)[:4] for row in spark.table("lazy").collect()}
+    assert read == {("events", str(n), "h", 0) for n in range(10)}
+    assert "ColumnarToRow" in query._jsq.explainInternal(False)
 
 
-@pytest.fixture
-def expire() -> Callable[[Path, str, int], None]:
-    """Raises the log start offset of partition 0, as deleting records does: a version that no writer makes yet."""
+def test_the_progress_says_where_the_query_is(stream: Stream) -> None:
+    stream.write(range(100))
+    query = stream.start(startingOffsets="earliest", maxOffsetsPerTrigger=40)
+    query.awaitTermination()
+    source = query.recentProgress[1]["sources"][0]
+    assert source["description"] == f"partlog[subscribe=events] {stream.root}"
+    offsets = [json.loads(source[name]) for name in ("startOffset", "endOffset", "latestOffset")]
+    assert offsets == [{"events": {str(partition): next for partition in range(4)}} for next in (10, 20, 25)]
+    assert source["numInputRows"] == 40
+    metrics = source["metrics"]
+    assert {name: metrics[name] for name in metrics if name not in ("bytesBehindLatest", "secondsBehindLatest")} == {
+        "minOffsetsBehindLatest": "5",
+        "maxOffsetsBehindLatest": "5",
+        "avgOffsetsBehindLatest": "5.0",
+        "dataLoss": "0",
+        "topicIds": json.dumps({"events": stream.topic_id()}, separators=(",", ":")),
+    }
+    assert int(metrics["bytesBehindLatest"]) > 0 and float(metrics["secondsBehindLatest"]) >= 0
+    last = query.recentProgress[2]["sources"][0]["metrics"]
+    assert (last["maxOffsetsBehindLatest"], last["bytesBehindLatest"], last["secondsBehindLatest"]) == ("0", "0", "0.000")
 
-    def put(root: Path, topic: str, offset: int) -> None:
-        folder = root / "_partlog" / topic
-        last = max(folder.glob("*.json"))
-        content = last.read_bytes()
-        version = json.loads(content.splitlines()[0])
-        version.update(
-            version=version["version"] + 1, previous=hashlib.sha256(content).hexdigest(), config={}, added=[], removed=[], query=None
-        )
-        version["starts"][0] = offset
-        line = json.dumps(version).encode()
-        (folder / f"{version['version']:020}.json").write_bytes(summed(line))
 
-    return put
+def test_a_stream_in_joins_and_in_its_own_function(spark: SparkSession, stream: Stream) -> None:
+    """Spark asks the scan for statistics; and the function of a foreachBatch reads the topic that its query reads."""
+    stream.write(range(20))
+    names = spark.range(20).selectExpr("CAST(CAST(id AS STRING) AS BINARY) AS value", "id % 3 AS kind")
+    source = spark.readStream.format("partlog").option("startingOffsets", "earliest").load(str(stream.root))
+    seen = []
+
+    def look(batch: DataFrame, epoch: int) -> None:
+        ends = spark.read.format("partlog").load(str(stream.root)).groupBy("partition").count().orderBy("partition").collect()
+        seen.append((batch.count(), [row[1] for row in ends]))
+        if epoch == 0:
+            stream.write(range(20, 24))
+
+    both = source.join(names, "value").select("kind").union(source.selectExpr("offset AS kind"))
+    query = both.writeStream.foreachBatch(look).start()
+    wait_until(lambda: len(seen) == 2, query)
+    query.stop()
+    assert seen == [(40, [5, 5, 5, 5]), (4, [6, 6, 6, 6])]
 
 
-@pytest.mark.parametrize(
-    ("damage", "condition", "part"),
-    [
-        (lambda text: text.replace(":0", ":1"), "QUERY_CHECKPOINT_CORRUPT", "checksum"),
-        (lambda text: "v1\n{}", "QUERY_CHECKPOINT_CORRUPT", "checksum"),
-        (lambda text: text[:20], "QUERY_CHECKPOINT_CORRUPT", "checksum"),
-        (lambda text: summed(text.splitlines()[0].replace(":1,", ":2,", 1).encode()).decode(), "FORMAT_TOO_NEW", "its format is 2"),
-    ],
-    ids=["changed", "of another source", "cut", "of the future"],
-)
-def test_a_damaged_file_of_the_checkpoint_is_refused(stream: Stream, damage: Callable[[str], str], condition: str, part: str) -> None:
-    stream.write(range(4))
-    stream.run(startingOffsets="earliest")
-    file = stream.checkpoint / "sources" / "0" / "0"
-    file.write_text(damage(file.read_text()))
-    text = stream.fails(condition)
-    assert str(file) in text and part in text
-    assert stream.rows == [] or len(stream.rows) == 4
+def test_a_table_is_a_stream(spark: SparkSession, stream: Stream) -> None:
+    stream.write(range(8))
+    spark.sql(f"CREATE TABLE streamed USING partlog OPTIONS (subscribe 'events', startingOffsets 'earliest') LOCATION '{stream.root}'")
+    try:
+        query = spark.readStream.table("streamed").writeStream.format("memory").queryName("of_table").trigger(availableNow=True).start()
+        query.awaitTermination()
+        assert spark.table("of_table").count() == 8
+    finally:
+        spark.sql("DROP TABLE streamed")
+
+
+CONNECT = """
+import os, sys, sparklog
+from pyspark.sql import SparkSession
+root, folder = sys.argv[1:]
+spark = sparklog.configure(SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")).getOrCreate()
+source = spark.readStream.format("partlog").options(subscribe="events", startingOffsets="earliest", maxOffsetsPerTrigger=30)
+for run in range(2):
+    rows = source.load(root).selectExpr("CAST(value AS STRING)", "offset")
+    writer = rows.writeStream.format("parquet").option("checkpointLocation", folder + "/checkpoint")
+    query = writer.trigger(availableNow=True).start(folder + "/out")
+    query.awaitTermination()
+    print(len([name for name in os.listdir(folder + "/checkpoint/offsets") if not name.startswith(".")]))
+    assert query.exception() is None
+print(spark.read.parquet(folder + "/out").distinct().count())
+query = source.option("endingOffsets", "latest").load(root).writeStream.format("noop").option("checkpointLocation", folder + "/c").start()
+try:
+    query.awaitTermination()
+except Exception as error:
+    print("[PARTLOG_OPTION_VALUE]" in str(error))
+"""
+
+
+def test_connect(stream: Stream, tmp_path: Path) -> None:
+    stream.write(range(100))
+    command = [sys.executable, "-c", CONNECT, str(stream.root), str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    assert ran.stdout.splitlines() == ["4", "4", "100", "True"]
