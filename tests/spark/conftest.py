@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from collecting import Stream
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from collecting import Stream
 
 import sparklog
 
