@@ -22,7 +22,6 @@ final class StreamTopics {
   private final DataLoss dataLoss;
 
   private final TreeSet<String> names = new TreeSet<>();
-  private boolean fixed;
 
   /** What the last look found; null before the first. */
   private List<Subscription.Subscribed> newest;
@@ -45,13 +44,6 @@ final class StreamTopics {
     return newest;
   }
 
-  /** As {@link #look}; later looks find no more topics. */
-  List<Subscription.Subscribed> lastLook() {
-    look();
-    fixed = true;
-    return newest;
-  }
-
   /** What the last look found; none before the first. */
   List<Subscription.Subscribed> found() {
     return newest == null ? List.of() : newest;
@@ -61,7 +53,7 @@ final class StreamTopics {
   private List<String> existing() {
     if (newest == null) {
       names.addAll(root.topics());
-    } else if (!fixed) {
+    } else {
       names.addAll(root.recentTopics(clock));
     }
     return List.copyOf(names);

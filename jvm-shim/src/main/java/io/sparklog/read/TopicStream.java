@@ -55,7 +55,7 @@ public final class TopicStream {
   /** From now on, goes no further than what is committed now. @throws PartlogException as {@link StreamTopics#look} */
   public void stopAtNewest() {
     last = new HashMap<>();
-    topics.lastLook().forEach(topic -> last.put(topic.state().topic(), topic.state()));
+    topics.look().forEach(topic -> last.put(topic.state().topic(), topic.state()));
   }
 
   /** What may be read of the topics that the last look found: if the stream stops, what they had then. */

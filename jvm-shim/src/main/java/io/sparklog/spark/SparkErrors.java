@@ -36,6 +36,8 @@ public final class SparkErrors {
         throw new UncheckedIOException(interrupt);
       }
       throw new PartlogSparkException(e);
+    } catch (ClosedByInterruptException e) {
+      throw new UncheckedIOException(e);
     } catch (IOException | ReadOnlyFileSystemException e) {
       throw new PartlogSparkException(PartlogException.io(e, "a data file"));
     }

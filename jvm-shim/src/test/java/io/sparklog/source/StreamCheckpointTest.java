@@ -202,8 +202,14 @@ final class StreamCheckpointTest extends StreamRuns {
     TopicStream again = run("subscribePattern", ".*");
     again.stopAtNewest();
     topic.segment(0, 10).commit();
-    topic.move(0, 0);
+    topic.move(0, 1);
     StreamOffsets to = again.next(from, TriggerLimits.NONE);
+    // Also where it looks into files that took the place of those that were there.
+    StreamOffsets batchwise = from;
+    for (int trigger = 0; trigger < 4; trigger++) {
+      batchwise = again.next(batchwise, TriggerLimits.NONE.bytesMax(1));
+    }
+    assertEquals(to, batchwise);
     assertEquals("{\"t\":{\"0\":20,\"1\":0,\"2\":4},\"u\":{\"0\":7}}", to.json());
     assertEquals(to, again.next(to, TriggerLimits.NONE));
     // From the newest state, not the one it stops at.

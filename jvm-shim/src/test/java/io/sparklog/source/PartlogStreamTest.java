@@ -1,0 +1,79 @@
+package io.sparklog.source;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.channels.ClosedByInterruptException;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.Optional;
+import org.apache.spark.sql.connector.read.streaming.CompositeReadLimit;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.junit.jupiter.api.Test;
+
+/** The source as Spark's engine calls it. */
+final class PartlogStreamTest extends StreamRuns {
+  /** Spark hands some offsets back as it read them from its log. */
+  private static Offset logged(String json) {
+    return new Offset() {
+      @Override
+      public String json() {
+        return json;
+      }
+    };
+  }
+
+  private PartlogStream start(String... options) {
+    return (PartlogStream) Reads.of(directory, options).scan().toMicroBatchStream("file:" + folder.resolve("checkpoint/sources/0"));
+  }
+
+  @Test
+  void everyLimitThatSparkPassesIsHonoured() throws IOException {
+    topic.segment(0, WrittenTopic.times(10, 10)).commit();
+    PartlogStream stream = start("startingOffsets", "earliest", "maxOffsetsPerTrigger", "30", "minOffsetsPerTrigger", "5",
+        "maxBytesPerTrigger", "100000");
+    ReadLimit[] limits = assertInstanceOf(CompositeReadLimit.class, stream.getDefaultReadLimit()).getReadLimits();
+    assertEquals(Arrays.asList(ReadLimit.maxBytes(100_000), ReadLimit.maxRows(30), ReadLimit.minRows(5, 900_000)), Arrays.asList(limits));
+    Offset from = stream.initialOffset();
+    Map<ReadLimit, Long> cases = Map.of(stream.getDefaultReadLimit(), 30L, ReadLimit.allAvailable(), 100L, ReadLimit.maxFiles(3), 100L,
+        ReadLimit.maxRows(7), 7L, ReadLimit.maxBytes(1), 10L);
+    cases.forEach((limit, read) -> assertEquals(topic.json(read, 0, 0), start().latestOffset(logged(from.json()), limit).json()));
+    assertEquals(ReadLimit.allAvailable(), start().getDefaultReadLimit());
+    assertThrows(UnsupportedOperationException.class, stream::latestOffset);
+  }
+
+  @Test
+  void sparksOwnOffsetsAreUnderstood() throws IOException {
+    topic.segment(0, 10).commit();
+    PartlogStream stream = start("startingOffsets", "earliest");
+    Offset from = logged(stream.initialOffset().json());
+    Offset to = logged(stream.latestOffset(from, ReadLimit.allAvailable()).json());
+    assertEquals(to.json(), stream.deserializeOffset(to.json()).json());
+    assertEquals(to, stream.reportLatestOffset());
+    assertEquals(1, stream.planInputPartitions(from, to).length);
+    assertEquals(0, stream.planInputPartitions(to, to).length);
+    assertEquals("10", stream.metrics(Optional.of(from)).get("maxOffsetsBehindLatest"));
+    assertEquals("0", stream.metrics(Optional.of(to)).get("maxOffsetsBehindLatest"));
+    stream.commit(to);
+    stream.stop();
+  }
+
+  /** Spark stops a query by interrupting its thread, and takes an exception for an error of the query unless it shows the interrupt. */
+  @Test
+  void anInterruptIsNoErrorOfTheQuery() throws IOException {
+    topic.segment(0, 10).commit();
+    PartlogStream stream = start("startingOffsets", "earliest");
+    Offset from = stream.initialOffset();
+    topic.segment(0, 10).commit();
+    Thread.currentThread().interrupt();
+    UncheckedIOException stopped = assertThrows(UncheckedIOException.class, () -> stream.latestOffset(from, ReadLimit.allAvailable()));
+    assertInstanceOf(ClosedByInterruptException.class, stopped.getCause());
+    assertTrue(Thread.interrupted());
+    assertEquals(topic.json(20, 0, 0), stream.latestOffset(from, ReadLimit.allAvailable()).json());
+  }
+}
