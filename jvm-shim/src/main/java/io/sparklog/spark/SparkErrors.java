@@ -23,8 +23,8 @@ public final class SparkErrors {
   }
 
   /**
-   * Returns what {@code body} returns. Throws its PartlogException or IOException as {@link PartlogSparkException}; but where an interrupt
-   * ended it, what Spark knows as one, so that a query that is stopped does not end with an error.
+   * Returns what {@code body} returns. Throws its PartlogException or IOException as {@link PartlogSparkException}. But where an interrupt
+   * ended it, and its outcome is known, a streaming query gets what Spark takes for an interrupt: a query that is stopped has not failed.
    */
   public static <T> T run(Body<T> body) {
     try {
@@ -32,7 +32,8 @@ public final class SparkErrors {
     } catch (PartlogSparkException e) {
       throw e;
     } catch (PartlogException e) {
-      if (e.getCause() instanceof ClosedByInterruptException interrupt) {
+      if (e.getCause() instanceof ClosedByInterruptException interrupt && !e.id().equals("COMMIT_UNKNOWN")
+          && StreamingQueries.isThreadOfQuery()) {
         throw new UncheckedIOException(interrupt);
       }
       throw new PartlogSparkException(e);

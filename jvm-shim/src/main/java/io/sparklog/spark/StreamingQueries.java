@@ -36,10 +36,19 @@ public final class StreamingQueries {
    */
   public record Epoch(String queryId, String runId, long number) {}
 
+  /** Whether this is the thread on which a query plans and commits its epochs, and which Spark interrupts to stop the query. */
+  static boolean isThreadOfQuery() {
+    try {
+      return Thread.currentThread() instanceof QueryExecutionThread;
+    } catch (LinkageError otherSpark) {
+      return false;
+    }
+  }
+
   /** The epoch whose {@code foreachBatch} is running on this thread, which is the query's own; empty on any other thread. */
   public static Optional<Epoch> ofThisThread() {
     try {
-      if (!(Thread.currentThread() instanceof QueryExecutionThread)) {
+      if (!isThreadOfQuery()) {
         return Optional.empty();
       }
       SparkContext context = SparkSession.active().sparkContext();
