@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from collecting import Stream
+from epochs import Sink
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -48,3 +49,9 @@ def stream(spark: SparkSession, tmp_path: Path) -> Iterator[Stream]:
     yield Stream(spark, tmp_path / "root", tmp_path)
     for query in spark.streams.active:
         query.stop()
+
+
+@pytest.fixture
+def sink(spark: SparkSession, tmp_path: Path) -> Sink:
+    """A root, and queries from one checkpoint that write to it epoch by epoch."""
+    return Sink(spark, tmp_path)
