@@ -92,9 +92,10 @@ class Progress:
         self.at = datetime.datetime.fromisoformat(last["timestamp"].replace("Z", "+00:00")) if "timestamp" in last else None
         took = (last.get("durationMs") or {}).get("triggerExecution")
         self.seconds = None if took is None else took / 1000
-        self.rows = last.get("numInputRows") or 0
-        self.rows_per_second = last.get("processedRowsPerSecond") or 0.0
-        self.arriving_per_second = last.get("inputRowsPerSecond") or 0.0
+        # Of the sources, because Spark Connect does not give their sums.
+        self.rows = sum(source.get("numInputRows") or 0 for source in sources)
+        self.rows_per_second = sum(source.get("processedRowsPerSecond") or 0.0 for source in sources)
+        self.arriving_per_second = sum(source.get("inputRowsPerSecond") or 0.0 for source in sources)
         self.partitions = [each for number, source in enumerate(sources) for each in _partitions(number, source)]
         behind = [each.behind for each in self.partitions if each.behind is not None]
         self.behind_offsets = sum(behind) if behind else None

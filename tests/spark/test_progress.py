@@ -36,12 +36,14 @@ def test_how_far_a_query_is_behind(spark: SparkSession, tmp_path: Path) -> None:
         query.awaitTermination(1)
     now = sparklog.progress(query)
     query.stop()
-    assert (now.name, now.batch, now.rows, now.behind_offsets) == ("copy", 0, 400, 600)
+    assert (now.name, now.batch, now.rows, now.behind_offsets, now.behind_seconds) == ("copy", 0, 400, 600, 299.4)
+    described = sparklog.Log(tmp_path / "log")["t"].describe()
+    assert now.behind_bytes == int(0.6 * described["bytes"] / 2) * 2, "of two partitions of the same size"
     assert [(each.topic, each.partition, each.end, each.latest, each.behind) for each in now.partitions] == [
         ("t", 0, 200, 500, 300),
         ("t", 1, 200, 500, 300),
     ]
-    assert "behind by 600 offsets" in str(now).splitlines()
+    assert f"behind by 600 offsets, {now.behind_bytes:,} bytes, 299.4 s" in str(now).splitlines()
     assert '<td style="text-align: right">300</td>' in now._repr_html_()
 
 
@@ -77,7 +79,7 @@ def test_a_table_in_a_notebook_until_the_query_ends(spark: SparkSession, tmp_pat
 
     monkeypatch.setitem(sys.modules, "IPython", IPython())
     sparklog.progress(started(spark, tmp_path, availableNow=True)).watch()
-    assert "<table>" in shown[-1] and "behind by 0 offsets" in shown[-1]
+    assert "<table>" in shown[-1] and "behind by 0 offsets, 0 bytes, 0.0 s" in shown[-1]
 
 
 def test_watching_raises_the_error_of_the_query_as_it_is(spark: SparkSession, capfd: pytest.CaptureFixture[str]) -> None:

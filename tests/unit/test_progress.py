@@ -87,6 +87,51 @@ def test_what_any_stream_reports_is_shown_and_the_rest_is_left_out(case, lines):
     assert now.partitions == [] and (now.behind_offsets, now.behind_bytes, now.behind_seconds) == (None, None, None)
 
 
+@pytest.mark.parametrize(
+    ("case", "batch", "rates", "root"),
+    [
+        ("partlog", "batch 1 at 2026-11-22 16:41:32 UTC took 0.671 s", (446, 86), "/tmp/tmptv6v4od3/log"),
+        ("partlog over Connect", "batch 1 at 2026-11-22 16:42:00 UTC took 0.351 s", (850, 204), "/tmp/tmpgf5b32pv/log"),
+    ],
+)
+def test_how_far_a_stream_of_a_log_is_behind_in_all_and_in_each_partition(case, batch, rates, root):
+    now = shown(case)
+    assert str(now).splitlines() == [
+        "Query copy: Waiting for data to arrive",
+        batch,
+        f"300 rows, {rates[0]} a second, {rates[1]} a second arrived",
+        "behind by 1,400 offsets, 18,008 bytes, 349.3 s",
+        f"from partlog[subscribe=orders,returns] {root}",
+        f"to partlog {root}",
+        "",
+        "topic    partition  start  end  latest  behind",
+        "orders           0     75  150     500     350",
+        "orders           1     75  150     500     350",
+        "returns          0     75  150     500     350",
+        "returns          1     75  150     500     350",
+    ]
+    assert (now.rows, now.behind_offsets, now.behind_bytes, now.behind_seconds) == (300, 1_400, 18_008, 349.3)
+    assert [each.behind for each in now.partitions] == 4 * [350]
+    assert '<td style="text-align: left">returns</td>' in now._repr_html_()
+
+
+def test_offsets_that_are_not_like_those_of_kafka_are_left_out(monkeypatch):
+    report = REPORTED["partlog"]
+    for offsets in (None, 7, "7", "{", [1], {"logOffset": 0}, {"t": {"x": 1}}, {"t": {"0": "1"}}):
+        sources = [source | {"endOffset": offsets} for source in report["sources"]]
+        monkeypatch.setitem(REPORTED, "odd", report | {"sources": sources})
+        assert shown("odd").partitions == []
+
+
+def test_two_sources_with_a_topic_of_the_same_name_are_told_apart(monkeypatch):
+    report = REPORTED["partlog"]
+    monkeypatch.setitem(REPORTED, "twice", report | {"sources": 2 * report["sources"]})
+    now = shown("twice")
+    assert (now.behind_offsets, now.behind_bytes, now.behind_seconds) == (2_800, 36_016, 349.3)
+    assert str(now).splitlines()[-9] == "source  topic    partition  start  end  latest  behind"
+    assert str(now).splitlines()[-1] == "     1  returns          1     75  150     500     350"
+
+
 def test_the_words_of_a_failure_are_one_line():
     assert str(shown("not begun", "Terminated with exception: [A] b\n\tat c" + 300 * "d")).count("\n") == 0
     assert "<b>" not in shown("not begun", "<b>")._repr_html_()
