@@ -32,16 +32,15 @@ public final class SparkErrors {
     } catch (PartlogSparkException e) {
       throw e;
     } catch (PartlogException e) {
-      if (e.getCause() instanceof ClosedByInterruptException interrupt && !e.id().equals("COMMIT_UNKNOWN")
-          && StreamingQueries.isThreadOfQuery()) {
-        throw new UncheckedIOException(interrupt);
-      }
-      throw new PartlogSparkException(e);
-    } catch (ClosedByInterruptException e) {
-      throw new UncheckedIOException(e);
+      throw shown(e);
     } catch (IOException | ReadOnlyFileSystemException e) {
-      throw new PartlogSparkException(PartlogException.io(e, "a data file"));
+      throw shown(PartlogException.io(e, "a data file"));
     }
+  }
+
+  private static RuntimeException shown(PartlogException error) {
+    return error.getCause() instanceof ClosedByInterruptException interrupt && !error.id().equals("COMMIT_UNKNOWN")
+        && StreamingQueries.isThreadOfQuery() ? new UncheckedIOException(interrupt) : new PartlogSparkException(error);
   }
 
   /** As {@link #run(Body)}. */

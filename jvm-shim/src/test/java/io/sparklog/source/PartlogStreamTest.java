@@ -3,7 +3,6 @@ package io.sparklog.source;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -14,6 +13,7 @@ import java.util.Optional;
 import org.apache.spark.sql.connector.read.streaming.CompositeReadLimit;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.execution.streaming.runtime.QueryExecutionThread;
 import org.junit.jupiter.api.Test;
 
 /** The source as Spark's engine calls it. */
@@ -65,15 +65,23 @@ final class PartlogStreamTest extends StreamRuns {
 
   /** Spark stops a query by interrupting its thread, and takes an exception for an error of the query unless it shows the interrupt. */
   @Test
-  void anInterruptIsNoErrorOfTheQuery() throws IOException {
+  void anInterruptIsNoErrorOfTheQuery() throws IOException, InterruptedException {
     topic.segment(0, 10).commit();
     PartlogStream stream = start("startingOffsets", "earliest");
     Offset from = stream.initialOffset();
     topic.segment(0, 10).commit();
-    Thread.currentThread().interrupt();
-    UncheckedIOException stopped = assertThrows(UncheckedIOException.class, () -> stream.latestOffset(from, ReadLimit.allAvailable()));
-    assertInstanceOf(ClosedByInterruptException.class, stopped.getCause());
-    assertTrue(Thread.interrupted());
+    Throwable[] thrown = {null};
+    Thread query = new QueryExecutionThread("query") {
+      @Override
+      public void run() {
+        Thread.currentThread().interrupt();
+        thrown[0] = assertThrows(RuntimeException.class, () -> stream.latestOffset(from, ReadLimit.allAvailable()));
+      }
+    };
+    query.start();
+    query.join();
+    assertInstanceOf(UncheckedIOException.class, thrown[0]);
+    assertInstanceOf(ClosedByInterruptException.class, thrown[0].getCause());
     assertEquals(topic.json(20, 0, 0), stream.latestOffset(from, ReadLimit.allAvailable()).json());
   }
 }
