@@ -20,6 +20,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 import sparklog
 
 NAMES = ("append", "split", "own", "named")
+"""All queries but `odd`, which writes half of its input."""
 BUFFER = {"write.buffer.bytes": 1 << 20}
 """As small as it may be: what a task has beyond it goes to files of its own."""
 RUNNING = "the queries are running"
@@ -55,6 +56,8 @@ def start(
 def _writer(rows: DataFrame, out: Path, name: str, between: Callable[[int], None]) -> DataStreamWriter:
     if name == "append":
         return rows.drop("half").writeStream.format("partlog").options(path=str(out), topic="append", **BUFFER)
+    if name == "odd":
+        return rows.where("half = 1").drop("half").writeStream.format("partlog").options(path=str(out), topic="odd", **BUFFER)
     if name == "split":
         topics = rows.selectExpr("key", "value", "concat('split-', half) AS topic")
         return topics.writeStream.format("partlog").options(path=str(out), **BUFFER)

@@ -31,7 +31,12 @@ class Driver:
         self.said = said
         with said.open("wb") as output:
             self.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             )
 
     def until(self, condition: Callable[[], object], what: str) -> None:
@@ -117,6 +122,8 @@ class Queries:
         query = json.loads(metadata.read_text())["id"]
         if name == "append":
             return [Write("append", query, None)]
+        if name == "odd":
+            return [Write("odd", query, 1)]
         if name == "split":
             return [Write(f"split-{half}", query, half) for half in (0, 1)]
         return [Write(name, f"{query}/{half}" if name == "own" else f"named-{half}", half) for half in (0, 1)]

@@ -183,6 +183,44 @@ def test_a_copied_checkpoint_is_refused_where_it_parts(runs: Runs) -> None:
     assert runs.committed() == before
 
 
+@pytest.mark.parametrize(
+    ("name", "ends"),
+    [
+        # Epoch 1 was b1, an odd offset. Now it is a2, an even one, and epoch 2 would be b1.
+        pytest.param("odd", {"in-a": 3, "in-b": 1}, id="an epoch that now has no records"),
+        pytest.param("split", {"in-a": 3, "in-b": 1}, id="an epoch that now has records for another topic only"),
+        pytest.param("split", {"in-a": 3, "in-b": 2}, id="an epoch that now has records for a further topic"),
+    ],
+)
+def test_another_epoch_is_refused_as_a_whole(fresh: Fresh, name: str, ends: dict[str, int]) -> None:
+    """Nothing of it may be committed: its records would come again, there or in a later epoch."""
+    runs = fresh(name)
+
+    def feed(topic: str, records: int) -> None:
+        runs.input.run("append", topic=topic, tag="x", tasks=1, records=records, partitions=1)
+
+    feed("in-a", 2)
+    feed("in-b", 1)
+    runs.run()
+    feed("in-b", 1)
+    runs.run()
+    feed("in-a", 1)
+    before = runs.committed()
+    offsets = checkpoint(runs.folder, name) / "offsets" / "1"
+    logged = offsets.read_text()
+    line = logged.splitlines()[2]
+    assert line == '{"in-a":{"0":2},"in-b":{"0":2}}'
+    runs.forget(name, "commits", 1)
+    runs.forget(name, "offsets", 1)
+    offsets.write_text(logged.replace(line, json.dumps({topic: {"0": end} for topic, end in ends.items()}, separators=(",", ":"))))
+    refused(runs, name, LIMIT)
+    assert runs.committed() == before
+    runs.forget(name, "offsets", 1)
+    offsets.write_text(logged)
+    runs.run()
+    assert runs.check() == 3
+
+
 def starts(runs: Runs, name: str) -> dict[str, int]:
     file = checkpoint(runs.folder, name) / "sources" / "0" / "0"
     [topic] = json.loads(file.read_text().splitlines()[0])["topics"].values()

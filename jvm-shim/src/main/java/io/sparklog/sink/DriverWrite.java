@@ -76,7 +76,7 @@ final class DriverWrite {
         plans.put(plan.topic(), plan.topicPlan(plan.topic()));
       }
       reports.forEach(report -> report.keySet().forEach(topic -> plans.computeIfAbsent(topic, plan::topicPlan)));
-      return commits.commit(plans, reports);
+      return commits.commit(plans, plan.known().keySet(), reports);
     });
   }
 

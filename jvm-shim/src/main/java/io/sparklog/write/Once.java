@@ -56,7 +56,8 @@ public record Once(Query query, Rule rule) {
   /**
    * Whether a topic holds this write.
    *
-   * @param records of this write. One without records is never refused: it commits nothing
+   * @param records of this write. Also one without records is refused: where another epoch of this number is, those after it would be other
+   *     ones too, and hold its records again
    * @throws PartlogException EPOCH_DIFFERS if it holds another epoch under the number of this one, or may do so
    */
   boolean isIn(TopicLog log, State state, long records) throws IOException {
@@ -77,14 +78,16 @@ public record Once(Query query, Rule rule) {
       difference = difference(version.get(), records);
     } else if (isLast) {
       difference = difference(last, "it was applied");
+    } else if (records == 0) {
+      return false; // As the epoch itself may have been, which then has no version.
     } else {
       difference = Optional.of("no version from " + state.boundary() + " on is known to have applied it");
     }
-    if (difference.isPresent() && records > 0) {
+    if (difference.isPresent()) {
       throw PartlogException.of("EPOCH_DIFFERS", "topic", state.topic(), "root", log.store().root(), "query", query.id(), "newest",
           last.epoch(), "epoch", query.epoch(), "difference", difference.get());
     }
-    return difference.isEmpty();
+    return true;
   }
 
   /** How this write differs from what a version of the same number applied. */

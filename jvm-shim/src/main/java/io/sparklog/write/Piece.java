@@ -1,5 +1,6 @@
 package io.sparklog.write;
 
+import io.sparklog.format.BatchHeader;
 import io.sparklog.log.Segment;
 import java.io.Serializable;
 import java.util.List;
@@ -10,14 +11,26 @@ import java.util.List;
 public sealed interface Piece extends Serializable {
   int partition();
 
+  long records();
+
   /** Batches in a data file: a segment that only needs its base offset; as long as it has none, its offsets count from 0. */
   record InFile(Segment segment) implements Piece {
     @Override
     public int partition() {
       return segment.partition();
     }
+
+    @Override
+    public long records() {
+      return segment.records();
+    }
   }
 
   /** Batches that travel to the driver in the report itself, in their order. */
-  record Travelling(int partition, List<Batch> batches) implements Piece {}
+  record Travelling(int partition, List<Batch> batches) implements Piece {
+    @Override
+    public long records() {
+      return batches.stream().mapToLong(batch -> BatchHeader.count(batch.bytes(), 0)).sum();
+    }
+  }
 }

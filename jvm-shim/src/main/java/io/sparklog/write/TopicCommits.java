@@ -16,6 +16,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.function.Function;
 import java.util.random.RandomGenerator;
@@ -45,13 +46,34 @@ public final class TopicCommits {
    * Commits what the tasks wrote, topic after topic. If one fails, those after it are not tried; those before it stay done.
    *
    * @param plans of each topic to commit, by name
+   * @param existing topics, some of which may hold this epoch although this attempt has no records for them
    * @param reports what each task wrote, by topic
-   * @throws PartlogException see {@link #commit(TopicPlan, List)}
+   * @throws PartlogException EPOCH_DIFFERS in any of these topics, before anything is committed; see {@link #commit(TopicPlan, List)}
    */
-  public List<Committed> commit(SortedMap<String, TopicPlan> plans, List<Map<String, List<Piece>>> reports) {
+  public List<Committed> commit(SortedMap<String, TopicPlan> plans, Set<String> existing, List<Map<String, List<Piece>>> reports) {
+    existing.forEach(topic -> {
+      // The n-th write of an epoch counts its own topics only.
+      if (plans.containsKey(topic) || once.apply(topic).rule() == Once.Rule.EPOCH) {
+        requireSame(topic,
+            reports.stream().flatMap(report -> report.getOrDefault(topic, List.of()).stream()).mapToLong(Piece::records).sum());
+      }
+    });
     List<Committed> done = new ArrayList<>();
     plans.forEach((topic, plan) -> done.add(commit(plan, reports.stream().map(report -> report.getOrDefault(topic, List.of())).toList())));
     return done;
+  }
+
+  /** EPOCH_DIFFERS if a topic holds another write under the name of this one. */
+  private void requireSame(String topic, long records) {
+    TopicLog log = root.topic(topic);
+    try {
+      Optional<State> newest = log.newest();
+      if (newest.isPresent()) {
+        once.apply(topic).isIn(log, newest.get(), records);
+      }
+    } catch (IOException e) {
+      throw PartlogException.io(e, log.store().location(Names.topicFolder(topic)));
+    }
   }
 
   /**

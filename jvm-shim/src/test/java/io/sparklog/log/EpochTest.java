@@ -40,37 +40,38 @@ final class EpochTest extends CommitsOverFaults {
     };
   }
 
-  /** Version 0 applies epoch 7 with 10 records, and version 1 perhaps epoch 8; then epoch 7 is written again. */
+  /** Version 0 applies epoch 7 with 10 records, and version 1 perhaps epoch 8; then epoch 7 is written again, and without records. */
   @ParameterizedTest
   @CsvSource(nullValues = "-", textBlock = """
-                                           txn,   -, -, 10, no,  done
-                                           txn,   -, -, 12, no,  done
-                                           txn,   -, -, 10, yes, done
-                                           txn,   -, -, 12, yes, done
-                                           epoch, a, a, 10, no,  done
-                                           epoch, a, a, 12, no,  done
-                                           epoch, a, -, 12, no,  done
-                                           epoch, -, a, 12, no,  done
-                                           epoch, -, -, 12, no,  done
-                                           epoch, a, b, 10, no,  version 0 applied it with input A and the write has input B
-                                           epoch, a, a, 12, yes, done
-                                           epoch, a, -, 10, yes, done
-                                           epoch, -, a, 10, yes, done
-                                           epoch, -, -, 10, yes, done
-                                           epoch, a, -, 12, yes, version 0 applied it with 10 records and the write has 12
-                                           epoch, -, a, 12, yes, version 0 applied it with 10 records and the write has 12
-                                           epoch, a, b, 10, yes, version 0 applied it with input A and the write has input B
-                                           n,     a, a, 10, no,  done
-                                           n,     a, a, 12, no,  version 0 applied it with 10 records and the write has 12
-                                           n,     -, a, 12, no,  version 0 applied it with 10 records and the write has 12
-                                           n,     a, -, 10, no,  done
-                                           n,     a, b, 10, no,  version 0 applied it with input A and the write has input B
-                                           n,     a, a, 10, yes, done
-                                           n,     -, -, 10, yes, done
-                                           n,     a, a, 12, yes, version 0 applied it with 10 records and the write has 12
-                                           n,     a, b, 10, yes, version 0 applied it with input A and the write has input B
+                                           txn,   -, -, 10, no,  done,    done
+                                           txn,   -, -, 12, no,  done,    done
+                                           txn,   -, -, 10, yes, done,    done
+                                           txn,   -, -, 12, yes, done,    done
+                                           epoch, a, a, 10, no,  done,    done
+                                           epoch, a, a, 12, no,  done,    done
+                                           epoch, a, -, 12, no,  done,    done
+                                           epoch, -, a, 12, no,  done,    done
+                                           epoch, -, -, 12, no,  done,    done
+                                           epoch, a, b, 10, no,  refused, version 0 applied it with input A and the write has input B
+                                           epoch, a, a, 12, yes, done,    done
+                                           epoch, a, -, 10, yes, refused, done
+                                           epoch, -, a, 10, yes, refused, done
+                                           epoch, -, -, 10, yes, refused, done
+                                           epoch, a, -, 12, yes, refused, version 0 applied it with 10 records and the write has 12
+                                           epoch, -, a, 12, yes, refused, version 0 applied it with 10 records and the write has 12
+                                           epoch, a, b, 10, yes, refused, version 0 applied it with input A and the write has input B
+                                           n,     a, a, 10, no,  refused, done
+                                           n,     a, a, 12, no,  refused, version 0 applied it with 10 records and the write has 12
+                                           n,     -, a, 12, no,  refused, version 0 applied it with 10 records and the write has 12
+                                           n,     a, -, 10, no,  refused, done
+                                           n,     a, b, 10, no,  refused, version 0 applied it with input A and the write has input B
+                                           n,     a, a, 10, yes, refused, done
+                                           n,     -, -, 10, yes, refused, done
+                                           n,     a, a, 12, yes, refused, version 0 applied it with 10 records and the write has 12
+                                           n,     a, b, 10, yes, refused, version 0 applied it with input A and the write has input B
                                            """)
-  void anEpochThatIsThere(String kind, String input, String again, int records, String later, String expected) throws IOException {
+  void anEpochThatIsThere(String kind, String input, String again, int records, String later, String without, String expected)
+      throws IOException {
     commitOnce(5, once(kind, 7, input));
     if (later.equals("yes")) {
       commitOnce(5, once(kind, 8, "c"));
@@ -81,9 +82,12 @@ final class EpochTest extends CommitsOverFaults {
       String reason = expected.replace(" and", ", and").replace("A", A).replace("B", B);
       requireRefused(records / 2, once(kind, 7, again), later.equals("yes") ? 8 : 7, reason);
     }
-    // It has no records to lose or to double; where it is not known to be the same, nothing needs to be synced.
     State before = state();
-    assertEquals(Optional.empty(), commitOnce(0, once(kind, 7, again)));
+    if (without.equals("done")) {
+      assertEquals(Optional.empty(), commitOnce(0, once(kind, 7, again)));
+    } else {
+      assertEquals("EPOCH_DIFFERS", assertThrows(PartlogException.class, () -> commitOnce(0, once(kind, 7, again))).id());
+    }
     assertEquals(before.version(), state().version());
     assertEquals(before.version() + 1, commitOnce(5, once(kind, 9, again)).orElseThrow().version());
   }
@@ -177,7 +181,7 @@ final class EpochTest extends CommitsOverFaults {
     // Its input is in the state, the number of its records is not.
     requireDone(6, Once.inEpoch("q", 0, 0, A));
     requireRefused(5, Once.inEpoch("q", 0, 0, B), 0, "it was applied with input " + A + ", and the write has input " + B);
-    assertEquals(Optional.empty(), commitOnce(0, Once.epoch("q", 0, A)), "it had no records, so it had no version either");
+    assertEquals(Optional.empty(), commitOnce(0, Once.epoch("q", 0, A)), "if it had no records, it had no version either");
   }
 
   @Test
