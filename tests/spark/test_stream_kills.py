@@ -79,8 +79,8 @@ def killed(queries: Queries, kills: int, moments: random.Random) -> None:
 def stopped(queries: Queries, steps: list[str], action: str, moments: random.Random) -> None:
     """Stops a driver at each step, and starts the next one."""
     begun = time.monotonic()
-    for step in steps:
-        queries.feed(60, topic="in-" + step if step == "sources.put" else "in-a", big=STEPS[step])
+    for n, step in enumerate(steps):
+        queries.feed(60, topic=f"in-new-{n}" if step == "sources.put" else "in-a", big=STEPS[step])
         each_epoch = step.startswith(("task.", "commit.", "publish."))
         stop = f"{step}:{action}:{moments.choice([1, 2]) if each_epoch else 1}"
         driver = queries.start(stop=stop, maxOffsetsPerTrigger=25)
