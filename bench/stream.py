@@ -11,7 +11,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -30,7 +30,9 @@ MANAGERS = {
 }
 
 # Makes the query that is to run: its stream, its sink and their options.
-Query = Callable[[], DataStreamWriter]
+Query: TypeAlias = Callable[[], DataStreamWriter]
+# What Spark reports of a trigger.
+Trigger: TypeAlias = Mapping[str, Any]
 
 
 def run(bench: Bench) -> None:
@@ -88,8 +90,15 @@ def _small(bench: Bench, manager: str) -> None:
             bench.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS).load().writeStream.format("noop")
         ),
     }
-    seconds = _triggers(bench, sides, lambda trigger: trigger["numInputRows"] == ROWS)
-    bench.times(f"stream, a trigger with {ROWS:,} records, {manager}", "partlog → partlog", seconds, records=ROWS)
+    triggers = _triggers(bench, sides, lambda trigger: trigger["numInputRows"] == ROWS)
+    case = f"stream, a trigger with {ROWS:,} records, {manager}"
+    bench.times(case, "partlog → partlog", {side: _seconds(found) for side, found in triggers.items()}, records=ROWS)
+    parts = [{**trigger["durationMs"], **trigger["sink"]["metrics"]} for trigger in triggers["partlog → partlog"]]
+    shown = ("walCommit", "commitOffsets", "addBatch", "commitMs", "tidyMs")
+    bench.note(
+        f"{case}, partlog → partlog, median of milliseconds",
+        **{part: round(statistics.median(int(each[part]) for each in parts)) for part in shown},
+    )
 
 
 def _idle(bench: Bench) -> None:
@@ -104,16 +113,16 @@ def _idle(bench: Bench) -> None:
         "floor": lambda: bench.spark.readStream.format("rate").option("rowsPerSecond", 1).load().writeStream.format("noop"),
     }
     try:
-        seconds = _triggers(bench, sides, lambda trigger: trigger["numInputRows"] == 0 and "addBatch" not in trigger["durationMs"])
-        medians = {side: round(1000 * statistics.median(times)) for side, times in seconds.items()}
+        triggers = _triggers(bench, sides, lambda trigger: trigger["numInputRows"] == 0 and "addBatch" not in trigger["durationMs"])
+        medians = {side: round(1000 * statistics.median(_seconds(found))) for side, found in triggers.items()}
         bench.note("stream, a trigger that finds nothing, median of milliseconds", **medians)
     finally:
         bench.spark.conf.unset(setting)
 
 
-def _triggers(bench: Bench, sides: dict[str, Query], counts: Callable[[Mapping[str, Any]], bool]) -> dict[str, list[float]]:
-    """How long the triggers of each side take that count. The sides take turns, a query at a time."""
-    seconds: dict[str, list[float]] = {side: [] for side in sides}
+def _triggers(bench: Bench, sides: dict[str, Query], counts: Callable[[Trigger], bool]) -> dict[str, list[Trigger]]:
+    """The triggers of each side that count. The sides take turns, a query at a time."""
+    triggers: dict[str, list[Trigger]] = {side: [] for side in sides}
     kept = "spark.sql.streaming.numRecentProgressUpdates"
     bench.spark.conf.set(kept, "1000")
     order = list(sides)
@@ -125,14 +134,18 @@ def _triggers(bench: Bench, sides: dict[str, Query], counts: Callable[[Mapping[s
             os.sync()
             query = _start(bench, sides[side]().trigger(processingTime="0 seconds"))
             ends = time.perf_counter() + 60
-            found: list[float] = []
+            found: list[Trigger] = []
             while len(found) < WARM_UP_TRIGGERS + TRIGGERS and time.perf_counter() < ends:
                 assert not query.awaitTermination(1), "the query has ended"
-                found = [trigger["durationMs"]["triggerExecution"] / 1000 for trigger in query.recentProgress if counts(trigger)]
+                found = [trigger for trigger in query.recentProgress if counts(trigger)]
             query.stop()
-            seconds[side] += found[WARM_UP_TRIGGERS : WARM_UP_TRIGGERS + TRIGGERS]
+            triggers[side] += found[WARM_UP_TRIGGERS : WARM_UP_TRIGGERS + TRIGGERS]
     bench.spark.conf.unset(kept)
-    return seconds
+    return triggers
+
+
+def _seconds(triggers: list[Trigger]) -> list[float]:
+    return [trigger["durationMs"]["triggerExecution"] / 1000 for trigger in triggers]
 
 
 def _drain(bench: Bench, query: Query) -> Side:
