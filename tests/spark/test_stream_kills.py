@@ -12,8 +12,8 @@ from streams import Queries
 
 Start = Callable[..., Queries]
 
-BIG = 150_000
-"""Bytes of half of the values, so that every task writes files, and partitions have files of their own."""
+BIG = 600_000
+"""Bytes of half of the values: two of them in a partition get a file of their own."""
 STEPS = {
     "sources.put": 0,
     "task.write": BIG,
