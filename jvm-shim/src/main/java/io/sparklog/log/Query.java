@@ -15,6 +15,11 @@ public record Query(String id, long epoch, String input) implements Serializable
     return input != null && other.input != null && !input.equals(other.input);
   }
 
+  /** Whether both are known to have read the same. */
+  public boolean isAs(Query other) {
+    return input != null && input.equals(other.input);
+  }
+
   /** Whether both have the same id and number; whether it is the same epoch, the inputs tell. */
   boolean isNumbered(Query other) {
     return epoch == other.epoch && id.equals(other.id);

@@ -108,7 +108,7 @@ public final class TopicLog {
 
   /**
    * The version that applied the epoch of {@code query}, whatever its input; empty if it is not found. Reads the version files from that of
-   * {@code state} down to its boundary until then: at most a few hundred, if writers clean up.
+   * {@code state} down to its boundary until then, or until one of an earlier epoch: at most a few hundred, if writers clean up.
    *
    * @throws PartlogException VERSION_CORRUPT, FORMAT_TOO_NEW
    */
@@ -129,8 +129,9 @@ public final class TopicLog {
       if (!version.topicId().equals(state.topicId())) {
         break;
       }
-      if (version.query() != null && version.query().isNumbered(query)) {
-        return Optional.of(version);
+      Query applied = version.query();
+      if (applied != null && applied.id().equals(query.id()) && applied.epoch() <= query.epoch()) {
+        return applied.isNumbered(query) ? Optional.of(version) : Optional.empty();
       }
     }
     return Optional.empty();

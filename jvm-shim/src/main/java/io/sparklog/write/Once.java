@@ -7,23 +7,25 @@ import io.sparklog.log.Version;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.util.Optional;
+import java.util.function.LongFunction;
 
 /**
  * What makes a write exactly once: the query and epoch that its version names, and the rule by which a topic that has this epoch or a later
  * one holds the write. FORMAT.md section 7.
  *
  * @param query null for {@link #NEVER}
+ * @param inputs see {@link #withInputs}
  */
-public record Once(Query query, Rule rule) {
+public record Once(Query query, Rule rule, LongFunction<String> inputs) {
   /** A write without a name: each run of it adds its records. */
-  public static final Once NEVER = new Once(null, Rule.NONE);
+  public static final Once NEVER = of(null, Rule.NONE);
 
   /** Which writes are the same. */
   public enum Rule {
     NONE,
     /** All whose version is not above the last one. */
     TRANSACTION,
-    /** Those of one epoch, if they read the same input. */
+    /** Those of one epoch, if they read the same input or, where that is not known, have as many records. */
     EPOCH,
     /** As EPOCH, if they also have as many records: the n-th write of an epoch may be another one each time. */
     IN_EPOCH
@@ -31,7 +33,7 @@ public record Once(Query query, Rule rule) {
 
   /** A user's {@code txnAppId} and {@code txnVersion}. */
   public static Once transaction(String appId, long version) {
-    return new Once(new Query(appId, version, null), Rule.TRANSACTION);
+    return of(new Query(appId, version, null), Rule.TRANSACTION);
   }
 
   /**
@@ -40,7 +42,7 @@ public record Once(Query query, Rule rule) {
    * @param input what it reads, as 16 lower-case hex digits; null if that is not known
    */
   public static Once epoch(String queryId, long epoch, String input) {
-    return new Once(new Query(queryId, epoch, input), Rule.EPOCH);
+    return of(new Query(queryId, epoch, input), Rule.EPOCH);
   }
 
   /**
@@ -50,7 +52,16 @@ public record Once(Query query, Rule rule) {
    * @param input as in {@link #epoch}
    */
   public static Once inEpoch(String queryId, int n, long epoch, String input) {
-    return new Once(new Query(queryId + "/" + n, epoch, input), Rule.IN_EPOCH);
+    return of(new Query(queryId + "/" + n, epoch, input), Rule.IN_EPOCH);
+  }
+
+  private static Once of(Query query, Rule rule) {
+    return new Once(query, rule, epoch -> null);
+  }
+
+  /** The same, of a query that remembers its epochs: {@code inputs} gives what an earlier one read, null if that is not known. */
+  public Once withInputs(LongFunction<String> inputs) {
+    return new Once(query, rule, inputs);
   }
 
   /**
@@ -58,18 +69,27 @@ public record Once(Query query, Rule rule) {
    *
    * @param records of this write. Also one without records is refused: where another epoch of this number is, those after it would be other
    *     ones too, and hold its records again
-   * @throws PartlogException EPOCH_DIFFERS if it holds another epoch under the number of this one, or may do so
+   * @throws PartlogException EPOCH_DIFFERS if it holds another epoch under the number of this one, or may do so; or if the epoch before this
+   *     write is not one that the query has read
    */
   boolean isIn(TopicLog log, State state, long records) throws IOException {
     Query last = query == null ? null : state.query(query.id()).orElse(null);
-    if (last == null || last.epoch() < query.epoch()) {
+    if (last == null) {
       return false;
     }
     if (rule == Rule.TRANSACTION) {
-      return true;
+      return last.epoch() >= query.epoch();
+    }
+    if (last.epoch() < query.epoch()) {
+      String own = last.input() == null ? null : inputs.apply(last.epoch());
+      if (own != null && !own.equals(last.input())) {
+        throw differs(log, state, last, "epoch " + last.epoch() + " was applied with input " + last.input()
+            + ", and this query's own log has input " + own + " for it");
+      }
+      return false;
     }
     boolean isLast = last.epoch() == query.epoch();
-    if (isLast && rule == Rule.EPOCH && !query.differsFrom(last)) {
+    if (isLast && rule == Rule.EPOCH && query.isAs(last)) {
       return true;
     }
     Optional<Version> version = log.versionOf(query, state);
@@ -84,18 +104,22 @@ public record Once(Query query, Rule rule) {
       difference = Optional.of("no version from " + state.boundary() + " on is known to have applied it");
     }
     if (difference.isPresent()) {
-      throw PartlogException.of("EPOCH_DIFFERS", "topic", state.topic(), "root", log.store().root(), "query", query.id(), "newest",
-          last.epoch(), "epoch", query.epoch(), "difference", difference.get());
+      throw differs(log, state, last, difference.get());
     }
     return true;
+  }
+
+  private PartlogException differs(TopicLog log, State state, Query last, String difference) {
+    return PartlogException.of("EPOCH_DIFFERS", "topic", state.topic(), "root", log.store().root(), "query", query.id(), "newest",
+        last.epoch(), "epoch", query.epoch(), "difference", difference);
   }
 
   /** How this write differs from what a version of the same number applied. */
   private Optional<String> difference(Version version, long records) {
     String applied = "version " + version.version() + " applied it";
     Optional<String> difference = difference(version.query(), applied);
-    boolean inputsKnown = query.input() != null && version.query().input() != null;
-    if (difference.isEmpty() && version.records() != records && (rule == Rule.IN_EPOCH || !inputsKnown)) {
+    boolean recordsTell = rule == Rule.IN_EPOCH || !query.isAs(version.query());
+    if (difference.isEmpty() && recordsTell && version.records() != records) {
       return Optional.of(applied + " with " + version.records() + " records, and the write has " + records);
     }
     return difference;

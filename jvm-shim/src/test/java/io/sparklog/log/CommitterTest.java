@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore;
+import io.sparklog.write.Once;
 import java.io.IOException;
 import java.io.SyncFailedException;
 import java.nio.channels.ClosedByInterruptException;
@@ -47,9 +48,10 @@ final class CommitterTest extends CommitsOverFaults {
 
   @Test
   void aRepeatedEpochIsDurableBeforeItIsDone() throws IOException {
-    commit(5, 0L);
+    Once epoch = Once.epoch("q", 0, "0123456789abcdef");
+    commitOnce(5, epoch);
     for (int records : new int[] {0, 5}) {
-      assertEquals(Optional.empty(), commit(records, 0L));
+      assertEquals(Optional.empty(), commitOnce(records, epoch));
       assertFalse(store.calls().stream().anyMatch(call -> call.startsWith("putIfAbsent")), store.calls().toString());
       assertTrue(store.calls().contains("flush " + TOPIC_FOLDER), "who put that version may have died before its sync");
     }

@@ -49,9 +49,10 @@ final class EpochTest extends CommitsOverFaults {
                                            txn,   -, -, 12, yes, done,    done
                                            epoch, a, a, 10, no,  done,    done
                                            epoch, a, a, 12, no,  done,    done
-                                           epoch, a, -, 12, no,  done,    done
-                                           epoch, -, a, 12, no,  done,    done
-                                           epoch, -, -, 12, no,  done,    done
+                                           epoch, a, -, 10, no,  refused, done
+                                           epoch, a, -, 12, no,  refused, version 0 applied it with 10 records and the write has 12
+                                           epoch, -, a, 12, no,  refused, version 0 applied it with 10 records and the write has 12
+                                           epoch, -, -, 10, no,  refused, done
                                            epoch, a, b, 10, no,  refused, version 0 applied it with input A and the write has input B
                                            epoch, a, a, 12, yes, done,    done
                                            epoch, a, -, 10, yes, refused, done
@@ -90,6 +91,43 @@ final class EpochTest extends CommitsOverFaults {
     }
     assertEquals(before.version(), state().version());
     assertEquals(before.version() + 1, commitOnce(5, once(kind, 9, again)).orElseThrow().version());
+  }
+
+  /** The topic's epoch 3 is not that of the query, which remembers what it read in it: its epoch 4 would hold some records again. */
+  @ParameterizedTest
+  @CsvSource(nullValues = "-", textBlock = """
+                                           a, a, new
+                                           a, b, refused
+                                           a, -, new
+                                           -, b, new
+                                           """)
+  void anEpochThatFollowsAnotherIsRefused(String applied, String own, String expected) throws IOException {
+    for (boolean within : new boolean[] {false, true}) {
+      commitOnce(5, once(within ? "n" : "epoch", 3, applied));
+      Once next = once(within ? "n" : "epoch", 4, "c").withInputs(epoch -> {
+        assertEquals(3, epoch);
+        return own == null ? null : own.repeat(16);
+      });
+      if (expected.equals("new")) {
+        assertTrue(commitOnce(5, next).isPresent());
+      } else {
+        String difference = "epoch 3 was applied with input " + A + ", and this query's own log has input " + B + " for it";
+        requireRefused(5, next, 3, difference);
+        requireRefused(0, next, 3, difference);
+      }
+    }
+  }
+
+  /** Epochs of a query only rise in a topic: the search for one ends at an earlier one. */
+  @Test
+  void anEpochWithoutAVersionIsNotSearchedBelowAnEarlierOne() throws IOException {
+    commitOnce(5, Once.epoch("q", 0, A));
+    commitOnce(5, Once.epoch("q", 1, A));
+    commitOnce(5, Once.epoch("q", 3, A));
+    Checkpoint.write(store.store(), state(), Names.identity(random));
+    Files.writeString(file(0), "damaged, and not read");
+    requireRefused(5, Once.epoch("q", 2, A), 3, "no version from 0 on is known to have applied it");
+    assertEquals(Optional.empty(), commitOnce(0, Once.epoch("q", 2, A)));
   }
 
   private void requireDone(int recordsOfTask, Once once) throws IOException {
