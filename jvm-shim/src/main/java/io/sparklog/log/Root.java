@@ -26,6 +26,7 @@ public final class Root {
   /** The topics of the last listing, and when that was; see {@link #recentTopics}. */
   private List<String> recent = List.of();
   private long recentMs = Long.MIN_VALUE;
+  private volatile boolean prepared;
 
   public Root(LogStore store) {
     this.store = store;
@@ -162,10 +163,16 @@ public final class Root {
   public void prepare() {
     try {
       store.createFolder(Names.FOLDER);
+      prepared = true;
     } catch (IOException e) {
       String cause = e instanceof AccessDeniedException ? "access is denied" : e.toString();
       throw PartlogException.caused(e, "ROOT_NOT_WRITABLE", "root", store.root(), "cause", cause);
     }
+  }
+
+  /** Whether {@link #prepare} was done and the root is still there: then a running query need not look again in each epoch. */
+  public boolean isPrepared() {
+    return prepared && exists(Names.FOLDER);
   }
 
   private void requireDirectory() {

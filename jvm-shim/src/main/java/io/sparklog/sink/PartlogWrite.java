@@ -62,7 +62,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
         throw PartlogException.of("SAVE_MODE", "mode", "overwrite");
       }
       boolean named = options.given("txnAppId");
-      return new PartlogBatchWrite(write(root::topics),
+      return new PartlogBatchWrite(write(root::topics, false),
           named ? Once.transaction(options.text("txnAppId"), options.number("txnVersion")) : null);
     });
   }
@@ -74,19 +74,24 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
       if (options.given("txnAppId")) {
         throw Option.invalidValue("txnAppId", options.text("txnAppId"), "a stream is exactly-once by itself, and each epoch needs another");
       }
-      return new PartlogStreamWrite(write(() -> root.recentTopics(clock)), info.queryId(), metrics);
+      return new PartlogStreamWrite(write(() -> root.recentTopics(clock), root.isPrepared()), info.queryId(), metrics);
     });
   }
 
-  private DriverWrite write(Supplier<List<String>> topics) throws IOException {
+  /** @param prepared whether the root needs no look, nor to be made */
+  private DriverWrite write(Supplier<List<String>> topics, boolean prepared) throws IOException {
     String topic = options.text("topic");
     RowColumns columns = RowColumns.of(info.schema(), topic != null);
     if (topic != null) {
       Root.requireLegal(topic);
     }
-    root.requireWritable();
+    if (!prepared) {
+      root.requireWritable();
+    }
     WritePlan plan = WritePlan.of(root, options, columns, Names.identity(random), clock.millis(), topics);
-    root.prepare();
+    if (!prepared) {
+      root.prepare();
+    }
     return new DriverWrite(root, plan, clock, random);
   }
 

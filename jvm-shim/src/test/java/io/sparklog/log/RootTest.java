@@ -2,6 +2,7 @@ package io.sparklog.log;
 
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -43,6 +44,20 @@ class RootTest {
     assertRefused("BROKER_DIRECTORY", "there: partlog never writes to it.", () -> root(folder, "broker").requireWritable());
     root(folder, "plain-7").requireWritable();
     root(folder, "").requireReadable();
+  }
+
+  @Test
+  void aRootIsPreparedUntilItIsDeleted(@TempDir Path folder) throws Exception {
+    Root root = root(folder, "root");
+    assertFalse(root.isPrepared());
+    for (int n = 0; n < 2; n++) {
+      root.prepare();
+      assertTrue(root.isPrepared());
+      Files.delete(folder.resolve("root/_partlog"));
+      assertFalse(root.isPrepared());
+    }
+    root.prepare();
+    assertFalse(root(folder, "root").isPrepared(), "who made it may have died before its sync");
   }
 
   private static Root root(Path folder, String name) {
