@@ -69,8 +69,8 @@ public record Once(Query query, Rule rule, LongFunction<String> inputs) {
    *
    * @param records of this write. Also one without records is refused: where another epoch of this number is, those after it would be other
    *     ones too, and hold its records again
-   * @throws PartlogException EPOCH_DIFFERS if it holds another epoch under the number of this one, or may do so; or if the epoch before this
-   *     write is not one that the query has read
+   * @throws PartlogException EPOCH_DIFFERS if it holds another epoch under the number of this one, or may do so; or if the epoch that
+   *     this write follows is not one that the query has read
    */
   boolean isIn(TopicLog log, State state, long records) throws IOException {
     Query last = query == null ? null : state.query(query.id()).orElse(null);
