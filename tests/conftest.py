@@ -49,7 +49,10 @@ def java_classpath(repository: Path) -> str:
         if not classes.is_dir():
             pytest.fail(f"{classes} is not there: run `make jvm-test`")
     spark_home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
-    return os.pathsep.join(map(str, (target / "classes", target / "test-classes", spark_home / "jars" / "*")))
+    # What a small JVM uses comes first: otherwise it spends a quarter of its time on looking through all of Spark's jars.
+    jars = spark_home / "jars"
+    first = [jar for name in ("jackson-*", "zstd-jni-*", "lz4-java-*", "snappy-java-*") for jar in sorted(jars.glob(f"{name}.jar"))]
+    return os.pathsep.join(map(str, (target / "classes", target / "test-classes", *first, jars / "*")))
 
 
 @pytest.fixture(scope="session")
