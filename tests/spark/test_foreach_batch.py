@@ -1,6 +1,7 @@
 """Batch writes in the function of `foreachBatch`: each once, whatever is repeated."""
 
 import os
+import shutil
 import subprocess
 import sys
 from multiprocessing.pool import ThreadPool
@@ -54,6 +55,46 @@ def test_writes_of_foreach_batch_are_exactly_once_on_the_thread_of_the_query(sin
         expected = [(f"{id}/{i}", epoch) for epoch in range(sink.epochs()) for i in range(writes)]
         assert [(query["id"], query["epoch"]) for query in queries] == expected
         assert len({query["input"] for query in queries}) == sink.epochs()
+
+
+def test_writes_of_foreach_batch_are_told_apart_by_topic_and_place(sink: Sink) -> None:
+    """Neither a job group of the user's nor another path of the root makes the second write the first one."""
+    path = sink.root.with_name("link")
+    path.symlink_to(sink.root)
+
+    def write(rows: DataFrame, epoch: int) -> None:
+        sink.save(rows)
+        rows.sparkSession.sparkContext.setJobGroup("mine", "a job of the user's")
+        sink.save(rows)
+        rows.select("value").write.format("partlog").option("topic", "t").mode("append").save(str(path))
+
+    sink.each(write)
+    assert [version["query"]["id"].partition("/")[2] for version in sink.versions()] == ["0", "1", "2"]
+    assert sink.values() == sorted(list(range(EPOCH)) * 3)
+
+
+def test_an_epoch_after_others_than_those_of_the_topic_is_refused(sink: Sink, tmp_path: Path) -> None:
+    """A restored checkpoint, and other cuts: the function wrote nothing in the epoch that the topic has."""
+
+    def write(rows: DataFrame, epoch: int) -> None:
+        if epoch != 1 or skipped:
+            return
+        sink.save(rows)
+
+    skipped = False
+    sink.each(write)
+    shutil.copytree(sink.checkpoint, tmp_path / "backup")
+    sink.each(write)
+    shutil.rmtree(sink.checkpoint)
+    shutil.move(tmp_path / "backup", sink.checkpoint)
+    skipped = True
+    sink.each(write, EPOCH - 1)
+    with pytest.raises(
+        StreamingQueryException,
+        match=r"\[PARTLOG_EPOCH_DIFFERS\].* epoch 2 of this write does not .*: epoch 1 was applied with input .*own log",
+    ):
+        sink.each(lambda rows, epoch: sink.save(rows), EPOCH - 1)
+    assert sink.values() == list(range(EPOCH, 2 * EPOCH))
 
 
 def test_names_make_writes_of_other_threads_exactly_once(sink: Sink) -> None:

@@ -92,12 +92,34 @@ def test_an_epoch_with_other_input_is_refused(sink: Sink, tmp_path: Path) -> Non
         sink.run()
     before = sink.versions()
     for _ in range(2):
-        with pytest.raises(StreamingQueryException, match=r"EPOCH_DIFFERS\].* epoch 1 of this .*: version 1 applied it with input"):
+        with pytest.raises(
+            StreamingQueryException, match=r"\[PARTLOG_EPOCH_DIFFERS\].* epoch 1 of this .*: version 1 applied it with input"
+        ):
             copy.run(copy.numbers(EPOCH + 1))
         assert sink.versions() == before
         assert sink.values() == list(range(3 * EPOCH))
     sink.run()
     assert sink.values() == list(range(4 * EPOCH))
+
+
+def test_an_epoch_of_files_is_known_by_its_number_of_records(sink: Sink, tmp_path: Path) -> None:
+    """A restored checkpoint, and a file more: Spark's offset log has the same line for both."""
+    files = tmp_path / "files"
+    files.mkdir()
+    rows = sink.spark.readStream.text(str(files))
+    for name in ("1", "2", "3"):
+        (files / name).write_text(f"{name}\n")
+        if name == "2":
+            shutil.copytree(sink.checkpoint, tmp_path / "backup")
+        if name == "3":
+            shutil.rmtree(sink.checkpoint)
+            shutil.move(tmp_path / "backup", sink.checkpoint)
+            with pytest.raises(StreamingQueryException, match=r"EPOCH_DIFFERS\].* applied it with 1 records, and the write has 2"):
+                sink.run(rows)
+        else:
+            sink.run(rows)
+    assert [version["query"]["input"] for version in sink.versions()] == [None, None]
+    assert sink.values() == [1, 2]
 
 
 @pytest.mark.parametrize(("mode", "written"), [("complete", [10, 20, 20, 1010]), ("update", [10, 20, 1010])])

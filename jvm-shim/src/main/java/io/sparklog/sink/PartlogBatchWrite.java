@@ -1,5 +1,6 @@
 package io.sparklog.sink;
 
+import io.sparklog.spark.SparkErrors;
 import io.sparklog.write.Committed;
 import io.sparklog.write.Once;
 import java.util.List;
@@ -37,9 +38,8 @@ final class PartlogBatchWrite implements BatchWrite {
       write.commit(messages, topic -> transaction == null ? Once.NEVER : transaction);
       return;
     }
-    String root = write.root().store().root();
-    List<Committed> done = write.commit(messages, topic -> epoch.next(root, topic));
-    done.forEach(committed -> epoch.done(root, committed.topic()));
+    List<Committed> done = write.commit(messages, topic -> epoch.next(write.root(), topic));
+    SparkErrors.act(() -> done.forEach(committed -> epoch.done(write.root(), committed.topic())));
   }
 
   @Override

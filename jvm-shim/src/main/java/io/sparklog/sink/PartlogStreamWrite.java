@@ -4,6 +4,7 @@ import io.sparklog.spark.SparkErrors;
 import io.sparklog.spark.StreamingQueries;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.write.Once;
+import java.util.function.LongFunction;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
@@ -41,7 +42,8 @@ final class PartlogStreamWrite implements StreamingWrite {
 
   @Override
   public void commit(long epochId, WriterCommitMessage[] messages) {
-    Once once = Once.epoch(queryId, epochId, StreamingQueries.input(queryId, epochId));
+    LongFunction<String> inputs = StreamingQueries.inputs(queryId);
+    Once once = Once.epoch(queryId, epochId, inputs.apply(epochId)).withInputs(inputs);
     metrics.note(write.commit(messages, topic -> once));
   }
 

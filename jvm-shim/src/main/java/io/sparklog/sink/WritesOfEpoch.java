@@ -1,11 +1,13 @@
 package io.sparklog.sink;
 
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
 import io.sparklog.spark.StreamingQueries;
 import io.sparklog.write.Once;
 import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.function.LongFunction;
 
 /**
  * The batch writes that the function of a {@code foreachBatch} has finished in the epoch it runs for. They name a write: the second one to
@@ -17,14 +19,14 @@ final class WritesOfEpoch {
   private static final ThreadLocal<WritesOfEpoch> NEWEST = new ThreadLocal<>();
 
   private final StreamingQueries.Epoch epoch;
-  private final String input;
+  private final LongFunction<String> inputs;
 
-  /** By root and topic. */
-  private final Map<List<String>, Integer> finished = new HashMap<>();
+  /** By topic id: one root may have several paths. */
+  private final Map<String, Integer> finished = new HashMap<>();
 
   private WritesOfEpoch(StreamingQueries.Epoch epoch) {
     this.epoch = epoch;
-    this.input = StreamingQueries.input(epoch.queryId(), epoch.number());
+    this.inputs = StreamingQueries.inputs(epoch.queryId());
   }
 
   /** The writes of the epoch that runs on this thread; empty if it is not that of a streaming query. */
@@ -39,12 +41,14 @@ final class WritesOfEpoch {
     });
   }
 
-  /** The name of the next write to a topic. It stays the same until that write is {@link #done}. */
-  Once next(String root, String topic) {
-    return Once.inEpoch(epoch.queryId(), finished.getOrDefault(List.of(root, topic), 0), epoch.number(), input);
+  /** The name of the next write to a topic, 0 where there is none yet. It stays the same until that write is {@link #done}. */
+  Once next(Root root, String topic) {
+    int n = root.topic(topic).newest().map(state -> finished.getOrDefault(state.topicId(), 0)).orElse(0);
+    return Once.inEpoch(epoch.queryId(), n, epoch.number(), inputs.apply(epoch.number())).withInputs(inputs);
   }
 
-  void done(String root, String topic) {
-    finished.merge(List.of(root, topic), 1, Integer::sum);
+  /** @param topic that exists, as a write to it is finished */
+  void done(Root root, String topic) {
+    root.topic(topic).newest().map(State::topicId).ifPresent(id -> finished.merge(id, 1, Integer::sum));
   }
 }

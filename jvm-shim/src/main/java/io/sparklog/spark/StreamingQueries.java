@@ -4,9 +4,13 @@ import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.HashMap;
 import java.util.HexFormat;
+import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.function.LongFunction;
+import java.util.regex.Pattern;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.streaming.ContinuousTrigger;
@@ -25,16 +29,18 @@ import scala.Option;
 public final class StreamingQueries {
   private static final int INPUT_BYTES = 8;
 
+  /** What a source of files logs: a number that says nothing of what is in them. */
+  private static final Pattern WITHOUT_CONTENT = Pattern.compile("\\{\\\\*\"logOffset\\\\*\":-?\\d+}");
+
   private StreamingQueries() {}
 
   /**
    * An epoch of a query.
    *
-   * @param queryId the same for all runs from one checkpoint
-   * @param runId of this run
+   * @param queryId the same for all runs from one checkpoint; each run has a thread of its own
    * @param number of the micro-batch, from 0
    */
-  public record Epoch(String queryId, String runId, long number) {}
+  public record Epoch(String queryId, long number) {}
 
   /** Whether this is the thread on which a query plans and commits its epochs, and which Spark interrupts to stop the query. */
   static boolean isThreadOfQuery() {
@@ -53,24 +59,29 @@ public final class StreamingQueries {
       }
       SparkContext context = SparkSession.active().sparkContext();
       String query = context.getLocalProperty(StreamExecution.QUERY_ID_KEY());
-      String run = context.getLocalProperty("spark.jobGroup.id");
       String batch = context.getLocalProperty("streaming.sql.batchId");
-      return query == null || batch == null ? Optional.empty() : Optional.of(new Epoch(query, run, Long.parseLong(batch)));
+      return query == null || batch == null ? Optional.empty() : Optional.of(new Epoch(query, Long.parseLong(batch)));
     } catch (LinkageError otherSpark) {
       return Optional.empty();
     }
   }
 
+  /** What each epoch of a query reads, see {@link #input}: looked up once for an epoch, when it is asked for. */
+  public static LongFunction<String> inputs(String queryId) {
+    Map<Long, Optional<String>> known = new HashMap<>();
+    return epoch -> known.computeIfAbsent(epoch, each -> Optional.ofNullable(input(queryId, each))).orElse(null);
+  }
+
   /**
    * What an epoch reads, as 16 lower-case hex digits: the start of the SHA-256 over the lines of the sources in Spark's offset log for the
-   * epoch before it and for this one. Null if that is not known.
+   * epoch before it and for this one. Null if that is not known, as of a source of files.
    */
-  public static String input(String queryId, long epoch) {
+  private static String input(String queryId, long epoch) {
     try {
       Optional<StreamExecution> query = query(queryId);
       String before = query.isEmpty() || epoch == 0 ? "" : sources(query.get().offsetLog(), epoch - 1);
       String now = query.isEmpty() ? null : sources(query.get().offsetLog(), epoch);
-      if (before == null || now == null) {
+      if (before == null || now == null || WITHOUT_CONTENT.matcher(now).find()) {
         return null;
       }
       byte[] lines = (epoch == 0 ? now : before + "\n" + now).getBytes(StandardCharsets.UTF_8);
