@@ -40,19 +40,24 @@ def reference(repository: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def java_classpath(repository: Path) -> str:
-    """The class path of a plain JVM with our classes, our Java tests' classes and what Spark carries."""
+def spark_jars() -> Path:
+    """The folder of the jars that Spark carries."""
     import pyspark
 
+    return Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "jars"
+
+
+@pytest.fixture(scope="session")
+def java_classpath(repository: Path, spark_jars: Path) -> str:
+    """The class path of a plain JVM with our classes, our Java tests' classes and what they use without Spark."""
     target = repository / "jvm-shim" / "target"
     for classes in (target / "classes", target / "test-classes"):
         if not classes.is_dir():
             pytest.fail(f"{classes} is not there: run `make jvm-test`")
-    spark_home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
-    # What a small JVM uses comes first: otherwise it spends a quarter of its time on looking through all of Spark's jars.
-    jars = spark_home / "jars"
-    first = [jar for name in ("jackson-*", "zstd-jni-*", "lz4-java-*", "snappy-java-*") for jar in sorted(jars.glob(f"{name}.jar"))]
-    return os.pathsep.join(map(str, (target / "classes", target / "test-classes", *first, jars / "*")))
+    # Not all of Spark's jars: a small JVM would spend a quarter of its time on looking through them.
+    names = ("jackson-*", "zstd-jni-*", "lz4-java-*", "snappy-java-*", "slf4j-api-*", "log4j-*")
+    jars = [jar for name in names for jar in sorted(spark_jars.glob(f"{name}.jar"))]
+    return os.pathsep.join(map(str, (target / "classes", target / "test-classes", *jars)))
 
 
 @pytest.fixture(scope="session")

@@ -187,9 +187,16 @@ def test_every_bit_of_larger_files(tool: LogTool, which: str) -> None:
 
 
 @pytest.mark.soak
-def test_very_many_predicates(java_classpath: str) -> None:
+def test_very_many_predicates(java_classpath: str, spark_jars: Path) -> None:
     """Pushed-down predicates, compared with brute force. The short version is in PushDownTest."""
-    command = ["java", "-cp", java_classpath, "io.sparklog.source.RandomPredicates", str(seeded().randrange(2**63)), "400000"]
+    command = [
+        "java",
+        "-cp",
+        f"{java_classpath}:{spark_jars}/*",
+        "io.sparklog.source.RandomPredicates",
+        str(seeded().randrange(2**63)),
+        "400000",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stderr
     print(done.stdout)
