@@ -206,9 +206,12 @@ class _Live:
 def _partitions(number: int, source: Mapping[str, Any]) -> Iterator[PartitionProgress]:
     """By topic and partition, if the source's offsets are `{topic: {partition: offset}}` as Kafka's are."""
     starts, ends, latest = (_offsets(source.get(key)) for key in ("startOffset", "endOffset", "latestOffset"))
-    for topic, partition in sorted(ends):
+    if not ends:
+        return
+    for topic, partition in sorted(ends | latest):
+        # A partition that is found while the query runs is read from 0 on, and has no offset before.
         place = (topic, partition)
-        yield PartitionProgress(number, topic, partition, starts.get(place), ends[place], latest.get(place))
+        yield PartitionProgress(number, topic, partition, starts.get(place), ends.get(place, 0), latest.get(place))
 
 
 def _offsets(offsets: object) -> dict[tuple[str, int], int]:

@@ -135,3 +135,13 @@ def test_two_sources_with_a_topic_of_the_same_name_are_told_apart(monkeypatch):
 def test_the_words_of_a_failure_are_one_line():
     assert str(shown("not begun", "Terminated with exception: [A] b\n\tat c" + 300 * "d")).count("\n") == 0
     assert "<b>" not in shown("not begun", "<b>")._repr_html_()
+
+
+def test_a_partition_that_nothing_was_read_of_is_behind() -> None:
+    """A topic that the query found a moment ago stands in the newest offsets alone."""
+    source = {"endOffset": {"t": {"0": 4}}, "latestOffset": {"t": {"0": 5}, "u": {"1": 7}}}
+    progress = Progress(SimpleNamespace(name="q", id="1"), {"sources": [source]}, "")
+    assert [(each.topic, each.partition, each.end, each.behind) for each in progress.partitions] == [("t", 0, 4, 1), ("u", 1, 0, 7)]
+    assert progress.behind_offsets == 8
+    first = Progress(SimpleNamespace(name="q", id="1"), {"sources": [source | {"endOffset": None}]}, "")
+    assert first.behind_offsets is None

@@ -41,7 +41,8 @@ final class Lag {
 
   /** From the time of the first unread record to that of the newest one. */
   private static long timeMs(OffsetBounds.Range range) {
-    List<Segment> segments = segments(range);
+    // Records of other writers may have no time, which is −1.
+    List<Segment> segments = segments(range).stream().filter(segment -> segment.minTimestamp() >= 0).toList();
     if (segments.isEmpty()) {
       return 0;
     }

@@ -8,6 +8,7 @@ import io.sparklog.storage.Step;
 import io.sparklog.storage.UnfitFileException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
+import java.util.Collections;
 import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -30,6 +31,11 @@ public final class StreamStart {
   public StreamStart(CheckpointFolder folder, RandomGenerator random) {
     this.folder = folder;
     this.random = random;
+    readOn();
+  }
+
+  /** Takes in the files that other drivers of the query have put meanwhile. */
+  void readOn() {
     while (readNext()) {
       // The files have no gaps.
     }
@@ -43,6 +49,11 @@ public final class StreamStart {
   /** Where the query began; empty if it is new. */
   Optional<SortedMap<String, QueryStart.Topic>> first() {
     return Optional.ofNullable(first).map(QueryStart::topics);
+  }
+
+  /** The topics that the files name. */
+  SortedMap<String, QueryStart.Topic> topics() {
+    return Collections.unmodifiableSortedMap(topics);
   }
 
   /** A topic that a file names. */

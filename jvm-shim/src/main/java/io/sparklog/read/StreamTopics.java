@@ -76,10 +76,27 @@ final class StreamTopics {
 
   /** The newest state of a topic that an offset names. @throws PartlogException QUERY_CHECKPOINT_CORRUPT, and as {@link #look} */
   State read(String topic) {
+    requireNoted(topic);
+    return state(topic);
+  }
+
+  /**
+   * Whether the files name all topics of an offset. To note one only now would take whatever topic has that name today for the one that was
+   * read.
+   *
+   * @throws PartlogException QUERY_CHECKPOINT_CORRUPT
+   */
+  void requireNoted(StreamOffsets read) {
+    read.topics().forEach(this::requireNoted);
+  }
+
+  private void requireNoted(String topic) {
+    if (start.topic(topic).isEmpty()) {
+      start.readOn();
+    }
     if (start.topic(topic).isEmpty()) {
       throw start.corrupt(null, "", "an offset names topic " + topic + ", and no file there does");
     }
-    return state(topic);
   }
 
   /** Notes topics that are read from now on. If another driver of the query noted one before, they must be the same. */
@@ -109,7 +126,7 @@ final class StreamTopics {
     Map<String, Subscription.Subscribed> named = new HashMap<>();
     found().forEach(topic -> named.put(topic.state().topic(), topic));
     for (String topic : from.topics()) {
-      State state = named.containsKey(topic) && start.topic(topic).isPresent() ? named.get(topic).state() : read(topic);
+      State state = named.containsKey(topic) ? named.get(topic).state() : read(topic);
       from.of(topic).forEach((partition, offset) -> {
         requireEnd(state, partition, offset);
         if (named.containsKey(topic) && named.get(topic).has(partition)) {
@@ -126,13 +143,17 @@ final class StreamTopics {
   /**
    * Offsets that are read, or are to be read, must be those of the log: it may have been put back from a copy that has fewer.
    *
-   * @throws PartlogException OFFSETS_OUT_OF_RANGE
+   * @throws PartlogException OFFSETS_OUT_OF_RANGE, QUERY_CHECKPOINT_CORRUPT
    */
   void requireEnd(State state, int partition, long offset) {
     boolean exists = partition < state.partitions();
     if (offset > (exists ? state.end(partition) : 0)) {
       throw PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", start.checkpoint(), "offset", offset, "topic", state.topic(), "partition",
           partition, "root", root.store().root(), "start", exists ? state.start(partition) : 0, "end", exists ? state.end(partition) : 0);
+    }
+    if (!exists) {
+      throw start.corrupt(null, "", "an offset names partition " + partition + " of topic " + state.topic() + ", whose last partition is "
+          + (state.partitions() - 1));
     }
   }
 

@@ -115,6 +115,7 @@ public final class TopicStream {
    */
   public StreamOffsets next(StreamOffsets from, TriggerLimits limits) throws IOException {
     topics.look();
+    topics.requireNoted(from);
     topics.note(readable().stream().map(topic -> topic.state().topic()).toList());
     StreamOffsets read = topics.subscribed(from);
     List<OffsetBounds.Range> waiting = waiting(read);
@@ -243,20 +244,25 @@ public final class TopicStream {
    * @param read null if nothing was read yet
    */
   public Map<String, String> metrics(StreamOffsets read) {
-    List<OffsetBounds.Range> unread = new ArrayList<>();
+    // Spark repeats a micro-batch without a look for more: then it is not known how much is left.
+    Map<String, String> metrics = read == null || topics.found().isEmpty() ? new TreeMap<>() : Lag.metrics(unread(read));
+    metrics.put("dataLoss", Long.toString(lost.total()));
     StringJoiner ids = new StringJoiner(",", "{", "}");
+    start.topics().forEach((topic, about) -> ids.add("\"" + topic + "\":\"" + about.id() + "\""));
+    metrics.put("topicIds", ids.toString());
+    return metrics;
+  }
+
+  private List<OffsetBounds.Range> unread(StreamOffsets read) {
+    List<OffsetBounds.Range> unread = new ArrayList<>();
     for (Subscription.Subscribed topic : topics.found()) {
       State state = topic.state();
-      ids.add("\"" + state.topic() + "\":\"" + state.topicId() + "\"");
-      for (int partition : read == null ? new int[0] : topic.partitions()) {
+      for (int partition : topic.partitions()) {
         long end = state.end(partition);
         unread.add(new OffsetBounds.Range(state, partition, Math.min(end, begin(read, state.topic(), partition)), end));
       }
     }
-    Map<String, String> metrics = read == null ? new TreeMap<>() : Lag.metrics(unread);
-    metrics.put("dataLoss", Long.toString(lost.total()));
-    metrics.put("topicIds", ids.toString());
-    return metrics;
+    return unread;
   }
 
   /** {@code subscribe=orders} */

@@ -64,9 +64,11 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
 
   private void open(Split split) throws IOException {
     if (reader != null) {
-      reader.close();
       batchesBefore += reader.batchesRead();
       bytesBefore += reader.bytesRead();
+      SplitReader done = reader;
+      reader = null;
+      done.close();
     }
     reader = new SplitReader(store, split, failOnDataLoss, RecordVectors.needOffsetsOnly(schema), rowsMax);
     vectors = new RecordVectors(schema, split.topic(), split.partition());

@@ -82,6 +82,27 @@ final class StreamCheckpointTest extends StreamRuns {
     // Spark's log of offsets is there, and what it refers to is not.
     StreamOffsets from = at(topic.json(1, 0, 0));
     assertFails("QUERY_CHECKPOINT_CORRUPT", () -> run("subscribe", "u").ranges(from, from), "no file there does");
+    assertFails("QUERY_CHECKPOINT_CORRUPT", () -> run().next(from, TriggerLimits.NONE), "no file there does");
+    assertFalse(Files.exists(file(0)), "a topic of that name today may be another one");
+  }
+
+  @Test
+  void partitionsThatTheTopicDoesNotHave() throws IOException {
+    topic.segment(0, 10).commit();
+    TopicStream stream = run();
+    stream.initial();
+    StreamOffsets at = at("{\"t\":{\"99\":0}}");
+    assertFails("QUERY_CHECKPOINT_CORRUPT", () -> stream.next(at, TriggerLimits.NONE), "partition 99 of topic t");
+    assertFails("QUERY_CHECKPOINT_CORRUPT", () -> stream.ranges(at, at), "partition 99 of topic t");
+  }
+
+  @Test
+  void aRepeatedMicroBatchDoesNotSayHowMuchIsLeft() throws IOException {
+    topic.segment(0, 10).commit();
+    run().initial();
+    TopicStream again = run();
+    again.ranges(at(topic.json(0, 0, 0)), at(topic.json(1, 0, 0)));
+    assertEquals(Map.of("dataLoss", "0", "topicIds", "{\"t\":\"" + id() + "\"}"), again.metrics(at(topic.json(1, 0, 0))));
   }
 
   @Test
