@@ -23,6 +23,9 @@ public final class Root {
   private final LogStore store;
   private final Map<String, TopicLog> topics = new HashMap<>();
 
+  /** Guards what follows. Not this object, since all queries of the JVM need that, and a listing may take long. */
+  private final Object listing = new Object();
+
   /** The topics of the last listing, and when that was; see {@link #recentTopics}. */
   private List<String> recent = List.of();
   private long recentMs = Long.MIN_VALUE;
@@ -67,7 +70,13 @@ public final class Root {
    * The topics that existed at most a second ago, by name: what a running query asks again and again. A folder that once was a topic's is
    * not looked into again.
    */
-  public synchronized List<String> recentTopics(Clock clock) {
+  public List<String> recentTopics(Clock clock) {
+    synchronized (listing) {
+      return recentlyListed(clock);
+    }
+  }
+
+  private List<String> recentlyListed(Clock clock) {
     long now = clock.millis();
     if (now < recentMs || now - recentMs >= RECENT_MS || recentMs == Long.MIN_VALUE) {
       try {

@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 
 /** What is committed of a topic at one version. Never changes. FORMAT.md sections 5 and 6. */
 public final class State {
@@ -86,21 +87,24 @@ public final class State {
   /** The segments of a partition that hold offsets of [{@code start}, {@code end}), by base offset. */
   public List<Segment> segments(int partition, long start, long end) {
     List<Segment> all = segments.get(partition);
+    return start < end
+        ? all.subList(count(all, segment -> segment.end() <= start), count(all, segment -> segment.base() < end))
+        : List.of();
+  }
+
+  /** How many segments, the first ones of their partition, meet a condition that none after them meets. */
+  private static int count(List<Segment> all, Predicate<Segment> condition) {
     int low = 0;
     int high = all.size();
     while (low < high) {
       int middle = (low + high) >>> 1;
-      if (all.get(middle).end() <= start) {
+      if (condition.test(all.get(middle))) {
         low = middle + 1;
       } else {
         high = middle;
       }
     }
-    int last = low;
-    while (last < all.size() && all.get(last).base() < end) {
-      last++;
-    }
-    return start < end ? all.subList(low, last) : List.of();
+    return low;
   }
 
   /** The greatest epoch of a query that was applied, with its input; empty if none was. */
