@@ -76,6 +76,13 @@ public final class Root {
     }
   }
 
+  /** A topic was created in this JVM: the next {@link #recentTopics} has it, also within a second. */
+  public void listAgain() {
+    synchronized (listing) {
+      recentMs = Long.MIN_VALUE;
+    }
+  }
+
   private List<String> recentlyListed(Clock clock) {
     long now = clock.millis();
     if (now < recentMs || now - recentMs >= RECENT_MS || recentMs == Long.MIN_VALUE) {

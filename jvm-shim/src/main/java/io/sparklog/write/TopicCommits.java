@@ -92,6 +92,9 @@ public final class TopicCommits {
     long began = clock.millis();
     Optional<Version> version = committer.commit(new Append(log, plan, txn, named, tasks, random));
     long committed = clock.millis();
+    if (plan.topicId() == null) {
+      root.listAgain();
+    }
     Optional<State> after = version.flatMap(upkeep::after);
     if (version.isEmpty()) {
       upkeep.afterRepeat(named.query());

@@ -144,5 +144,10 @@ class RootTest {
     Files.delete(folder.resolve("_partlog/a"));
     clock.ms = 1500; // set back
     assertEquals(List.of("b", "c"), root.recentTopics(clock));
+    Files.createDirectories(folder.resolve("_partlog/d"));
+    Files.writeString(folder.resolve("_partlog/d/00000000000000000000.json"), "");
+    assertEquals(List.of("b", "c"), root.recentTopics(clock));
+    root.listAgain();
+    assertEquals(List.of("b", "c", "d"), root.recentTopics(clock));
   }
 }
