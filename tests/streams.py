@@ -168,7 +168,8 @@ class Queries:
 
     def found(self, write: Write) -> dict[int, list[Record]]:
         """The records of each epoch of a write. No epoch may have two versions; a partition keeps the order of the input."""
-        if not (self.output.root / "_partlog" / write.topic).is_dir():
+        # Data files may be there, of a driver that died before it created the topic.
+        if not (self.output.root / "_partlog").is_dir() or write.topic not in Log(self.output.root).topics():
             return {}
         commits = CommitLog(str(self.output.root), write.topic)
         versions = commits.history()
