@@ -27,7 +27,8 @@ def started(spark: SparkSession, folder: Path, **trigger: object) -> StreamingQu
     rows.coalesce(1).write.format("partlog").option("topic", "t").option("partitions", 2).mode("append").save(str(folder / "log"))
     log = spark.readStream.format("partlog").option("subscribe", "t").option("startingOffsets", "earliest")
     sink = log.option("maxOffsetsPerTrigger", 400).load(str(folder / "log")).writeStream.format("noop").queryName("copy")
-    return sink.option("checkpointLocation", str(folder / "checkpoint")).trigger(**trigger).start()  # type: ignore[call-overload,no-any-return]
+    query = sink.option("checkpointLocation", str(folder / "checkpoint")).trigger(**trigger)  # type: ignore[call-overload]
+    return query.start()  # type: ignore[no-any-return]
 
 
 def test_how_far_a_query_is_behind(spark: SparkSession, tmp_path: Path) -> None:

@@ -244,7 +244,7 @@ def begin(runs: Runs, name: str) -> None:
 
 
 def test_a_query_from_latest_begins_where_it_first_looked(fresh: Fresh) -> None:
-    """A crash after sources/0/0, before offsets/0: what came meanwhile is read. A crash before sources/0/0: the start is found anew."""
+    """A crash after sources/0/0 and before offsets/0 keeps the start; one before sources/0/0 makes the query resolve it again."""
     runs = fresh("append")
     runs.feed(40)
     begin(runs, "append")

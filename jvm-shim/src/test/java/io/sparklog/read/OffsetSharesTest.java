@@ -16,7 +16,7 @@ final class OffsetSharesTest {
   private long[] backlog() {
     long[] waiting = new long[1 + random.nextInt(20)];
     for (int p = 0; p < waiting.length; p++) {
-      // Few, many, or so many that sums and products do not fit a long.
+      // Small numbers, large ones, and numbers whose sums and products exceed a long.
       waiting[p] = switch (random.nextInt(4)) {
         case 0 -> 0;
         case 1 -> random.nextInt(4);

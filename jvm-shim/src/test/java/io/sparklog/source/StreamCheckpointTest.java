@@ -197,7 +197,7 @@ final class StreamCheckpointTest extends StreamRuns {
     StreamOffsets to = strict.next(from, TriggerLimits.NONE.offsetsMax(4));
     assertEquals(topic.json(4, 0, 0), to.json());
     assertFails("OFFSETS_EXPIRED", () -> strict.ranges(from, to), "Offsets 0 to 4 (exclusive)", "4 in all", "log starts at 10");
-    // What has expired is passed over at once, and counts for no limit.
+    // Offsets that have expired are skipped at once, and count for no limit.
     StreamOffsets next = lenient.next(from, TriggerLimits.NONE.offsetsMax(4));
     assertEquals(topic.json(14, 0, 0), next.json());
     for (int again = 0; again < 2; again++) {
