@@ -19,8 +19,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Keeps the Kafka view of a topic: names and bytes that Kafka's tools and people look at. Anyone may repeat any of it at any time.
- * FORMAT.md section 8.
+ * Keeps the Kafka view of a topic: names and bytes that Kafka's tools and people look at. Anyone may repeat any of it at any time, so
+ * nothing of it is synced but the stamps, which change data files. FORMAT.md section 8.
  */
 public final class Publisher {
   private static final int COPY_BYTES = 1 << 20;
@@ -46,13 +46,8 @@ public final class Publisher {
   }
 
   private void add(List<Segment> segments) throws IOException {
-    Set<Integer> partitions = new HashSet<>();
     for (Segment segment : segments) {
       publish(segment);
-      partitions.add(segment.partition());
-    }
-    for (int partition : partitions) {
-      store.flush(Names.viewFolder(state.topic(), partition));
     }
     Step.PUBLISH_DONE.reached();
   }
@@ -85,12 +80,8 @@ public final class Publisher {
       }
     }
     for (int partition = 0; partition < state.partitions(); partition++) {
-      String folder = Names.viewFolder(state.topic(), partition);
       for (Segment segment : state.segments(partition)) {
         attempt(() -> publish(segment));
-      }
-      if (!state.segments(partition).isEmpty()) {
-        attempt(() -> store.flush(folder));
       }
     }
     if (failure != null) {
@@ -200,7 +191,6 @@ public final class Publisher {
     store.delete(name);
     try (FileAppender writer = fresh(temporary(kind))) {
       writer.write(content, 0, content.length);
-      writer.sync();
     }
     move(temporary(kind), name);
     return true;
@@ -233,7 +223,6 @@ public final class Publisher {
       for (int at = 0; at < bytes.length; at += COPY_BYTES) {
         writer.write(bytes, at, Math.min(COPY_BYTES, bytes.length - at));
       }
-      writer.sync();
     }
     move(temporary("log"), name);
     return true;
