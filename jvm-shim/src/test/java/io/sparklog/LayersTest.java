@@ -29,6 +29,8 @@ final class LayersTest {
       .definedBy("..read..")
       .layer("write")
       .definedBy("..write..")
+      .layer("upkeep")
+      .definedBy("..upkeep..")
       .layer("log")
       .definedBy("io.sparklog.log..")
       .layer("partition")
@@ -51,19 +53,21 @@ final class LayersTest {
       .mayOnlyBeAccessedByLayers("source")
       .whereLayer("write")
       .mayOnlyBeAccessedByLayers("sink")
+      .whereLayer("upkeep")
+      .mayOnlyBeAccessedByLayers("catalog", "write")
       .whereLayer("log")
-      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "write")
+      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "write", "upkeep")
       .whereLayer("partition")
-      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "write", "log")
+      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "write", "upkeep", "log")
       .whereLayer("storage")
-      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "write", "log")
+      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "write", "upkeep", "log")
       .whereLayer("format")
-      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "write", "log");
+      .mayOnlyBeAccessedByLayers("catalog", "source", "sink", "read", "write", "upkeep", "log");
 
   /** The log is tested, and broken on purpose, in processes that start without Spark. */
   @ArchTest
   static final ArchRule SPARK = noClasses().that()
-      .resideInAnyPackage("..format..", "..storage..", "..log..", "..read..", "..write..", "..partition..", "..spec..")
+      .resideInAnyPackage("..format..", "..storage..", "..log..", "..read..", "..write..", "..upkeep..", "..partition..", "..spec..")
       .should()
       .dependOnClassesThat()
       .resideInAPackage("org.apache.spark..");
@@ -120,8 +124,8 @@ final class LayersTest {
   /** Clocks and randomness are handed in where a write begins, so that what follows can be tested at any time and seed. */
   @ArchTest
   static final ArchRule CLOCK = noClasses().that()
-      .resideInAnyPackage("..format..", "..storage..", "..log..", "..read..", "..write..", "..partition..", "..spec..", "..sink..",
-          "..source..")
+      .resideInAnyPackage("..format..", "..storage..", "..log..", "..read..", "..write..", "..upkeep..", "..partition..", "..spec..",
+          "..sink..", "..source..")
       .should()
       .callMethod(System.class, "currentTimeMillis")
       .orShould()

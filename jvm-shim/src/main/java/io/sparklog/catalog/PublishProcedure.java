@@ -1,8 +1,8 @@
 package io.sparklog.catalog;
 
 import io.sparklog.log.Names;
-import io.sparklog.log.Publisher;
 import io.sparklog.log.TopicLog;
+import io.sparklog.upkeep.Publisher;
 import java.security.SecureRandom;
 
 /** {@code CALL partlog.publish(root => '…' [, topic => '…'])}: repairs the Kafka view of topics. FORMAT.md section 8. */

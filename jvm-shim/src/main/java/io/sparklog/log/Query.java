@@ -21,7 +21,7 @@ public record Query(String id, long epoch, String input) implements Serializable
   }
 
   /** Whether both have the same id and number; whether it is the same epoch, the inputs tell. */
-  boolean isNumbered(Query other) {
+  public boolean isNumbered(Query other) {
     return epoch == other.epoch && id.equals(other.id);
   }
 

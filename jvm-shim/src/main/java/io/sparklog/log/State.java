@@ -136,6 +136,11 @@ public final class State {
     return txn.equals(head.txn());
   }
 
+  /** Whether so many versions have passed since the newest known checkpoint that there should be one of this state. FORMAT.md section 6. */
+  public boolean isCheckpointDue() {
+    return version() - Math.max(0, checkpointVersion) >= Checkpoint.VERSIONS;
+  }
+
   /** The version of the newest known checkpoint; −1 if there is none. */
   long checkpointVersion() {
     return checkpointVersion;

@@ -85,8 +85,17 @@ public final class TopicLog {
     return partitions.size() <= PARTITIONS_SHOWN ? first : first + " and " + (partitions.size() - PARTITIONS_SHOWN) + " more";
   }
 
-  /** Notes that the checkpoint of {@code state} was written, so that the next commit does not write one again. */
-  synchronized void noteCheckpoint(State state) {
+  /**
+   * Writes the checkpoint of {@code state}, and notes it, so that the next commit does not write one again.
+   *
+   * @param txn a random identity, for the name of a temporary file
+   */
+  public void writeCheckpoint(State state, String txn) throws IOException {
+    Checkpoint.write(store, state, txn);
+    noteCheckpoint(state);
+  }
+
+  private synchronized void noteCheckpoint(State state) {
     if (known != null && known.topicId().equals(state.topicId()) && known.checkpointVersion() < state.version()) {
       known = known.withCheckpoint(state.version());
     }
@@ -116,7 +125,8 @@ public final class TopicLog {
     return versionOf(query, state, state.boundary());
   }
 
-  Optional<Version> versionOf(Query query, State state, long lowest) throws IOException {
+  /** As {@link #versionOf(Query, State)}, among the versions from {@code lowest} on. */
+  public Optional<Version> versionOf(Query query, State state, long lowest) throws IOException {
     for (long number = state.version(); number >= lowest; number--) {
       Version version;
       try {

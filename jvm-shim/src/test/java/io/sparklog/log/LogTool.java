@@ -16,6 +16,7 @@ import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.Publisher;
 import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;

@@ -1,8 +1,15 @@
-package io.sparklog.log;
+package io.sparklog.upkeep;
 
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.IndexBuilder;
 import io.sparklog.format.Layout;
+import io.sparklog.log.BatchWalk;
+import io.sparklog.log.Names;
+import io.sparklog.log.Segment;
+import io.sparklog.log.SegmentFile;
+import io.sparklog.log.SegmentGone;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.FileReader;

@@ -1,5 +1,9 @@
-package io.sparklog.log;
+package io.sparklog.upkeep;
 
+import io.sparklog.log.Query;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.log.Version;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.Step;
 import java.io.IOException;
@@ -50,9 +54,8 @@ public final class Upkeep {
   private State follow(State state, Version version) throws IOException {
     Step.COMMIT_DONE.reached();
     Publisher.publish(log.store(), state, txn, version.added());
-    if (state.version() - Math.max(0, state.checkpointVersion()) >= Checkpoint.VERSIONS) {
-      Checkpoint.write(log.store(), state, txn);
-      log.noteCheckpoint(state);
+    if (state.isCheckpointDue()) {
+      log.writeCheckpoint(state, txn);
     }
     return state;
   }
