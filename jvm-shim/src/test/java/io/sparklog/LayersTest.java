@@ -113,7 +113,7 @@ final class LayersTest {
   static final ArchRule LINKS = noClasses().that()
       .resideOutsideOfPackage("..storage..")
       .and()
-      .doNotHaveFullyQualifiedName("io.sparklog.log.Publisher")
+      .doNotHaveFullyQualifiedName("io.sparklog.upkeep.Publisher")
       .should()
       .dependOnClassesThat()
       .haveFullyQualifiedName("io.sparklog.storage.LinkingStore")
