@@ -1,6 +1,7 @@
 package io.sparklog.log;
 
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.Step;
 import java.io.IOException;
 import java.util.Optional;
 
@@ -13,6 +14,19 @@ import java.util.Optional;
 public interface Change {
   /** Makes durable whatever the version will name. Called once, before the state is read. */
   default void prepare() throws IOException {}
+
+  /** Which steps a put of its version has. */
+  default Step.Put steps() {
+    return Step.Put.COMMIT;
+  }
+
+  /**
+   * Whether to make it twice changes nothing more. Where version files were deleted while its version was put, it is then asked again from
+   * the newest state, as one with a query; any other ends as unknown.
+   */
+  default boolean isIdempotent() {
+    return false;
+  }
 
   /**
    * What {@code newest} holds already, in words such as {@code epoch 3 of q}, so that this change is done; empty if it is not. The
@@ -27,7 +41,7 @@ public interface Change {
   /**
    * The version to put. Must not change anything by itself: it may be asked often, and the version may be lost to another writer.
    *
-   * @param newest empty if the topic does not exist
+   * @param newest empty if nothing was ever committed to a topic of this name; it may be that of a deleted topic
    * @return empty if there is nothing to commit
    * @throws PartlogException if the change must not be made to this state; it is then not done
    */

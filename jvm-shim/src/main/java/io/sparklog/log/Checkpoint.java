@@ -77,6 +77,9 @@ final class Checkpoint {
     head.putArray("features");
     head.put("topic", state.topic()).put("topicId", state.topicId()).put("version", state.version()).put("hash", state.hash());
     head.put("time", state.timeMs()).put("horizon", state.horizon()).put("boundary", state.boundary());
+    if (state.isDeleted()) {
+      head.put("deleted", true);
+    }
     ObjectNode config = head.putObject("config");
     state.config().entries().forEach(config::put);
     ArrayNode starts = head.putArray("starts");
@@ -111,7 +114,7 @@ final class Checkpoint {
   }
 
   /** The state in the checkpoint {@code name}. @throws PartlogException FORMAT_TOO_NEW */
-  static State.Builder read(LogStore store, String topic, String name) throws IOException, Damaged {
+  static Replay read(LogStore store, String topic, String name) throws IOException, Damaged {
     String file = Names.topicFile(topic, name);
     try (Checked lines = new Checked(store.open(file))) {
       JsonNode head = lines.next(HEAD_BYTES_MAX);
@@ -133,11 +136,11 @@ final class Checkpoint {
         live.add(segments);
       }
       Damaged.unless(lines.next(LINE_BYTES_MAX) == null, "it has more segments than it says");
-      return builder(head, topic, name, live);
+      return replay(head, topic, name, live);
     }
   }
 
-  private static State.Builder builder(JsonNode head, String topic, String name, List<List<Segment>> live) throws Damaged {
+  private static Replay replay(JsonNode head, String topic, String name, List<List<Segment>> live) throws Damaged {
     long version = Json.number(head, "version", 0);
     Damaged.unless(Names.checkpointVersion(name).orElse(-1) == version && Json.text(head, "topic").equals(topic),
         "it is of another topic or version");
@@ -155,8 +158,10 @@ final class Checkpoint {
     Damaged.unless(Version.isHash(hash), "field hash is not a SHA-256");
     TopicConfig config = new TopicConfig(Version.config(Json.field(head, "config")));
     State.Head last = new State.Head(topic, Version.identity(head, "topicId"), version, hash, null, Json.number(head, "time", 0),
-        Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), config, starts, ends);
-    return new State.Builder(last, queries, live);
+        Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), config, starts, ends, Version.deleted(head));
+    Damaged.unless(!last.deleted() || queries.isEmpty() && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
+        "it is of a deleted topic, and has records or queries");
+    return new Replay(last, queries, live);
   }
 
   private static Segment segment(JsonNode line, Map<String, String> files) throws Damaged {

@@ -75,7 +75,7 @@ public final class Committer {
         if (newest.isPresent() && isDone(change, newest.get())) {
           return Optional.empty();
         }
-        if (unseen != null && unseen.query() == null) {
+        if (unseen != null && unseen.query() == null && !change.isIdempotent()) {
           throw unknown(unseen.version(), new IOException("earlier versions were deleted while it was put"));
         }
         Optional<NextVersion> next = change.next(newest);
@@ -86,7 +86,7 @@ public final class Committer {
           store.createFolder(Names.topicFolder(log.topic()));
         }
         Version version = next.get().version(txn, Math.max(0, clock.millis()));
-        Put put = put(version);
+        Put put = put(version, newest, change.steps());
         if (put != Put.LOST) {
           if (!isSeen(version, newest)) {
             // The newest state tells whether it was there before it was deleted, if it has a query.
@@ -117,7 +117,7 @@ public final class Committer {
   /** The newest state. @param unseen a version whose put only that state can tell the end of, or null */
   private Optional<State> newest(Version unseen) {
     try {
-      return log.newest();
+      return log.latest();
     } catch (PartlogException e) {
       throw unseen == null ? e : unknown(unseen.version(), e);
     }
@@ -167,7 +167,7 @@ public final class Committer {
         if (extended.isPresent()) {
           return log.isUnchanged(extended.get());
         }
-        return log.newest().filter(state -> state.topicId().equals(version.topicId())).isPresent();
+        return log.latest().filter(state -> state.topicId().equals(version.topicId())).isPresent();
       } catch (Throwable e) {
         last = e;
       }
@@ -178,14 +178,14 @@ public final class Committer {
   }
 
   /** Puts the version, up to five times, and sets {@link #failure} if it is {@link Put#ABSENT} in the end. */
-  private Put put(Version version) {
+  private Put put(Version version, Optional<State> extended, Step.Put steps) {
     String name = Names.topicFile(log.topic(), Names.versionFile(version.version()));
     String temporary = Names.topicFile(log.topic(), Names.temporary(txn, Names.versionFile(version.version())));
-    byte[] bytes = bytes(version);
+    byte[] bytes = bytes(version, extended);
     for (int puts = 0; puts < PUTS_MAX; puts++) {
       putTried = true;
       try {
-        store.putIfAbsent(name, temporary, bytes, Step.Put.COMMIT);
+        store.putIfAbsent(name, temporary, bytes, steps);
         return Put.THERE;
       } catch (Throwable e) { // An Error, too, may come after the link.
         failure = e;
@@ -204,16 +204,18 @@ public final class Committer {
   }
 
   /** The version file, checked to be one that readers accept: any other would be the end of the topic. */
-  private byte[] bytes(Version version) {
-    int segments = version.added().size();
+  private byte[] bytes(Version version, Optional<State> extended) {
+    int segments = Math.max(version.added().size(), version.removed().size());
     byte[] bytes = segments > Version.SEGMENTS_MAX ? null : version.toBytes();
     if (bytes == null || bytes.length > Version.BYTES_MAX) {
       throw PartlogException.of("COMMIT_TOO_LARGE", "txn", txn, "topic", log.topic(), "root", store.root(), "segments", segments);
     }
     try {
-      log.parse(bytes, version.version());
+      extended.map(Replay::new).orElseGet(Replay::new).apply(log.parse(bytes, version.version()), bytes);
     } catch (PartlogException e) {
       throw failed(e, e.parameters().get("reason"));
+    } catch (Damaged e) {
+      throw failed(e, e.getMessage());
     }
     return bytes;
   }

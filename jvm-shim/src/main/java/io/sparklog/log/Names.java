@@ -20,6 +20,7 @@ public final class Names {
   private static final Pattern TOPIC = Pattern.compile("[a-zA-Z0-9._-]{1,249}");
   private static final Pattern VERSION_FILE = Pattern.compile("([0-9]{20})\\.json");
   private static final Pattern CHECKPOINT = Pattern.compile("([0-9]{20})\\.checkpoint-([0-9a-f]{16})\\.jsonl");
+  private static final Pattern DELETION = Pattern.compile("([0-9]{20})\\.deleted");
   private static final String NUMBER = "(?:0|[1-9][0-9]{0,18})";
   private static final String PARTITION = "(?:0|[1-9][0-9]{0,3})";
 
@@ -78,6 +79,16 @@ public final class Names {
   /** The version of a checkpoint's name; empty for any other name. */
   public static OptionalLong checkpointVersion(String name) {
     return number(CHECKPOINT.matcher(name));
+  }
+
+  /** {@code 107} → {@code 00000000000000000107.deleted}: version 107 deleted the topic. */
+  public static String deletionMarker(long version) {
+    return digits(version) + ".deleted";
+  }
+
+  /** The inverse of {@link #deletionMarker}; empty for any other name. */
+  public static OptionalLong deletedVersion(String name) {
+    return number(DELETION.matcher(name));
   }
 
   /** {@code tmp/<name>}: a file that is being written, and that no reader looks at. */

@@ -1,40 +1,38 @@
 package io.sparklog.log;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 
-/** The next version of a topic in the making: it says what the state before it says, except for what is set here. FORMAT.md section 5. */
+/**
+ * The next version of a topic in the making: it says what the state before it says, except for what is set here. Whether it may follow that
+ * state, {@link Committer} checks as readers do. FORMAT.md section 5.
+ */
 public final class NextVersion {
   private final String topic;
   private final String topicId;
   private final long number;
   private final String previous;
   private final String operation;
-  private final long horizon;
-  private final long boundary;
-  private final Map<String, String> config;
-  private final long[] starts;
-  private final long[] ends;
+  private long horizon;
+  private long boundary;
+  private boolean deleted;
+  private final Map<String, String> config = new TreeMap<>();
+  private long[] starts;
+  private long[] ends;
+  private final List<Version.Removed> removed = new ArrayList<>();
   private final List<Segment> added = new ArrayList<>();
   private Query query;
 
   /**
-   * The version after {@code newest}.
+   * The version after {@code newest}, whose topic exists.
    *
    * @param operation what it does, in one word for people, as {@code write}
    */
   public NextVersion(State newest, String operation) {
-    topic = newest.topic();
-    topicId = newest.topicId();
-    number = newest.version() + 1;
-    previous = newest.hash();
-    this.operation = operation;
-    horizon = newest.horizon();
-    boundary = newest.boundary();
-    config = Map.of();
-    starts = newest.starts();
-    ends = newest.ends();
+    this(newest, newest.topicId(), operation, newest.starts(), newest.ends());
   }
 
   /** Version 0, which creates the topic. */
@@ -44,11 +42,37 @@ public final class NextVersion {
     number = 0;
     previous = null;
     this.operation = operation;
-    horizon = 0;
-    boundary = 0;
-    this.config = config.entries();
+    this.config.putAll(config.entries());
     starts = new long[config.partitions()];
     ends = new long[config.partitions()];
+  }
+
+  /** The version after {@code deleted}, which begins another topic of the same name. @param topicId a new identity */
+  public NextVersion(State deleted, String topicId, TopicConfig config, String operation) {
+    this(deleted, topicId, operation, new long[config.partitions()], new long[config.partitions()]);
+    this.config.putAll(config.entries());
+  }
+
+  private NextVersion(State before, String topicId, String operation, long[] starts, long[] ends) {
+    topic = before.topic();
+    this.topicId = topicId;
+    number = before.version() + 1;
+    previous = before.hash();
+    this.operation = operation;
+    horizon = before.horizon();
+    boundary = before.boundary();
+    this.starts = starts;
+    this.ends = ends;
+  }
+
+  /** The version that deletes the topic of {@code newest}, and does nothing else. */
+  public static NextVersion deleting(State newest) {
+    NextVersion next = new NextVersion(newest, newest.topicId(), "delete", newest.ends(), newest.ends());
+    next.deleted = true;
+    // What was planned before it must not commit to a topic that begins after it, and what is below it will be deleted.
+    next.horizon = next.number + 1;
+    next.boundary = next.number;
+    return next;
   }
 
   /** Notes what this version applies. @param query may be null */
@@ -64,9 +88,51 @@ public final class NextVersion {
     added.add(placed);
   }
 
+  /** Puts {@code added} in the place of live segments that hold the same offsets. */
+  public NextVersion replace(List<Segment> removed, List<Segment> added) {
+    removed.forEach(this::remove);
+    this.added.addAll(added);
+    return this;
+  }
+
+  /** Removes a live segment: one that is wholly below the log start offset, or has been replaced. */
+  public NextVersion remove(Segment segment) {
+    removed.add(new Version.Removed(segment.partition(), segment.file(), segment.position()));
+    return this;
+  }
+
+  /** Raises the log start offset of a partition; a lower one changes nothing. */
+  public NextVersion raiseStart(int partition, long offset) {
+    starts[partition] = Math.max(starts[partition], offset);
+    return this;
+  }
+
+  /** Changes the configuration. Partitions that are added by it start and end at 0. */
+  public NextVersion configure(Map<String, String> changes) {
+    config.putAll(changes);
+    if (changes.containsKey(TopicConfig.PARTITIONS)) {
+      int partitions = Integer.parseInt(changes.get(TopicConfig.PARTITIONS));
+      starts = Arrays.copyOf(starts, partitions);
+      ends = Arrays.copyOf(ends, partitions);
+    }
+    return this;
+  }
+
+  /** Writes that were planned at a lower version must not commit from now on; a lower horizon changes nothing. */
+  public NextVersion raiseHorizon(long version) {
+    horizon = Math.max(horizon, version);
+    return this;
+  }
+
+  /** Version files below it may be deleted from now on; a lower boundary changes nothing. */
+  public NextVersion raiseBoundary(long version) {
+    boundary = Math.max(boundary, version);
+    return this;
+  }
+
   /** The finished version. @param timeMs when it is written, ms since 1970 */
   Version version(String txn, long timeMs) {
-    return new Version(topic, topicId, number, txn, previous, timeMs, operation, query, horizon, boundary, config, starts, ends, List.of(),
-        added);
+    return new Version(topic, topicId, number, txn, previous, timeMs, operation, query, horizon, boundary, deleted, config, starts, ends,
+        removed, added);
   }
 }

@@ -25,6 +25,12 @@ public record Segment(int partition, String file, long position, long bytes, lon
         dense, routed, ordered, headerCrc);
   }
 
+  /** The same segment, of which it is no longer known that the partitioner would put each key here. */
+  Segment unrouted() {
+    return new Segment(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, dense, false, ordered,
+        headerCrc);
+  }
+
   /** The position after the last batch. */
   public long endPosition() {
     return position + bytes;

@@ -34,15 +34,20 @@ public final class TopicLog {
   }
 
   /**
-   * The newest state; empty if there is no such topic. Costs two looks at names, and reads nothing, if nothing was committed since the last
-   * call.
+   * The newest state of the topic; empty if it does not exist, or was deleted. Costs two looks at names, and reads nothing, if nothing was
+   * committed since the last call.
    *
    * @throws PartlogException VERSION_CORRUPT, VERSION_MISSING, FORMAT_TOO_NEW, IO
    */
-  public synchronized Optional<State> newest() {
+  public Optional<State> newest() {
+    return latest().filter(state -> !state.isDeleted());
+  }
+
+  /** As {@link #newest}, but a deleted topic has a state too: what the next version must follow. */
+  public synchronized Optional<State> latest() {
     try {
       if (known != null) {
-        State.Builder builder = new State.Builder(known);
+        Replay builder = new Replay(known);
         // In this order: version files are deleted from the lowest on, so none was missed if the first one is still there afterwards.
         if (replay(builder) && isUnchanged(known)) {
           known = builder.nextVersion() == known.version() + 1 ? known : builder.build();
@@ -73,7 +78,7 @@ public final class TopicLog {
       }
     }
     // If another writer has created the topic in the meantime, the files are its own.
-    if (!files.isEmpty() && newest().isEmpty()) {
+    if (!files.isEmpty() && latest().isEmpty()) {
       throw PartlogException.of("FOREIGN_SEGMENTS", "topic", topic, "root", store.root(), "count", files.size(), "partitions", shown(in),
           "file", files.get(0));
     }
@@ -192,7 +197,7 @@ public final class TopicLog {
   }
 
   /** Applies the versions that follow, until none is there. @return false if the next one does not follow the one before it */
-  private boolean replay(State.Builder builder) throws IOException {
+  private boolean replay(Replay builder) throws IOException {
     while (true) {
       long next = builder.nextVersion();
       // Before it is read: if another file takes its place in between, the tag is not that file's.
@@ -250,7 +255,7 @@ public final class TopicLog {
     }
     List<String> checkpoints = checkpoints(names);
     Start start = start(checkpoints, last);
-    State.Builder builder = start.builder;
+    Replay builder = start.builder;
     boolean follow = replay(builder);
     long next = builder.nextVersion();
     if (!follow) {
@@ -271,11 +276,11 @@ public final class TopicLog {
   }
 
   /** Where replaying begins. {@code checkpoint} is empty, and {@code version} −1, before version 0. */
-  private record Start(String checkpoint, long version, String tag, State.Builder builder) {}
+  private record Start(String checkpoint, long version, String tag, Replay builder) {}
 
   private Start start(List<String> checkpoints, long last) throws IOException, Moved {
     for (String checkpoint : checkpoints) {
-      State.Builder builder = readable(checkpoint);
+      Replay builder = readable(checkpoint);
       if (builder != null) {
         long version = builder.nextVersion() - 1;
         String tag = tag(version);
@@ -291,7 +296,7 @@ public final class TopicLog {
         return start;
       }
     }
-    return new Start("", -1, null, new State.Builder());
+    return new Start("", -1, null, new Replay());
   }
 
   /** The checkpoints among {@code names}, the newest first. */
@@ -304,7 +309,7 @@ public final class TopicLog {
   }
 
   /** The state in a checkpoint; null if it is damaged or gone, for it only saves time. @throws PartlogException FORMAT_TOO_NEW */
-  private State.Builder readable(String name) {
+  private Replay readable(String name) {
     try {
       return Checkpoint.read(store, topic, name);
     } catch (Damaged | IOException e) {

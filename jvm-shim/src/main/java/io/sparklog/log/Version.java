@@ -21,11 +21,13 @@ import java.util.TreeMap;
  *
  * @param query what this version applied, or null
  * @param previous SHA-256 of the previous version file, or null in version 0
+ * @param deleted whether the topic ends with this version
  * @param starts log start offsets by partition
  * @param ends end offsets (exclusive) by partition
  */
 public record Version(String topic, String topicId, long version, String txn, String previous, long time, String operation, Query query,
-    long horizon, long boundary, Map<String, String> config, long[] starts, long[] ends, List<Removed> removed, List<Segment> added) {
+    long horizon, long boundary, boolean deleted, Map<String, String> config, long[] starts, long[] ends, List<Removed> removed,
+    List<Segment> added) {
 
   static final int BYTES_MAX = 64 << 20;
 
@@ -61,6 +63,9 @@ public record Version(String topic, String topicId, long version, String txn, St
       json.putObject("query").put("id", query.id()).put("epoch", query.epoch()).put("input", query.input());
     }
     json.put("horizon", horizon).put("boundary", boundary);
+    if (deleted) {
+      json.put("deleted", true);
+    }
     ObjectNode settings = json.putObject("config");
     config.forEach(settings::put);
     ArrayNode startsJson = json.putArray("starts");
@@ -125,9 +130,23 @@ public record Version(String topic, String topicId, long version, String txn, St
     for (JsonNode segment : Json.array(json, "added", SEGMENTS_MAX)) {
       added.add(segment(segment, ends.length, files));
     }
-    return new Version(topic, identity(json, "topicId"), version, txn, previous, Json.number(json, "time", 0), operation,
-        query(Json.field(json, "query")), Json.number(json, "horizon", 0), Json.number(json, "boundary", 0),
+    Version parsed = new Version(topic, identity(json, "topicId"), version, txn, previous, Json.number(json, "time", 0), operation,
+        query(Json.field(json, "query")), Json.number(json, "horizon", 0), Json.number(json, "boundary", 0), deleted(json),
         config(Json.field(json, "config")), starts, ends, removed, added);
+    Damaged.unless(!parsed.deleted || parsed.isDeletion(), "it deletes the topic, and does something else too");
+    return parsed;
+  }
+
+  /** Whether nothing but the topic's end is in this version. */
+  private boolean isDeletion() {
+    return query == null && horizon - 1 == version && boundary == version && config.isEmpty() && removed.isEmpty() && added.isEmpty()
+        && Arrays.equals(starts, ends);
+  }
+
+  static boolean deleted(JsonNode json) throws Damaged {
+    JsonNode field = json.get("deleted");
+    Damaged.unless(field == null || field.isBoolean() && field.booleanValue(), "field deleted is not true");
+    return field != null;
   }
 
   /** Refuses a higher format number, and features that this version does not know. @throws PartlogException FORMAT_TOO_NEW */

@@ -10,19 +10,28 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 public enum Step {
   TASK_WRITE, TASK_SYNC, TASK_DONE, COMMIT_POOL, COMMIT_READ, COMMIT_PUT, COMMIT_LINK, COMMIT_LINKED, COMMIT_SYNCED, COMMIT_LOOK,
-  COMMIT_DONE, PUBLISH_STAMP, PUBLISH_INDEX, PUBLISH_LOG, PUBLISH_DONE, CHECKPOINT_PUT, CHECKPOINT_DONE, SOURCES_PUT;
+  COMMIT_DONE, MERGE_WRITE, MERGE_PUT, MERGE_LINKED, ADMIN_PUT, ADMIN_LINKED, PUBLISH_STAMP, PUBLISH_INDEX, PUBLISH_LOG, PUBLISH_DONE,
+  DELETE_FILE, CHECKPOINT_PUT, CHECKPOINT_DONE, CLEAN_CHECKPOINT, CLEAN_VERSION, SOURCES_PUT;
 
   /** Which steps a put has: a store does not know which kind of file it puts. */
   public enum Put {
-    /** A version file: the steps from {@link #COMMIT_PUT} to {@link #COMMIT_SYNCED}. */
+    /** The version file of a write: the steps from {@link #COMMIT_PUT} to {@link #COMMIT_SYNCED}. */
     COMMIT,
-    /** A file whose loss costs nothing: no steps. */
+    /** That of a merge: {@link #MERGE_PUT} and {@link #MERGE_LINKED} only. */
+    MERGE,
+    /** That of an operator's change: {@link #ADMIN_PUT} and {@link #ADMIN_LINKED} only. */
+    ADMIN,
+    /** A file that is no version: no steps. */
     NONE;
 
-    /** Reports that the put reached {@code step}. */
-    void reached(Step step) {
+    /** Reports that the put reached {@code step}, which is one of a write's, by the name that it has in this kind of put, if any. */
+    public void reached(Step step) {
       if (this == COMMIT) {
         step.reached();
+      } else if (this != NONE && step == COMMIT_LINK) {
+        (this == MERGE ? MERGE_PUT : ADMIN_PUT).reached();
+      } else if (this != NONE && step == COMMIT_LINKED) {
+        (this == MERGE ? MERGE_LINKED : ADMIN_LINKED).reached();
       }
     }
   }

@@ -30,7 +30,7 @@ final class StateMemoryTest {
   private void write(LogStore store) throws Exception {
     Map<String, String> config = Map.of("partitions", String.valueOf(PARTITIONS), "partitioner", "murmur3", "compression.type", "none",
         "segment.bytes", "1048576", "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
-    State.Builder builder = new State.Builder();
+    Replay builder = new Replay();
     String topicId = Names.identity(random);
     byte[] bytes = null;
     for (int epoch = 0; epoch < EPOCHS; epoch++) {
@@ -45,7 +45,7 @@ final class StateMemoryTest {
       }
       String previous = bytes == null ? null : Version.sha256(bytes);
       bytes = String.valueOf(epoch).getBytes(StandardCharsets.UTF_8);
-      builder.apply(new Version("t", topicId, epoch, txn, previous, 0, "write", new Query("q", epoch, null), 0, 0,
+      builder.apply(new Version("t", topicId, epoch, txn, previous, 0, "write", new Query("q", epoch, null), 0, 0, false,
           epoch == 0 ? config : Map.of(), new long[PARTITIONS], ends, List.of(), added), bytes);
     }
     store.createFolder(Names.topicFolder("t"));

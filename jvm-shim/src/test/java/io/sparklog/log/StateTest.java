@@ -31,15 +31,15 @@ final class StateTest {
   private static State first() throws Damaged {
     Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
-    State.Builder builder = new State.Builder();
-    builder.apply(new Version("t", TOPIC_ID, 0, FIRST_TXN, null, 7, "write", null, 0, 0, config, new long[] {0}, new long[] {1}, List.of(),
-        List.of(segment(0))), FIRST);
+    Replay builder = new Replay();
+    builder.apply(new Version("t", TOPIC_ID, 0, FIRST_TXN, null, 7, "write", null, 0, 0, false, config, new long[] {0}, new long[] {1},
+        List.of(), List.of(segment(0))), FIRST);
     return builder.build();
   }
 
   private static State second(State first) throws Damaged {
-    State.Builder builder = new State.Builder(first);
-    builder.apply(new Version("t", TOPIC_ID, 1, SECOND_TXN, Version.sha256(FIRST), 8, "write", null, 0, 0, Map.of(), new long[] {0},
+    Replay builder = new Replay(first);
+    builder.apply(new Version("t", TOPIC_ID, 1, SECOND_TXN, Version.sha256(FIRST), 8, "write", null, 0, 0, false, Map.of(), new long[] {0},
         new long[] {2}, List.of(), List.of(segment(1))), SECOND);
     return builder.build();
   }
@@ -60,13 +60,13 @@ final class StateTest {
 
   @Test
   void theGreatestEpochCountsAndOfEqualOnesTheLast() throws Damaged {
-    State.Builder builder = new State.Builder(first());
+    Replay builder = new Replay(first());
     String previous = Version.sha256(FIRST);
     Query[] applied = {new Query("q", 5, null), new Query("q", 4, "4".repeat(16)), new Query("q", 5, "5".repeat(16))};
     Query[] expected = {applied[0], applied[0], applied[2]};
     for (int i = 0; i < applied.length; i++) {
       byte[] bytes = {(byte) i};
-      builder.apply(new Version("t", TOPIC_ID, 1 + i, SECOND_TXN, previous, 8, "write", applied[i], 0, 0, Map.of(), new long[] {0},
+      builder.apply(new Version("t", TOPIC_ID, 1 + i, SECOND_TXN, previous, 8, "write", applied[i], 0, 0, false, Map.of(), new long[] {0},
           new long[] {1}, List.of(), List.of()), bytes);
       assertEquals(Map.of("q", expected[i]), builder.build().queries());
       previous = Version.sha256(bytes);

@@ -1,0 +1,222 @@
+package io.sparklog.log;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/** Makes states of version files: applies them one after another, and refuses one that does not follow. FORMAT.md section 5. */
+final class Replay {
+  /** Null before version 0. */
+  private State.Head head;
+  private long checkpointVersion = -1;
+  private SortedMap<String, Query> queries = new TreeMap<>();
+  private final List<List<Segment>> segments = new ArrayList<>();
+
+  /** Whether the queries belong to a state and must be copied before they are changed. */
+  private boolean queriesShared;
+
+  /** By partition, whether its list belongs to a state and must be copied before it is changed. */
+  private final List<Boolean> shared = new ArrayList<>();
+
+  private String tag;
+
+  Replay() {}
+
+  /** Continues from {@code state}, which stays as it is. */
+  Replay(State state) {
+    head = state.head();
+    checkpointVersion = state.checkpointVersion();
+    tag = state.tag();
+    queries = state.queries();
+    queriesShared = true;
+    segments.addAll(state.segments());
+    segments.forEach(list -> shared.add(true));
+  }
+
+  /** Begins at a checkpoint. {@code live} are the live segments by partition. */
+  Replay(State.Head head, Map<String, Query> queries, List<List<Segment>> live) throws Damaged {
+    this.head = head;
+    checkpointVersion = head.version();
+    this.queries.putAll(queries);
+    Damaged.unless(head.config().partitions() == head.ends().length, "config partitions differs from the number of ends");
+    for (int p = 0; p < head.ends().length; p++) {
+      requireWhole(p, live.get(p), head.starts()[p], head.ends()[p]);
+      segments.add(Collections.unmodifiableList(live.get(p)));
+      shared.add(true);
+    }
+  }
+
+  /** Notes the tag of the file of the version that was applied last, or that the checkpoint is of. */
+  void tag(String tag) {
+    this.tag = tag;
+  }
+
+  long nextVersion() {
+    return head == null ? 0 : head.version() + 1;
+  }
+
+  /** Whether the version that was applied last, or that the checkpoint is of, has these bytes. */
+  boolean isAt(byte[] bytes) {
+    return head.hash().equals(Version.sha256(bytes));
+  }
+
+  /** Whether {@code version} was written as the successor of the version that was applied last. */
+  boolean precedes(Version version) {
+    return head == null
+        ? version.version() == 0
+        : head.hash().equals(version.previous()) && head.topicId().equals(version.topicId()) != begins();
+  }
+
+  /** Whether the next version begins a topic: nothing is there before it but the numbers of versions. */
+  private boolean begins() {
+    return head == null || head.deleted();
+  }
+
+  void apply(Version version, byte[] bytes) throws Damaged {
+    Damaged.unless(precedes(version), "it does not follow version " + (version.version() - 1));
+    if (head != null) {
+      Damaged.unless(version.horizon() >= head.horizon(), "the horizon falls");
+      Damaged.unless(version.boundary() >= head.boundary(), "the boundary falls");
+    }
+    boolean begins = begins();
+    if (begins) {
+      segments.clear();
+      shared.clear();
+    }
+    TreeMap<String, String> settings = new TreeMap<>(begins ? Map.of() : head.config().entries());
+    settings.putAll(version.config());
+    TopicConfig changed = new TopicConfig(settings);
+    int known = segments.size();
+    Damaged.unless(changed.partitions() >= known, "the number of partitions falls");
+    Damaged.unless(changed.partitions() == version.ends().length, "config partitions differs from the number of ends");
+    for (int p = 0; p < known; p++) {
+      Damaged.unless(version.starts()[p] >= head.starts()[p], "the log start offset of partition " + p + " falls");
+      Damaged.unless(version.ends()[p] >= head.ends()[p], "the end of partition " + p + " falls");
+    }
+    if (!begins && changed.partitions() > known) {
+      unroute();
+    }
+    for (int p = known; p < changed.partitions(); p++) {
+      segments.add(new ArrayList<>());
+      shared.add(false);
+    }
+    BitSet changedWithin = new BitSet();
+    for (Version.Removed removed : version.removed()) {
+      remove(removed);
+      changedWithin.set(removed.partition());
+    }
+    // A topic may begin at any offsets; partitions that are added to one begin at 0.
+    long[] ends = begins ? version.starts().clone() : Arrays.copyOf(head.ends(), changed.partitions());
+    for (Segment segment : version.added()) {
+      if (add(segment, ends)) {
+        changedWithin.set(segment.partition());
+      }
+    }
+    for (int p = 0; p < ends.length; p++) {
+      Damaged.unless(ends[p] == version.ends()[p],
+          "its segments lead partition " + p + " to " + ends[p] + ", not to its end " + version.ends()[p]);
+    }
+    if (!version.removed().isEmpty()) {
+      // Where it only appends, a partition that was whole stays whole.
+      for (int p = changedWithin.nextSetBit(0); p >= 0; p = changedWithin.nextSetBit(p + 1)) {
+        requireWhole(p, segments.get(p), version.starts()[p], version.ends()[p]);
+      }
+    }
+    if (version.deleted()) {
+      queries = new TreeMap<>();
+      queriesShared = false;
+      segments.replaceAll(live -> List.of());
+      Collections.fill(shared, true);
+    }
+    if (version.query() != null) {
+      queries = queriesShared ? new TreeMap<>(queries) : queries;
+      queriesShared = false;
+      queries.merge(version.query().id(), version.query(), (before, applied) -> applied.epoch() >= before.epoch() ? applied : before);
+    }
+    head = new State.Head(version.topic(), version.topicId(), version.version(), Version.sha256(bytes), version.txn(), version.time(),
+        version.horizon(), version.boundary(), changed, version.starts(), version.ends(), version.deleted());
+  }
+
+  /** Keys move when partitions are added: that a segment's are where the partitioner puts them is no longer known. */
+  private void unroute() throws Damaged {
+    for (int p = 0; p < segments.size(); p++) {
+      if (segments.get(p).stream().anyMatch(Segment::routed)) {
+        own(p).replaceAll(Segment::unrouted);
+      }
+    }
+  }
+
+  private void remove(Version.Removed removed) throws Damaged {
+    boolean found = own(removed.partition())
+        .removeIf(segment -> segment.position() == removed.position() && segment.file().equals(removed.file()));
+    Damaged.unless(found, "it removes a segment that is not live: " + removed.file() + " at byte " + removed.position());
+  }
+
+  /** Adds a segment. @return whether it takes the place of others, and does not extend its partition */
+  private boolean add(Segment segment, long[] ends) throws Damaged {
+    int p = segment.partition();
+    List<Segment> live = own(p);
+    if (segment.base() >= ends[p]) {
+      Damaged.unless(segment.base() == ends[p],
+          "a segment of partition " + p + " begins at " + segment.base() + ", not at the end " + ends[p]);
+      live.add(segment);
+      ends[p] = segment.end();
+      return false;
+    }
+    // In place of segments that were removed: it must fit between its neighbours.
+    int at = 0;
+    while (at < live.size() && live.get(at).base() < segment.base()) {
+      at++;
+    }
+    Damaged.unless(at == 0 || live.get(at - 1).end() <= segment.base(),
+        "a segment of partition " + p + " overlaps another at " + segment.base());
+    Damaged.unless(at == live.size() ? segment.end() <= ends[p] : segment.end() <= live.get(at).base(),
+        "a segment of partition " + p + " overlaps another at " + segment.base());
+    live.add(at, segment);
+    return true;
+  }
+
+  /** The list of a partition, copied before its first change. */
+  private List<Segment> own(int partition) throws Damaged {
+    Damaged.unless(partition < segments.size(), "it names partition " + partition);
+    if (shared.get(partition)) {
+      segments.set(partition, new ArrayList<>(segments.get(partition)));
+      shared.set(partition, false);
+    }
+    return segments.get(partition);
+  }
+
+  State build() {
+    for (int p = 0; p < segments.size(); p++) {
+      if (!shared.get(p)) {
+        segments.set(p, Collections.unmodifiableList(segments.get(p)));
+        shared.set(p, true);
+      }
+    }
+    queries = queriesShared ? queries : Collections.unmodifiableSortedMap(queries);
+    queriesShared = true;
+    return new State(head, checkpointVersion, queries, new ArrayList<>(segments), tag);
+  }
+
+  /** No committed record may be missing: the live segments of a partition hold all its offsets from the log start on. */
+  private static void requireWhole(int partition, List<Segment> live, long start, long end) throws Damaged {
+    long at = start;
+    long last = 0;
+    for (Segment segment : live) {
+      Damaged.unless(segment.base() >= last, "segments of partition " + partition + " overlap at offset " + segment.base());
+      last = segment.end();
+      // Segments below the log start may still be there, or be removed.
+      if (segment.end() > start) {
+        Damaged.unless(segment.base() <= at && (segment.base() == at || at == start),
+            "no segment of partition " + partition + " holds offset " + at);
+        at = segment.end();
+      }
+    }
+    Damaged.unless(at == end, "the segments of partition " + partition + " end at offset " + at + ", not at its end " + end);
+  }
+}
