@@ -2,7 +2,6 @@ package io.sparklog.storage;
 
 import com.sun.management.UnixOperatingSystemMXBean;
 import io.sparklog.spec.Warnings;
-import java.io.EOFException;
 import java.io.IOException;
 import java.io.SyncFailedException;
 import java.lang.management.ManagementFactory;
@@ -11,6 +10,7 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
@@ -95,7 +95,7 @@ class LocalStore implements LinkingStore {
         throw new UnfitFileException(location(name), "it has " + bytes + " bytes, more than the " + bytesMax + " that FORMAT.md allows");
       }
       ByteBuffer content = ByteBuffer.allocate((int) bytes);
-      readFully(channel, content, 0, location(name));
+      LocalReader.readFully(channel, content, 0, location(name));
       return content.array();
     }
   }
@@ -109,6 +109,11 @@ class LocalStore implements LinkingStore {
     } catch (NoSuchFileException absent) {
       return Optional.empty();
     }
+  }
+
+  @Override
+  public long modifiedMs(String name) throws IOException {
+    return Files.getLastModifiedTime(path(name), LinkOption.NOFOLLOW_LINKS).toMillis();
   }
 
   @Override
@@ -147,7 +152,7 @@ class LocalStore implements LinkingStore {
 
   @Override
   public FileReader open(String name) throws IOException {
-    return new Reader(location(name), channel(regular(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
+    return new LocalReader(location(name), channel(regular(name), StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS));
   }
 
   @Override
@@ -220,6 +225,18 @@ class LocalStore implements LinkingStore {
     Files.deleteIfExists(path(name));
   }
 
+  @Override
+  public void deleteFolderIfEmpty(String name) throws IOException {
+    Path folder = unlinked(name);
+    try {
+      if (Files.isDirectory(folder)) {
+        Files.deleteIfExists(folder);
+      }
+    } catch (DirectoryNotEmptyException filled) {
+      // It stays.
+    }
+  }
+
   /** The only way to a file or folder: a test overrides it to watch and to fail what is written and synced. */
   FileChannel channel(Path path, OpenOption... options) throws IOException {
     return FileChannel.open(path, options);
@@ -283,34 +300,6 @@ class LocalStore implements LinkingStore {
       } catch (IOException e) {
         throw (IOException) new SyncFailedException(folder + ": " + e.getMessage()).initCause(e);
       }
-    }
-  }
-
-  private static void readFully(FileChannel channel, ByteBuffer to, long position, String name) throws IOException {
-    long at = position;
-    while (to.hasRemaining()) {
-      int read = channel.read(to, at);
-      if (read < 0) {
-        throw new EOFException(name + " ends at byte " + at + ", " + to.remaining() + " bytes too early");
-      }
-      at += read;
-    }
-  }
-
-  private record Reader(String location, FileChannel channel) implements FileReader {
-    @Override
-    public long bytes() throws IOException {
-      return channel.size();
-    }
-
-    @Override
-    public void read(long position, ByteBuffer to) throws IOException {
-      readFully(channel, to, position, location);
-    }
-
-    @Override
-    public void close() throws IOException {
-      channel.close();
     }
   }
 

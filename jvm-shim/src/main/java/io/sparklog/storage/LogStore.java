@@ -62,6 +62,25 @@ public interface LogStore {
   Optional<String> tag(String name) throws IOException;
 
   /**
+   * When a file was last written to, by the clock of the place, in ms since 1970.
+   *
+   * @throws java.nio.file.NoSuchFileException if it is absent, and for no other reason
+   */
+  long modifiedMs(String name) throws IOException;
+
+  /**
+   * The length of a file, in bytes.
+   *
+   * @throws java.nio.file.NoSuchFileException if it is absent, and for no other reason
+   * @throws UnfitFileException if it is not a regular file, or reached through a symbolic link
+   */
+  default long bytes(String name) throws IOException {
+    try (FileReader file = open(name)) {
+      return file.bytes();
+    }
+  }
+
+  /**
    * Creates the file {@code name} with {@code content}, all or nothing, durable, and never in place of another. Its folder must exist:
    * {@link #createFolder}.
    *
@@ -125,4 +144,7 @@ public interface LogStore {
 
   /** Deletes a file; does nothing if it is absent. */
   void delete(String name) throws IOException;
+
+  /** Deletes a folder that is empty; does nothing if something is in it, or if it is absent. A store without folders has nothing to do. */
+  void deleteFolderIfEmpty(String name) throws IOException;
 }

@@ -108,6 +108,15 @@ final class BrokenStoresTest {
       real.delete(name(with));
       return null;
     }));
+    all.add(new Broken("onlyAnEmptyFolderIsDeleted", "deletes what is in it", "deleteFolderIfEmpty", (real, with) -> {
+      for (String file : real.list(name(with))) {
+        real.delete(name(with) + "/" + file);
+      }
+      real.deleteFolderIfEmpty(name(with));
+      return null;
+    }));
+    all.add(new Broken("aFileTellsItsLengthAndWhenItWasWritten", "in seconds", "modifiedMs",
+        (real, with) -> real.modifiedMs(name(with)) / 1000));
     all.add(new Broken("aCreatedFileIsAppendedTo", "replaces", "create", (real, with) -> {
       real.delete(name(with));
       return real.create(name(with));

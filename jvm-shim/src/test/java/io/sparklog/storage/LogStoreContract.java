@@ -225,6 +225,35 @@ abstract class LogStoreContract {
   }
 
   @Test
+  void onlyAnEmptyFolderIsDeleted() throws IOException {
+    String name = TOPIC + "/data/f/0.log";
+    store.deleteFolderIfEmpty(TOPIC + "/data/f");
+    createFile(name, "data");
+    store.deleteFolderIfEmpty(TOPIC + "/data/f");
+    store.deleteFolderIfEmpty(name);
+    assertEquals("data", content(name));
+    store.delete(name);
+    store.deleteFolderIfEmpty(TOPIC + "/data/f");
+    assertFalse(store.exists(TOPIC + "/data/f"));
+    createFile(name, "again");
+    assertEquals("again", content(name));
+  }
+
+  @Test
+  void aFileTellsItsLengthAndWhenItWasWritten() throws IOException, InterruptedException {
+    assertThrows(NoSuchFileException.class, () -> store.bytes(FILE));
+    assertThrows(NoSuchFileException.class, () -> store.modifiedMs(FILE));
+    createFile(TOPIC + "/data/0.log", "01234");
+    assertEquals(5, store.bytes(TOPIC + "/data/0.log"));
+    long first = store.modifiedMs(TOPIC + "/data/0.log");
+    assertTrue(Math.abs(first - System.currentTimeMillis()) < 60_000, "a time in ms: " + first);
+    Thread.sleep(20);
+    createFile(TOPIC + "/data/1.log", "");
+    assertEquals(0, store.bytes(TOPIC + "/data/1.log"));
+    assertTrue(store.modifiedMs(TOPIC + "/data/1.log") > first, "a later file");
+  }
+
+  @Test
   void aCreatedFileIsAppendedTo() throws IOException {
     String name = TOPIC + "/data/f/0.log";
     try (FileAppender file = store.create(name)) {
@@ -284,8 +313,8 @@ abstract class LogStoreContract {
     store.createFolder(TOPIC);
     for (String name : List.of("../outside", "_partlog/../../outside", "/outside")) {
       List<Executable> calls = List.of(() -> store.read(name, 10), () -> store.open(name), () -> store.list(name), () -> store.exists(name),
-          () -> store.tag(name), () -> store.create(name), () -> store.delete(name), () -> store.createFolder(name),
-          () -> store.flush(name), () -> put(name, "one"));
+          () -> store.tag(name), () -> store.bytes(name), () -> store.modifiedMs(name), () -> store.create(name), () -> store.delete(name),
+          () -> store.deleteFolderIfEmpty(name), () -> store.createFolder(name), () -> store.flush(name), () -> put(name, "one"));
       calls.forEach(call -> assertThrows(IllegalStateException.class, call, name));
     }
     assertFalse(store.existsBeside("outside"));
