@@ -144,7 +144,7 @@ final class LayersTest {
 
   @ArchTest
   static final ArchRule SLEEP = noClasses().that()
-      .doNotHaveFullyQualifiedName("io.sparklog.log.Committer")
+      .doNotHaveFullyQualifiedName("io.sparklog.log.Pace")
       .and()
       .doNotHaveFullyQualifiedName("io.sparklog.storage.Step")
       .should()

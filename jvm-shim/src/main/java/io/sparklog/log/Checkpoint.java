@@ -28,9 +28,6 @@ import java.util.zip.CRC32C;
 
 /** The state of a topic in one file, so that readers need not replay versions from 0. FORMAT.md section 6. */
 final class Checkpoint {
-  /** A checkpoint is written when this many versions have passed since the newest one. */
-  static final int VERSIONS = 100;
-
   private static final int HEAD_BYTES_MAX = 64 << 20;
   private static final int LINE_BYTES_MAX = 4 << 10;
 

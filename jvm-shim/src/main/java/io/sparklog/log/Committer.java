@@ -277,7 +277,7 @@ public final class Committer {
 
   private void backOff() {
     try {
-      Thread.sleep(random.nextLong(1, BACKOFF_MS_MAX) >>> random.nextInt(8));
+      log.pace().pause().of(random.nextLong(1, BACKOFF_MS_MAX) >>> random.nextInt(8));
     } catch (InterruptedException e) {
       interrupted = true;
     }

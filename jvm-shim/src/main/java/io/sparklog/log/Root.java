@@ -21,6 +21,7 @@ public final class Root {
   private static final long RECENT_MS = 1000;
 
   private final LogStore store;
+  private final Pace pace;
   private final Map<String, TopicLog> topics = new HashMap<>();
 
   /** Guards what follows. Not this object, since all queries of the JVM need that, and a listing may take long. */
@@ -32,7 +33,13 @@ public final class Root {
   private volatile boolean prepared;
 
   public Root(LogStore store) {
+    this(store, Pace.PRODUCTION);
+  }
+
+  /** As the other, at another pace. */
+  public Root(LogStore store, Pace pace) {
     this.store = store;
+    this.pace = pace;
   }
 
   public LogStore store() {
@@ -46,7 +53,7 @@ public final class Root {
    */
   public synchronized TopicLog topic(String name) {
     requireLegal(name);
-    return topics.computeIfAbsent(name, topic -> new TopicLog(store, topic));
+    return topics.computeIfAbsent(name, topic -> new TopicLog(store, topic, pace));
   }
 
   /** @throws PartlogException TOPIC_NAME_ILLEGAL */

@@ -137,9 +137,9 @@ public final class State {
     return txn.equals(head.txn());
   }
 
-  /** Whether there should be a checkpoint of this state: many versions have passed since the newest known one. FORMAT.md section 6. */
-  public boolean isCheckpointDue() {
-    return isDeleted() ? checkpointVersion < version() : version() - Math.max(0, checkpointVersion) >= Checkpoint.VERSIONS;
+  /** Whether there should be a checkpoint of this state: {@code versions} have passed since the newest known one. FORMAT.md section 6. */
+  public boolean isCheckpointDue(int versions) {
+    return isDeleted() ? checkpointVersion < version() : version() - Math.max(0, checkpointVersion) >= versions;
   }
 
   /** The version of the newest known checkpoint; −1 if there is none. */

@@ -18,11 +18,17 @@ public final class TopicLog {
 
   private final LogStore store;
   private final String topic;
+  private final Pace pace;
   private State known;
 
   public TopicLog(LogStore store, String topic) {
+    this(store, topic, Pace.PRODUCTION);
+  }
+
+  TopicLog(LogStore store, String topic, Pace pace) {
     this.store = store;
     this.topic = topic;
+    this.pace = pace;
   }
 
   public LogStore store() {
@@ -31,6 +37,10 @@ public final class TopicLog {
 
   public String topic() {
     return topic;
+  }
+
+  public Pace pace() {
+    return pace;
   }
 
   /**

@@ -54,7 +54,7 @@ public final class Upkeep {
   private State follow(State state, Version version) throws IOException {
     Step.COMMIT_DONE.reached();
     Publisher.publish(log.store(), state, txn, version.added());
-    if (state.isCheckpointDue()) {
+    if (state.isCheckpointDue(log.pace().checkpointVersions())) {
       log.writeCheckpoint(state, txn);
     }
     return state;

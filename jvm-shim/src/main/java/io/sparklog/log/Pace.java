@@ -1,0 +1,16 @@
+package io.sparklog.log;
+
+/**
+ * How often there is something to tidy, and how a process waits. A test has another, so that much happens in few commits and in no time.
+ *
+ * @param checkpointVersions a checkpoint is due when this many versions have passed since the newest one. FORMAT.md section 6
+ * @param mergedSegments how many small segments become one
+ */
+public record Pace(int checkpointVersions, int mergedSegments, Pause pause) {
+  public static final Pace PRODUCTION = new Pace(100, 8, Thread::sleep);
+
+  /** Waits. */
+  public interface Pause {
+    void of(long ms) throws InterruptedException;
+  }
+}
