@@ -55,6 +55,7 @@ class Option:
     kafka: str | None = None
     mistaken: tuple[str, ...] = ()
     stream: dict[str, Any] = field(default_factory=dict)
+    optional: bool = False
 
     def problem(self, value: str) -> str | None:
         """Why a boolean, an int, a long, a duration or a choice cannot have this value, in words; None if it can."""

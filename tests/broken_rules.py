@@ -139,6 +139,10 @@ BROKEN: dict[str, Change] = {
             ("compression.type", "LZ4"),
             ("partitioner", "murmur4"),
             ("message.timestamp.type", ""),
+            ("retention.ms", "-2"),
+            ("retention.bytes", "-01"),
+            ("retention.bytes", str(2**63)),
+            ("file.delete.delay.ms", "-1"),
         )
     },
     "starts of one partition": given("starts", [0]),

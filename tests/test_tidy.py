@@ -323,3 +323,4 @@ def test_the_python_reader_has_the_topic_settings_of_the_options():
         if "topic" in option.scopes
     }
     assert own == declared
+    assert {option.key for option in options.declared().options if option.optional} == version._OPTIONAL

@@ -28,8 +28,12 @@ _CONFIG: dict[str, tuple[str, ...] | range] = {
     "max.message.bytes": range(128, 2**30 + 1),
     "message.timestamp.type": ("CreateTime", "LogAppendTime"),
     "index.interval.bytes": range(2**31),
+    "retention.ms": range(-1, 2**63),
+    "retention.bytes": range(-1, 2**63),
+    "file.delete.delay.ms": range(2**63),
 }
-_DECIMAL = re.compile("0|[1-9][0-9]{0,18}")
+_OPTIONAL = {"retention.ms", "retention.bytes", "file.delete.delay.ms"}
+_DECIMAL = re.compile("-1|0|[1-9][0-9]{0,18}")
 _TRAILER = re.compile(rb"crc32c:([0-9a-f]{8})\n")
 _TRAILER_BYTES = 16
 _HASH = re.compile("[0-9a-f]{64}")
@@ -170,9 +174,11 @@ def require_own(fields: Fields, topic: str, version: int) -> None:
 
 
 def require_whole(config: Mapping[str, str], partitions: int) -> None:
-    """Checks that a configuration has all known keys, with valid values, and this number of partitions."""
+    """Checks that a configuration has all keys that a topic has, valid values, and this number of partitions."""
     for key, values in _CONFIG.items():
         if key not in config:
+            if key in _OPTIONAL:
+                continue
             raise Damaged(f"`config` has no `{key}`")
         value = config[key]
         if not (value in values if isinstance(values, tuple) else _DECIMAL.fullmatch(value) and int(value) in values):

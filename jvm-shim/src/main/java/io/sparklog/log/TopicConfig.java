@@ -24,10 +24,14 @@ public final class TopicConfig implements Serializable {
   public static final String MAX_MESSAGE_BYTES = "max.message.bytes";
   public static final String TIMESTAMP_TYPE = "message.timestamp.type";
   public static final String INDEX_INTERVAL_BYTES = "index.interval.bytes";
+  public static final String RETENTION_MS = "retention.ms";
+  public static final String RETENTION_BYTES = "retention.bytes";
+  public static final String FILE_DELETE_DELAY_MS = "file.delete.delay.ms";
 
   /** The options that declare the known keys. */
   private static final Map<String, Option> KNOWN = Stream
-      .of(PARTITIONS, PARTITIONER, COMPRESSION, SEGMENT_BYTES, MAX_MESSAGE_BYTES, TIMESTAMP_TYPE, INDEX_INTERVAL_BYTES)
+      .of(PARTITIONS, PARTITIONER, COMPRESSION, SEGMENT_BYTES, MAX_MESSAGE_BYTES, TIMESTAMP_TYPE, INDEX_INTERVAL_BYTES, RETENTION_MS,
+          RETENTION_BYTES, FILE_DELETE_DELAY_MS)
       .collect(Collectors.toUnmodifiableMap(key -> key, Option::ofTopic));
 
   private final TreeMap<String, String> entries;
@@ -38,6 +42,9 @@ public final class TopicConfig implements Serializable {
   private final int maxMessageBytes;
   private final TimestampType timestampType;
   private final int indexIntervalBytes;
+  private final long retentionMs;
+  private final long retentionBytes;
+  private final long fileDeleteDelayMs;
 
   /**
    * What version files and checkpoints hold. FORMAT.md sections 5 and 10 allow the values that the options allow, in one form each.
@@ -47,7 +54,7 @@ public final class TopicConfig implements Serializable {
   TopicConfig(Map<String, String> entries) throws Damaged {
     this.entries = new TreeMap<>(entries);
     for (Map.Entry<String, Option> known : KNOWN.entrySet()) {
-      String value = entries.get(known.getKey());
+      String value = get(known.getKey());
       Damaged.unless(value != null, "config " + known.getKey() + " is missing");
       Damaged.unless(known.getValue().isCanonical(value),
           "config " + known.getKey() + " is " + value + ", not " + known.getValue().expected());
@@ -59,6 +66,9 @@ public final class TopicConfig implements Serializable {
     this.maxMessageBytes = Integer.parseInt(entries.get(MAX_MESSAGE_BYTES));
     this.timestampType = TimestampType.named(entries.get(TIMESTAMP_TYPE));
     this.indexIntervalBytes = Integer.parseInt(entries.get(INDEX_INTERVAL_BYTES));
+    this.retentionMs = Long.parseLong(get(RETENTION_MS));
+    this.retentionBytes = Long.parseLong(get(RETENTION_BYTES));
+    this.fileDeleteDelayMs = Long.parseLong(get(FILE_DELETE_DELAY_MS));
   }
 
   /** The configuration that options give, after {@link Options} has checked them. */
@@ -72,6 +82,12 @@ public final class TopicConfig implements Serializable {
 
   public SortedMap<String, String> entries() {
     return Collections.unmodifiableSortedMap(entries);
+  }
+
+  /** The value of a known key: its entry, or the default of one that a topic need not have. Null if it is missing. */
+  public String get(String key) {
+    Option known = KNOWN.get(key);
+    return entries.getOrDefault(key, known != null && known.isOptional() ? known.defaultValue() : null);
   }
 
   public int partitions() {
@@ -102,6 +118,21 @@ public final class TopicConfig implements Serializable {
 
   public int indexIntervalBytes() {
     return indexIntervalBytes;
+  }
+
+  /** How long after their time records are kept; −1: for ever. */
+  public long retentionMs() {
+    return retentionMs;
+  }
+
+  /** How many bytes of segments are kept in each partition; −1: all. */
+  public long retentionBytes() {
+    return retentionBytes;
+  }
+
+  /** How long a data file is kept after a version removed it. */
+  public long fileDeleteDelayMs() {
+    return fileDeleteDelayMs;
   }
 
   /** The most bytes of a batch that a writer makes. */

@@ -76,7 +76,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       return TopicPlan.of(name, Optional.empty(), config);
     }
     for (Map.Entry<String, String> option : given.entrySet()) {
-      String found = existing.config().entries().get(option.getKey());
+      String found = existing.config().get(option.getKey());
       if (!option.getValue().equals(found)) {
         String key = option.getKey();
         String way = ofTable.contains(key)

@@ -75,8 +75,13 @@ public final class Option {
     return Optional.ofNullable(declaration.path("requires").textValue());
   }
 
+  /** Whether a topic need not have it in its configuration. */
+  public boolean isOptional() {
+    return declaration.path("optional").booleanValue();
+  }
+
   /** The default, or null. */
-  String defaultValue() {
+  public String defaultValue() {
     return declaration.get("default").isNull() ? null : declaration.get("default").asText();
   }
 

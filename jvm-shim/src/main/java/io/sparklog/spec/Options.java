@@ -280,10 +280,13 @@ public final class Options {
         : Arrays.stream(value.split(",")).map(String::trim).filter(name -> !name.isEmpty()).distinct().toList();
   }
 
-  /** The configuration that these options give a topic they create: every topic option, with defaults. */
+  /** The configuration that these options give a topic they create: every topic option, with defaults, but only given optional ones. */
   public Map<String, String> topicConfig() {
     Map<String, String> config = new TreeMap<>();
-    declared.values().stream().filter(option -> option.isIn("topic")).forEach(option -> config.put(option.key(), text(option.key())));
+    declared.values()
+        .stream()
+        .filter(option -> option.isIn("topic") && (!option.isOptional() || given(option.key())))
+        .forEach(option -> config.put(option.key(), text(option.key())));
     return config;
   }
 

@@ -64,6 +64,20 @@ final class TopicConfigTest {
   }
 
   @Test
+  void aTopicNeedNotHaveEveryKey() throws Damaged {
+    TopicConfig config = new TopicConfig(Writes.config());
+    assertEquals(List.of(-1L, -1L, 60_000L), List.of(config.retentionMs(), config.retentionBytes(), config.fileDeleteDelayMs()));
+    assertEquals(Writes.config(), config.entries());
+    assertEquals(-1, new TopicConfig(with("retention.ms", "-1")).retentionMs());
+    assertEquals(Long.MAX_VALUE, new TopicConfig(with("retention.bytes", Long.toString(Long.MAX_VALUE))).retentionBytes());
+    assertEquals(0, new TopicConfig(with("file.delete.delay.ms", "0")).fileDeleteDelayMs());
+    assertEquals("config retention.ms is -2, not an integer from -1 to " + Long.MAX_VALUE,
+        assertThrows(Damaged.class, () -> new TopicConfig(with("retention.ms", "-2"))).getMessage());
+    assertEquals("config file.delete.delay.ms is -1, not an integer from 0 to " + Long.MAX_VALUE,
+        assertThrows(Damaged.class, () -> new TopicConfig(with("file.delete.delay.ms", "-1"))).getMessage());
+  }
+
+  @Test
   void theWordsOfTheOptionsAreTheNamesThatAreKnown() {
     assertEquals(Arrays.stream(Codec.values()).map(Codec::optionName).toList(), Option.ofTopic(TopicConfig.COMPRESSION).words());
     for (String word : Option.ofTopic(TopicConfig.PARTITIONER).words()) {
