@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from audits import view
 from logtool import HALTED, TIMEOUT_S, LogTool, commits
 
 RECORDS = 400
@@ -26,11 +27,6 @@ DONE = [
     "publish.log",
     "publish.done",
 ]
-
-
-def view(root: Path) -> dict[str, bytes]:
-    """The Kafka view: every file in the partitions' folders, with its bytes."""
-    return {str(file.relative_to(root)): file.read_bytes() for file in root.glob("t-*/*")}
 
 
 @pytest.mark.parametrize(

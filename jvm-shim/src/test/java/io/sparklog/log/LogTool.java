@@ -41,7 +41,8 @@ import java.util.stream.IntStream;
  * and race.
  *
  * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>]
- * [query=… epoch=… [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [seed=1] [<topic option>=…]},
+ * [query=… epoch=… [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [seed=1] [pause=<ms after each commit>]
+ * [<topic option>=…]},
  * {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…]
  * [maxRecordsPerPartition=…] [hold=<file>]},
  * {@code publish root=… topic=…}, {@code states root=…}, {@code bits root=… topic=… file=…},
@@ -105,6 +106,7 @@ public final class LogTool {
           .orElseGet(() -> log.newest().orElseThrow().version());
       System.out.println("done " + text("tag", "x") + "-" + commit + " " + version);
       System.out.flush();
+      LockSupport.parkNanos(1_000_000L * number("pause", 0));
     }
   }
 
