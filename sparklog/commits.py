@@ -14,7 +14,8 @@ class Commit:
     """A version of a topic: what was committed, when, and by which program.
 
     `records`, `bytes` and `segments` are what the version added; `removed` is the number of segments that it removed. The offsets are those
-    after the version, by partition. `query` and `epoch` are None unless the write was part of a query or had a `txnAppId`.
+    after the version, by partition. `query` and `epoch` are None unless the write was part of a query or had a `txnAppId`. `input` tells
+    what the epoch read, in 16 hex digits: with the same input it is the same epoch. It is None where that is not known.
     """
 
     version: int
@@ -24,6 +25,7 @@ class Commit:
     txn: str
     query: str | None
     epoch: int | None
+    input: str | None
     records: int
     bytes: int
     segments: int
@@ -42,6 +44,7 @@ class Commit:
             txn=version.txn,
             query=version.query.id if version.query else None,
             epoch=version.query.epoch if version.query else None,
+            input=version.query.input if version.query else None,
             records=sum(segment.records for segment in version.added),
             bytes=sum(segment.bytes for segment in version.added),
             segments=len(version.added),
@@ -64,7 +67,7 @@ class Commits(list[Commit]):
         title = "1 commit" if len(self) == 1 else f"{len(self):,} commits"
         if len(self) > SHOWN:
             title += f", of which the newest {SHOWN}"
-        columns = ["version", "committed at (UTC)", "operation", "records", "bytes", "segments", "writer", "query", "epoch"]
+        columns = ["version", "committed at (UTC)", "operation", "records", "bytes", "segments", "writer", "query", "epoch", "input"]
         rows = [
             [
                 each.version,
@@ -76,6 +79,7 @@ class Commits(list[Commit]):
                 each.writer,
                 "" if each.query is None else each.query,
                 "" if each.epoch is None else each.epoch,
+                each.input or "",
             ]
             for each in self[-SHOWN:]
         ]

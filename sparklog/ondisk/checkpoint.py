@@ -31,6 +31,7 @@ class Head(NamedTuple):
     time: int
     horizon: int
     boundary: int
+    deleted: bool
     config: dict[str, str]
     starts: tuple[int, ...]
     ends: tuple[int, ...]
@@ -142,8 +143,11 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
         time=fields.integer("time"),
         horizon=fields.integer("horizon"),
         boundary=fields.integer("boundary"),
+        deleted=fields.mark("deleted"),
         config=config,
         starts=starts,
         ends=ends,
     )
+    if head.deleted and (queries or any(counts) or starts != ends):
+        raise Damaged("it is of a deleted topic, and has records or queries")
     return head, counts

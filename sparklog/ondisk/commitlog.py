@@ -13,7 +13,16 @@ from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.faults import Absent, Damaged, TooNew, Unreadable
 from sparklog.ondisk.files import path_without_links, read_whole
-from sparklog.ondisk.names import COMMITS, checkpoint_version_of, is_topic, topic_file, topic_folder, version_file, version_of
+from sparklog.ondisk.names import (
+    COMMITS,
+    checkpoint_version_of,
+    deleted_version_of,
+    is_topic,
+    topic_file,
+    topic_folder,
+    version_file,
+    version_of,
+)
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version
 
@@ -38,7 +47,10 @@ def _names(root: str, folder: str) -> list[str]:
 
 
 def _holds_topic(names: list[str]) -> bool:
-    return any(version_of(name) is not None or checkpoint_version_of(name) is not None for name in names)
+    """Whether what the names tell of is later than the last deletion. One that is under way is not seen here."""
+    committed = [version for name in names for version in (version_of(name), checkpoint_version_of(name)) if version is not None]
+    deleted = [version for name in names if (version := deleted_version_of(name)) is not None]
+    return max(committed, default=-1) > max(deleted, default=-1)
 
 
 def _listed(names: list[str]) -> str:
@@ -89,6 +101,8 @@ class CommitLog:
                 if kept.tag and self._tag(kept.state.version) == kept.tag:
                     self._known = after
         self._known = self._known or self._load()
+        if self._known.state.deleted:
+            raise self._not_found()
         return self._known.state
 
     def segments(self, state: State, partition: int, start: int | None = None, end: int | None = None) -> Iterator[Segment]:
@@ -108,7 +122,7 @@ class CommitLog:
                 self._without_checkpoint(current, reason)
 
     def history(self, limit: int | None = None) -> list[Version]:
-        """The versions whose files exist, the newest last; with a limit, at most that number of the newest."""
+        """The versions of the topic whose files exist, the newest last; with a limit, at most that number of the newest."""
         state = self.newest()
         found: list[Version] = []
         number, expected = state.version, state.hash
@@ -121,6 +135,8 @@ class CommitLog:
                     raise self._corrupt(number, f"it is not the version that {number + 1} follows")
                 if not read and any(boundary <= version < number for version in self._list()[0]):
                     raise self._missing(number, state.version)
+                break
+            if read.topic_id != state.topic_id:
                 break
             found.append(read)
             number, expected = number - 1, read.previous or ""
@@ -139,7 +155,7 @@ class CommitLog:
     def _attempt(self) -> _Kept:
         versions, checkpoints = self._list()
         if not versions and not checkpoints:
-            raise SparklogError("TOPIC_NOT_FOUND", topic=self.topic, root=self.root, topics=_listed(topics(self.root)))
+            raise self._not_found()
         newest = max([*versions, *(version for version, _ in checkpoints)])
         start = self._start(checkpoints)
         first = start.version if start else 0
@@ -212,6 +228,9 @@ class CommitLog:
         if self._known and self._known.state.hash == state.hash:
             self._known = self._known._replace(state=kept.state)
         return kept.state
+
+    def _not_found(self) -> SparklogError:
+        return SparklogError("TOPIC_NOT_FOUND", topic=self.topic, root=self.root, topics=_listed(topics(self.root)))
 
     def _corrupt(self, version: int, reason: object) -> SparklogError:
         return SparklogError("VERSION_CORRUPT", file=self._path(version), reason=reason)

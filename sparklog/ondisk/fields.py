@@ -50,6 +50,14 @@ class Fields:
             raise Damaged(f"`{name}` is neither true nor false")
         return value
 
+    def mark(self, name: str) -> bool:
+        """Whether the field is there: its only value is true."""
+        if name not in self._fields:
+            return False
+        if self._fields[name] is not True:
+            raise Damaged(f"`{name}` is not true")
+        return True
+
     def array(self, name: str, most: int) -> list[Any]:
         """An array of at most `most` elements of any type."""
         value = self.value(name)

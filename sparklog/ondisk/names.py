@@ -15,6 +15,7 @@ _IDENTITY = "[A-Za-z0-9_][A-Za-z0-9_-]{20}[AQgw]"
 _RESERVED = ("A" * 22, "A" * 21 + "Q")
 _DATA_FILE = re.compile(f"data/({_DIGITS})-({_IDENTITY})/(?:p{_PARTITION}-t{_NUMBER}-{_NUMBER}-{_NUMBER}|t{_NUMBER}-{_NUMBER}|pool)\\.log")
 _VERSION = re.compile(f"({_DIGITS})\\.json")
+_DELETION = re.compile(f"({_DIGITS})\\.deleted")
 _CHECKPOINT = re.compile(f"({_DIGITS})\\.checkpoint-([0-9a-f]{{16}})\\.jsonl")
 
 COMMITS = "_partlog"
@@ -60,6 +61,12 @@ def version_of(name: str) -> int | None:
 def checkpoint_version_of(name: str) -> int | None:
     """The version of a checkpoint; None if this is not the name of one, as `00000000000000000007.checkpoint-0123456789abcdef.jsonl`."""
     match = _CHECKPOINT.fullmatch(name)
+    return int(match[1]) if match and int(match[1]) <= INT64_MAX else None
+
+
+def deleted_version_of(name: str) -> int | None:
+    """The version of a deletion marker; None if this is not the name of one, as `00000000000000000007.deleted`."""
+    match = _DELETION.fullmatch(name)
     return int(match[1]) if match and int(match[1]) <= INT64_MAX else None
 
 

@@ -17,14 +17,21 @@ class LiveSegments:
     The lines of the checkpoint are read when they are first needed. Unreadable if that fails.
     """
 
-    def __init__(self, partition: int, checkpoint: Checkpoint | None, later: Iterable[Segment] = ()) -> None:
+    def __init__(self, partition: int, checkpoint: Checkpoint | None, later: Iterable[Segment] = (), moved: bool = False) -> None:
         self._partition = partition
         self._checkpoint = checkpoint
         self._later = list(later)
+        self._moved = moved
+        """Whether partitions were added since the checkpoint, so that keys are elsewhere now."""
 
     def followed_by(self, added: Iterable[Segment]) -> LiveSegments:
         """These segments, then the ones that a version added."""
-        return LiveSegments(self._partition, self._checkpoint, [*self._later, *added])
+        return LiveSegments(self._partition, self._checkpoint, [*self._later, *added], self._moved)
+
+    def unrouted(self) -> LiveSegments:
+        """These segments, when it is no longer known that the partitioner would put each key here."""
+        later = [segment._replace(routed=False) for segment in self._later]
+        return LiveSegments(self._partition, self._checkpoint, later, moved=True)
 
     @functools.cached_property
     def _lines(self) -> Sequence[bytes]:
@@ -38,7 +45,8 @@ class LiveSegments:
         if number >= len(lines):
             return self._later[number - len(lines)]
         assert self._checkpoint
-        return self._checkpoint.segment(lines[number], self._partition)
+        segment = self._checkpoint.segment(lines[number], self._partition)
+        return segment._replace(routed=False) if self._moved else segment
 
     def find(self, offset: int) -> int:
         """The number of the last segment whose base offset is `offset` or lower; −1 if there is none."""
@@ -63,6 +71,8 @@ class State:
     time: int
     horizon: int
     boundary: int
+    deleted: bool
+    """Whether its version deleted the topic: then nothing counts but what the next version must follow."""
     config: Mapping[str, str]
     starts: tuple[int, ...]
     ends: tuple[int, ...]
@@ -77,11 +87,12 @@ class State:
         return cls(topic=checkpoint.topic, **checkpoint.head._asdict(), checkpoint=checkpoint.name, live=tuple(live))
 
     @classmethod
-    def first(cls, topic: str, version: Version) -> State:
-        """The state at version 0. Damaged if that version breaks a rule."""
+    def first(cls, topic: str, version: Version, checkpoint: str | None = None) -> State:
+        """The state at a version that begins a topic. Damaged if that version breaks a rule."""
+        require_whole(version.config, version.partitions)
         # A topic may begin at any offsets.
         none = tuple(LiveSegments(partition, None) for partition in range(version.partitions))
-        return cls._at(topic, version, version.config, None, _live_after(none, version.starts, version))
+        return cls._at(topic, version, version.config, checkpoint, _live_after(none, version.starts, version))
 
     @classmethod
     def _at(cls, topic: str, version: Version, config: Mapping[str, str], checkpoint: str | None, live: tuple[LiveSegments, ...]) -> State:
@@ -93,11 +104,12 @@ class State:
             time=version.time,
             horizon=version.horizon,
             boundary=version.boundary,
+            deleted=version.deleted,
             config=config,
             starts=version.starts,
             ends=version.ends,
             checkpoint=checkpoint,
-            live=live,
+            live=tuple(LiveSegments(partition, None) for partition in range(version.partitions)) if version.deleted else live,
         )
 
     @property
@@ -124,7 +136,7 @@ class State:
 
     def precedes(self, version: Version) -> bool:
         """Whether a version was written as the successor of this state's version."""
-        return version.previous == self.hash and version.topic_id == self.topic_id
+        return version.previous == self.hash and (version.topic_id == self.topic_id) != self.deleted
 
     def followed_by(self, version: Version) -> State:
         """The state after the next version, which this state must precede.
@@ -134,6 +146,8 @@ class State:
         assert self.precedes(version)
         if version.horizon < self.horizon or version.boundary < self.boundary:
             raise Damaged("its horizon or its boundary falls")
+        if self.deleted:
+            return self.first(self.topic, version, self.checkpoint)
         if version.partitions < self.partitions:
             raise Damaged(f"it has {version.partitions} partitions where there were {self.partitions}")
         if _falls(self.starts, version.starts) or _falls(self.ends, version.ends):
@@ -142,7 +156,8 @@ class State:
         require_whole(config, version.partitions)
         # Partitions that are added to a topic begin at offset 0.
         new = range(self.partitions, version.partitions)
-        live = (*self.live, *(LiveSegments(partition, None) for partition in new))
+        before = [each.unrouted() for each in self.live] if new else self.live
+        live = (*before, *(LiveSegments(partition, None) for partition in new))
         return self._at(self.topic, version, config, self.checkpoint, _live_after(live, (*self.ends, *[0] * len(new)), version))
 
 

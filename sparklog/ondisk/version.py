@@ -106,6 +106,7 @@ class Version(NamedTuple):
     query: Query | None
     horizon: int
     boundary: int
+    deleted: bool
     config: dict[str, str]
     starts: tuple[int, ...]
     ends: tuple[int, ...]
@@ -138,7 +139,7 @@ class Version(NamedTuple):
         starts, ends = starts_and_ends(fields)
         if version == 0:
             require_whole(config, len(ends))
-        return cls(
+        read = cls(
             hash=hashlib.sha256(data).hexdigest(),
             topic_id=fields.string("topicId"),
             version=version,
@@ -150,12 +151,20 @@ class Version(NamedTuple):
             query=_query(fields.value("query")),
             horizon=fields.integer("horizon"),
             boundary=fields.integer("boundary"),
+            deleted=fields.mark("deleted"),
             config=config,
             starts=starts,
             ends=ends,
             removed=[_removed(Fields(entry), len(ends)) for entry in fields.array("removed", ENTRIES_MAX)],
             added=[_added(Fields(entry), len(ends)) for entry in fields.array("added", ENTRIES_MAX)],
         )
+        if read.deleted and not read._only_deletes():
+            raise Damaged("it deletes the topic, and does something else too")
+        return read
+
+    def _only_deletes(self) -> bool:
+        changes = (self.query, self.config, self.removed, self.added)
+        return not any(changes) and self.starts == self.ends and self.horizon == self.version + 1 and self.boundary == self.version
 
 
 def is_hash(value: object) -> bool:

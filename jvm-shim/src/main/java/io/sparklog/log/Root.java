@@ -5,13 +5,13 @@ import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.nio.file.AccessDeniedException;
 import java.time.Clock;
-import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
-import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
 
 /** A root: the topics under it. FORMAT.md section 1. */
 public final class Root {
@@ -27,10 +27,15 @@ public final class Root {
   /** Guards what follows. Not this object, since all queries of the JVM need that, and a listing may take long. */
   private final Object listing = new Object();
 
-  /** The topics of the last listing, and when that was; see {@link #recentTopics}. */
-  private List<String> recent = List.of();
+  /** By name, what the last listing found, and when that was; see {@link #recentTopics}. */
+  private SortedMap<String, Found> recent = Collections.emptySortedMap();
   private long recentMs = Long.MIN_VALUE;
   private volatile boolean prepared;
+
+  /** What the names in a folder tell. FORMAT.md section 1. */
+  private enum Found {
+    NOTHING, DELETED, TOPIC
+  }
 
   public Root(LogStore store) {
     this(store, Pace.PRODUCTION);
@@ -64,23 +69,31 @@ public final class Root {
     });
   }
 
-  /** The topics that exist, by name. */
+  /** The topics that exist, by name. One that is deleted at this moment may be among them. */
   public List<String> topics() {
-    try {
-      return topics(Set.of());
-    } catch (IOException e) {
-      throw PartlogException.io(e, store.location(Names.FOLDER));
-    }
+    return existing(list(Collections.emptySortedMap()));
+  }
+
+  /** The names of {@link #topics} and of deleted topics: all that have a {@link TopicLog#latest}. */
+  public List<String> names() {
+    return List.copyOf(list(Collections.emptySortedMap()).keySet());
   }
 
   /**
-   * The topics that existed at most a second ago, by name: what a running query asks again and again. A folder that once was a topic's is
-   * not looked into again.
+   * The topics that existed at most a second ago, by name: what a running query asks again and again. The folder of a topic is not looked
+   * into again, unless its log was found to be deleted.
    */
   public List<String> recentTopics(Clock clock) {
-    synchronized (listing) {
-      return recentlyListed(clock);
-    }
+    return existing(recentlyListed(clock));
+  }
+
+  /** As {@link #names}, at most a second ago. */
+  public List<String> recentNames(Clock clock) {
+    return List.copyOf(recentlyListed(clock).keySet());
+  }
+
+  private static List<String> existing(SortedMap<String, Found> listed) {
+    return listed.entrySet().stream().filter(found -> found.getValue() == Found.TOPIC).map(Map.Entry::getKey).toList();
   }
 
   /** A topic was created in this JVM: the next {@link #recentTopics} has it, also within a second. */
@@ -90,35 +103,48 @@ public final class Root {
     }
   }
 
-  private List<String> recentlyListed(Clock clock) {
-    long now = clock.millis();
-    if (now < recentMs || now - recentMs >= RECENT_MS || recentMs == Long.MIN_VALUE) {
-      try {
-        recent = Collections.unmodifiableList(topics(Set.copyOf(recent)));
-      } catch (IOException e) {
-        throw PartlogException.io(e, store.location(Names.FOLDER));
+  private SortedMap<String, Found> recentlyListed(Clock clock) {
+    synchronized (listing) {
+      long now = clock.millis();
+      if (now < recentMs || now - recentMs >= RECENT_MS || recentMs == Long.MIN_VALUE) {
+        recent = list(recent);
+        recentMs = now;
       }
-      recentMs = now;
+      return recent;
     }
-    return recent;
   }
 
-  /** @param known those that are not looked into */
-  private List<String> topics(Set<String> known) throws IOException {
-    List<String> found = new ArrayList<>();
-    for (String name : store.list(Names.FOLDER)) {
-      if (known.contains(name) || Names.illegalTopic(name).isEmpty() && isTopic(name)) {
-        found.add(name);
+  /** What is there now, by name. @param before topics among these are not looked into, unless their log was found to be deleted */
+  private SortedMap<String, Found> list(SortedMap<String, Found> before) {
+    try {
+      TreeMap<String, Found> now = new TreeMap<>();
+      for (String name : store.list(Names.FOLDER)) {
+        Found found = before.get(name) == Found.TOPIC && !wasDeleted(name) ? Found.TOPIC : look(name);
+        if (found != Found.NOTHING) {
+          now.put(name, found);
+        }
       }
+      return now;
+    } catch (IOException e) {
+      throw PartlogException.io(e, store.location(Names.FOLDER));
     }
-    found.sort(null);
-    return found;
   }
 
-  private boolean isTopic(String name) throws IOException {
-    return store.list(Names.topicFolder(name))
-        .stream()
-        .anyMatch(file -> Names.versionOf(file).isPresent() || Names.checkpointVersion(file).isPresent());
+  private synchronized boolean wasDeleted(String name) {
+    return topics.containsKey(name) && topics.get(name).wasDeleted();
+  }
+
+  private Found look(String name) throws IOException {
+    if (Names.illegalTopic(name).isPresent()) {
+      return Found.NOTHING;
+    }
+    long committed = -1;
+    long deleted = -1;
+    for (String file : store.list(Names.topicFolder(name))) {
+      committed = Math.max(committed, Math.max(Names.versionOf(file).orElse(-1), Names.checkpointVersion(file).orElse(-1)));
+      deleted = Math.max(deleted, Names.deletedVersion(file).orElse(-1));
+    }
+    return committed < 0 ? Found.NOTHING : committed > deleted ? Found.TOPIC : Found.DELETED;
   }
 
   /** The newest state of a topic that must exist. @throws PartlogException TOPIC_NOT_FOUND, which lists the existing topics */

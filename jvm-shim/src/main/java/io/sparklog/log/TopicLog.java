@@ -53,6 +53,11 @@ public final class TopicLog {
     return latest().filter(state -> !state.isDeleted());
   }
 
+  /** Whether the last look found a deleted topic. Looks at nothing. */
+  synchronized boolean wasDeleted() {
+    return known != null && known.isDeleted();
+  }
+
   /** As {@link #newest}, but a deleted topic has a state too: what the next version must follow. */
   public synchronized Optional<State> latest() {
     try {

@@ -1,12 +1,11 @@
 package io.sparklog.read;
 
+import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
-import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
-import java.util.Optional;
 
 /**
  * What a reader does when a data file is gone: it reads the newest state of the topic, and goes on there if other files hold the offsets
@@ -26,7 +25,7 @@ final class LaterState {
    * The newest state, which is later than {@code known}.
    *
    * @param next the next offset to read of the partition; the state may start after it only if it is no error that offsets have expired
-   * @throws PartlogException TOPIC_REPLACED, SEGMENT_MISSING, OFFSETS_EXPIRED
+   * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_REPLACED, SEGMENT_MISSING, OFFSETS_EXPIRED
    */
   State after(SegmentGone gone, State known, long next) {
     return after(gone, known.topic(), known.topicId(), known.version(), next);
@@ -35,14 +34,13 @@ final class LaterState {
   /** As the other, later than {@code version} of a topic. */
   State after(SegmentGone gone, String topic, String topicId, long version, long next) {
     Segment missing = gone.segment();
-    Optional<State> newest = new TopicLog(store, topic).newest();
-    if (newest.isPresent() && !newest.get().topicId().equals(topicId)) {
+    State state = new Root(store).state(topic);
+    if (!state.topicId().equals(topicId)) {
       throw PartlogException.caused(gone, "TOPIC_REPLACED", "topic", topic, "root", store.root());
     }
-    if (newest.isEmpty() || newest.get().version() <= version) {
+    if (state.version() <= version) {
       throw gone.missing();
     }
-    State state = newest.get();
     long start = state.start(missing.partition());
     // What is below the log start offset has expired, even if its segment is still live.
     long from = Math.max(start, missing.base());

@@ -21,8 +21,6 @@ final class StreamTopics {
   private final Subscription subscription;
   private final DataLoss dataLoss;
 
-  private final TreeSet<String> names = new TreeSet<>();
-
   /** What the last look found; null before the first. */
   private List<Subscription.Subscribed> newest;
 
@@ -49,13 +47,10 @@ final class StreamTopics {
     return newest == null ? List.of() : newest;
   }
 
-  /** The names of the topics that exist; once found, a topic stays, so that it is noticed if it is gone. */
+  /** The names of the topics that exist, and of those that the last look found: it is noticed if one of these is gone. */
   private List<String> existing() {
-    if (newest == null) {
-      names.addAll(root.topics());
-    } else {
-      names.addAll(root.recentTopics(clock));
-    }
+    TreeSet<String> names = new TreeSet<>(newest == null ? root.topics() : root.recentTopics(clock));
+    found().forEach(topic -> names.add(topic.state().topic()));
     return List.copyOf(names);
   }
 

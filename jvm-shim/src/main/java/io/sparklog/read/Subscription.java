@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
@@ -72,8 +73,20 @@ public final class Subscription {
     return existing.get()
         .stream()
         .filter(topic -> pattern == null || Pattern.matches(pattern, topic))
-        .map(topic -> whole(states.apply(topic)))
+        .flatMap(topic -> listed(topic).stream())
         .toList();
+  }
+
+  /** Empty if the topic was deleted since it was listed. */
+  private Optional<Subscribed> listed(String topic) {
+    try {
+      return Optional.of(whole(states.apply(topic)));
+    } catch (PartlogException e) {
+      if (e.id().equals("TOPIC_NOT_FOUND")) {
+        return Optional.empty();
+      }
+      throw e;
+    }
   }
 
   private static Subscribed whole(State state) {

@@ -62,7 +62,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
         throw PartlogException.of("SAVE_MODE", "mode", "overwrite");
       }
       boolean named = options.given("txnAppId");
-      return new PartlogBatchWrite(write(root::topics, false),
+      return new PartlogBatchWrite(write(root::names, false),
           named ? Once.transaction(options.text("txnAppId"), options.number("txnVersion")) : null);
     });
   }
@@ -74,7 +74,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
       if (options.given("txnAppId")) {
         throw Option.invalidValue("txnAppId", options.text("txnAppId"), "a stream is exactly-once by itself, and each epoch needs another");
       }
-      return new PartlogStreamWrite(write(() -> root.recentTopics(clock), root.isPrepared()), info.queryId(), metrics);
+      return new PartlogStreamWrite(write(() -> root.recentNames(clock), root.isPrepared()), info.queryId(), metrics);
     });
   }
 

@@ -22,7 +22,7 @@ import java.util.stream.Collectors;
  * @param txn the random identity of the write
  * @param topic the topic of all rows; null if each row names its own
  * @param timeMs the time of the write, ms since 1970: of records without a time, and of all records of LogAppendTime topics
- * @param known the plans of the topics that exist; of {@code topic} alone if that is given
+ * @param known the plans of the topics that exist or were deleted; of {@code topic} alone if that is given
  * @param unreadable the topics whose state cannot be read, and why: only rows of these topics fail
  * @param config the configuration that a topic is created with
  * @param given the topic options that were given, which a topic must not contradict
@@ -32,8 +32,8 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
     TreeMap<String, TopicPlan> known, TreeMap<String, PartlogException> unreadable, TreeMap<String, String> config,
     TreeMap<String, String> given, TreeSet<String> ofTable) implements Serializable {
 
-  /** @param existing gives the topics of the root; asked only if rows name theirs */
-  static WritePlan of(Root root, Options options, RowColumns columns, String txn, long timeMs, Supplier<List<String>> existing)
+  /** @param names gives those of the topics of the root, also of deleted ones; asked only if rows name theirs */
+  static WritePlan of(Root root, Options options, RowColumns columns, String txn, long timeMs, Supplier<List<String>> names)
       throws IOException {
     String topic = options.text("topic");
     TreeMap<String, TopicPlan> known = new TreeMap<>();
@@ -43,18 +43,18 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
         options.number("write.buffer.bytes"), known, new TreeMap<>(), config, given,
         given.keySet().stream().filter(options::isOfTable).collect(Collectors.toCollection(TreeSet::new)));
     if (topic == null) {
-      for (String name : existing.get()) {
+      for (String name : names.get()) {
         try {
-          root.topic(name).newest().ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config)));
+          root.topic(name).latest().ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config)));
         } catch (PartlogException e) {
           plan.unreadable.put(name, e);
         }
       }
     } else {
-      Optional<State> state = root.topic(topic).newest();
-      known.put(topic, TopicPlan.of(topic, state, config));
+      Optional<State> latest = root.topic(topic).latest();
+      known.put(topic, TopicPlan.of(topic, latest, config));
       int partitions = plan.topicPlan(topic).config().partitions();
-      if (state.isEmpty()) {
+      if (latest.isEmpty()) {
         root.topic(topic).requireNoForeignSegments(partitions);
       }
     }

@@ -69,26 +69,33 @@ final class Append implements Change {
   /** A write without records commits nothing, unless that creates the topic. */
   @Override
   public Optional<NextVersion> next(Optional<State> newest) throws IOException {
-    if (segments.isEmpty() && newest.isPresent()) {
+    boolean exists = newest.isPresent() && !newest.get().isDeleted();
+    if (segments.isEmpty() && exists) {
       return Optional.empty();
     }
     String operation = segments.isEmpty() ? "create" : "write";
-    NextVersion next;
-    if (newest.isPresent()) {
-      requirePlanned(newest.get());
-      next = new NextVersion(newest.get(), operation);
-    } else {
-      log.requireNoForeignSegments(plan.config().partitions());
-      if (plan.topicId() != null) {
-        throw recreated("none");
-      }
-      next = new NextVersion(plan.topic(), Names.identity(random), plan.config(), operation);
-    }
+    NextVersion next = exists ? extended(newest.get(), operation) : begun(newest, operation);
     segments.forEach(next::append);
     return Optional.of(next.apply(once.query()));
   }
 
-  private void requirePlanned(State state) {
+  /** @param deleted the state of an earlier topic of the name, whose Kafka view is this topic's now; empty if there was none */
+  private NextVersion begun(Optional<State> deleted, String operation) throws IOException {
+    if (deleted.isEmpty()) {
+      log.requireNoForeignSegments(plan.config().partitions());
+    }
+    if (plan.topicId() != null) {
+      throw recreated("none");
+    }
+    String topicId = Names.identity(random);
+    if (deleted.isEmpty()) {
+      return new NextVersion(plan.topic(), topicId, plan.config(), operation);
+    }
+    requireNotExpired(deleted.get());
+    return new NextVersion(deleted.get(), topicId, plan.config(), operation);
+  }
+
+  private NextVersion extended(State state, String operation) {
     if (plan.topicId() != null && !plan.topicId().equals(state.topicId())) {
       throw recreated(state.topicId());
     }
@@ -104,6 +111,11 @@ final class Append implements Change {
         }
       });
     }
+    requireNotExpired(state);
+    return new NextVersion(state, operation);
+  }
+
+  private void requireNotExpired(State state) {
     if (plan.plannedVersion() < state.horizon()) {
       throw PartlogException.of("WRITE_EXPIRED", "topic", plan.topic(), "root", store.root(), "planned", plan.plannedVersion(), "horizon",
           state.horizon());

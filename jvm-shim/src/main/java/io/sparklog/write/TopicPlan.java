@@ -12,20 +12,24 @@ import java.util.Optional;
  * What a write knows of a topic from its planning; shipped to its tasks.
  *
  * @param topicId null if the topic did not exist
- * @param plannedVersion the version after the newest one; 0 if the topic did not exist
+ * @param plannedVersion the version after the newest one, also if that deleted the topic; 0 if there was none
  * @param loads committed records by partition
  * @param batchRecords how many records a live batch holds on average, rounded up; 1 if there is none
  */
 public record TopicPlan(String topic, String topicId, long plannedVersion, TopicConfig config, long[] loads,
     long batchRecords) implements Serializable {
 
-  /** The plan of a write to a topic in {@code state}; if that is empty, the write creates the topic with {@code config}. */
-  public static TopicPlan of(String topic, Optional<State> state, Map<String, String> config) {
-    if (state.isEmpty()) {
+  /**
+   * The plan of a write to a topic whose log is at {@code latest}; if that is empty or of a deleted topic, the write creates the topic with
+   * {@code config}.
+   */
+  public static TopicPlan of(String topic, Optional<State> latest, Map<String, String> config) {
+    if (latest.isEmpty() || latest.get().isDeleted()) {
       TopicConfig created = TopicConfig.of(config);
-      return new TopicPlan(topic, null, 0, created, new long[created.partitions()], 1);
+      long planned = latest.map(deleted -> deleted.version() + 1).orElse(0L);
+      return new TopicPlan(topic, null, planned, created, new long[created.partitions()], 1);
     }
-    State existing = state.get();
+    State existing = latest.get();
     long[] loads = new long[existing.partitions()];
     long records = 0;
     long batches = 0;

@@ -47,7 +47,7 @@ abstract class CommitsOverFaults {
 
   Optional<Version> commitOnce(LogStore place, int records, Once once) throws IOException {
     Root driver = new Root(place);
-    TopicPlan plan = TopicPlan.of("t", driver.topic("t").newest(), Writes.config());
+    TopicPlan plan = TopicPlan.of("t", driver.topic("t").latest(), Writes.config());
     String txn = Names.identity(random);
     List<List<Piece>> pieces = Writes.of("x", 2, records, 0).pieces(place, plan, txn);
     store.calls().clear();

@@ -95,7 +95,7 @@ public final class LogTool {
     Random random = new Random(Long.parseLong(text("seed", Long.toString(System.nanoTime()))));
     for (int commit = 0; commit < number("commits", 1); commit++) {
       String txn = Names.identity(random);
-      TopicPlan plan = TopicPlan.of(log.topic(), log.newest(), config);
+      TopicPlan plan = TopicPlan.of(log.topic(), log.latest(), config);
       Writes writes = new Writes(text("tag", "x") + "-" + commit, number("tasks", 2), number("records", 10), number("big", 0),
           number("batch", 1 << 14), number("buffer", 64 << 20), number("fall", 0), number("keys", 7));
       Once once = once(commit);

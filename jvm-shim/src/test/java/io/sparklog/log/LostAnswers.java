@@ -101,7 +101,7 @@ public final class LostAnswers {
       String outcome;
       try {
         Root root = new Root(store);
-        TopicPlan plan = TopicPlan.of("t", root.topic("t").newest(), Writes.config());
+        TopicPlan plan = TopicPlan.of("t", root.topic("t").latest(), Writes.config());
         String txn = Names.identity(random);
         List<List<Piece>> pieces = Writes.of(tag, TASKS, RECORDS, random.nextInt(3) == 0 ? 300_000 : 0).pieces(store, plan, txn);
         on[0] = true;

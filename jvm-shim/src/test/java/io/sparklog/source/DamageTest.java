@@ -307,7 +307,7 @@ final class DamageTest {
         Files.delete(path);
       }
     }
-    assertEquals("SEGMENT_MISSING", assertThrows(PartlogException.class, () -> later(scan, planned)).id());
+    assertEquals("TOPIC_NOT_FOUND", assertThrows(PartlogException.class, () -> later(scan, planned)).id());
     new WrittenTopic(root, "t").with("partitions", "4").segment(0, 10).commit();
     assertEquals("TOPIC_REPLACED", assertThrows(PartlogException.class, () -> later(scan, planned)).id());
     assertEquals(10, topic.allRows().size());

@@ -76,7 +76,7 @@ final class WrittenTopic {
 
   private void begin() {
     if (plan == null) {
-      plan = TopicPlan.of(topic, root.topic(topic).newest(), config);
+      plan = TopicPlan.of(topic, root.topic(topic).latest(), config);
       txn = Names.identity(random);
     }
     while (rows.size() < plan.config().partitions()) {
