@@ -85,6 +85,10 @@ bench: toolchain $(VENV) $(JAR) $(DELTA) ## run the benchmarks, beside Parquet a
 soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) jvm-test ## run the long tests
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
 
+.PHONY: model
+model: $(VENV) ## run the model of the commit protocol over many seeds: make model SEEDS=200000
+	@PYTHONPATH=tests $(PY) -m model.commit_model --seeds $(or $(SEEDS),10000)
+
 .PHONY: clean
 clean: ## remove build output; keep .venv/ and .tools/
 	@rm -rf dist build demo-root jvm-shim/target sparklog/jars .pytest_cache .mypy_cache .ruff_cache .hypothesis
