@@ -143,7 +143,7 @@ MUTANTS = {  # each with the first seed at which it is found
     "a write whose put was unclear takes a later reason not to commit for its outcome": 420,
     "the epoch is looked up once, not after each lost race": 0,
     "an epoch is known by its number alone": 185,
-    "an epoch that follows another's is taken for new": None,
+    "an epoch that follows another's is taken for new": 1580,
     "abort deletes although a put was tried": 467,
     "a writer does not heed the horizon": 16,
     "vacuum without a horizon": 17,
