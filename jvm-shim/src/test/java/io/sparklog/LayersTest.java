@@ -133,7 +133,6 @@ final class LayersTest {
       .orShould()
       .callMethod(Math.class, "random");
 
-  /** A commit waits after a lost put, and a test's stop for its release; nothing else waits for time to pass. */
   /** A logger in a constant starts the logging of the process with its class, which costs each small JVM a fifth of a second. */
   @ArchTest
   static final ArchRule LOGGERS = noClasses().that()
@@ -142,6 +141,7 @@ final class LayersTest {
       .dependOnClassesThat()
       .resideInAPackage("org.slf4j..");
 
+  /** A commit waits after a lost put, and a test's stop for its release; nothing else waits for time to pass. */
   @ArchTest
   static final ArchRule SLEEP = noClasses().that()
       .doNotHaveFullyQualifiedName("io.sparklog.log.Pace")
