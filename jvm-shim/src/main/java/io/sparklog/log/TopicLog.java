@@ -4,6 +4,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.UnfitFileException;
 import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -324,9 +325,11 @@ public final class TopicLog {
   }
 
   /** The state in a checkpoint; null if it is damaged or gone, for it only saves time. @throws PartlogException FORMAT_TOO_NEW */
-  private Replay readable(String name) {
+  private Replay readable(String name) throws ClosedByInterruptException {
     try {
       return Checkpoint.read(store, topic, name);
+    } catch (ClosedByInterruptException interrupt) {
+      throw interrupt;
     } catch (Damaged | IOException e) {
       return null;
     }

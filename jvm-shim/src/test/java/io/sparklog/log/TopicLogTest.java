@@ -1,6 +1,7 @@
 package io.sparklog.log;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -11,6 +12,7 @@ import io.sparklog.storage.FaultyStore.When;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -46,6 +48,24 @@ final class TopicLogTest extends CommitsOverFaults {
     assertEquals(1, log.newest().orElseThrow().version());
     List<String> calls = store.calls().stream().filter(call -> !call.startsWith("location ")).toList();
     assertEquals(List.of("tag " + version(1), "read " + version(1), "tag " + version(2), "tag " + version(0)), calls);
+  }
+
+  /** A query is stopped by an interrupt: to replay all versions would delay its end, and each would fail likewise. */
+  @Test
+  void anInterruptIsNotADamagedCheckpoint() throws IOException {
+    commit(1, null);
+    commit(1, null);
+    Checkpoint.write(Stores.open(root.toString()), state(), Names.identity(random));
+    store.fail("open", 1, When.BEFORE, new ClosedByInterruptException());
+    store.fail("open", 1, When.BEFORE, new IOException("the disk fails at the open after that one"));
+    TopicLog log = new TopicLog(store.store(), "t");
+    store.calls().clear();
+    PartlogException error = assertThrows(PartlogException.class, log::newest);
+    assertInstanceOf(ClosedByInterruptException.class, error.getCause());
+    assertEquals(List.of(), store.calls().stream().filter(call -> call.startsWith("read ")).toList());
+    assertEquals(1, log.newest().orElseThrow().version());
+    assertEquals(List.of("read " + version(0), "read " + version(1)),
+        store.calls().stream().filter(call -> call.startsWith("read ")).toList());
   }
 
   /** With as many versions, each as long as the one before: an inode is used again at once. */
