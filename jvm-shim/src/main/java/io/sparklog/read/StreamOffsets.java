@@ -7,14 +7,20 @@ import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/**
- * How far a stream is: the offset of the next record to read, of each partition. FORMAT.md section 15.
- *
- * @param next by topic and partition
- */
-public record StreamOffsets(SortedMap<String, ? extends SortedMap<Integer, Long>> next) {
+/** How far a stream is: the offset of the next record to read, of each partition. FORMAT.md section 15. */
+public final class StreamOffsets {
   /** Offsets of 100 topics with the most partitions that a topic can have take a tenth of it. */
   private static final int CHARACTERS_MAX = 256 << 20;
+
+  private final SortedMap<String, ? extends SortedMap<Integer, Long>> next;
+
+  /** Null until it is asked for: Spark does that at every poll. */
+  private String json;
+
+  /** @param next by topic and partition */
+  StreamOffsets(SortedMap<String, ? extends SortedMap<Integer, Long>> next) {
+    this.next = next;
+  }
 
   /**
    * The offsets in a text that {@link #json} gave.
@@ -45,6 +51,13 @@ public record StreamOffsets(SortedMap<String, ? extends SortedMap<Integer, Long>
 
   /** Kafka's JSON, in the one form that equal offsets have. */
   public String json() {
+    if (json == null) {
+      json = toJson();
+    }
+    return json;
+  }
+
+  private String toJson() {
     StringBuilder json = new StringBuilder("{");
     next.forEach((topic, offsets) -> {
       // A topic's name holds nothing that JSON would escape.
@@ -67,5 +80,20 @@ public record StreamOffsets(SortedMap<String, ? extends SortedMap<Integer, Long>
   public Map<Integer, Long> of(String topic) {
     SortedMap<Integer, Long> offsets = next.get(topic);
     return offsets == null ? Map.of() : offsets;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return this == other || other instanceof StreamOffsets offsets && next.equals(offsets.next);
+  }
+
+  @Override
+  public int hashCode() {
+    return next.hashCode();
+  }
+
+  @Override
+  public String toString() {
+    return json();
   }
 }

@@ -36,6 +36,12 @@ public final class Subscription {
   private final Function<String, State> states;
   private final Options options;
 
+  /** Null if the topics are not given by a pattern. */
+  private final Pattern pattern;
+
+  /** What {@code assign} names; null before it is needed. */
+  private TreeMap<String, TreeSet<Integer>> assigned;
+
   /** @param states gives the state of a topic by its name: that of {@link Root#state}, or one that the same query was given before */
   public Subscription(Root root, Function<String, State> states, Options options) {
     this(root, root::topics, states, options);
@@ -47,6 +53,7 @@ public final class Subscription {
     this.existing = existing;
     this.states = states;
     this.options = options;
+    this.pattern = options.given("subscribePattern") ? Pattern.compile(options.text("subscribePattern")) : null;
   }
 
   /**
@@ -68,11 +75,10 @@ public final class Subscription {
     if (options.given("subscribe")) {
       return options.names("subscribe").stream().sorted().map(topic -> whole(states.apply(topic))).toList();
     }
-    String pattern = options.text("subscribePattern");
     // A pattern may be meant for topics that do not exist yet: if it matches none, nothing is read, as in Spark's Kafka source.
     return existing.get()
         .stream()
-        .filter(topic -> pattern == null || Pattern.matches(pattern, topic))
+        .filter(topic -> pattern == null || pattern.matcher(topic).matches())
         .flatMap(topic -> listed(topic).stream())
         .toList();
   }
@@ -94,8 +100,10 @@ public final class Subscription {
   }
 
   private List<Subscribed> assigned() {
+    if (assigned == null) {
+      assigned = PartitionJson.partitions("assign", options.text("assign"));
+    }
     List<Subscribed> topics = new ArrayList<>();
-    TreeMap<String, TreeSet<Integer>> assigned = PartitionJson.partitions("assign", options.text("assign"));
     for (Map.Entry<String, TreeSet<Integer>> topic : assigned.entrySet()) {
       State state = states.apply(topic.getKey());
       requirePartition("assign", root.store(), state, topic.getValue().last());

@@ -31,6 +31,12 @@ public final class TopicStream {
   /** Where to stop, by topic; null if the stream goes on for ever. */
   private Map<String, State> last;
 
+  /** Where a query stands that has read all that the last look found; null if none did. */
+  private StreamOffsets allRead;
+
+  /** The ends that the last look found; null if nobody asked for them. */
+  private StreamOffsets ends;
+
   /** When the last micro-batch with something to read began. */
   private OptionalLong firedMs = OptionalLong.empty();
 
@@ -55,7 +61,17 @@ public final class TopicStream {
   /** From now on, goes no further than what is committed now. @throws PartlogException as {@link StreamTopics#look} */
   public void stopAtNewest() {
     last = new HashMap<>();
-    topics.look().forEach(topic -> last.put(topic.state().topic(), topic.state()));
+    look().forEach(topic -> last.put(topic.state().topic(), topic.state()));
+  }
+
+  /** An idle query polls many times a second: what was found out stays while nothing is committed. */
+  private List<Subscription.Subscribed> look() {
+    List<Subscription.Subscribed> before = topics.found();
+    if (topics.look() != before) {
+      allRead = null;
+      ends = null;
+    }
+    return topics.found();
   }
 
   /** What may be read of the topics that the last look found: if the stream stops, what they had then. */
@@ -78,7 +94,7 @@ public final class TopicStream {
   public StreamOffsets initial() throws IOException {
     if (start.first().isEmpty()) {
       TreeMap<String, QueryStart.Topic> begun = new TreeMap<>();
-      topics.look();
+      look();
       for (Subscription.Subscribed topic : readable()) {
         begun.put(topic.state().topic(), new QueryStart.Topic(topic.state().topicId(), new TreeMap<>()));
       }
@@ -98,27 +114,37 @@ public final class TopicStream {
 
   /** The ends of what is committed, as the last look found them. */
   public StreamOffsets newest() {
-    TreeMap<String, TreeMap<Integer, Long>> ends = new TreeMap<>();
-    for (Subscription.Subscribed topic : topics.found()) {
-      for (int partition : topic.partitions()) {
-        ends.computeIfAbsent(topic.state().topic(), first -> new TreeMap<>()).put(partition, topic.state().end(partition));
+    if (ends == null) {
+      TreeMap<String, TreeMap<Integer, Long>> found = new TreeMap<>();
+      for (Subscription.Subscribed topic : topics.found()) {
+        for (int partition : topic.partitions()) {
+          found.computeIfAbsent(topic.state().topic(), first -> new TreeMap<>()).put(partition, topic.state().end(partition));
+        }
       }
+      ends = new StreamOffsets(found);
     }
-    return new StreamOffsets(ends);
+    return ends;
   }
 
   /**
-   * Where the next micro-batch ends, which begins at {@code from}; {@code from} itself if there is nothing to read.
+   * Where the next micro-batch ends, which begins at {@code from}; {@code from} itself, the same object, if there is nothing to read.
    *
    * @throws PartlogException what {@link StreamTopics#look} and {@link StreamTopics#subscribed} throw; if a limit cuts segments,
    *     SEGMENT_MISSING, BATCH_CORRUPT, SEGMENT_CORRUPT
    */
   public StreamOffsets next(StreamOffsets from, TriggerLimits limits) throws IOException {
-    topics.look();
+    look();
+    if (from.equals(allRead)) {
+      return from;
+    }
     topics.requireNoted(from);
     topics.note(readable().stream().map(topic -> topic.state().topic()).toList());
     StreamOffsets read = topics.subscribed(from);
     List<OffsetBounds.Range> waiting = waiting(read);
+    if (after(read, waiting).equals(from)) {
+      allRead = from;
+      return from;
+    }
     if (last == null && !fires(limits, waiting)) {
       return from;
     }
@@ -132,9 +158,7 @@ public final class TopicStream {
       new LaterState(root.store(), dataLoss).after(gone, known, Long.MAX_VALUE);
       return next(from, limits);
     }
-    if (!next.equals(from)) {
-      firedMs = OptionalLong.of(clock.millis());
-    }
+    firedMs = OptionalLong.of(clock.millis());
     return next;
   }
 

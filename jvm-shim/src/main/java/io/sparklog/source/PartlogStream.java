@@ -43,6 +43,9 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   private final TriggerLimits limits;
   private final TopicStream stream;
 
+  /** What Spark was given last: it hands the JSON of that back at every poll. */
+  private StreamOffsets given;
+
   /**
    * @param schema the columns to return
    * @param options of a stream
@@ -64,8 +67,15 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   }
 
   @Override
-  public Offset deserializeOffset(String json) {
-    return SparkErrors.run(() -> new StreamOffset(StreamOffsets.parse(json, checkpoint)));
+  public synchronized Offset deserializeOffset(String json) {
+    return SparkErrors.run(() -> new StreamOffset(parse(json)));
+  }
+
+  private StreamOffsets parse(String json) {
+    if (given == null || !given.json().equals(json)) {
+      given = StreamOffsets.parse(json, checkpoint);
+    }
+    return given;
   }
 
   @Override
@@ -103,7 +113,10 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
 
   @Override
   public synchronized Offset latestOffset(Offset start, ReadLimit limit) {
-    return SparkErrors.run(() -> new StreamOffset(stream.next(offsets(start), asked(limit, TriggerLimits.NONE))));
+    return SparkErrors.run(() -> {
+      given = stream.next(offsets(start), asked(limit, TriggerLimits.NONE));
+      return new StreamOffset(given);
+    });
   }
 
   @Override
@@ -123,7 +136,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
 
   /** Spark may hand back its own kind of offset, which holds the JSON. */
   private StreamOffsets offsets(Offset offset) {
-    return offset instanceof StreamOffset own ? own.offsets() : StreamOffsets.parse(offset.json(), checkpoint);
+    return offset instanceof StreamOffset own ? own.offsets() : parse(offset.json());
   }
 
   @Override

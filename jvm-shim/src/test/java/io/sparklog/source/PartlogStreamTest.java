@@ -3,9 +3,13 @@ package io.sparklog.source;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.management.ThreadMXBean;
+import io.sparklog.read.StreamOffsets;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
 import java.nio.channels.ClosedByInterruptException;
 import java.util.Arrays;
 import java.util.Map;
@@ -61,6 +65,27 @@ final class PartlogStreamTest extends StreamRuns {
     assertEquals("0", stream.metrics(Optional.of(to)).get("maxOffsetsBehindLatest"));
     stream.commit(to);
     stream.stop();
+  }
+
+  /** Spark polls up to a hundred times a second. What it allocates tells, on any machine, whether it walks through the partitions. */
+  @Test
+  void anIdlePollOfManyPartitionsIsCheap() throws IOException {
+    topic.with("partitions", "1000").segment(999, 5).commit();
+    PartlogStream stream = start("subscribePattern", "t");
+    Offset at = stream.latestOffset(stream.initialOffset(), ReadLimit.allAvailable());
+    ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+    long before = 0;
+    for (int poll = -1; poll < 100; poll++) {
+      before = poll == 0 ? threads.getCurrentThreadAllocatedBytes() : before;
+      Offset next = stream.latestOffset(stream.deserializeOffset(at.json()), ReadLimit.allAvailable());
+      stream.reportLatestOffset();
+      assertEquals(at, next);
+    }
+    long bytes = (threads.getCurrentThreadAllocatedBytes() - before) / 100;
+    assertTrue(bytes < 100 * 1000, bytes + " bytes a poll");
+    topic.segment(0, 3).commit();
+    Offset next = stream.latestOffset(at, ReadLimit.allAvailable());
+    assertEquals(3, StreamOffsets.parse(next.json(), "").of("t").get(0));
   }
 
   /** Spark stops a query by interrupting its thread, and takes an exception for an error of the query unless it shows the interrupt. */
