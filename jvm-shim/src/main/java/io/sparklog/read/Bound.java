@@ -13,28 +13,38 @@ import java.util.TreeMap;
  * this order counts. What a negative number means is for the caller to say.
  */
 final class Bound {
+  /** Two times and then offsets, in the order in which they count. */
+  private static final List<String> STARTING = List.of("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets");
+
+  private static final List<String> ENDING = List.of("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets");
+
   private final String option;
   private final String text;
   private final boolean byTime;
   private final Long forAll;
   private final TreeMap<String, TreeMap<Integer, Long>> byPartition;
 
-  private Bound(Options options, String timeForAll, String times, String offsets) {
-    byTime = options.given(timeForAll) || options.given(times);
-    option = options.given(timeForAll) ? timeForAll : options.given(times) ? times : offsets;
+  private Bound(Options options, List<String> keys) {
+    option = keys.stream().filter(options::given).findFirst().orElse(keys.get(2));
     text = options.text(option);
-    forAll = options.given(timeForAll) ? Long.valueOf(options.number(timeForAll)) : null;
+    byTime = !option.equals(keys.get(2));
+    forAll = option.equals(keys.get(0)) ? Long.valueOf(options.number(option)) : null;
     byPartition = text.startsWith("{") ? PartitionJson.numbers(option, text) : null;
   }
 
   /** @throws PartlogException OPTION_VALUE, PARTITION_NOT_FOUND if the option does not name exactly the partitions of {@code topics} */
   static Bound starting(Options options, LogStore store, List<Subscription.Subscribed> topics) {
-    return new Bound(options, "startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets").of(store, topics);
+    return new Bound(options, STARTING).of(store, topics);
   }
 
   /** As {@link #starting}. */
   static Bound ending(Options options, LogStore store, List<Subscription.Subscribed> topics) {
-    return new Bound(options, "endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets").of(store, topics);
+    return new Bound(options, ENDING).of(store, topics);
+  }
+
+  /** The given options that say where a read starts. */
+  static List<String> givenStarts(Options options) {
+    return STARTING.stream().filter(options::given).toList();
   }
 
   private Bound of(LogStore store, List<Subscription.Subscribed> topics) {

@@ -6,6 +6,7 @@ import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
 import java.io.IOException;
 import java.time.Clock;
 import java.util.ArrayList;
@@ -56,6 +57,11 @@ public final class TopicStream {
     this.clock = clock;
     this.dataLoss = new DataLoss(options.bool("failOnDataLoss"));
     this.topics = new StreamTopics(root, options, start, clock, dataLoss);
+    List<String> unused = Bound.givenStarts(options);
+    if (start.first().isPresent() && !unused.isEmpty()) {
+      Warnings.inform(TopicStream.class, "the query goes on where its checkpoint {} says; without effect: {}", start.checkpoint(),
+          String.join(", ", unused));
+    }
   }
 
   /** From now on, goes no further than what is committed now. @throws PartlogException as {@link StreamTopics#look} */

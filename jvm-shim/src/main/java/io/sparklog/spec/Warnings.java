@@ -2,7 +2,7 @@ package io.sparklog.spec;
 
 import org.slf4j.LoggerFactory;
 
-/** Warnings in the log of the process. */
+/** What the log of the process tells an operator: what is wrong and no error, and what may surprise. */
 public final class Warnings {
   private Warnings() {}
 
@@ -13,6 +13,15 @@ public final class Warnings {
   public static void warn(Class<?> source, String text, Object... arguments) {
     try {
       LoggerFactory.getLogger(source).warn(text, arguments);
+    } catch (Throwable e) {
+      // Nobody is left to tell.
+    }
+  }
+
+  /** As {@link #warn}, of what is not wrong. */
+  public static void inform(Class<?> source, String text, Object... arguments) {
+    try {
+      LoggerFactory.getLogger(source).info(text, arguments);
     } catch (Throwable e) {
       // Nobody is left to tell.
     }
