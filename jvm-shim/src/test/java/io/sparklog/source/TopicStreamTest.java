@@ -13,9 +13,16 @@ import io.sparklog.read.TriggerLimits;
 import io.sparklog.storage.CheckpointFolders;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.apache.logging.log4j.Level;
+import org.apache.logging.log4j.LogManager;
+import org.apache.logging.log4j.core.LogEvent;
+import org.apache.logging.log4j.core.Logger;
+import org.apache.logging.log4j.core.appender.AbstractAppender;
+import org.apache.logging.log4j.core.config.Property;
 import org.junit.jupiter.api.Test;
 
 /** What a streaming query reads next, without Spark. */
@@ -28,6 +35,56 @@ final class TopicStreamTest extends StreamRuns {
     // The same query, whatever its options say now.
     assertEquals(topic.json(10, 20, 0), run("subscribe", "t", "startingOffsets", "earliest").initial().json());
     assertEquals(topic.json(15, 20, 0), run("subscribe", "t").next(at(topic.json(10, 20, 0)), TriggerLimits.NONE).json());
+  }
+
+  @Test
+  void aRestartTellsOfOptionsWithoutEffect() throws IOException {
+    topic.segment(0, 10).commit();
+    List<String> told = new ArrayList<>();
+    AbstractAppender appender = new AbstractAppender("told", null, null, false, Property.EMPTY_ARRAY) {
+      @Override
+      public void append(LogEvent event) {
+        told.add(event.getLevel() + " " + event.getMessage().getFormattedMessage());
+      }
+    };
+    appender.start();
+    Logger logger = (Logger) LogManager.getLogger(TopicStream.class);
+    logger.addAppender(appender);
+    logger.setLevel(Level.INFO);
+    try {
+      run("startingOffsets", "earliest").initial();
+      run("subscribe", "t");
+      assertEquals(List.of(), told);
+      run("startingTimestamp", "7");
+      assertEquals(List.of(
+          "INFO the query goes on where its checkpoint " + folder + "/checkpoint/sources/0 says; without effect: " + "startingTimestamp"),
+          told);
+    } finally {
+      logger.removeAppender(appender);
+      logger.setLevel(null);
+    }
+  }
+
+  @Test
+  void partitionsThatAreAddedAreReadFromTheirBeginning() throws IOException {
+    topic.segment(0, 10).segment(1, 20).commit();
+    TopicStream running = run("startingOffsets", "latest");
+    TopicStream assigned = run("assign", "{\"t\":[0,1,2]}");
+    StreamOffsets from = running.initial();
+    assertEquals(from, running.next(from, TriggerLimits.NONE));
+    topic.partitions(5);
+    // They have no records yet: to name them would look like something to read.
+    assertEquals(from, running.next(from, TriggerLimits.NONE));
+    assertEquals(topic.json(10, 20, 0, 0, 0), running.newest().json());
+    topic.segment(0, 1).segment(4, 30).commit();
+    StreamOffsets to = running.next(from, TriggerLimits.NONE);
+    assertEquals("{\"t\":{\"0\":11,\"1\":20,\"2\":0,\"4\":30}}", to.json());
+    List<OffsetBounds.Range> ranges = running.ranges(from, to).stream().filter(range -> range.end() > range.start()).toList();
+    assertEquals(List.of("0: 10 to 11", "4: 0 to 30"),
+        ranges.stream().map(range -> range.partition() + ": " + range.start() + " to " + range.end()).toList());
+    assertEquals(to, running.next(to, TriggerLimits.NONE));
+    assertEquals(to, run().next(from, TriggerLimits.NONE), "after a restart");
+    assertEquals(topic.json(11, 20, 0), assigned.next(from, TriggerLimits.NONE).json());
   }
 
   @Test

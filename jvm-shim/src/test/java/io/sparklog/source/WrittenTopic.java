@@ -4,7 +4,9 @@ import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.HeadersEncoder;
 import io.sparklog.format.Layout;
+import io.sparklog.log.Committer;
 import io.sparklog.log.Names;
+import io.sparklog.log.NextVersion;
 import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
@@ -27,6 +29,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.TreeMap;
 import java.util.function.Consumer;
@@ -176,6 +179,12 @@ final class WrittenTopic {
     pending.clear();
     plan = null;
     return this;
+  }
+
+  /** Adds partitions, so that there are {@code count}. */
+  void partitions(int count) {
+    new Committer(root.topic(topic), Names.identity(random), Clock.systemUTC(), random)
+        .commit(newest -> Optional.of(new NextVersion(newest.get(), "alter").configure(Map.of("partitions", Integer.toString(count)))));
   }
 
   /** The records of [start, end) of a partition. */
