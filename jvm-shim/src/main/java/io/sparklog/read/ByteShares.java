@@ -50,15 +50,11 @@ final class ByteShares implements Closeable {
 
   /** Gives each partition the batches that fit into its share of {@code most} bytes; returns the bytes that are left. */
   private long whatFits(long most) throws IOException {
-    BigInteger all = BigInteger.ZERO;
-    List<Long> waiting = new ArrayList<>();
-    for (Cursor cursor : cursors) {
-      waiting.add(cursor.waitingBytes());
-      all = all.add(BigInteger.valueOf(cursor.waitingBytes()));
-    }
+    long[] waiting = cursors.stream().mapToLong(Cursor::waitingBytes).toArray();
+    BigInteger all = OffsetShares.sum(waiting);
     long left = most;
-    for (int i = 0; i < cursors.size() && all.signum() > 0; i++) {
-      BigInteger share = BigInteger.valueOf(most).multiply(BigInteger.valueOf(waiting.get(i))).divide(all);
+    for (int i = 0; i < waiting.length && all.signum() > 0; i++) {
+      BigInteger share = BigInteger.valueOf(most).multiply(BigInteger.valueOf(waiting[i])).divide(all);
       left -= cursors.get(i).takeUpTo(share.min(BigInteger.valueOf(most)).longValueExact());
     }
     return left;
@@ -79,6 +75,9 @@ final class ByteShares implements Closeable {
     private long taken;
     private int current;
 
+    /** About how many bytes of the range are in the segments after the current one. */
+    private long bytesAfter;
+
     /** The first batch of the current segment that is not given away; null if that is not known yet. */
     private BatchPosition next;
 
@@ -90,6 +89,7 @@ final class ByteShares implements Closeable {
       this.range = range;
       this.segments = range.state().segments(range.partition(), range.start(), range.end());
       this.taken = range.start();
+      this.bytesAfter = segments.stream().skip(1).mapToLong(this::bytesLeft).sum();
     }
 
     private OffsetBounds.Range taken() {
@@ -97,14 +97,15 @@ final class ByteShares implements Closeable {
       return new OffsetBounds.Range(range.state(), range.partition(), range.start(), current == segments.size() ? range.end() : taken);
     }
 
-    /** About how many bytes are left: as if records were of one size within a segment. */
+    /** About how many bytes are left. */
     private long waitingBytes() {
-      double bytes = 0;
-      for (Segment segment : segments.subList(current, segments.size())) {
-        double share = Math.min(range.end(), segment.end()) - (double) Math.max(taken, segment.base());
-        bytes += share / (segment.end() - segment.base()) * segment.bytes();
-      }
-      return (long) Math.ceil(bytes);
+      return current == segments.size() ? 0 : bytesLeft(segments.get(current)) + bytesAfter;
+    }
+
+    /** As if records were of one size within a segment. */
+    private long bytesLeft(Segment segment) {
+      double share = Math.min(range.end(), segment.end()) - (double) Math.max(taken, segment.base());
+      return (long) Math.ceil(share / (segment.end() - segment.base()) * segment.bytes());
     }
 
     /** Takes the batches that fit into {@code most} bytes; returns their bytes. */
@@ -167,6 +168,7 @@ final class ByteShares implements Closeable {
       taken = end;
       next = null;
       current++;
+      bytesAfter -= current == segments.size() ? 0 : bytesLeft(segments.get(current));
     }
 
     private BatchLocator locator(Segment segment) {

@@ -77,7 +77,8 @@ final class OffsetShares {
     return given;
   }
 
-  private static BigInteger sum(long[] numbers) {
+  /** What a long may be too small for. */
+  static BigInteger sum(long[] numbers) {
     return Arrays.stream(numbers).mapToObj(BigInteger::valueOf).reduce(BigInteger.ZERO, BigInteger::add);
   }
 }
