@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import sparklog
 from sparklog import errors
 from sparklog.options import SECTIONS, Ignored, Option, declared
 
 _MADE = "<!-- Made by `make docs` from sparklog/spec/{}; edit that. -->\n\n"
 _END = "\n<!-- End of the generated table. -->\n"
+# The types of arguments and columns, as SQL has them.
+_SQL = {
+    "string": "STRING",
+    "topic": "STRING",
+    "offsets": "STRING",
+    "boolean": "BOOLEAN",
+    "int": "INT",
+    "long": "BIGINT",
+    "timestamp": "TIMESTAMP",
+    "config": "MAP<STRING, STRING>",
+    "interval": "INTERVAL DAY TO SECOND",
+}
 _USED_FOR = {"read": "reading", "batch": "batch reads", "stream": "streams", "write": "writing", "topic": "writing"}
 
 
 def generate_reference() -> dict[str, str]:
     """The pages of docs/reference/, by file name."""
-    return {"options.md": _options_page(), "errors.md": _errors_page()}
+    return {"options.md": _options_page(), "procedures.md": _procedures_page(), "errors.md": _errors_page()}
 
 
 def with_kafka_options(page: str) -> str:
@@ -49,6 +63,27 @@ def _options_page() -> str:
     page += "".join(f"* {_code(ignored.key)}: {_ignored(ignored)}\n" for ignored in declared().warned)
     page += "\nSilently, because Spark passes them by itself: "
     return page + _code(*(ignored.key for ignored in declared().silent)) + ".\n"
+
+
+def _procedures_page() -> str:
+    page = _MADE.format("procedures.json") + "# Procedures\n\n"
+    page += (
+        '`CALL partlog.<name>(…)` in SQL, in a classic session and in Spark Connect; from Python, `spark.sql("CALL partlog.…")`. '
+        "Arguments are given by name (`root => '…'`) or by position; an argument with a default may be left out. "
+        "What is refused changes nothing. Where a topic may be left out, a topic that fails does not keep the procedure from the "
+        "others, and the error at the end names both. A call may be repeated.\n"
+    )
+    declared = json.loads((Path(sparklog.__file__).parent / "spec" / "procedures.json").read_text(encoding="utf-8"))
+    for procedure in declared["procedures"]:
+        page += f"\n## {procedure['name']}\n\n{procedure['text']} (Since {procedure['since']}.)\n\n" + _head(
+            "argument", "type", "default", "meaning"
+        )
+        for given in procedure["parameters"]:
+            page += _row(_code(given["name"]), _SQL[given["type"]], _code(given["default"]) if "default" in given else "", given["text"])
+        page += "\n" + _head("column", "type", "meaning")
+        for column in procedure["columns"]:
+            page += _row(_code(column["name"]), _SQL[column["type"]], column["text"])
+    return page
 
 
 def _errors_page() -> str:

@@ -50,7 +50,7 @@ final class LayersTest {
       .whereLayer("spark")
       .mayOnlyBeAccessedByLayers("catalog", "source", "sink")
       .whereLayer("read")
-      .mayOnlyBeAccessedByLayers("source")
+      .mayOnlyBeAccessedByLayers("catalog", "source")
       .whereLayer("write")
       .mayOnlyBeAccessedByLayers("sink")
       .whereLayer("upkeep")

@@ -54,14 +54,14 @@ public final class PartlogCatalog implements FunctionCatalog, ProcedureCatalog {
   /** Throws errors of Spark's kind only: Spark reports any other as FAILED_TO_LOAD_ROUTINE, without its text. */
   @Override
   public UnboundProcedure loadProcedure(Identifier procedure) {
-    Optional<RootProcedure> known = procedure.namespace().length > 0 ? Optional.empty() : Procedures.named(procedure.name());
+    Optional<TopicProcedure> known = procedure.namespace().length > 0 ? Optional.empty() : Procedures.named(procedure.name());
     if (known.isPresent()) {
       return known.get();
     }
     return SparkErrors.run(() -> {
       String asked = String.join(".", procedure.namespace()) + (procedure.namespace().length == 0 ? "" : ".") + procedure.name();
       throw PartlogException.of("PROCEDURE_NOT_FOUND", "catalog", name, "procedure", asked, "procedures",
-          Procedures.ALL.stream().map(RootProcedure::name).collect(Collectors.joining(", ")));
+          Procedures.ALL.stream().map(TopicProcedure::name).collect(Collectors.joining(", ")));
     });
   }
 }

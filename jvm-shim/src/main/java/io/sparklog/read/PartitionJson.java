@@ -9,11 +9,12 @@ import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.util.Map;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
 /** The JSON in which options name topics and partitions, as in Spark's Kafka source. */
-final class PartitionJson {
+public final class PartitionJson {
   private static final JsonMapper MAPPER = JsonMapper.builder()
       .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
       .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
@@ -44,21 +45,34 @@ final class PartitionJson {
   static TreeMap<String, TreeMap<Integer, Long>> numbers(String option, String json) {
     TreeMap<String, TreeMap<Integer, Long>> topics = new TreeMap<>();
     for (Map.Entry<String, JsonNode> topic : object(option, json, parse(option, json))) {
-      TreeMap<Integer, Long> numbers = new TreeMap<>();
-      for (Map.Entry<String, JsonNode> partition : object(option, json, topic.getValue())) {
-        if (!partition.getKey().matches("0|[1-9][0-9]{0,8}")) {
-          throw Option.invalidValue(option, json, "\"" + partition.getKey() + "\" is not a partition number");
-        }
-        JsonNode number = partition.getValue();
-        if (!number.isIntegralNumber() || !number.canConvertToLong()) {
-          throw Option.invalidValue(option, json,
-              number + " for partition " + partition.getKey() + " of topic " + topic.getKey() + " is not an integer");
-        }
-        numbers.put(Integer.valueOf(partition.getKey()), number.longValue());
-      }
-      topics.put(topic.getKey(), numbers);
+      topics.put(topic.getKey(), numbers(option, json, object(option, json, topic.getValue()), " of topic " + topic.getKey()));
     }
     return topics;
+  }
+
+  /** {@code {"0":23,"1":-1}}: a number for each partition of one topic. @throws PartlogException OPTION_VALUE */
+  public static SortedMap<Integer, Long> ofTopic(String option, String json) {
+    JsonNode partitions = parse(option, json);
+    if (!partitions.isObject() || partitions.isEmpty()) {
+      throw Option.invalidValue(option, json, "it must be an object by partition, such as {\"0\":23,\"1\":-1}");
+    }
+    return numbers(option, json, object(option, json, partitions), "");
+  }
+
+  private static TreeMap<Integer, Long> numbers(String option, String json, Iterable<Map.Entry<String, JsonNode>> partitions,
+      String where) {
+    TreeMap<Integer, Long> numbers = new TreeMap<>();
+    for (Map.Entry<String, JsonNode> partition : partitions) {
+      if (!partition.getKey().matches("0|[1-9][0-9]{0,8}")) {
+        throw Option.invalidValue(option, json, "\"" + partition.getKey() + "\" is not a partition number");
+      }
+      JsonNode number = partition.getValue();
+      if (!number.isIntegralNumber() || !number.canConvertToLong()) {
+        throw Option.invalidValue(option, json, number + " for partition " + partition.getKey() + where + " is not an integer");
+      }
+      numbers.put(Integer.valueOf(partition.getKey()), number.longValue());
+    }
+    return numbers;
   }
 
   private static JsonNode parse(String option, String json) {

@@ -19,10 +19,13 @@ import java.util.stream.Stream;
  * without regard to case, as Spark's do.
  */
 public final class Options {
-  /** Whether it is a read or a write: each has its own options. Spark does not say at first whether a read is a batch or a stream. */
+  /**
+   * Whether it is a read, a write, or the configuration of a topic: each has its own options. Spark does not say at first whether a read is
+   * a batch or a stream.
+   */
   public enum Side {
     READ(List.of("read", "batch", "stream")), BATCH(List.of("read", "batch")), STREAM(List.of("read", "stream")),
-    WRITE(List.of("write", "topic"));
+    WRITE(List.of("write", "topic")), TOPIC(List.of("topic"));
 
     private final List<String> scopes;
 
@@ -111,6 +114,15 @@ public final class Options {
     return of(canonical.collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue)), side);
   }
 
+  /**
+   * Changes of a topic's configuration, in the one form that a version file may hold.
+   *
+   * @throws PartlogException OPTION_UNKNOWN, OPTION_VALUE
+   */
+  public static Map<String, String> ofTopic(Map<String, String> changes) {
+    return of(changes, Side.TOPIC).givenTopicConfig();
+  }
+
   private boolean isOnlyOf(String scope, String key) {
     return declared.get(Option.lower(key)).isIn(scope);
   }
@@ -154,12 +166,12 @@ public final class Options {
         throw PartlogException.of("OPTION_CONFLICT", "options", "`" + option.key() + "` and `" + key + "`", "reason",
             "they are two names of one option");
       }
-    } else if (listed("warned", key).isPresent()) {
+    } else if (side != Side.TOPIC && listed("warned", key).isPresent()) {
       JsonNode entry = listed("warned", key).get();
       String pattern = entry.get("key").textValue();
       // Spark may have put the key into lower case.
       ignored.put(pattern.endsWith("*") ? key : pattern, entry);
-    } else if (listed("silent", key).isEmpty() && !isOtherSide(key)) {
+    } else if (side == Side.TOPIC || listed("silent", key).isEmpty() && !isOtherSide(key)) {
       throw PartlogException.of("OPTION_UNKNOWN", "option", key, "nearest", nearest(key));
     }
   }

@@ -1,0 +1,27 @@
+package io.sparklog.catalog;
+
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.spec.PartlogException;
+
+/**
+ * What one call of a procedure does to one topic.
+ *
+ * @param rows takes the rows of the answer
+ */
+record Call(Root root, String topic, Arguments arguments, Rows rows) {
+  TopicLog log() {
+    return root.topic(topic);
+  }
+
+  /** The newest state. @throws PartlogException TOPIC_NOT_FOUND */
+  State state() {
+    return root.state(topic);
+  }
+
+  /** Adds a row about the topic. {@code values} are those of the columns after it. */
+  void row(Object... values) {
+    rows.add(topic, values);
+  }
+}

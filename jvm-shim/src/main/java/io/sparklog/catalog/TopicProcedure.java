@@ -1,0 +1,104 @@
+package io.sparklog.catalog;
+
+import io.sparklog.log.Root;
+import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Signature;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
+import org.apache.spark.sql.connector.catalog.procedures.SimpleProcedure;
+import org.apache.spark.sql.connector.read.Scan;
+
+/** {@code CALL partlog.<name>(root => '…', …)}: does the same for one topic of a root, or for each of them. */
+final class TopicProcedure implements SimpleProcedure {
+  /** An error names this many topics. */
+  private static final int TOPICS_SHOWN = 20;
+
+  /** What it does for one topic. */
+  @FunctionalInterface
+  interface Body {
+    void run(Call call) throws IOException;
+  }
+
+  private final Signature signature;
+  private final Body body;
+
+  TopicProcedure(Signature signature, Body body) {
+    this.signature = signature;
+    this.body = body;
+  }
+
+  @Override
+  public String name() {
+    return signature.name();
+  }
+
+  @Override
+  public String description() {
+    return signature.usage() + ": " + signature.text();
+  }
+
+  @Override
+  public ProcedureParameter[] parameters() {
+    return signature.parameters().stream().map(TopicProcedure::parameter).toArray(ProcedureParameter[]::new);
+  }
+
+  private static ProcedureParameter parameter(Signature.Parameter declared) {
+    ProcedureParameter.Builder builder = ProcedureParameter.in(declared.name(), Arguments.sqlType(declared.type()));
+    return (declared.isRequired() ? builder : builder.defaultValue(declared.defaultValue())).comment(declared.text()).build();
+  }
+
+  @Override
+  public boolean isDeterministic() {
+    return false;
+  }
+
+  @Override
+  public Iterator<Scan> call(InternalRow input) {
+    return SparkErrors.run(() -> {
+      Arguments arguments = new Arguments(signature, input);
+      Root root = arguments.root();
+      root.requireWritable();
+      root.requireReadable();
+      Rows rows = new Rows(signature);
+      if (arguments.topic().isPresent()) {
+        body.run(new Call(root, arguments.topic().get(), arguments, rows));
+      } else {
+        forEachTopic(root, arguments, rows);
+      }
+      return List.<Scan>of(rows.answer()).iterator();
+    });
+  }
+
+  /** A topic where it fails does not keep it from the others. */
+  private void forEachTopic(Root root, Arguments arguments, Rows rows) throws IOException {
+    List<String> done = new ArrayList<>();
+    List<String> failed = new ArrayList<>();
+    PartlogException failure = null;
+    for (String topic : root.topics()) {
+      try {
+        body.run(new Call(root, topic, arguments, rows));
+        done.add(topic);
+      } catch (PartlogException e) {
+        // A topic that was deleted after it was listed is not one of them any more.
+        if (!e.id().equals("TOPIC_NOT_FOUND")) {
+          failed.add(topic);
+          failure = failure == null ? e : failure;
+        }
+      }
+    }
+    if (failure != null) {
+      throw PartlogException.caused(failure, "CALL_INCOMPLETE", "procedure", name(), "root", root.store().root(), "failed", shown(failed),
+          "error", failure.getMessage(), "done", shown(done));
+    }
+  }
+
+  private static String shown(List<String> topics) {
+    String first = topics.isEmpty() ? "none" : String.join(", ", topics.subList(0, Math.min(TOPICS_SHOWN, topics.size())));
+    return topics.size() <= TOPICS_SHOWN ? first : first + " and " + (topics.size() - TOPICS_SHOWN) + " more";
+  }
+}
