@@ -33,6 +33,7 @@ public final class Names {
   private static final String SHARED_FILE = "t" + NUMBER + "-" + NUMBER + "|pool";
   private static final Pattern DATA_FILE = Pattern
       .compile("data/([0-9]{20})-(" + IDENTITY + ")/(?:(" + OWN_FILE + ")|" + SHARED_FILE + ")\\.log");
+  private static final Pattern DATA_FOLDER = Pattern.compile("([0-9]{20})-" + IDENTITY);
   private static final Pattern VIEW_FILE = Pattern.compile("([0-9]{20})\\.(log|index|timeindex)");
 
   private Names() {}
@@ -102,6 +103,11 @@ public final class Names {
   /** {@code data/00000000000000000042-<txn>} */
   public static String dataFolder(long plannedVersion, String txn) {
     return DATA + "/" + digits(plannedVersion) + "-" + txn;
+  }
+
+  /** The planned version of a data folder, of which this is the last part of the name; empty for any other name. */
+  public static OptionalLong plannedVersion(String folder) {
+    return number(DATA_FOLDER.matcher(folder));
   }
 
   /** {@code p3-t12-47-0.log}: what task 12, attempt 47, wrote for partition 3 alone. */

@@ -130,6 +130,18 @@ public final class NextVersion {
     return this;
   }
 
+  /** The state that this would make of {@code before}, which it is the version after. Nothing is committed by it. */
+  public State preview(State before) {
+    Version version = version(topicId, before.timeMs());
+    Replay replay = new Replay(before);
+    try {
+      replay.apply(version, version.toBytes());
+    } catch (Damaged e) {
+      throw new IllegalStateException(e);
+    }
+    return replay.build();
+  }
+
   /** The finished version. @param timeMs when it is written, ms since 1970 */
   Version version(String txn, long timeMs) {
     return new Version(topic, topicId, number, txn, previous, timeMs, operation, query, horizon, boundary, deleted, config, starts, ends,

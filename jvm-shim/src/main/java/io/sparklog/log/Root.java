@@ -149,11 +149,14 @@ public final class Root {
 
   /** The newest state of a topic that must exist. @throws PartlogException TOPIC_NOT_FOUND, which lists the existing topics */
   public State state(String topic) {
-    return topic(topic).newest().orElseThrow(() -> {
-      List<String> existing = topics();
-      return PartlogException.of("TOPIC_NOT_FOUND", "topic", topic, "root", store.root(), "topics",
-          existing.isEmpty() ? "none" : String.join(", ", existing));
-    });
+    return topic(topic).newest().orElseThrow(() -> notFound(topic));
+  }
+
+  /** TOPIC_NOT_FOUND, which lists the existing topics. */
+  public PartlogException notFound(String topic) {
+    List<String> existing = topics();
+    return PartlogException.of("TOPIC_NOT_FOUND", "topic", topic, "root", store.root(), "topics",
+        existing.isEmpty() ? "none" : String.join(", ", existing));
   }
 
   /**

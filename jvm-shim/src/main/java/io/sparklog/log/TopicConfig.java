@@ -142,6 +142,11 @@ public final class TopicConfig implements Serializable {
 
   /** The most bytes that a batch may decompress to. FORMAT.md section 10. */
   public long decompressedBytesMax() {
+    return decompressedBytesMax(maxMessageBytes);
+  }
+
+  /** As {@link #decompressedBytesMax()}, of a topic with this {@code max.message.bytes}. */
+  public static long decompressedBytesMax(int maxMessageBytes) {
     return Math.max(64L << 20, maxMessageBytes);
   }
 

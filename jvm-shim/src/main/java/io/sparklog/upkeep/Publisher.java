@@ -277,14 +277,14 @@ public final class Publisher {
     if (!(log.store() instanceof LinkingStore store)) {
       throw new UnsupportedOperationException("a Kafka view needs a store with links, and " + log.store().root() + " is in one without");
     }
-    State before = log.newest().orElseThrow();
+    State before = log.latest().orElseThrow();
     List<List<String>> names;
     try {
       names = names(store, before);
     } catch (IOException e) {
       throw PartlogException.io(e, store.location(Names.topicFolder(log.topic())));
     }
-    Publisher publisher = new Publisher(store, log.newest().orElseThrow(), txn);
+    Publisher publisher = new Publisher(store, log.latest().orElseThrow(), txn);
     publisher.all(names);
     return publisher.published;
   }

@@ -1,0 +1,69 @@
+package io.sparklog.upkeep;
+
+import io.sparklog.log.NextVersion;
+import io.sparklog.log.Segment;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.spec.PartlogException;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/** Raises log start offsets, and removes the segments that are wholly below. */
+final class DeleteRecords extends Administrative {
+  /** {@code offsets}: to the end. */
+  private static final long TO_THE_END = -1;
+
+  private final String topic;
+  private final SortedMap<Integer, Long> starts = new TreeMap<>();
+
+  /**
+   * @param planned the state that {@code offsets} are of
+   * @param offsets the first offset to keep, by partition; −1 is the end offset in {@code planned}
+   * @throws PartlogException PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE
+   */
+  DeleteRecords(TopicLog log, State planned, SortedMap<Integer, Long> offsets) {
+    super(log, planned);
+    topic = log.topic();
+    String root = log.store().root();
+    offsets.forEach((partition, offset) -> {
+      if (partition < 0 || partition >= planned.partitions()) {
+        throw PartlogException.of("PARTITION_NOT_FOUND", "option", "offsets", "partition", partition, "topic", topic, "root", root, "last",
+            planned.partitions() - 1);
+      }
+      long end = planned.end(partition);
+      if (offset < TO_THE_END || offset > end) {
+        throw PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", "offsets", "offset", offset, "topic", topic, "partition", partition,
+            "root", root, "start", planned.start(partition), "end", end);
+      }
+      // The end of now and not of later: records that are committed meanwhile are not meant.
+      starts.put(partition, offset == TO_THE_END ? end : offset);
+    });
+  }
+
+  @Override
+  boolean isIn(State newest) {
+    return starts.entrySet().stream().allMatch(start -> start.getValue() <= newest.start(start.getKey()));
+  }
+
+  @Override
+  NextVersion change(State newest) {
+    NextVersion next = new NextVersion(newest, "delete-records");
+    for (Map.Entry<Integer, Long> start : starts.entrySet()) {
+      next.raiseStart(start.getKey(), start.getValue());
+      long raised = Math.max(start.getValue(), newest.start(start.getKey()));
+      for (Segment segment : newest.segments(start.getKey())) {
+        if (segment.end() > raised) {
+          break;
+        }
+        next.remove(segment);
+      }
+    }
+    return next;
+  }
+
+  @Override
+  String what() {
+    return "the deletion of records of topic " + topic;
+  }
+}
