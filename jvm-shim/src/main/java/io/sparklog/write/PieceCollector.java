@@ -80,11 +80,20 @@ final class PieceCollector {
       return;
     }
     Step.COMMIT_POOL.reached();
-    try (FileAppender writer = store.create(Names.topicFile(plan.topic(), file))) {
+    String name = Names.topicFile(plan.topic(), file);
+    try (FileAppender writer = store.create(name)) {
       for (Batch batch : travelled) {
         writer.write(batch.bytes(), 0, batch.bytes().length);
       }
       writer.sync();
+    } catch (IOException e) {
+      // No version can name it yet, and where the disk is full, each attempt would leave one.
+      try {
+        store.delete(name);
+      } catch (IOException stays) {
+        e.addSuppressed(stays);
+      }
+      throw e;
     }
     store.flush(Names.topicFile(plan.topic(), folder));
   }

@@ -26,6 +26,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -42,7 +43,7 @@ import java.util.stream.IntStream;
  *
  * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>]
  * [query=… epoch=… [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [seed=1] [pause=<ms after each commit>]
- * [<topic option>=…]},
+ * [clock=<days it is wrong>] [<topic option>=…]},
  * {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…]
  * [maxRecordsPerPartition=…] [hold=<file>]},
  * {@code publish root=… topic=…}, {@code states root=…}, {@code bits root=… topic=… file=…},
@@ -93,13 +94,14 @@ public final class LogTool {
     TreeMap<String, String> config = Writes.config();
     config.replaceAll(this::text);
     Random random = new Random(Long.parseLong(text("seed", Long.toString(System.nanoTime()))));
+    Clock clock = Clock.offset(Clock.systemUTC(), Duration.ofDays(number("clock", 0)));
     for (int commit = 0; commit < number("commits", 1); commit++) {
       String txn = Names.identity(random);
       TopicPlan plan = TopicPlan.of(log.topic(), log.latest(), config);
       Writes writes = new Writes(text("tag", "x") + "-" + commit, number("tasks", 2), number("records", 10), number("big", 0),
           number("batch", 1 << 14), number("buffer", 64 << 20), number("fall", 0), number("keys", 7));
       Once once = once(commit);
-      TopicCommits commits = new TopicCommits(root, txn, topic -> once, Clock.systemUTC(), random);
+      TopicCommits commits = new TopicCommits(root, txn, topic -> once, clock, random);
       long version = commits.commit(plan, writes.pieces(store, plan, txn))
           .version()
           .map(Version::version)
