@@ -22,7 +22,11 @@ public final class Roots {
    * @throws PartlogException see {@link Stores#open}
    */
   public static Root open(String path) {
-    LogStore store = Stores.open(path);
+    return of(Stores.open(path));
+  }
+
+  /** The root that a store keeps, as a task opens it: all tasks of an executor have one. */
+  public static Root of(LogStore store) {
     synchronized (OPEN) {
       SoftReference<Root> known = OPEN.get(store.root());
       Root root = known == null ? null : known.get();

@@ -5,19 +5,18 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.LogStore;
 
 /**
  * What a reader does when a data file is gone: it reads the newest state of the topic, and goes on there if other files hold the offsets
  * now. FORMAT.md section 9.
  */
 final class LaterState {
-  private final LogStore store;
+  private final Root root;
   private final DataLoss dataLoss;
 
   /** @param dataLoss says what to do if offsets have expired */
-  LaterState(LogStore store, DataLoss dataLoss) {
-    this.store = store;
+  LaterState(Root root, DataLoss dataLoss) {
+    this.root = root;
     this.dataLoss = dataLoss;
   }
 
@@ -34,9 +33,9 @@ final class LaterState {
   /** As the other, later than {@code version} of a topic. */
   State after(SegmentGone gone, String topic, String topicId, long version, long next) {
     Segment missing = gone.segment();
-    State state = new Root(store).state(topic);
+    State state = root.state(topic);
     if (!state.topicId().equals(topicId)) {
-      throw PartlogException.caused(gone, "TOPIC_REPLACED", "topic", topic, "root", store.root());
+      throw PartlogException.caused(gone, "TOPIC_REPLACED", "topic", topic, "root", root.store().root());
     }
     if (state.version() <= version) {
       throw gone.missing();
@@ -49,7 +48,7 @@ final class LaterState {
     }
     if (start > next) {
       dataLoss.report(PartlogException.caused(gone, "OFFSETS_EXPIRED", "offset", next, "end", start, "count", start - next, "topic", topic,
-          "partition", missing.partition(), "root", store.root(), "start", start));
+          "partition", missing.partition(), "root", root.store().root(), "start", start));
     }
     return state;
   }

@@ -1,5 +1,6 @@
 package io.sparklog.read;
 
+import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
@@ -22,11 +23,11 @@ public final class OffsetBounds {
   private final DataLoss dataLoss;
   private final TimeSearch times;
 
-  public OffsetBounds(LogStore store, Options options) {
-    this.store = store;
+  public OffsetBounds(Root root, Options options) {
+    this.store = root.store();
     this.options = options;
     this.dataLoss = new DataLoss(options.bool("failOnDataLoss"));
-    this.times = new TimeSearch(store, new LaterState(store, dataLoss));
+    this.times = new TimeSearch(store, new LaterState(root, dataLoss));
   }
 
   /**

@@ -1,5 +1,6 @@
 package io.sparklog.read;
 
+import io.sparklog.log.Root;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
 import io.sparklog.spec.PartlogException;
@@ -19,10 +20,10 @@ public final class SplitPlanner {
   private final ExtentFinder finder;
 
   /** @param failOnDataLoss whether it is an error if offsets expire while the splits are planned; otherwise they are left out */
-  public SplitPlanner(LogStore store, SplitSize size, boolean failOnDataLoss) {
-    this.store = store;
+  public SplitPlanner(Root root, SplitSize size, boolean failOnDataLoss) {
+    this.store = root.store();
     this.size = size;
-    this.later = new LaterState(store, new DataLoss(failOnDataLoss));
+    this.later = new LaterState(root, new DataLoss(failOnDataLoss));
     this.finder = new ExtentFinder(store);
   }
 

@@ -1,6 +1,7 @@
 package io.sparklog.read;
 
 import io.sparklog.format.BatchDecoder;
+import io.sparklog.log.Root;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
 import io.sparklog.spec.PartlogException;
@@ -43,11 +44,11 @@ public final class SplitReader implements Closeable {
    * @param offsetsOnly whether the caller needs no more of the records than their offsets
    * @param rowsMax the most records to return
    */
-  public SplitReader(LogStore store, Split split, boolean failOnDataLoss, boolean offsetsOnly, long rowsMax) {
-    this.store = store;
+  public SplitReader(Root root, Split split, boolean failOnDataLoss, boolean offsetsOnly, long rowsMax) {
+    this.store = root.store();
     this.split = split;
     this.offsetsOnly = offsetsOnly;
-    this.later = new LaterState(store, new DataLoss(failOnDataLoss));
+    this.later = new LaterState(root, new DataLoss(failOnDataLoss));
     this.decoder = new BatchDecoder(split.decompressedBytesMax());
     this.records = new VisibleRecords(decoder, split.filter());
     this.left = new ArrayDeque<>(split.extents());

@@ -104,7 +104,7 @@ public final class TopicStream {
       for (Subscription.Subscribed topic : readable()) {
         begun.put(topic.state().topic(), new QueryStart.Topic(topic.state().topicId(), new TreeMap<>()));
       }
-      for (OffsetBounds.Range range : new OffsetBounds(root.store(), options).resolveStarts(readable())) {
+      for (OffsetBounds.Range range : new OffsetBounds(root, options).resolveStarts(readable())) {
         begun.get(range.state().topic()).offsets().put(range.partition(), range.start());
       }
       start.add(new QueryStart(begun));
@@ -161,7 +161,7 @@ public final class TopicStream {
       // Other files hold its offsets by now, or they have expired; if neither is so, this throws.
       State known = waiting.stream().map(OffsetBounds.Range::state).filter(of -> of.topic().equals(gone.topic())).findFirst().orElseThrow();
       topics.state(gone.topic());
-      new LaterState(root.store(), dataLoss).after(gone, known, Long.MAX_VALUE);
+      new LaterState(root, dataLoss).after(gone, known, Long.MAX_VALUE);
       return next(from, limits);
     }
     firedMs = OptionalLong.of(clock.millis());

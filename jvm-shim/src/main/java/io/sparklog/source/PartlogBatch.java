@@ -32,7 +32,7 @@ final class PartlogBatch implements Batch {
   /** What the tasks read; the same at every call. */
   synchronized List<Split> splits() {
     if (splits == null) {
-      SplitPlanner planner = new SplitPlanner(request.root().store(), splitSize, failOnDataLoss());
+      SplitPlanner planner = new SplitPlanner(request.root(), splitSize, failOnDataLoss());
       splits = SparkErrors.run(() -> planner.plan(Selection.of(request.ranges(), pushed.filter())));
     }
     return splits;

@@ -1,9 +1,9 @@
 package io.sparklog.source;
 
+import io.sparklog.log.Root;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitReader;
 import io.sparklog.spark.SparkErrors;
-import io.sparklog.storage.LogStore;
 import io.sparklog.storage.ReadStatistics;
 import java.io.IOException;
 import java.util.Iterator;
@@ -15,7 +15,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** Reads the splits of a task one after another: one ColumnarBatch for each record batch. */
 final class PartlogReader implements PartitionReader<ColumnarBatch> {
-  private final LogStore store;
+  private final Root root;
   private final StructType schema;
   private final boolean failOnDataLoss;
   private final long rowsMax;
@@ -34,8 +34,8 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
    * @param failOnDataLoss whether it is an error if offsets have expired since the plan was made
    * @param rowsMax the most records to return of each split
    */
-  PartlogReader(LogStore store, List<Split> splits, StructType schema, boolean failOnDataLoss, long rowsMax) {
-    this.store = store;
+  PartlogReader(Root root, List<Split> splits, StructType schema, boolean failOnDataLoss, long rowsMax) {
+    this.root = root;
     this.schema = schema;
     this.failOnDataLoss = failOnDataLoss;
     this.rowsMax = rowsMax;
@@ -70,7 +70,7 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
       reader = null;
       done.close();
     }
-    reader = new SplitReader(store, split, failOnDataLoss, RecordVectors.needOffsetsOnly(schema), rowsMax);
+    reader = new SplitReader(root, split, failOnDataLoss, RecordVectors.needOffsetsOnly(schema), rowsMax);
     vectors = new RecordVectors(schema, split.topic(), split.partition());
   }
 

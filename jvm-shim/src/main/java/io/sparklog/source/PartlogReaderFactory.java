@@ -1,5 +1,6 @@
 package io.sparklog.source;
 
+import io.sparklog.log.Roots;
 import io.sparklog.read.Split;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.storage.StoreRef;
@@ -24,7 +25,7 @@ record PartlogReaderFactory(StoreRef store, StructType schema, boolean failOnDat
   @Override
   public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
     List<Split> splits = ((PartlogInputPartition) partition).splits();
-    return SparkErrors.run(() -> new PartlogReader(store.open(), splits, schema, failOnDataLoss, rowsMax));
+    return SparkErrors.run(() -> new PartlogReader(Roots.of(store.open()), splits, schema, failOnDataLoss, rowsMax));
   }
 
   @Override

@@ -34,7 +34,7 @@ final class ReadRequest {
   /** The offsets of each partition that a batch reads; the same at every call. */
   synchronized List<OffsetBounds.Range> ranges() {
     if (ranges == null) {
-      ranges = SparkErrors.run(() -> new OffsetBounds(root.store(), options.ofBatch()).resolve(subscription.resolve()));
+      ranges = SparkErrors.run(() -> new OffsetBounds(root, options.ofBatch()).resolve(subscription.resolve()));
       if (!options.givenOfStream().isEmpty()) {
         Warnings.warn(ReadRequest.class, "options without effect in a batch read: {}", String.join(", ", options.givenOfStream()));
       }

@@ -150,13 +150,13 @@ public final class LogTool {
     Map<String, String> options = new TreeMap<>(arguments);
     options.keySet().retainAll(Set.of("startingTimestamp", "endingTimestamp"));
     int[] partitions = IntStream.range(0, state.partitions()).toArray();
-    List<OffsetBounds.Range> ranges = new OffsetBounds(store, Options.of(options, Options.Side.READ))
+    List<OffsetBounds.Range> ranges = new OffsetBounds(new Root(store), Options.of(options, Options.Side.READ))
         .resolve(List.of(new Subscription.Subscribed(state, partitions)));
     Filter filter = arguments.containsKey("fromMs")
         ? Filter.time(Intervals.of(1000L * Long.parseLong(text("fromMs", null)), 1000L * Long.parseLong(text("toMs", null))))
         : Filter.ALL_RECORDS;
     SplitSize size = new SplitSize(SPLIT_BYTES, 1, 1, number("minPartitions", 1), number("maxRecordsPerPartition", Integer.MAX_VALUE));
-    for (Split split : new SplitPlanner(store, size, true).plan(Selection.of(ranges, filter))) {
+    for (Split split : new SplitPlanner(new Root(store), size, true).plan(Selection.of(ranges, filter))) {
       print(split, out);
     }
     out.println("version " + state.version() + " id " + state.topicId());
@@ -164,7 +164,7 @@ public final class LogTool {
   }
 
   private void print(Split split, PrintStream out) throws IOException {
-    try (SplitReader reader = new SplitReader(store, split, true, false, Long.MAX_VALUE)) {
+    try (SplitReader reader = new SplitReader(new Root(store), split, true, false, Long.MAX_VALUE)) {
       while (reader.next()) {
         VisibleRecords records = reader.records();
         BatchDecoder decoder = records.decoder();

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.log.Names;
+import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.read.Filter;
@@ -64,14 +65,14 @@ final class ReplacedFilesTest {
     for (int i = 0; i < options.length; i += 2) {
       given.put(options[i], options[i + 1]);
     }
-    return new OffsetBounds(topic.store, Options.of(given, Options.Side.READ))
+    return new OffsetBounds(topic.root, Options.of(given, Options.Side.READ))
         .resolve(List.of(new Subscription.Subscribed(before, new int[] {0})))
         .get(0);
   }
 
   private List<Split> plan(OffsetBounds.Range range, Filter filter, int splitsMin, long recordsMax) throws IOException {
     SplitSize size = new SplitSize(Long.MAX_VALUE, 1, 1, splitsMin, recordsMax);
-    return new SplitPlanner(topic.store, size, true).plan(Selection.of(List.of(range), filter));
+    return new SplitPlanner(topic.root, size, true).plan(Selection.of(List.of(range), filter));
   }
 
   private void assertRows(long start, long end, List<Split> splits) throws IOException {
@@ -139,7 +140,7 @@ final class ReplacedFilesTest {
     topic.expire(0);
     PartlogException error = assertThrows(PartlogException.class, () -> plan(range(), Filter.ALL_RECORDS, 11, Long.MAX_VALUE));
     assertEquals("OFFSETS_EXPIRED", error.id());
-    SplitPlanner lax = new SplitPlanner(topic.store, new SplitSize(Long.MAX_VALUE, 1, 1, 11, Long.MAX_VALUE), false);
+    SplitPlanner lax = new SplitPlanner(topic.root, new SplitSize(Long.MAX_VALUE, 1, 1, 11, Long.MAX_VALUE), false);
     assertRows(3200, 9600, lax.plan(Selection.of(List.of(range()), Filter.ALL_RECORDS)));
   }
 
@@ -153,7 +154,7 @@ final class ReplacedFilesTest {
     Files.delete(root.resolve(Names.topicFile("t", first.file())));
     PartlogException error = assertThrows(PartlogException.class, () -> plan(range(), Filter.ALL_RECORDS, 11, Long.MAX_VALUE));
     assertEquals("OFFSETS_EXPIRED", error.id());
-    SplitPlanner lax = new SplitPlanner(topic.store, new SplitSize(Long.MAX_VALUE, 1, 1, 11, Long.MAX_VALUE), false);
+    SplitPlanner lax = new SplitPlanner(topic.root, new SplitSize(Long.MAX_VALUE, 1, 1, 11, Long.MAX_VALUE), false);
     assertRows(3200, 9600, lax.plan(Selection.of(List.of(range()), Filter.ALL_RECORDS)));
   }
 
@@ -175,7 +176,7 @@ final class ReplacedFilesTest {
       });
     });
     List<Long> offsets = new ArrayList<>();
-    try (SplitReader reader = new SplitReader(store, split, true, false, Long.MAX_VALUE)) {
+    try (SplitReader reader = new SplitReader(new Root(store), split, true, false, Long.MAX_VALUE)) {
       while (reader.next()) {
         VisibleRecords records = reader.records();
         for (int row = 0; row < records.rows(); row++) {

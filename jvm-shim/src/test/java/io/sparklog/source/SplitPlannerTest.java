@@ -41,7 +41,7 @@ final class SplitPlannerTest {
   private List<Split> plan(WrittenTopic topic, SplitSize size, int partition, long start, long end) throws IOException {
     State state = topic.root.state(topic.topic);
     List<Selection> selections = Selection.of(List.of(new OffsetBounds.Range(state, partition, start, end)), Filter.ALL_RECORDS);
-    return new SplitPlanner(topic.store, size, true).plan(selections);
+    return new SplitPlanner(topic.root, size, true).plan(selections);
   }
 
   private List<WrittenTopic.Row> rows(List<Split> splits) throws IOException {

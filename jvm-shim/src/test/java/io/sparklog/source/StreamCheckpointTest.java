@@ -245,14 +245,17 @@ final class StreamCheckpointTest extends StreamRuns {
     StreamStart start = new StreamStart(CheckpointFolders.open(file(0).getParent().toString(), Map.<String, String>of()::entrySet), random);
     // Between the look and the cut, the file is replaced.
     int[] opened = {0};
-    LogStore store = watched(topic.store, new TreeMap<>(), name -> {
+    Map<String, Integer> calls = new TreeMap<>();
+    LogStore store = watched(topic.store, calls, name -> {
       if (name.endsWith(".log") && opened[0]++ == 0) {
         topic.move(0, 0);
       }
     });
-    TopicStream stream = new TopicStream(new Root(store), options("startingOffsets", "earliest"), start, clock);
+    TopicStream stream = new TopicStream(new Root(store), options("subscribe", "t", "startingOffsets", "earliest"), start, clock);
     StreamOffsets from = stream.initial();
+    calls.clear();
     StreamOffsets to = stream.next(from, TriggerLimits.NONE.bytesMax(100_000));
+    assertFalse(calls.containsKey("list"), "the topic is not loaded again: " + calls);
     Segment moved = root.state("t").segments(0).get(0);
     assertEquals(2, opened[0]);
     assertTrue(to.of("t").get(0) > 0 && to.of("t").get(0) < moved.end(), to.json());
