@@ -4,8 +4,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
@@ -106,10 +108,7 @@ final class Replay {
       shared.add(false);
     }
     BitSet changedWithin = new BitSet();
-    for (Version.Removed removed : version.removed()) {
-      remove(removed);
-      changedWithin.set(removed.partition());
-    }
+    remove(version.removed(), changedWithin);
     // A topic may begin at any offsets; partitions that are added to one begin at 0.
     long[] ends = begins ? version.starts().clone() : Arrays.copyOf(head.ends(), changed.partitions());
     for (Segment segment : version.added()) {
@@ -151,10 +150,21 @@ final class Replay {
     }
   }
 
-  private void remove(Version.Removed removed) throws Damaged {
-    boolean found = own(removed.partition())
-        .removeIf(segment -> segment.position() == removed.position() && segment.file().equals(removed.file()));
-    Damaged.unless(found, "it removes a segment that is not live: " + removed.file() + " at byte " + removed.position());
+  /** Removes segments in one walk through each partition: a merge may remove very many. @param changed is told these partitions */
+  private void remove(List<Version.Removed> removed, BitSet changed) throws Damaged {
+    Set<Version.Removed> left = new HashSet<>(removed);
+    Damaged.unless(left.size() == removed.size(), "it removes a segment twice");
+    removed.forEach(segment -> changed.set(segment.partition()));
+    Set<Version.Removed> found = new HashSet<>();
+    for (int p = changed.nextSetBit(0); p >= 0; p = changed.nextSetBit(p + 1)) {
+      own(p).removeIf(segment -> {
+        Version.Removed one = new Version.Removed(segment.partition(), segment.file(), segment.position());
+        return left.contains(one) && (found.contains(one) || found.add(one));
+      });
+    }
+    for (Version.Removed one : removed) {
+      Damaged.unless(found.contains(one), "it removes a segment that is not live: " + one.file() + " at byte " + one.position());
+    }
   }
 
   /** Adds a segment. @return whether it takes the place of others, and does not extend its partition */
@@ -169,10 +179,7 @@ final class Replay {
       return false;
     }
     // In place of segments that were removed: it must fit between its neighbours.
-    int at = 0;
-    while (at < live.size() && live.get(at).base() < segment.base()) {
-      at++;
-    }
+    int at = State.count(live, other -> other.base() < segment.base());
     Damaged.unless(at == 0 || live.get(at - 1).end() <= segment.base(),
         "a segment of partition " + p + " overlaps another at " + segment.base());
     Damaged.unless(at == live.size() ? segment.end() <= ends[p] : segment.end() <= live.get(at).base(),

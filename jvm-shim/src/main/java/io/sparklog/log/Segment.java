@@ -25,10 +25,21 @@ public record Segment(int partition, String file, long position, long bytes, lon
         dense, routed, ordered, headerCrc);
   }
 
+  /** The same batches from {@code position} of {@code file} on. */
+  public Segment in(String file, long position) {
+    return new Segment(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, dense, routed, ordered,
+        headerCrc);
+  }
+
+  /** The same segment, where the two are true of it only if they are true here too. */
+  public Segment limited(boolean routed, boolean ordered) {
+    return new Segment(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, dense,
+        this.routed && routed, this.ordered && ordered, headerCrc);
+  }
+
   /** The same segment, of which it is no longer known that the partitioner would put each key here. */
   Segment unrouted() {
-    return new Segment(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, dense, false, ordered,
-        headerCrc);
+    return limited(false, true);
   }
 
   /** The position after the last batch. */

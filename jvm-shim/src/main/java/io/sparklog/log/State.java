@@ -94,7 +94,7 @@ public final class State {
   }
 
   /** How many segments, the first ones of their partition, meet a condition that none after them meets. */
-  private static int count(List<Segment> all, Predicate<Segment> condition) {
+  static int count(List<Segment> all, Predicate<Segment> condition) {
     int low = 0;
     int high = all.size();
     while (low < high) {
