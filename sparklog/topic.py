@@ -90,7 +90,8 @@ class Topic:
     def partition_for(self, key: bytes | bytearray | memoryview | str) -> int:
         """The partition that the topic's partitioner chooses for this key; a string is encoded as UTF-8.
 
-        A record that was written to an explicit partition can be in another one. TypeError if the key is None.
+        A record that was written to an explicit partition, or before partitions were added, can be in another one. TypeError if the key
+        is None.
         """
         return self._placed(self._log.newest(), key)[0]
 
@@ -193,7 +194,7 @@ class Topic:
           the log start offset and the end offset. Offsets outside these are an error (PARTLOG_OFFSETS_OUT_OF_RANGE).
         * limit: the most records to return, over all partitions.
         * key: only records with this key (a string is encoded as UTF-8). Only the partition that the topic's partitioner chooses for the
-          key is read. For records that were written to an explicit partition, give that partition as `partition`.
+          key is read. For records that were written to an explicit partition, or before partitions were added, give theirs as `partition`.
         * columns: the names of the columns to return, in this order; by default, all of them.
         """
         state = self._log.newest()

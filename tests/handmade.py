@@ -143,7 +143,7 @@ class Topic:
         with path.open("ab") as out:
             out.write(octets)
         headers = [HEADER.unpack_from(one) for one in split(octets)]
-        base = (self.versions[-1]["ends"] if self.versions else self._starts())[partition]
+        base = self._before()["ends"][partition]
         count = sum(header[12] for header in headers)
         end = base + count if dense else headers[-1][0] + headers[-1][6] + 1
         crc = 0
@@ -169,16 +169,22 @@ class Topic:
 
     def commit(self, *added: dict[str, Any], removed: list[dict[str, Any]] | None = None, **fields: Any) -> dict[str, Any]:
         """Writes the next version file."""
+        content = self.next(*added, removed=removed, **fields)
+        self.put(content)
+        return content
+
+    def next(self, *added: dict[str, Any], removed: list[dict[str, Any]] | None = None, **fields: Any) -> dict[str, Any]:
+        """The content of the next version file. After a deletion, it begins the topic again."""
         version = len(self.versions)
-        before = self.versions[-1] if self.versions else {"horizon": 0, "boundary": 0, "starts": self._starts()}
-        ends = list(before.get("ends", before["starts"]))
+        before = self._before()
+        ends = list(before["ends"])
         for segment in added:
             ends[segment["partition"]] = max(ends[segment["partition"]], segment["end"])
-        content = {
+        return {
             "format": 1,
             "features": [],
             "topic": self.name,
-            "topicId": identity(self.name),
+            "topicId": before["topicId"],
             "version": version,
             "txn": identity((self.name, version)),
             "previous": self.hash,
@@ -188,17 +194,39 @@ class Topic:
             "query": None,
             "horizon": before["horizon"],
             "boundary": before["boundary"],
-            "config": {"partitions": str(self.partitions)} | CONFIG | self.config if version == 0 else {},
+            "config": {"partitions": str(self.partitions)} | CONFIG | self.config if self._begins() else {},
             "starts": before["starts"],
             "ends": ends,
             "removed": [{key: segment[key] for key in ("partition", "file", "position")} for segment in removed or []],
             "added": list(added),
         } | fields
-        self.put(content)
-        return content
 
-    def _starts(self) -> list[int]:
-        return self.starts or [0] * self.partitions
+    def deletion(self, **fields: Any) -> dict[str, Any]:
+        """The content of a version that deletes the topic."""
+        version, ends = len(self.versions), self.versions[-1]["ends"]
+        return self.next(operation="delete", deleted=True, starts=ends, horizon=version + 1, boundary=version, **fields)
+
+    def delete(self) -> None:
+        """Deletes the topic, with the marker and the checkpoint."""
+        self.put(self.deletion())
+        (self.folder / f"{len(self.versions) - 1:020d}.deleted").touch()
+        self.checkpoint(deleted=True)
+
+    def _begins(self) -> bool:
+        return not self.versions or "deleted" in self.versions[-1]
+
+    def _before(self) -> dict[str, Any]:
+        """What the next version goes on from."""
+        if not self._begins():
+            return self.versions[-1]
+        starts = self.starts or [0] * self.partitions
+        last = self.versions[-1] if self.versions else {"horizon": 0, "boundary": 0}
+        return {
+            **last,
+            "topicId": identity((self.name, len(self.versions)) if self.versions else self.name),
+            "starts": starts,
+            "ends": starts,
+        }
 
     def put(self, content: dict[str, Any]) -> None:
         """Writes a version file with this content."""
@@ -213,6 +241,10 @@ class Topic:
                 for segment in self.live[gone["partition"]]
                 if (segment["file"], segment["position"]) != (gone["file"], gone["position"])
             ]
+        if "deleted" in content:
+            self.live = {}
+        if "partitions" in content["config"]:
+            self.live = {partition: [{**each, "routed": False} for each in segments] for partition, segments in self.live.items()}
         for segment in content["added"]:
             self.live.setdefault(segment["partition"], []).append(segment)
         if content["removed"]:

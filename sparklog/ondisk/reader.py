@@ -86,7 +86,9 @@ class PartitionReader:
     def _reload(self, missing: Segment, start: int) -> None:
         """Takes the newest state, from which to continue at `start`, because the data file of a segment does not exist."""
         state = self._log.newest()
-        if state.version == self._state.version or state.topic_id != self._state.topic_id:
+        if state.topic_id != self._state.topic_id:
+            raise SparklogError("TOPIC_REPLACED", topic=state.topic, root=self._log.root)
+        if state.version == self._state.version:
             path = self._log.folder / missing.file
             raise SparklogError(
                 "SEGMENT_MISSING", topic=state.topic, partition=self._partition, file=path, base=missing.base, end=missing.end

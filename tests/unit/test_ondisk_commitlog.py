@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from broken_rules import BROKEN, changed, write_third, write_two_versions
 from handmade import TIME, Topic, batch, flipped, identity, records, seeded, summed
+from kinds_of_versions import KINDS
 from readback import failure, newest, segments, values
 
 from sparklog import DataError, Log, SparklogError, UpgradeError
@@ -59,6 +60,24 @@ def test_a_topic_that_was_deleted_and_created_again_is_another_one(topic, tmp_pa
     assert log.read()["value"].to_pylist() == [b"new-0"]
 
 
+def test_a_topic_that_is_deleted_and_begins_again_shares_nothing(topic, tmp_path):
+    topic.append(records(3, "old"))
+    log = Log(tmp_path).topic("t")
+    first = log.describe()["id"]
+    topic.delete()
+    assert failure(topic).id == "TOPIC_NOT_FOUND"
+    with pytest.raises(SparklogError) as raised:
+        log.read()
+    assert (raised.value.id, raised.value.parameters["topics"]) == ("TOPIC_NOT_FOUND", "none")
+    topic.partitions = 1
+    topic.append(records(2, "new"))
+    assert log.read()["value"].to_pylist() == [b"new-0", b"new-1"]
+    assert (log.partitions, log.describe()["id"] == first) == (1, False)
+    assert [commit.version for commit in log.commits()] == [2], "the others are of the topic before"
+    topic.version_file(0).unlink()
+    assert Log(tmp_path).topic("t").end_offsets() == {0: 2}
+
+
 # --- the rules of section 5, one by one
 
 
@@ -71,6 +90,18 @@ def test_a_broken_rule_is_found(topic, change):
     assert isinstance(error, DataError)
     write_third(topic, right)
     assert newest(topic).ends == (7, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [pytest.param(kind, change, id=f"{name}: {rule}") for name, kind in KINDS.items() for rule, change in kind.wrong.items()],
+)
+def test_a_broken_rule_of_what_does_more_than_add_records_is_found(topic, kind, change):
+    broken = changed(kind.prepare(topic), change)
+    file = topic.version_file(broken["version"])
+    file.write_bytes(summed(json.dumps(broken).encode()))
+    error = failure(topic)
+    assert (error.id, error.parameters["file"]) == ("VERSION_CORRUPT", str(file)), error
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 package io.sparklog.log;
 
+import static java.util.stream.Collectors.joining;
+
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.read.Filter;
@@ -16,6 +18,7 @@ import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.Administration;
 import io.sparklog.upkeep.Publisher;
 import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
@@ -46,7 +49,8 @@ import java.util.stream.IntStream;
  * [clock=<days it is wrong>] [<topic option>=…]},
  * {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…]
  * [maxRecordsPerPartition=…] [hold=<file>]},
- * {@code publish root=… topic=…}, {@code states root=…}, {@code bits root=… topic=… file=…},
+ * {@code publish root=… topic=…}, {@code states root=…}, {@code state root=…}, {@code bits root=… topic=… file=…},
+ * {@code change root=… topic=… what=records offsets=<partition>:<offset>,…|partitions to=…|config <topic option>=…|delete},
  * {@code walk root=… topic=… seconds=…}.
  */
 public final class LogTool {
@@ -74,6 +78,8 @@ public final class LogTool {
       case "append" -> tool.append();
       case "read" -> tool.read();
       case "states" -> tool.states();
+      case "state" -> tool.state();
+      case "change" -> tool.change();
       case "bits" -> tool.bits();
       case "walk" -> tool.walk();
       case "publish" -> System.out.println("published " + Publisher.publish(tool.log, Names.identity(new Random())));
@@ -214,6 +220,53 @@ public final class LogTool {
         found = e.id();
       }
       System.out.println(topic + " " + found);
+    }
+  }
+
+  /** For each topic under the root prints {@code topic <name>}, then its state, a line for each partition and segment, or the error. */
+  private void state() {
+    Root root = new Root(store);
+    for (String topic : root.topics()) {
+      System.out.println("topic " + topic);
+      try {
+        print(root.state(topic));
+      } catch (PartlogException e) {
+        System.out.println(e.id());
+      }
+    }
+  }
+
+  private static void print(State state) {
+    System.out.println(
+        state.version() + " " + state.topicId() + " " + state.hash() + " horizon " + state.horizon() + " boundary " + state.boundary());
+    System.out
+        .println(state.config().entries().entrySet().stream().map(entry -> entry.getKey() + "=" + entry.getValue()).collect(joining(" ")));
+    for (int p = 0; p < state.partitions(); p++) {
+      System.out.println("partition " + p + " from " + state.start(p) + " to " + state.end(p));
+      for (Segment segment : state.segments(p)) {
+        System.out.println(segment.file() + " " + segment.position() + " " + segment.bytes() + " " + segment.base() + " " + segment.end()
+            + " " + segment.routed() + " " + segment.ordered());
+      }
+    }
+  }
+
+  private void change() {
+    Administration administration = new Administration(log, Clock.systemUTC(), new Random());
+    switch (text("what", null)) {
+      case "records" -> {
+        TreeMap<Integer, Long> offsets = new TreeMap<>();
+        for (String each : text("offsets", null).split(",")) {
+          offsets.put(Integer.valueOf(each.split(":")[0]), Long.valueOf(each.split(":")[1]));
+        }
+        administration.deleteRecords(offsets, false);
+      }
+      case "partitions" -> administration.addPartitions(number("to", 0));
+      case "config" -> {
+        TreeMap<String, String> config = new TreeMap<>(arguments);
+        config.keySet().removeAll(Set.of("root", "topic", "what"));
+        administration.configure(config);
+      }
+      default -> administration.delete(false);
     }
   }
 
