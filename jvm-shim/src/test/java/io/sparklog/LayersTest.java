@@ -114,6 +114,8 @@ final class LayersTest {
       .resideOutsideOfPackage("..storage..")
       .and()
       .doNotHaveFullyQualifiedName("io.sparklog.upkeep.Publisher")
+      .and()
+      .doNotHaveFullyQualifiedName("io.sparklog.upkeep.SegmentView")
       .should()
       .dependOnClassesThat()
       .haveFullyQualifiedName("io.sparklog.storage.LinkingStore")

@@ -10,7 +10,7 @@ public final class OffsetIndex {
   /** No entry fits. */
   public static final int NONE = -1;
 
-  static final int ENTRY_BYTES = Integer.BYTES + Integer.BYTES;
+  public static final int ENTRY_BYTES = Integer.BYTES + Integer.BYTES;
 
   private final ByteBuffer file;
   private final long baseOffset;

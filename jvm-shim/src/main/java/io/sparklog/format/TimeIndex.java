@@ -7,7 +7,7 @@ public final class TimeIndex {
   /** No entry fits. */
   public static final int NONE = -1;
 
-  static final int ENTRY_BYTES = Long.BYTES + Integer.BYTES;
+  public static final int ENTRY_BYTES = Long.BYTES + Integer.BYTES;
 
   private final ByteBuffer file;
   private final long baseOffset;

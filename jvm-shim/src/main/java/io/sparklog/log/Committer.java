@@ -85,6 +85,7 @@ public final class Committer {
         if (newest.isEmpty()) {
           store.createFolder(Names.topicFolder(log.topic()));
         }
+        newest.ifPresent(state -> raiseBoundary(next.get(), state));
         Version version = next.get().version(txn, Math.max(0, clock.millis()));
         Put put = put(version, newest, change.steps());
         if (put != Put.LOST) {
@@ -111,6 +112,14 @@ public final class Committer {
       if (interrupted) {
         Thread.currentThread().interrupt();
       }
+    }
+  }
+
+  /** Any version may carry what this process has cleaned up, so that it needs none of its own. FORMAT.md section 14. */
+  private void raiseBoundary(NextVersion next, State extended) {
+    long cleaned = log.notes(extended).cleanedTo();
+    if (cleaned <= extended.version() && !extended.isDeleted()) {
+      next.raiseBoundary(cleaned);
     }
   }
 

@@ -10,17 +10,15 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 
 /** The commit log of one topic, for reading: finds the newest state. FORMAT.md section 9. */
 public final class TopicLog {
-  private static final int PARTITIONS_SHOWN = 20;
-
   private final LogStore store;
   private final String topic;
   private final Pace pace;
   private State known;
+  private TopicNotes notes = new TopicNotes(null);
 
   public TopicLog(LogStore store, String topic) {
     this(store, topic, Pace.PRODUCTION);
@@ -78,48 +76,49 @@ public final class TopicLog {
   }
 
   /**
-   * Checks that the Kafka view of a topic that is about to be created would replace nothing.
-   *
-   * @throws PartlogException FOREIGN_SEGMENTS
-   */
-  public void requireNoForeignSegments(int partitions) throws IOException {
-    List<String> files = new ArrayList<>();
-    List<Integer> in = new ArrayList<>();
-    for (int partition = 0; partition < partitions; partition++) {
-      String folder = Names.viewFolder(topic, partition);
-      List<String> found = store.list(folder).stream().filter(name -> Names.viewBase(name).isPresent()).sorted().toList();
-      if (!found.isEmpty()) {
-        found.forEach(name -> files.add(store.location(folder + "/" + name)));
-        in.add(partition);
-      }
-    }
-    // If another writer has created the topic in the meantime, the files are its own.
-    if (!files.isEmpty() && latest().isEmpty()) {
-      throw PartlogException.of("FOREIGN_SEGMENTS", "topic", topic, "root", store.root(), "count", files.size(), "partitions", shown(in),
-          "file", files.get(0));
-    }
-  }
-
-  /** {@code 0, 1, 4}; of many, the first ones and how many more there are. */
-  private static String shown(List<Integer> partitions) {
-    String first = partitions.stream().limit(PARTITIONS_SHOWN).map(String::valueOf).collect(Collectors.joining(", "));
-    return partitions.size() <= PARTITIONS_SHOWN ? first : first + " and " + (partitions.size() - PARTITIONS_SHOWN) + " more";
-  }
-
-  /**
    * Writes the checkpoint of {@code state}, and notes it, so that the next commit does not write one again.
    *
    * @param txn a random identity, for the name of a temporary file
    */
   public void writeCheckpoint(State state, String txn) throws IOException {
     Checkpoint.write(store, state, txn);
-    noteCheckpoint(state);
+    noteCheckpoint(state, state.version());
   }
 
-  private synchronized void noteCheckpoint(State state) {
-    if (known != null && known.topicId().equals(state.topicId()) && known.checkpointVersion() < state.version()) {
-      known = known.withCheckpoint(state.version());
+  /** A checkpoint of {@code version} is there, by whomever. */
+  public synchronized void noteCheckpoint(State state, long version) {
+    if (known != null && known.topicId().equals(state.topicId()) && known.checkpointVersion() < version) {
+      known = known.withCheckpoint(version);
     }
+  }
+
+  /** What this process remembers of the topic that {@code state} is of. */
+  public synchronized TopicNotes notes(State state) {
+    if (!notes.areOf(state.topicId())) {
+      notes = new TopicNotes(state.topicId());
+    }
+    return notes;
+  }
+
+  /**
+   * The version {@code number}; empty if its file is gone.
+   *
+   * @throws PartlogException VERSION_CORRUPT, FORMAT_TOO_NEW
+   */
+  public Optional<Version> version(long number) throws IOException {
+    byte[] bytes = readIfPresent(number);
+    return bytes == null ? Optional.empty() : Optional.of(parse(bytes, number));
+  }
+
+  /**
+   * Whether readers can begin at the checkpoint {@code name}: it is read whole, and is of the version that is there.
+   *
+   * @throws PartlogException FORMAT_TOO_NEW
+   */
+  public boolean isWhole(String name) throws IOException {
+    Replay checkpoint = readable(name);
+    byte[] version = checkpoint == null ? null : readIfPresent(checkpoint.nextVersion() - 1);
+    return version != null && checkpoint.isAt(version);
   }
 
   /** The bytes of a version file. @throws NoSuchFileException if it does not exist */

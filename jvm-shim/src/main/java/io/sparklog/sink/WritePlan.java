@@ -1,5 +1,6 @@
 package io.sparklog.sink;
 
+import io.sparklog.log.ForeignSegments;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.spec.Options;
@@ -55,7 +56,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       known.put(topic, TopicPlan.of(topic, latest, config));
       int partitions = plan.topicPlan(topic).config().partitions();
       if (latest.isEmpty()) {
-        root.topic(topic).requireNoForeignSegments(partitions);
+        ForeignSegments.requireNone(root.topic(topic), partitions);
       }
     }
     return plan;

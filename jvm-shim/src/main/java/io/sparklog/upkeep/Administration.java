@@ -68,7 +68,7 @@ public final class Administration {
     State latest = log.latest().orElseThrow(this::notFound);
     Changed changed = commit(new DeleteTopic(log, latest), dryRun);
     if (!dryRun) {
-      new DeletedTopic(log, Names.identity(random)).clear();
+      new DeletedTopic(log, Names.identity(random), clock).clear();
     }
     return changed;
   }
@@ -90,7 +90,7 @@ public final class Administration {
     } else {
       String txn = Names.identity(random);
       Optional<Version> version = new Committer(log, txn, clock, random).commit(change);
-      version.filter(put -> !put.deleted()).ifPresent(new Upkeep(log, txn)::after);
+      version.filter(put -> !put.deleted()).ifPresent(new Upkeep(log, txn, clock, random)::after);
     }
     return change.changed();
   }

@@ -8,6 +8,7 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Step;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
+import java.time.Clock;
 import java.util.Optional;
 
 /** What a deleted topic leaves behind: all but its last version, a checkpoint and a marker may go. FORMAT.md sections 7 and 14. */
@@ -16,14 +17,16 @@ final class DeletedTopic {
   private final LogStore store;
   private final String topic;
   private final String txn;
+  private final Clock clock;
   private PartlogException failure;
 
   /** @param txn a random identity, for the names of temporary files */
-  DeletedTopic(TopicLog log, String txn) {
+  DeletedTopic(TopicLog log, String txn, Clock clock) {
     this.log = log;
     this.store = log.store();
     this.topic = log.topic();
     this.txn = txn;
+    this.clock = clock;
   }
 
   /**
@@ -41,6 +44,9 @@ final class DeletedTopic {
     attempt(() -> mark(deleted.get()));
     attempt(() -> log.writeCheckpoint(deleted.get(), txn));
     attempt(() -> DataFolders.deletePlannedBelow(store, topic, deleted.get().horizon()));
+    Housekeeping housekeeping = new Housekeeping(log, clock);
+    attempt(() -> housekeeping.clean(deleted.get()));
+    attempt(() -> housekeeping.deleteVersions(deleted.get()));
     if (failure != null) {
       throw failure;
     }

@@ -1,5 +1,7 @@
 package io.sparklog.upkeep;
 
+import io.sparklog.log.Committer;
+import io.sparklog.log.Names;
 import io.sparklog.log.Query;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
@@ -7,77 +9,138 @@ import io.sparklog.log.Version;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.Step;
 import java.io.IOException;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
+import java.util.random.RandomGenerator;
 
-/** What follows a commit and cannot fail it: the Kafka view, and a checkpoint if one is due. FORMAT.md sections 6 and 8. */
+/**
+ * What follows a commit and cannot fail it: the Kafka view, replaced data files, a checkpoint, retention, and what is below the boundary.
+ * What one process leaves undone, the next commit makes up for. FORMAT.md sections 6, 8 and 14.
+ */
 public final class Upkeep {
   private final TopicLog log;
   private final String txn;
+  private final Clock clock;
+  private final RandomGenerator random;
+  private final Housekeeping housekeeping;
+  private boolean interrupted;
 
   /** @param txn a random identity, for the names of temporary files */
-  public Upkeep(TopicLog log, String txn) {
+  public Upkeep(TopicLog log, String txn, Clock clock, RandomGenerator random) {
     this.log = log;
     this.txn = txn;
+    this.clock = clock;
+    this.random = random;
+    this.housekeeping = new Housekeeping(log, clock);
   }
 
   /**
-   * Publishes what {@code version} added. A failure is logged only: the next write or {@code CALL partlog.publish} repairs it.
+   * Follows the commit of {@code version}. Failures are logged only.
    *
-   * @return the state that it brought up to date; empty if it failed
+   * @return the newest state; empty if it cannot be read
    */
   public Optional<State> after(Version version) {
-    return attempt(() -> Optional.of(follow(log.newest().orElseThrow(), version)));
+    return run(List.of(version));
   }
 
   /**
-   * As {@link #after}, when a write was found to be committed already: who committed it may have died before this. Only if nothing was
-   * committed since.
+   * As {@link #after}, when a write was found to be committed already: who committed it may have died before this.
    *
    * @param query of that write; null if it has none
    */
   public void afterRepeat(Query query) {
-    if (query == null) {
-      return;
+    if (query != null && isNewestEpoch(query)) {
+      run(List.of());
     }
-    attempt(() -> {
-      State state = log.newest().orElseThrow();
-      if (state.query(query.id()).filter(query::isNumbered).isPresent()) {
-        Optional<Version> version = log.versionOf(query, state, state.version());
-        if (version.isPresent()) {
-          return Optional.of(follow(state, version.get()));
-        }
-      }
-      return Optional.empty();
-    });
   }
 
-  private State follow(State state, Version version) throws IOException {
-    Step.COMMIT_DONE.reached();
-    Publisher.publish(log.store(), state, txn, version.added());
-    if (state.isCheckpointDue(log.pace().checkpointVersions())) {
-      log.writeCheckpoint(state, txn);
-    }
-    return state;
-  }
-
-  private interface Part {
-    Optional<State> run() throws IOException;
-  }
-
-  private Optional<State> attempt(Part part) {
-    // An interrupt closes the channels that are in use: it waits.
-    boolean interrupted = Thread.interrupted();
+  private boolean isNewestEpoch(Query query) {
     try {
-      return part.run();
+      return log.newest().flatMap(state -> state.query(query.id())).filter(query::isNumbered).isPresent();
+    } catch (RuntimeException e) {
+      warn("reading the topic", e);
+      return false;
+    }
+  }
+
+  private Optional<State> run(List<Version> put) {
+    // An interrupt (a query that is stopped) closes the channels that are in use: it waits until a part is done.
+    interrupted = Thread.interrupted();
+    try {
+      Step.COMMIT_DONE.reached();
+      synchronized (log.notes(state())) {
+        follow(new ArrayList<>(put));
+      }
+      return Optional.of(state());
     } catch (Throwable e) { // An Error, too, must not make a commit that is done look as if it had failed.
-      Warnings.warn(Upkeep.class,
-          "a write to topic {} is committed, but publishing or the checkpoint failed; the next write or CALL partlog.publish repairs it",
-          log.topic(), e);
+      warn("reading the topic", e);
       return Optional.empty();
     } finally {
       if (interrupted) {
         Thread.currentThread().interrupt();
       }
     }
+  }
+
+  /** @param own the versions that this process has just put, in order; what is put here is added */
+  private void follow(List<Version> own) {
+    publish(own);
+    part("deleting replaced data files", () -> new Sweep(log, state(), clock).goOn(own));
+    int put = own.size();
+    boolean[] written = {false};
+    part("the checkpoint", () -> written[0] = housekeeping.checkpoint(state(), txn));
+    if (written[0] && !state().isDeleted()) {
+      part("deleting expired records", () -> Retention.follow(log, state(), clock, random).ifPresent(own::add));
+    }
+    if (written[0] || state().isDeleted()) {
+      part("cleaning up", () -> housekeeping.clean(state()));
+    }
+    if (housekeeping.isBoundaryBehind(state())) {
+      part("raising the boundary",
+          () -> housekeeping.carryBoundary(new Committer(log, Names.identity(random), clock, random)).ifPresent(own::add));
+    }
+    if (own.size() > put) {
+      publish(own);
+      part("deleting replaced data files", () -> new Sweep(log, state(), clock).goOn(own));
+    }
+    part("deleting old version files", () -> housekeeping.deleteVersions(state()));
+  }
+
+  /** What readers of the view see right after a stream was stopped is the promise, so an interrupt does not keep it from running. */
+  private void publish(List<Version> own) {
+    attempt("bringing the Kafka view up to date",
+        () -> Publisher.keepUp(log, own, txn, state().isCheckpointDue(log.pace().checkpointVersions())));
+  }
+
+  private State state() {
+    return log.latest().orElseThrow();
+  }
+
+  private interface Part {
+    void run() throws IOException;
+  }
+
+  private void part(String what, Part part) {
+    if (!interrupted) {
+      attempt(what, part);
+    }
+  }
+
+  /** A part that fails does not keep the next one from running. */
+  private void attempt(String what, Part part) {
+    try {
+      part.run();
+    } catch (Throwable e) {
+      warn(what, e);
+    } finally {
+      interrupted |= Thread.interrupted();
+    }
+  }
+
+  private void warn(String what, Throwable e) {
+    Warnings.warn(Upkeep.class, "a write to topic {} under {} is committed, but {} failed; the next one makes up for it", log.topic(),
+        log.store().root(), what, e);
   }
 }

@@ -1,6 +1,7 @@
 package io.sparklog.write;
 
 import io.sparklog.log.Change;
+import io.sparklog.log.ForeignSegments;
 import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Query;
@@ -82,7 +83,7 @@ final class Append implements Change {
   /** @param deleted the state of an earlier topic of the name, whose Kafka view is this topic's now; empty if there was none */
   private NextVersion begun(Optional<State> deleted, String operation) throws IOException {
     if (deleted.isEmpty()) {
-      log.requireNoForeignSegments(plan.config().partitions());
+      ForeignSegments.requireNone(log, plan.config().partitions());
     }
     if (plan.topicId() != null) {
       throw recreated("none");

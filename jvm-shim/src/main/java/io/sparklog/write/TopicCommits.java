@@ -88,7 +88,7 @@ public final class TopicCommits {
     Committer committer = new Committer(log, txn, clock, random);
     committers.put(plan.topic(), committer);
     Once named = once.apply(plan.topic());
-    Upkeep upkeep = new Upkeep(log, txn);
+    Upkeep upkeep = new Upkeep(log, txn, clock, random);
     long began = clock.millis();
     Optional<Version> version = committer.commit(new Append(log, plan, txn, named, tasks, random));
     long committed = clock.millis();

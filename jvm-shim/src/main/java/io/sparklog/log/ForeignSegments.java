@@ -1,0 +1,45 @@
+package io.sparklog.log;
+
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.LogStore;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/** Segments in the folders of a topic that does not exist: somebody may have copied them from a broker. */
+public final class ForeignSegments {
+  private static final int PARTITIONS_SHOWN = 20;
+
+  private ForeignSegments() {}
+
+  /**
+   * Checks that the Kafka view of a topic that is about to be created would replace nothing.
+   *
+   * @throws PartlogException FOREIGN_SEGMENTS
+   */
+  public static void requireNone(TopicLog log, int partitions) throws IOException {
+    LogStore store = log.store();
+    List<String> files = new ArrayList<>();
+    List<Integer> in = new ArrayList<>();
+    for (int partition = 0; partition < partitions; partition++) {
+      String folder = Names.viewFolder(log.topic(), partition);
+      List<String> found = store.list(folder).stream().filter(name -> Names.viewBase(name).isPresent()).sorted().toList();
+      if (!found.isEmpty()) {
+        found.forEach(name -> files.add(store.location(folder + "/" + name)));
+        in.add(partition);
+      }
+    }
+    // If another writer has created the topic in the meantime, the files are its own.
+    if (!files.isEmpty() && log.latest().isEmpty()) {
+      throw PartlogException.of("FOREIGN_SEGMENTS", "topic", log.topic(), "root", store.root(), "count", files.size(), "partitions",
+          shown(in), "file", files.get(0));
+    }
+  }
+
+  /** {@code 0, 1, 4}; of many, the first ones and how many more there are. */
+  private static String shown(List<Integer> partitions) {
+    String first = partitions.stream().limit(PARTITIONS_SHOWN).map(String::valueOf).collect(Collectors.joining(", "));
+    return partitions.size() <= PARTITIONS_SHOWN ? first : first + " and " + (partitions.size() - PARTITIONS_SHOWN) + " more";
+  }
+}

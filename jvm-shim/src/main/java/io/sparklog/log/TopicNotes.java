@@ -1,0 +1,80 @@
+package io.sparklog.log;
+
+/**
+ * What a process remembers of a topic beyond its state, to tidy it with less work. It may be lost at any time, and then takes more work.
+ *
+ * <p>Whoever tidies holds the lock of this object meanwhile, so that of two threads of a process each goes on where the other ended.
+ */
+public final class TopicNotes {
+  private final String topicId;
+  private State view;
+  private boolean viewUnchecked = true;
+  private long sweptFrom = -1;
+  private long sweptTo = -1;
+  private long waitingMs = -1;
+  private volatile long cleanedTo;
+  private long filesFrom;
+
+  TopicNotes(String topicId) {
+    this.topicId = topicId;
+  }
+
+  boolean areOf(String id) {
+    return id.equals(topicId);
+  }
+
+  /** The state as of which the Kafka view is known to be right; null if it is of none. */
+  public State view() {
+    return view;
+  }
+
+  /** Whether something in the view may be cut short, or was not looked at. */
+  public boolean isViewUnchecked() {
+    return viewUnchecked;
+  }
+
+  /** The view is right as of {@code state}, which may be null. @param unchecked see {@link #isViewUnchecked} */
+  public void view(State state, boolean unchecked) {
+    view = state;
+    viewUnchecked = unchecked;
+  }
+
+  /** Of all versions from here on up to {@link #sweptTo}, it is deleted what they removed; −1 if of none. */
+  public long sweptFrom() {
+    return sweptFrom;
+  }
+
+  /** See {@link #sweptFrom}. */
+  public long sweptTo() {
+    return sweptTo;
+  }
+
+  /** The time of the version {@link #sweptTo}, whose turn is not yet; −1 if that is not known. */
+  public long waitingMs() {
+    return waitingMs;
+  }
+
+  public void swept(long from, long to, long waitingMs) {
+    sweptFrom = from;
+    sweptTo = to;
+    this.waitingMs = waitingMs;
+  }
+
+  /** All that versions below it removed is deleted, and a checkpoint at or above it was read whole; 0 if that is not known. */
+  public long cleanedTo() {
+    return cleanedTo;
+  }
+
+  public void cleaned(long version) {
+    cleanedTo = Math.max(cleanedTo, version);
+  }
+
+  /** Version files below it are deleted; 0 if that is not known. */
+  public long filesFrom() {
+    return filesFrom;
+  }
+
+  public void filesFrom(long version) {
+    filesFrom = version;
+  }
+}

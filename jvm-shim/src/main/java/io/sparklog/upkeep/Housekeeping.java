@@ -1,0 +1,164 @@
+package io.sparklog.upkeep;
+
+import io.sparklog.log.Change;
+import io.sparklog.log.Committer;
+import io.sparklog.log.Names;
+import io.sparklog.log.NextVersion;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.log.TopicNotes;
+import io.sparklog.log.Version;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Step;
+import java.io.IOException;
+import java.time.Clock;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.Function;
+
+/** Keeps the commit log of a topic short: checkpoints, the boundary, and what is below it. FORMAT.md sections 6 and 14. */
+final class Housekeeping {
+  /** So many files are deleted at once at most, so that it never delays a commit by much. */
+  private static final int FILES_MAX = 1000;
+
+  private final TopicLog log;
+  private final LogStore store;
+  private final String folder;
+  private final Clock clock;
+
+  Housekeeping(TopicLog log, Clock clock) {
+    this.log = log;
+    this.store = log.store();
+    this.folder = Names.topicFolder(log.topic());
+    this.clock = clock;
+  }
+
+  /**
+   * Writes a checkpoint of {@code state}, if one is due that no other program has written.
+   *
+   * @param txn a random identity, for the name of a temporary file
+   */
+  boolean checkpoint(State state, String txn) throws IOException {
+    int versions = log.pace().checkpointVersions();
+    if (!state.isCheckpointDue(versions)) {
+      return false;
+    }
+    List<String> checkpoints = names(Names::checkpointVersion);
+    if (!checkpoints.isEmpty()) {
+      long newest = versionOf(checkpoints.get(checkpoints.size() - 1));
+      if (newest >= state.version() || !state.isDeleted() && state.version() - newest < versions) {
+        log.noteCheckpoint(state, newest);
+        return false;
+      }
+    }
+    log.writeCheckpoint(state, txn);
+    return true;
+  }
+
+  /**
+   * Deletes what nobody needs before a checkpoint that is not the newest one, but for version files: those go when a version has carried
+   * the boundary.
+   */
+  void clean(State state) throws IOException {
+    List<String> checkpoints = names(Names::checkpointVersion);
+    long kept = state.isDeleted() ? state.version() : keptFrom(state, checkpoints);
+    if (kept < 0) {
+      return;
+    }
+    long swept = new Sweep(log, state, clock).fromBoundary(state.isDeleted() ? kept + 1 : kept);
+    log.notes(state).cleaned(Math.min(swept, kept));
+    if (checkpoints.isEmpty() || versionOf(checkpoints.get(checkpoints.size() - 1)) < kept) {
+      return; // That of a deleted topic is not there yet.
+    }
+    for (String checkpoint : checkpoints) {
+      if (versionOf(checkpoint) < kept) {
+        Step.CLEAN_CHECKPOINT.reached();
+        store.delete(folder + "/" + checkpoint);
+      }
+    }
+  }
+
+  /** The version of the newest checkpoint that the boundary may rise to; −1 if there is none. */
+  private long keptFrom(State state, List<String> checkpoints) throws IOException {
+    if (checkpoints.isEmpty()) {
+      return -1;
+    }
+    long most = Math.min(state.version(), versionOf(checkpoints.get(checkpoints.size() - 1))) - log.pace().checkpointVersions();
+    for (int i = checkpoints.size() - 1; i >= 0; i--) {
+      long version = versionOf(checkpoints.get(i));
+      // One below the boundary is of no use any more.
+      if (version <= most && version >= state.boundary() && log.isWhole(checkpoints.get(i))) {
+        return version;
+      }
+    }
+    return -1;
+  }
+
+  /** Whether the boundary is so far behind that a version should be put for it alone: nobody else has carried it. */
+  boolean isBoundaryBehind(State state) {
+    return log.notes(state).cleanedTo() > state.boundary() && !state.isDeleted()
+        && 2 * (state.version() - state.boundary()) > 5L * log.pace().checkpointVersions();
+  }
+
+  /** Puts a version that does nothing but carry the boundary. */
+  Optional<Version> carryBoundary(Committer committer) {
+    return committer.commit(new Change() {
+      @Override
+      public Step.Put steps() {
+        return Step.Put.ADMIN;
+      }
+
+      @Override
+      public boolean isIdempotent() {
+        return true;
+      }
+
+      @Override
+      public Optional<NextVersion> next(Optional<State> newest) {
+        return newest.filter(state -> isBoundaryBehind(state)).map(state -> new NextVersion(state, "vacuum"));
+      }
+    });
+  }
+
+  /** Deletes version files below the boundary, the lowest first. */
+  void deleteVersions(State state) throws IOException {
+    TopicNotes notes = log.notes(state);
+    long boundary = state.boundary();
+    if (notes.filesFrom() >= boundary) {
+      return;
+    }
+    List<String> checkpoints = names(Names::checkpointVersion);
+    if (checkpoints.isEmpty() || versionOf(checkpoints.get(checkpoints.size() - 1)) < boundary) {
+      return; // Readers could not begin anywhere.
+    }
+    List<String> below = names(Housekeeping::numberOf).stream().filter(name -> numberOf(name).getAsLong() < boundary).toList();
+    for (String name : below.subList(0, Math.min(FILES_MAX, below.size()))) {
+      Step.CLEAN_VERSION.reached();
+      store.delete(folder + "/" + name);
+    }
+    if (below.size() <= FILES_MAX) {
+      notes.filesFrom(boundary);
+    }
+  }
+
+  /** The version of a version file or of a deletion marker. */
+  private static OptionalLong numberOf(String name) {
+    OptionalLong version = Names.versionOf(name);
+    return version.isPresent() ? version : Names.deletedVersion(name);
+  }
+
+  private static long versionOf(String checkpoint) {
+    return Names.checkpointVersion(checkpoint).getAsLong();
+  }
+
+  /** The names in the topic's folder that have a version, from the lowest on. */
+  private List<String> names(Function<String, OptionalLong> version) throws IOException {
+    return store.list(folder)
+        .stream()
+        .filter(name -> version.apply(name).isPresent())
+        .sorted(Comparator.comparingLong((String name) -> version.apply(name).getAsLong()).thenComparing(Comparator.naturalOrder()))
+        .toList();
+  }
+}

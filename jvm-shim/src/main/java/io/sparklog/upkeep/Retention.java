@@ -1,0 +1,121 @@
+package io.sparklog.upkeep;
+
+import io.sparklog.log.Change;
+import io.sparklog.log.Committer;
+import io.sparklog.log.Names;
+import io.sparklog.log.NextVersion;
+import io.sparklog.log.Segment;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.log.TopicLog;
+import io.sparklog.log.Version;
+import io.sparklog.storage.Step;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.random.RandomGenerator;
+
+/** Deletes the records that a topic's {@code retention.ms} and {@code retention.bytes} let go. FORMAT.md section 14. */
+public final class Retention implements Change {
+  private final String topicId;
+  private final long nowMs;
+  private List<Expired> expired = List.of();
+
+  /**
+   * What expires of a partition: whole segments, the oldest first, and never the newest.
+   *
+   * @param before the log start offset as it was
+   * @param start the log start offset then
+   * @param records the offsets in between
+   * @param bytes of their batches
+   */
+  public record Expired(int partition, long before, long start, long records, long bytes) {}
+
+  private Retention(String topicId, long nowMs) {
+    this.topicId = topicId;
+    this.nowMs = nowMs;
+  }
+
+  /**
+   * Commits the deletion of what has expired by now.
+   *
+   * @return what was deleted; nothing was committed if that is nothing
+   * @throws io.sparklog.spec.PartlogException as of any commit
+   */
+  public static List<Expired> expire(TopicLog log, Clock clock, RandomGenerator random) {
+    Retention retention = new Retention(log.newest().orElseThrow().topicId(), clock.millis());
+    return retention.commit(log, clock, random).isPresent() ? retention.expired : List.of();
+  }
+
+  /** As {@link #expire}. @return the version that deletes records; empty if none has expired */
+  static Optional<Version> follow(TopicLog log, State state, Clock clock, RandomGenerator random) {
+    long nowMs = clock.millis();
+    return expired(state, nowMs).isEmpty() ? Optional.empty() : new Retention(state.topicId(), nowMs).commit(log, clock, random);
+  }
+
+  private Optional<Version> commit(TopicLog log, Clock clock, RandomGenerator random) {
+    return new Committer(log, Names.identity(random), clock, random).commit(this);
+  }
+
+  @Override
+  public Step.Put steps() {
+    return Step.Put.ADMIN;
+  }
+
+  @Override
+  public boolean isIdempotent() {
+    return true;
+  }
+
+  @Override
+  public Optional<NextVersion> next(Optional<State> newest) {
+    if (newest.isEmpty() || newest.get().isDeleted() || !newest.get().topicId().equals(topicId)) {
+      return Optional.empty();
+    }
+    State state = newest.get();
+    expired = expired(state, nowMs);
+    if (expired.isEmpty()) {
+      return Optional.empty();
+    }
+    NextVersion next = new NextVersion(state, "delete-records");
+    for (Expired each : expired) {
+      next.raiseStart(each.partition(), each.start());
+      state.segments(each.partition()).stream().filter(segment -> segment.end() <= each.start()).forEach(next::remove);
+    }
+    return Optional.of(next);
+  }
+
+  /** What of {@code state} has expired at a time in ms since 1970, by partition. Changes nothing. */
+  public static List<Expired> expired(State state, long nowMs) {
+    List<Expired> expired = new ArrayList<>();
+    for (int partition = 0; partition < state.partitions(); partition++) {
+      long start = state.start(partition);
+      List<Segment> kept = state.segments(partition, start, state.end(partition));
+      int gone = gone(kept, state.config(), nowMs);
+      if (gone > 0) {
+        long to = kept.get(gone - 1).end();
+        long bytes = kept.subList(0, gone).stream().mapToLong(Segment::bytes).sum();
+        expired.add(new Expired(partition, start, to, to - start, bytes));
+      }
+    }
+    return expired;
+  }
+
+  /** How many of a partition's segments go, the first ones. */
+  private static int gone(List<Segment> segments, TopicConfig config, long nowMs) {
+    long bytes = segments.stream().mapToLong(Segment::bytes).sum();
+    int gone = 0;
+    while (gone < segments.size() - 1) {
+      Segment oldest = segments.get(gone);
+      boolean old = config.retentionMs() >= 0 && oldest.maxTimestamp() >= 0 && oldest.maxTimestamp() < nowMs - config.retentionMs();
+      boolean beyond = config.retentionBytes() >= 0 && bytes - oldest.bytes() >= config.retentionBytes();
+      if (!old && !beyond) {
+        break;
+      }
+      bytes -= oldest.bytes();
+      gone++;
+    }
+    return gone;
+  }
+}
