@@ -150,4 +150,26 @@ class RootTest {
     root.listAgain();
     assertEquals(List.of("b", "c", "d"), root.recentTopics(clock));
   }
+
+  @Test
+  void deletedTopicsAreToldByTheirMarkers(@TempDir Path folder) throws Exception {
+    Root root = new Root(Stores.open(folder.toString()));
+    SetClock clock = new SetClock();
+    Files.createDirectories(folder.resolve("_partlog/a"));
+    for (String name : List.of("00000000000000000003.deleted", "00000000000000000003.json", "00000000000000000002.json")) {
+      Files.writeString(folder.resolve("_partlog/a/" + name), "");
+    }
+    assertEquals(List.of(), root.topics());
+    assertEquals(List.of("a"), root.names());
+    assertEquals(List.of(), root.recentTopics(clock));
+    assertEquals(List.of("a"), root.recentNames(clock));
+    Files.writeString(folder.resolve("_partlog/a/00000000000000000004.checkpoint-0123456789abcdef.jsonl"), "");
+    clock.ms = 1000;
+    assertEquals(List.of("a"), root.recentTopics(clock), "it is looked into again");
+    assertEquals(List.of("a"), root.topics());
+    Files.delete(folder.resolve("_partlog/a/00000000000000000004.checkpoint-0123456789abcdef.jsonl"));
+    Files.delete(folder.resolve("_partlog/a/00000000000000000003.json"));
+    Files.delete(folder.resolve("_partlog/a/00000000000000000002.json"));
+    assertEquals(List.of(), root.names(), "a marker alone is of no topic");
+  }
 }

@@ -3,14 +3,19 @@ package io.sparklog.source;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.log.Names;
+import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
 import io.sparklog.read.OffsetBounds;
 import io.sparklog.read.StreamOffsets;
 import io.sparklog.read.StreamStart;
 import io.sparklog.read.TopicStream;
 import io.sparklog.read.TriggerLimits;
 import io.sparklog.storage.CheckpointFolders;
+import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.Administration;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.util.ArrayList;
@@ -262,5 +267,43 @@ final class TopicStreamTest extends StreamRuns {
     assertEquals(topic.json(8, 7, 0), stream.next(from, TriggerLimits.NONE.offsetsMax(15).bytesMax(1 << 20)).json());
     // One batch of ten records, of which five.
     assertEquals(5, stream.next(from, TriggerLimits.NONE.offsetsMax(5).bytesMax(1)).of("t").values().stream().mapToLong(n -> n).sum());
+  }
+
+  /** By a version, and not by hand. A query that reads all topics must not stumble over the name. */
+  @Test
+  void aTopicThatIsDeletedIsNotReadAndNotMissed() throws IOException {
+    topic.segment(0, 10).commit();
+    new WrittenTopic(directory, "u").segment(0, 5).commit();
+    TopicStream all = run();
+    StreamOffsets begun = all.initial();
+    StreamOffsets read = at("{\"t\":{\"0\":10,\"1\":0,\"2\":0},\"u\":{\"0\":5,\"1\":0,\"2\":0}}");
+    assertEquals(read, begun);
+    String id = topic.root.state("t").topicId();
+    new Administration(new TopicLog(topic.store, "t"), clock, random).delete(false);
+    StreamOffsets others = at("{\"u\":{\"0\":5,\"1\":0,\"2\":0}}");
+    for (boolean marked : new boolean[] {true, false}) {
+      for (TopicStream run : List.of(all, run())) {
+        nowMs += 2000;
+        assertFails("STREAM_TOPIC_GONE", () -> run.next(read, TriggerLimits.NONE), id, "checkpoint/sources/0");
+      }
+      assertEquals(others, runOf("later" + marked).initial());
+      assertFails("TOPIC_NOT_FOUND", () -> runOf("named" + marked, "subscribe", "t,u").initial(),
+          "Existing topics: " + (marked ? "u" : ""));
+      // As when a deletion has got no further than its version.
+      Files.deleteIfExists(directory.resolve("_partlog/t/" + Names.deletionMarker(1)));
+    }
+    TopicStream later = runOf("later");
+    assertEquals(others, later.initial());
+    topic = new WrittenTopic(directory, "t").segment(0, 100).commit();
+    nowMs += 2000;
+    assertEquals(at("{\"t\":{\"0\":100},\"u\":{\"0\":5,\"1\":0,\"2\":0}}"), later.next(others, TriggerLimits.NONE));
+    assertFails("STREAM_TOPIC_REPLACED", () -> all.next(read, TriggerLimits.NONE), id, topic.root.state("t").topicId());
+    assertFails("STREAM_TOPIC_REPLACED", () -> run().next(read, TriggerLimits.NONE), id, topic.root.state("t").topicId());
+  }
+
+  private TopicStream runOf(String query, String... keysAndValues) throws IOException {
+    StreamStart start = new StreamStart(CheckpointFolders.open(folder.resolve(query).toString(), Map.<String, String>of()::entrySet),
+        random);
+    return new TopicStream(new Root(Stores.open(directory.toString())), options(keysAndValues), start, clock);
   }
 }
