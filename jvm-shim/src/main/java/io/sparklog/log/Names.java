@@ -92,9 +92,12 @@ public final class Names {
     return number(DELETION.matcher(name));
   }
 
+  /** The folder of a topic's temporary files, relative to the topic's folder. */
+  public static final String TEMPORARY = "tmp";
+
   /** {@code tmp/<name>}: a file that is being written, and that no reader looks at. */
   public static String temporary(String txn, String name) {
-    return "tmp/" + txn + "-" + name;
+    return TEMPORARY + "/" + txn + "-" + name;
   }
 
   /** The folder of a topic's data folders, relative to the topic's folder. */

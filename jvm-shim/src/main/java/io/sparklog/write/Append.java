@@ -97,9 +97,7 @@ final class Append implements Change {
   }
 
   private NextVersion extended(State state, String operation) {
-    if (plan.topicId() != null && !plan.topicId().equals(state.topicId())) {
-      throw recreated(state.topicId());
-    }
+    requireWanted(state);
     if (!state.config().routing().equals(plan.config().routing())) {
       throw changed(state.config().routing(), plan.config().routing());
     }
@@ -112,8 +110,14 @@ final class Append implements Change {
         }
       });
     }
-    requireNotExpired(state);
     return new NextVersion(state, operation);
+  }
+
+  private void requireWanted(State latest) {
+    if (plan.topicId() != null && (latest.isDeleted() || !plan.topicId().equals(latest.topicId()))) {
+      throw recreated(latest.isDeleted() ? "none" : latest.topicId());
+    }
+    requireNotExpired(latest);
   }
 
   private void requireNotExpired(State state) {
@@ -134,6 +138,8 @@ final class Append implements Change {
               store.root());
         }
       } catch (NoSuchFileException e) {
+        // Whoever deletes files of writes that have not ended makes sure first that these are refused.
+        log.latest().ifPresent(this::requireWanted);
         throw PartlogException.caused(e, "FILE_NOT_SHARED", "file", name, "root", store.root());
       }
     }

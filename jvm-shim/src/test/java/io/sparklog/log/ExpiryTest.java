@@ -1,0 +1,128 @@
+package io.sparklog.log;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.spec.PartlogException;
+import io.sparklog.upkeep.Administration;
+import io.sparklog.upkeep.Retention;
+import io.sparklog.upkeep.Vacuum;
+import io.sparklog.write.Piece;
+import io.sparklog.write.TopicPlan;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** What goes by its age: expired records, and what dead writers left. FORMAT.md section 14. */
+final class ExpiryTest extends Drivers {
+  @Test
+  void recordsExpire() throws IOException {
+    // Records are of the time 1_700_000_000_000 and later.
+    Driver driver = new Driver();
+    driver.commit(Map.of("retention.ms", "1000"), 0);
+    driver.commit();
+    nowMs = 1_700_000_001_000L;
+    assertEquals(List.of(), Retention.expired(state(), nowMs));
+    nowMs += 1_000;
+    State before = state();
+    List<Retention.Expired> expired = Retention.expired(before, nowMs);
+    assertEquals(before, before);
+    assertFalse(expired.isEmpty());
+    for (Retention.Expired each : expired) {
+      Segment oldest = before.segments(each.partition()).get(0);
+      assertEquals(new Retention.Expired(each.partition(), 0, oldest.end(), oldest.end(), oldest.bytes()), each);
+    }
+    assertEquals(expired, Retention.expire(driver.log(), clock(), random));
+    assertEquals(List.of(), Retention.expire(driver.log(), clock(), random));
+    assertEquals(3 - 1, state().version());
+    for (int i = 0; i < 8; i++) {
+      driver.commit();
+    }
+    assertEquals(11, state().version(), "with the checkpoint of version 10");
+    state().segments().forEach(live -> assertTrue(live.size() <= 1, live.toString()));
+    assertViewIsRight();
+  }
+
+  @Test
+  void bytesBeyondTheRetentionGo() throws IOException {
+    Driver driver = new Driver();
+    driver.commit();
+    driver.commit();
+    driver.commit();
+    State state = state();
+    int p = 0;
+    while (state.segments(p).isEmpty()) {
+      p++;
+    }
+    List<Segment> live = state.segments(p);
+    long kept = live.get(live.size() - 1).bytes() + live.get(live.size() - 2).bytes();
+    for (long[] bytesAndGone : new long[][] {{kept, live.size() - 2}, {kept + 1, live.size() - 3}, {0, live.size() - 1}}) {
+      new Administration(driver.log(), clock(), random).configure(Map.of("retention.bytes", Long.toString(bytesAndGone[0])));
+      int partition = p;
+      long start = Retention.expired(state(), nowMs)
+          .stream()
+          .filter(each -> each.partition() == partition)
+          .mapToLong(Retention.Expired::start)
+          .findFirst()
+          .orElse(0);
+      assertEquals(live.get((int) bytesAndGone[1]).base(), start);
+    }
+  }
+
+  @Test
+  void aWriterThatSleepsThroughAVacuumIsRefused() throws IOException {
+    Driver driver = new Driver();
+    driver.commit();
+    Driver sleeper = new Driver();
+    TopicPlan plan = sleeper.plan(Map.of());
+    String txn = Names.identity(random);
+    List<List<Piece>> pieces = Writes.of("asleep", 2, 28, 10_000).pieces(sleeper.store, plan, txn);
+    nowMs = System.currentTimeMillis();
+    Vacuum vacuum = new Vacuum(driver.log(), clock(), random);
+    assertEquals(new Vacuum.Vacuumed(List.of(), 0, 0), vacuum.run(Vacuum.OLDER_THAN_MIN, false), "it may be alive");
+    assertEquals(0, state().version());
+
+    List<String> orphans = data().stream().filter(file -> file.contains(txn)).toList();
+    assertTrue(orphans.size() > 0);
+    long bytes = 0;
+    for (String orphan : orphans) {
+      bytes += Files.size(folder.resolve(orphan));
+      Files.setLastModifiedTime(folder.resolve(orphan), FileTime.fromMillis(nowMs - 3_600_001));
+    }
+    Files.createDirectories(folder.resolve("_partlog/t/tmp"));
+    Files.write(folder.resolve("_partlog/t/tmp/new"), new byte[7]);
+    Files.write(folder.resolve("_partlog/t/tmp/old"), new byte[5]);
+    Files.setLastModifiedTime(folder.resolve("_partlog/t/tmp/old"), FileTime.fromMillis(nowMs - 86_400_001));
+    List<String> named = new ArrayList<>(orphans.stream().map(file -> file.substring("_partlog/t/".length())).toList());
+    named.add("tmp/old");
+    Vacuum.Vacuumed would = vacuum.run(Vacuum.OLDER_THAN_MIN, true);
+    assertEquals(new Vacuum.Vacuumed(would.files(), bytes + 5, 2), would);
+    assertEquals(named.stream().sorted().toList(), would.files().stream().sorted().toList());
+    assertEquals(0, state().version());
+    assertTrue(data().containsAll(orphans));
+    assertEquals(would, vacuum.run(Vacuum.OLDER_THAN_MIN, false));
+    assertEquals(List.of(1L, 2L), List.of(state().version(), state().horizon()));
+    assertFalse(data().stream().anyMatch(orphans::contains));
+    assertEquals(List.of("_partlog/t/tmp/new"), files("_partlog/t/tmp"));
+    assertEquals("WRITE_EXPIRED", assertThrows(PartlogException.class, () -> sleeper.commit(plan, txn, pieces)).id());
+    driver.commit();
+    assertViewIsRight();
+    assertEquals(List.of(), vacuum.run(Vacuum.OLDER_THAN_MIN, false).files());
+  }
+
+  @Test
+  void aVacuumOfYoungFilesIsRefused() throws IOException {
+    new Driver().commit();
+    Vacuum vacuum = new Vacuum(new Driver().log(), clock(), random);
+    PartlogException e = assertThrows(PartlogException.class, () -> vacuum.run(Duration.ofMinutes(59), true));
+    assertEquals("OPTION_VALUE", e.id());
+    assertTrue(e.getMessage().contains("at least 1 hour"), e.getMessage());
+  }
+}
