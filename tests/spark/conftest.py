@@ -1,4 +1,4 @@
-"""One Spark session for all tests that need one."""
+"""One Spark session for all tests that need one, and what JVMs of their own get."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +27,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = sparklog.session(app_name="sparklog tests", **settings)
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def short_lived(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A JVM that a test starts lives for seconds, and gains nothing from the second compiler. The session above is there before."""
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 @pytest.fixture(scope="session")

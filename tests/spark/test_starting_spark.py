@@ -49,8 +49,6 @@ def environment() -> dict[str, str]:
         "PATH": os.pathsep.join([*map(str, binaries), inherited["PATH"]]),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_LOCAL_HOSTNAME": "localhost",
-        # JVMs that live for seconds gain nothing from the second compiler.
-        "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
 
 
