@@ -32,7 +32,7 @@ public final class TopicCommits {
 
   /**
    * @param txn the random identity of the write
-   * @param once by topic, what makes the write exactly once; asked once for each that is committed
+   * @param once by topic, what makes the write exactly once: the same until the topic is committed, since it is asked more than once
    */
   public TopicCommits(Root root, String txn, Function<String, Once> once, Clock clock, RandomGenerator random) {
     this.root = root;
