@@ -7,22 +7,24 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** Segments in the folders of a topic that does not exist: somebody may have copied them from a broker. */
+/** Segments in the folders of partitions that do not exist: somebody may have copied them from a broker. */
 public final class ForeignSegments {
   private static final int PARTITIONS_SHOWN = 20;
 
   private ForeignSegments() {}
 
   /**
-   * Checks that the Kafka view of a topic that is about to be created would replace nothing.
+   * Checks that the Kafka view of partitions that are about to be created would replace nothing.
    *
+   * @param first of them; 0 if the topic is created
+   * @param end the number of partitions afterwards
    * @throws PartlogException FOREIGN_SEGMENTS
    */
-  public static void requireNone(TopicLog log, int partitions) throws IOException {
+  public static void requireNone(TopicLog log, int first, int end) throws IOException {
     LogStore store = log.store();
     List<String> files = new ArrayList<>();
     List<Integer> in = new ArrayList<>();
-    for (int partition = 0; partition < partitions; partition++) {
+    for (int partition = first; partition < end; partition++) {
       String folder = Names.viewFolder(log.topic(), partition);
       List<String> found = store.list(folder).stream().filter(name -> Names.viewBase(name).isPresent()).sorted().toList();
       if (!found.isEmpty()) {
@@ -30,8 +32,8 @@ public final class ForeignSegments {
         in.add(partition);
       }
     }
-    // If another writer has created the topic in the meantime, the files are its own.
-    if (!files.isEmpty() && log.latest().isEmpty()) {
+    // If another writer has created these partitions in the meantime, the files are their own.
+    if (!files.isEmpty() && log.latest().map(State::partitions).orElse(0) <= first) {
       throw PartlogException.of("FOREIGN_SEGMENTS", "topic", log.topic(), "root", store.root(), "count", files.size(), "partitions",
           shown(in), "file", files.get(0));
     }

@@ -56,7 +56,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       known.put(topic, TopicPlan.of(topic, latest, config));
       int partitions = plan.topicPlan(topic).config().partitions();
       if (latest.isEmpty()) {
-        ForeignSegments.requireNone(root.topic(topic), partitions);
+        ForeignSegments.requireNone(root.topic(topic), 0, partitions);
       }
     }
     return plan;

@@ -7,6 +7,7 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
 import io.sparklog.spec.PartlogException;
+import java.io.IOException;
 import java.time.Clock;
 import java.util.Map;
 import java.util.Optional;
@@ -40,7 +41,8 @@ public final class Administration {
    * Adds partitions. Keys move, so writes that were planned before are refused, and streaming queries plan again.
    *
    * @param partitions how many there shall be
-   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE if there are as many already or more, TOPIC_RECREATED; those of a commit
+   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE if there are as many already or more, FOREIGN_SEGMENTS, TOPIC_RECREATED;
+   *     those of a commit
    */
   public Changed addPartitions(int partitions) {
     return commit(AlterTopic.partitions(log, existing(), partitions), false);
@@ -85,7 +87,11 @@ public final class Administration {
     if (dryRun) {
       State newest = log.latest().orElseThrow(this::notFound);
       if (change.appliedIn(newest).isEmpty()) {
-        change.next(Optional.of(newest));
+        try {
+          change.next(Optional.of(newest));
+        } catch (IOException e) {
+          throw PartlogException.io(e, log.store().location(Names.topicFolder(log.topic())));
+        }
       }
     } else {
       String txn = Names.identity(random);

@@ -6,6 +6,7 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.Step;
+import java.io.IOException;
 import java.util.Optional;
 
 /**
@@ -31,7 +32,7 @@ abstract class Administrative implements Change {
   abstract boolean isIn(State newest);
 
   /** The version that changes {@code newest}, of the same topic. */
-  abstract NextVersion change(State newest);
+  abstract NextVersion change(State newest) throws IOException;
 
   /** What it changes, in words such as {@code the configuration of topic t}. */
   abstract String what();
@@ -66,7 +67,7 @@ abstract class Administrative implements Change {
   }
 
   @Override
-  public final Optional<NextVersion> next(Optional<State> newest) {
+  public final Optional<NextVersion> next(Optional<State> newest) throws IOException {
     was = newest.orElseThrow(() -> recreated("none"));
     next = change(was);
     return Optional.of(next);

@@ -1,11 +1,13 @@
 package io.sparklog.upkeep;
 
+import io.sparklog.log.ForeignSegments;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
+import java.io.IOException;
 import java.util.Map;
 
 /** Changes the configuration of a topic, and so the number of its partitions. */
@@ -16,12 +18,12 @@ final class AlterTopic extends Administrative {
       "it is fixed when a topic is created, as it says where the records of a key are; create another topic with it, and write the"
           + " records there");
 
-  private final String topic;
+  private final TopicLog log;
   private final Map<String, String> changes;
 
   private AlterTopic(TopicLog log, State planned, Map<String, String> changes) {
     super(log, planned);
-    this.topic = log.topic();
+    this.log = log;
     this.changes = changes;
   }
 
@@ -70,12 +72,16 @@ final class AlterTopic extends Administrative {
   }
 
   @Override
-  NextVersion change(State newest) {
+  NextVersion change(State newest) throws IOException {
+    String partitions = changes.get(TopicConfig.PARTITIONS);
+    if (partitions != null) {
+      ForeignSegments.requireNone(log, newest.partitions(), Integer.parseInt(partitions));
+    }
     return new NextVersion(newest, "alter").configure(changes);
   }
 
   @Override
   String what() {
-    return "the configuration of topic " + topic;
+    return "the configuration of topic " + log.topic();
   }
 }

@@ -83,7 +83,7 @@ final class Append implements Change {
   /** @param deleted the state of an earlier topic of the name, whose Kafka view is this topic's now; empty if there was none */
   private NextVersion begun(Optional<State> deleted, String operation) throws IOException {
     if (deleted.isEmpty()) {
-      ForeignSegments.requireNone(log, plan.config().partitions());
+      ForeignSegments.requireNone(log, 0, plan.config().partitions());
     }
     if (plan.topicId() != null) {
       throw recreated("none");

@@ -144,6 +144,13 @@ final class AdministrationTest extends CommitsOverFaults {
     assertEquals(after.liveSegments() - state.liveSegments(),
         IntStream.range(0, 6).mapToObj(after::segments).flatMap(List::stream).filter(Segment::routed).count());
 
+    Path foreign = root.resolve("t-7/00000000000000000000.log");
+    Files.createDirectories(foreign.getParent());
+    Files.writeString(foreign, "of somebody else");
+    PartlogException refused = assertFails("FOREIGN_SEGMENTS", () -> administration().addPartitions(8));
+    assertEquals(List.of("7", foreign.toString()), List.of(refused.parameters().get("partitions"), refused.parameters().get("file")));
+    assertEquals("of somebody else", Files.readString(foreign));
+
     for (int wrong : new int[] {6, 1, 0, -1, 10_001}) {
       assertFails("OPTION_VALUE", () -> administration().addPartitions(wrong));
     }
