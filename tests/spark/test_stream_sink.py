@@ -53,7 +53,7 @@ def test_progress_says_what_a_trigger_committed(sink: Sink) -> None:
     assert json.loads(following["sink"]["metrics"]["version"]) == {"few": 2, "many": 2}
     assert repeated["batchId"] == 1
     assert repeated["sink"]["metrics"] | {"commitMs": "", "tidyMs": ""} == {
-        "version": "{}", "records": "0", "bytes": "0", "liveSegments": "0", "commitMs": "", "tidyMs": "",
+        "version": "{}", "records": "0", "bytes": "0", "mergedBytes": "0", "liveSegments": "0", "commitMs": "", "tidyMs": "",
     }  # fmt: skip
 
 

@@ -1,5 +1,8 @@
 package io.sparklog.log;
 
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
 /**
  * What a process remembers of a topic beyond its state, to tidy it with less work. It may be lost at any time, and then takes more work.
  *
@@ -14,6 +17,7 @@ public final class TopicNotes {
   private long waitingMs = -1;
   private volatile long cleanedTo;
   private long filesFrom;
+  private final Set<Segment> damaged = ConcurrentHashMap.newKeySet();
 
   TopicNotes(String topicId) {
     this.topicId = topicId;
@@ -76,5 +80,10 @@ public final class TopicNotes {
 
   public void filesFrom(long version) {
     filesFrom = version;
+  }
+
+  /** Segments that were found to be damaged: nobody needs to read them again to learn that they cannot be merged. */
+  public Set<Segment> damaged() {
+    return damaged;
   }
 }

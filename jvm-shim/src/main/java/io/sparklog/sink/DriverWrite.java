@@ -26,13 +26,16 @@ import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory
 final class DriverWrite {
   private final Root root;
   private final WritePlan plan;
+  private final long mergeBytes;
   private final Clock clock;
   private final RandomGenerator random;
   private TopicCommits commits;
 
-  DriverWrite(Root root, WritePlan plan, Clock clock, RandomGenerator random) {
+  /** @param mergeBytes as of {@link TopicCommits#merging} */
+  DriverWrite(Root root, WritePlan plan, long mergeBytes, Clock clock, RandomGenerator random) {
     this.root = root;
     this.plan = plan;
+    this.mergeBytes = mergeBytes;
     this.clock = clock;
     this.random = random;
   }
@@ -68,7 +71,7 @@ final class DriverWrite {
       if (commits != null) {
         throw new IllegalStateException("write " + plan.txn() + " is committed a second time");
       }
-      commits = new TopicCommits(root, plan.txn(), once, clock, random);
+      commits = new TopicCommits(root, plan.txn(), once, clock, random).merging(mergeBytes);
       List<Map<String, List<Piece>>> reports = reports(Stream.of(messages));
       TreeMap<String, TopicPlan> plans = new TreeMap<>();
       // The topic of the options is created even if there is no row.

@@ -92,7 +92,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
     if (!prepared) {
       root.prepare();
     }
-    return new DriverWrite(root, plan, clock, random);
+    return new DriverWrite(root, plan, options.bool("merge") ? options.number("merge.budget.bytes") : 0, clock, random);
   }
 
   @Override

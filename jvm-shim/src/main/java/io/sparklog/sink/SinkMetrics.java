@@ -18,8 +18,8 @@ public final class SinkMetrics {
 
   /**
    * What was committed since the last call, so that a trigger without data reports 0 records. {@code version} is a JSON object with the
-   * version put in each topic, bytes are those of record batches, times are in ms; {@code liveSegments} counts those of the topics that
-   * were written.
+   * version put in each topic, bytes are those of record batches, times are in ms; {@code mergedBytes} are those of the segments that
+   * merging made, and {@code liveSegments} counts those of the topics that were written.
    */
   public synchronized Map<String, String> take() {
     List<Committed> done = trigger;
@@ -34,6 +34,7 @@ public final class SinkMetrics {
     metrics.put("bytes", sum(done, topic -> added(topic, Segment::bytes)));
     metrics.put("commitMs", sum(done, Committed::commitMs));
     metrics.put("tidyMs", sum(done, Committed::tidyMs));
+    metrics.put("mergedBytes", sum(done, Committed::mergedBytes));
     metrics.put("liveSegments", sum(done, Committed::liveSegments));
     return metrics;
   }

@@ -96,7 +96,7 @@ public final class Administration {
     } else {
       String txn = Names.identity(random);
       Optional<Version> version = new Committer(log, txn, clock, random).commit(change);
-      version.filter(put -> !put.deleted()).ifPresent(new Upkeep(log, txn, clock, random)::after);
+      version.filter(put -> !put.deleted()).ifPresent(new Upkeep(log, txn, 0, clock, random)::after);
     }
     return change.changed();
   }

@@ -14,7 +14,7 @@ import java.time.Clock;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
 import java.util.random.RandomGenerator;
 
 /**
@@ -36,7 +36,6 @@ public final class Merges {
   private final TopicLog log;
   private final Clock clock;
   private final RandomGenerator random;
-  private final Set<Segment> damaged = ConcurrentHashMap.newKeySet();
 
   public Merges(TopicLog log, Clock clock, RandomGenerator random) {
     this.log = log;
@@ -51,7 +50,7 @@ public final class Merges {
    */
   Optional<Version> within(long budgetBytes) throws IOException {
     State state = log.newest().orElseThrow();
-    return commit(state, MergePlan.due(state, budgetBytes, log.pace().mergedSegments(), this::isDamaged), 0).version();
+    return commit(state, MergePlan.due(state, budgetBytes, log.pace().mergedSegments(), damaged(state)), 0).version();
   }
 
   /**
@@ -69,7 +68,7 @@ public final class Merges {
     long limitBytes = first.config().segmentBytes();
     while (true) {
       Optional<State> state = log.newest().filter(newest -> newest.topicId().equals(first.topicId()));
-      List<MergePlan.Run> runs = state.isEmpty() ? List.of() : MergePlan.all(state.get(), first, limitBytes, this::isDamaged);
+      List<MergePlan.Run> runs = state.isEmpty() ? List.of() : MergePlan.all(state.get(), first, limitBytes, damaged(first));
       if (runs.isEmpty()) {
         return done;
       }
@@ -95,7 +94,7 @@ public final class Merges {
   private MergeResult rebatchTiny(int batchBytes) throws IOException {
     State state = log.newest().orElseThrow();
     MergeResult done = MergeResult.NOTHING;
-    List<MergePlan.Run> left = MergePlan.tiny(state, Math.max(1, batchBytes / TINY_PART), this::isDamaged);
+    List<MergePlan.Run> left = MergePlan.tiny(state, Math.max(1, batchBytes / TINY_PART), damaged(state));
     while (!left.isEmpty()) {
       List<MergePlan.Run> portion = portion(left);
       done = done.and(commit(state, portion, batchBytes).done());
@@ -132,14 +131,14 @@ public final class Merges {
     Committer committer = new Committer(log, txn, clock, random);
     boolean settled = false;
     Merge merge = new Merge(state, List.of());
-    try (Merger merger = new Merger(log.store(), state, txn, batchBytes, this::leave)) {
+    try (Merger merger = new Merger(log.store(), state, txn, batchBytes, (segment, why) -> leave(state, segment, why))) {
       try {
         merge = new Merge(state, merger.write(runs));
         Optional<Version> version = committer.commit(merge);
         settled = true;
         return new Outcome(merge.done(), version, merge.isCut());
       } catch (SegmentGone e) {
-        return Outcome.nothing(!isMissing(e));
+        return Outcome.nothing(!isMissing(state, e));
       } finally {
         if (settled) {
           merger.deleteAllBut(merge.named(log.newest()));
@@ -151,7 +150,7 @@ public final class Merges {
   }
 
   /** Whether a data file that is gone should be there. Otherwise somebody else merged its segments. */
-  private boolean isMissing(SegmentGone gone) {
+  private boolean isMissing(State state, SegmentGone gone) {
     Segment segment = gone.segment();
     boolean live = log.newest()
         .filter(newest -> segment.partition() < newest.partitions())
@@ -159,20 +158,21 @@ public final class Merges {
         .filter(found -> found.stream().anyMatch(one -> one.file().equals(segment.file())))
         .isPresent();
     if (live) {
-      leave(segment, gone.missing());
+      leave(state, segment, gone.missing());
     }
     return live;
   }
 
   /** Notes a segment that cannot be read, so that it is not tried again. */
-  private void leave(Segment segment, PartlogException why) {
-    if (damaged.add(segment)) {
+  private void leave(State state, Segment segment, PartlogException why) {
+    if (log.notes(state).damaged().add(segment)) {
       Warnings.warn(Merges.class, "a damaged segment is left as it is, and not merged with its neighbours: {}", why.getMessage());
     }
   }
 
-  private boolean isDamaged(Segment segment) {
-    return !damaged.isEmpty() && damaged.contains(segment);
+  private Predicate<Segment> damaged(State state) {
+    Set<Segment> damaged = log.notes(state).damaged();
+    return segment -> !damaged.isEmpty() && damaged.contains(segment);
   }
 
   private static List<MergePlan.Run> portion(List<MergePlan.Run> runs) {

@@ -3,6 +3,7 @@ package io.sparklog.upkeep;
 import io.sparklog.log.Committer;
 import io.sparklog.log.Names;
 import io.sparklog.log.Query;
+import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
@@ -16,8 +17,8 @@ import java.util.Optional;
 import java.util.random.RandomGenerator;
 
 /**
- * What follows a commit and cannot fail it: the Kafka view, replaced data files, a checkpoint, retention, and what is below the boundary.
- * What one process leaves undone, the next commit makes up for. FORMAT.md sections 6, 8 and 14.
+ * What follows a commit and cannot fail it: merging, the Kafka view, replaced data files, a checkpoint, retention, and what is below the
+ * boundary. What one process leaves undone, the next commit makes up for. FORMAT.md sections 6, 7, 8 and 14.
  */
 public final class Upkeep {
   private final TopicLog log;
@@ -25,12 +26,18 @@ public final class Upkeep {
   private final Clock clock;
   private final RandomGenerator random;
   private final Housekeeping housekeeping;
+  private final long mergeBytes;
+  private long mergedBytes;
   private boolean interrupted;
 
-  /** @param txn a random identity, for the names of temporary files */
-  public Upkeep(TopicLog log, String txn, Clock clock, RandomGenerator random) {
+  /**
+   * @param txn a random identity, for the names of temporary files
+   * @param mergeBytes how many bytes may be merged after a commit; 0: none
+   */
+  public Upkeep(TopicLog log, String txn, long mergeBytes, Clock clock, RandomGenerator random) {
     this.log = log;
     this.txn = txn;
+    this.mergeBytes = mergeBytes;
     this.clock = clock;
     this.random = random;
     this.housekeeping = new Housekeeping(log, clock);
@@ -86,6 +93,7 @@ public final class Upkeep {
 
   /** @param own the versions that this process has just put, in order; what is put here is added */
   private void follow(List<Version> own) {
+    part("merging", () -> merge(own));
     publish(own);
     part("deleting replaced data files", () -> new Sweep(log, state(), clock).goOn(own));
     int put = own.size();
@@ -106,6 +114,21 @@ public final class Upkeep {
       part("deleting replaced data files", () -> new Sweep(log, state(), clock).goOn(own));
     }
     part("deleting old version files", () -> housekeeping.deleteVersions(state()));
+  }
+
+  /** Where somebody else has committed since, that one merges. */
+  private void merge(List<Version> own) throws IOException {
+    if (mergeBytes > 0 && !own.isEmpty() && own.get(own.size() - 1).version() == state().version()) {
+      new Merges(log, clock, random).within(mergeBytes).ifPresent(merged -> {
+        own.add(merged);
+        mergedBytes = merged.added().stream().mapToLong(Segment::bytes).sum();
+      });
+    }
+  }
+
+  /** The bytes of the segments that merging has made. */
+  public long mergedBytes() {
+    return mergedBytes;
   }
 
   /** What readers of the view see right after a stream was stopped is the promise, so an interrupt does not keep it from running. */

@@ -98,7 +98,7 @@ public final class Vacuum {
       String what() {
         return "the horizon of topic " + log.topic();
       }
-    }).ifPresent(new Upkeep(log, txn, clock, random)::after);
+    }).ifPresent(new Upkeep(log, txn, 0, clock, random)::after);
   }
 
   /** The data files that no live segment of {@code state} names, of folders in which nothing was written for long. */

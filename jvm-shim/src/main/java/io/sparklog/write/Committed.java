@@ -8,7 +8,8 @@ import java.util.Optional;
  *
  * @param version the version that it put; empty if there was nothing to commit, or the topic held the write already
  * @param liveSegments of the topic afterwards; 0 if nothing was put
+ * @param mergedBytes of the segments that merging made afterwards
  * @param commitMs how long the commit took, including the writing of the pool
  * @param tidyMs how long what follows a commit took, such as the Kafka view
  */
-public record Committed(String topic, Optional<Version> version, long liveSegments, long commitMs, long tidyMs) {}
+public record Committed(String topic, Optional<Version> version, long liveSegments, long mergedBytes, long commitMs, long tidyMs) {}

@@ -28,6 +28,7 @@ public final class TopicCommits {
   private final Function<String, Once> once;
   private final Clock clock;
   private final RandomGenerator random;
+  private long mergeBytes;
   private final Map<String, Committer> committers = new HashMap<>();
 
   /**
@@ -40,6 +41,12 @@ public final class TopicCommits {
     this.once = once;
     this.clock = clock;
     this.random = random;
+  }
+
+  /** Merges small segments after each commit. @param bytes at most, of each topic; 0: none */
+  public TopicCommits merging(long bytes) {
+    mergeBytes = bytes;
+    return this;
   }
 
   /**
@@ -88,7 +95,7 @@ public final class TopicCommits {
     Committer committer = new Committer(log, txn, clock, random);
     committers.put(plan.topic(), committer);
     Once named = once.apply(plan.topic());
-    Upkeep upkeep = new Upkeep(log, txn, clock, random);
+    Upkeep upkeep = new Upkeep(log, txn, mergeBytes, clock, random);
     long began = clock.millis();
     Optional<Version> version = committer.commit(new Append(log, plan, txn, named, tasks, random));
     long committed = clock.millis();
@@ -100,7 +107,8 @@ public final class TopicCommits {
       upkeep.afterRepeat(named.query());
     }
     long tidied = clock.millis();
-    return new Committed(plan.topic(), version, after.map(State::liveSegments).orElse(0L), committed - began, tidied - committed);
+    return new Committed(plan.topic(), version, after.map(State::liveSegments).orElse(0L), upkeep.mergedBytes(), committed - began,
+        tidied - committed);
   }
 
   /** Deletes the data files of a write that is not done. Files that a version may name stay: also after a failed commit. */

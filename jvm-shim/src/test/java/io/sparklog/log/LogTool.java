@@ -19,6 +19,8 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.Administration;
+import io.sparklog.upkeep.MergeResult;
+import io.sparklog.upkeep.Merges;
 import io.sparklog.upkeep.Publisher;
 import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
@@ -46,10 +48,11 @@ import java.util.stream.IntStream;
  *
  * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>]
  * [query=… epoch=… [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [seed=1] [pause=<ms after each commit>]
- * [clock=<days it is wrong>] [<topic option>=…]},
+ * [clock=<days it is wrong>] [merge=<bytes that a commit merges>] [<topic option>=…]},
  * {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…]
  * [maxRecordsPerPartition=…] [hold=<file>]},
- * {@code publish root=… topic=…}, {@code states root=…}, {@code state root=…}, {@code bits root=… topic=… file=…},
+ * {@code publish root=… topic=…}, {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…},
+ * {@code state root=…}, {@code bits root=… topic=… file=…},
  * {@code change root=… topic=… what=records offsets=<partition>:<offset>,…|partitions to=…|config <topic option>=…|delete},
  * {@code walk root=… topic=… seconds=…}.
  */
@@ -82,6 +85,7 @@ public final class LogTool {
       case "change" -> tool.change();
       case "bits" -> tool.bits();
       case "walk" -> tool.walk();
+      case "merge" -> tool.merge();
       case "publish" -> System.out.println("published " + Publisher.publish(tool.log, Names.identity(new Random())));
       default -> throw new IllegalArgumentException(words[0]);
     }
@@ -107,7 +111,7 @@ public final class LogTool {
       Writes writes = new Writes(text("tag", "x") + "-" + commit, number("tasks", 2), number("records", 10), number("big", 0),
           number("batch", 1 << 14), number("buffer", 64 << 20), number("fall", 0), number("keys", 7));
       Once once = once(commit);
-      TopicCommits commits = new TopicCommits(root, txn, topic -> once, clock, random);
+      TopicCommits commits = new TopicCommits(root, txn, topic -> once, clock, random).merging(number("merge", 0));
       long version = commits.commit(plan, writes.pieces(store, plan, txn))
           .version()
           .map(Version::version)
@@ -116,6 +120,15 @@ public final class LogTool {
       System.out.flush();
       LockSupport.parkNanos(1_000_000L * number("pause", 0));
     }
+  }
+
+  /** Merges all that there is. Prints {@code merged <n> into <n> bytes <n> ms <n>}. */
+  private void merge() {
+    Merges merges = new Merges(log, Clock.systemUTC(), new Random());
+    long began = System.nanoTime();
+    MergeResult done = arguments.containsKey("rebatch") ? merges.rebatch(number("rebatch", 0)) : merges.all();
+    long ms = (System.nanoTime() - began) / 1_000_000;
+    System.out.println("merged " + done.replaced() + " into " + done.by() + " bytes " + done.bytes() + " ms " + ms);
   }
 
   /** What makes a commit exactly once; {@code n} tells a batch write within an epoch. Each commit has the next number. */
