@@ -4,16 +4,21 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
 import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.Vacuum;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.NoSuchElementException;
+import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 /** What follows a commit. FORMAT.md sections 6, 8 and 14. */
@@ -169,6 +174,51 @@ final class UpkeepTest extends Drivers {
     assertFalse(Files.exists(folder.resolve("t-0/00000000000000009999.log")));
     Files.delete(folder.resolve("t-0/notes.txt"));
     assertViewIsRight();
+  }
+
+  /** Whatever a process that dies leaves, those after it make up for. */
+  @Test
+  void aProcessMayEndAnywhere() throws IOException {
+    long seed = System.nanoTime();
+    System.out.println("aProcessMayEndAnywhere: seed " + seed);
+    Random deaths = new Random(seed);
+    pace = new Pace(4, 8, ms -> {});
+    new Driver().commit(Map.of("file.delete.delay.ms", "0"), 0);
+    for (int life = 0; life < 25; life++) {
+      int calls = deaths.nextInt(300);
+      int[] called = {0};
+      Driver dies = new Driver(FaultyStore.of(Stores.open(folder.toString())).at((method, name, when) -> {
+        if (++called[0] > calls && !method.equals("root") && !method.equals("location")) {
+          throw new IOException("dead");
+        }
+      }).store());
+      try {
+        for (int i = 0; i < 6; i++) {
+          dies.commit();
+          dies.replace();
+        }
+      } catch (IOException | PartlogException | NoSuchElementException e) {
+        continue; // So it died in a commit, and not after one.
+      }
+    }
+    Driver driver = new Driver();
+    for (int i = 0; i < 15; i++) {
+      driver.commit();
+    }
+    assertViewIsRight();
+    assertTrue(files("_partlog/t", ".*\\.json").size() <= 12);
+    assertTrue(files("_partlog/t", ".*checkpoint.*").size() <= 3);
+    assertTrue(state().boundary() > 5, "boundary " + state().boundary());
+    // All that any version named and that is not live is gone; what no version named waits for a vacuum.
+    Path data = folder.resolve("_partlog/t/data");
+    for (String file : data()) {
+      Files.setLastModifiedTime(folder.resolve(file), FileTime.fromMillis(0));
+    }
+    nowMs = System.currentTimeMillis();
+    new Vacuum(driver.log(), clock(), random).run(Vacuum.OLDER_THAN_MIN, false);
+    List<String> named = state().segments().stream().flatMap(List::stream).map(segment -> "_partlog/t/" + segment.file()).toList();
+    assertEquals(named.stream().distinct().sorted().toList(), data());
+    assertTrue(Files.isDirectory(data));
   }
 
   /** A writer that knows the view touches only what it added: it does not list. */
