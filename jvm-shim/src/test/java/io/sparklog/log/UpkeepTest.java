@@ -8,6 +8,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
 import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.Administration;
 import io.sparklog.upkeep.Vacuum;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -19,6 +20,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.Random;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** What follows a commit. FORMAT.md sections 6, 8 and 14. */
@@ -73,6 +76,40 @@ final class UpkeepTest extends Drivers {
     driver.commit();
     assertFalse(data().stream().anyMatch(before::contains));
     assertViewIsRight();
+  }
+
+  /** A boundary above a version says that what it removed is gone. */
+  @Test
+  void theBoundaryWaitsForTheFiles() throws IOException {
+    Driver driver = new Driver();
+    driver.commit();
+    List<String> before = data();
+    driver.replace();
+    for (int i = 0; i < 45; i++) {
+      driver.commit();
+    }
+    assertEquals(1, state().boundary());
+    assertTrue(data().containsAll(before));
+    nowMs += 60_000;
+    for (int i = 0; i < 15; i++) {
+      driver.commit();
+    }
+    assertTrue(state().boundary() > 30, "boundary " + state().boundary());
+    assertFalse(data().stream().anyMatch(before::contains));
+  }
+
+  @Test
+  void aFileStaysWhileOneOfItsSegmentsIsLive() throws IOException {
+    Driver driver = new Driver();
+    driver.commit(Map.of("file.delete.delay.ms", "0"), 0);
+    String pool = data().get(0);
+    List<Integer> used = IntStream.range(0, 4).filter(p -> state().end(p) > 0).boxed().toList();
+    for (int p : used) {
+      assertTrue(data().contains(pool), "partition " + p + " of " + used);
+      new Administration(driver.log(), clock(), random).deleteRecords(new TreeMap<>(Map.of(p, -1L)), false);
+    }
+    assertFalse(data().contains(pool));
+    assertTrue(used.size() > 1);
   }
 
   /** Also one that was put by a process that died, and whose clock was a year ahead. */
