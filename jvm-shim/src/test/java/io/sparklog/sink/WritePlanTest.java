@@ -1,0 +1,50 @@
+package io.sparklog.sink;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import io.sparklog.log.Names;
+import io.sparklog.log.Root;
+import io.sparklog.spec.Options;
+import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.Administration;
+import io.sparklog.write.Once;
+import io.sparklog.write.TopicCommits;
+import io.sparklog.write.TopicPlan;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a write plans, without a session. */
+final class WritePlanTest {
+  private final Random random = new Random(1);
+
+  private void commit(Root root, TopicPlan plan) {
+    new TopicCommits(root, Names.identity(random), topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, List.of());
+  }
+
+  @Test
+  void rowsThatNameADeletedTopicBeginItAgain(@TempDir Path folder) throws IOException {
+    Root root = new Root(Stores.open(folder.toString()));
+    Options options = Options.of(Map.of(), Options.Side.WRITE);
+    commit(root, TopicPlan.of("t", Optional.empty(), options.topicConfig()));
+    String first = root.state("t").topicId();
+    new Administration(root.topic("t"), Clock.systemUTC(), random).delete(false);
+    StructType schema = new StructType().add("topic", DataTypes.StringType).add("value", DataTypes.StringType);
+    TopicPlan plan = WritePlan.of(root, options, RowColumns.of(schema, false), Names.identity(random), 0, root::names).topicPlan("t");
+    assertNull(plan.topicId());
+    assertEquals(2, plan.plannedVersion());
+    commit(root, plan);
+    assertEquals(2, root.state("t").version());
+    assertNotEquals(first, root.state("t").topicId());
+  }
+}
