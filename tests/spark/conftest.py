@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from collecting import Stream
@@ -61,3 +62,14 @@ def stream(spark: SparkSession, tmp_path: Path) -> Iterator[Stream]:
 def sink(spark: SparkSession, tmp_path: Path) -> Sink:
     """A root, and queries from one checkpoint that write to it epoch by epoch."""
     return Sink(spark, tmp_path)
+
+
+@pytest.fixture
+def call(spark: SparkSession, tmp_path: Path) -> Callable[..., list[dict[str, Any]]]:
+    """Calls a procedure on the root of `stream` and `sink` with named arguments, which are SQL; gives its rows."""
+
+    def run(procedure: str, **arguments: object) -> list[dict[str, Any]]:
+        given = "".join(f", {name} => {value}" for name, value in arguments.items())
+        return [row.asDict() for row in spark.sql(f"CALL partlog.{procedure}(root => '{tmp_path}/root'{given})").collect()]
+
+    return run

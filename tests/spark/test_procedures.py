@@ -2,6 +2,8 @@
 
 import datetime
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,17 +20,6 @@ Call = Callable[..., list[dict[str, Any]]]
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return tmp_path / "root"
-
-
-@pytest.fixture
-def call(spark: SparkSession, root: Path) -> Call:
-    """Calls a procedure on the root with named arguments, which are SQL; gives its rows."""
-
-    def run(procedure: str, **arguments: object) -> list[dict[str, Any]]:
-        given = "".join(f", {name} => {value}" for name, value in arguments.items())
-        return [row.asDict() for row in spark.sql(f"CALL partlog.{procedure}(root => '{root}'{given})").collect()]
-
-    return run
 
 
 def save(rows: DataFrame, root: Path, topic: str = "orders", **options: object) -> None:
@@ -159,3 +150,133 @@ def test_one_topic_that_fails_does_not_stop_the_others(spark: SparkSession, root
     assert "It is done for these topics: a, c." in said
     assert {file.parent.name for file in root.glob("?-*/*.log")} == {"a-0", "a-1", "c-0", "c-1"}
     fails("VERSION_CORRUPT", lambda: spark.sql(f"CALL partlog.publish('{root}', 'b')"))
+
+
+def test_records_are_deleted(spark: SparkSession, root: Path, call: Call, fails: Callable[..., str]) -> None:
+    for _ in range(3):
+        save(numbers(spark, 20), root, partitions=2)
+    told = call("delete_records", topic="'orders'", offsets='\'{"0":12,"1":-1}\'', dry_run="true")
+    assert Log(root)["orders"].start_offsets() == {0: 0, 1: 0}
+    done = call("delete_records", topic="'orders'", offsets='\'{"0":12,"1":-1}\'')
+    assert done == told
+    assert done == [
+        {"topic": "orders", "partition": 0, "start_before": 0, "start_after": 12, "end_offset": 30, "records_deleted": 12},
+        {"topic": "orders", "partition": 1, "start_before": 0, "start_after": 30, "end_offset": 30, "records_deleted": 30},
+    ]
+    rows = spark.read.format("partlog").option("subscribe", "orders").load(str(root)).select("partition", "offset").collect()
+    assert sorted(map(tuple, rows)) == [(0, offset) for offset in range(12, 30)]
+    assert [(row["partition"], row["base_offset"]) for row in call("segments", topic="'orders'")] == [(0, 10), (0, 20)]
+    assert [(row["records"], row["version"]) for row in call("topics")] == [(18, 3)]
+    assert [commit.operation for commit in Log(root)["orders"].commits()] == ["write", "write", "write", "delete-records"]
+    again = call("delete_records", topic="'orders'", offsets="'{\"0\":3}'")
+    assert [(row["start_before"], row["start_after"], row["records_deleted"]) for row in again] == [(12, 12, 0)]
+    assert call("topics")[0]["version"] == 3
+    said = fails("OFFSETS_OUT_OF_RANGE", lambda: call("delete_records", topic="'orders'", offsets="'{\"0\":31}'"))
+    assert "which holds offsets 12 to 30" in said
+
+
+def test_partitions_and_configuration(spark: SparkSession, root: Path, call: Call, fails: Callable[..., str]) -> None:
+    save(numbers(spark, 20), root, partitions=2)
+    assert call("add_partitions", topic="'orders'", partitions=4) == [{"topic": "orders", "partitions_before": 2, "partitions_after": 4}]
+    fails("ARGUMENT_VALUE", lambda: call("add_partitions", topic="'orders'", partitions=4))
+    save(numbers(spark, 20, 4), root, partitions=4)
+    assert Log(root)["orders"].end_offsets() == {0: 15, 1: 15, 2: 5, 3: 5}
+    assert [row["routed"] for row in call("segments", topic="'orders'")] == [False] * 6
+    changes = "map('compression.type', 'ZSTD', 'retention.ms', '3600000')"
+    assert call("set_config", topic="'orders'", config=changes) == [
+        {"topic": "orders", "key": "compression.type", "before": "none", "after": "zstd"},
+        {"topic": "orders", "key": "retention.ms", "before": "-1", "after": "3600000"},
+    ]
+    save(numbers(spark, 4, 4), root)
+    assert {batch.codec for number in range(4) for batch in Log(root)["orders"].batches(number)} == {"none", "zstd"}
+    assert "CALL partlog.add_partitions" in fails(
+        "OPTION_VALUE", lambda: call("set_config", topic="'orders'", config="map('partitions', '8')")
+    )
+    assert call("topics")[0]["version"] == 4
+
+
+def test_a_topic_is_deleted_and_created_again(spark: SparkSession, root: Path, call: Call, fails: Callable[..., str]) -> None:
+    save(numbers(spark, 20), root, partitions=2)
+    id = topic_id(root, "orders")
+    told = call("delete_topic", topic="'orders'", dry_run="true")
+    assert [list(row.values())[:5] for row in told] == [["orders", id, 2, 20, 2]] and told[0]["bytes"] > 0
+    assert call("delete_topic", topic="'orders'") == told
+    assert call("topics") == [] and Log(root).topics() == []
+    assert list(root.rglob("*.log")) == []
+    assert "Existing topics: none." in fails("TOPIC_NOT_FOUND", lambda: call("segments", topic="'orders'"))
+    assert [row["records"] for row in call("delete_topic", topic="'orders'")] == [0]
+    save(numbers(spark, 5, 1), root, partitions=1)
+    assert [(row["partitions"], row["records"]) for row in call("topics")] == [(1, 5)]
+    assert topic_id(root, "orders") != id
+
+
+def test_small_segments_are_merged_and_old_ones_expire(spark: SparkSession, root: Path, call: Call) -> None:
+    for number in range(3):
+        save(numbers(spark, 1_000), root, partitions=2, **{"batch.size": 100})
+        save(numbers(spark, number, 1), root, topic="other", partitions=1)
+    planned = spark.read.format("partlog").option("subscribe", "orders").load(str(root)).select("partition", "offset", "value")
+    before = sorted(map(tuple, planned.collect()))
+    [row] = call("merge", topic="'orders'")
+    assert (row["segments_before"], row["segments_after"], row["batches_after"]) == (6, 2, row["batches_before"])
+    assert row["bytes_before"] == row["bytes_after"] == row["bytes_merged"]
+    orders, other = call("merge", rebatch="true")
+    assert (orders["batches_before"], orders["batches_after"]) == (row["batches_before"], 2)
+    assert orders["bytes_after"] < orders["bytes_before"] / 2
+    assert (other["segments_before"], other["segments_after"]) == (2, 1)
+    assert sorted(map(tuple, planned.collect())) == before
+    assert len(list(root.glob("orders-*/*.log"))) == 2
+
+    save(numbers(spark, 10), root)
+    call("set_config", topic="'orders'", config="map('retention.ms', '1000')")
+    told = call("expire", dry_run="true")
+    assert [(each["topic"], each["partition"], each["start_before"], each["start_after"], each["records_deleted"]) for each in told] == [
+        ("orders", 0, 0, 1_500, 1_500),
+        ("orders", 1, 0, 1_500, 1_500),
+        ("other", 0, 0, 0, 0),
+    ]
+    assert call("expire") == told
+    assert [each["records"] for each in call("topics")] == [10, 3]
+    assert [each["records_deleted"] for each in call("expire", topic="'orders'")] == [0, 0]
+    assert len(list(root.glob("orders-*/*.log"))) == 2
+
+
+CONNECT = """
+import sys, sparklog
+from pyspark.sql import SparkSession
+root = sys.argv[1]
+spark = sparklog.configure(SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")).getOrCreate()
+for call in sys.stdin.read().splitlines():
+    try:
+        print([tuple(row) for row in spark.sql(f"CALL partlog.{call}", args={"root": root}).collect()])
+    except Exception as error:
+        print(error.getCondition())
+"""
+
+
+def test_connect(spark: SparkSession, root: Path) -> None:
+    save(numbers(spark, 20), root, partitions=2)
+    calls = {
+        "topics(:root)": None,
+        "segments(root => :root, topic => 'orders')": None,
+        "publish(:root)": "[('orders', 0)]",
+        "publish(:root, 'oders')": "PARTLOG_TOPIC_NOT_FOUND",
+        "delete_records(:root, 'orders', '{\"0\":4}')": "[('orders', 0, 0, 4, 10, 4)]",
+        "delete_records(:root, 'orders', '0')": "PARTLOG_ARGUMENT_VALUE",
+        "merge(:root, rebatch => true)": None,
+        "expire(:root, dry_run => true)": None,
+        "vacuum(:root)": "[('orders', 0, 0, 0, 0)]",
+        "vacuum(:root, older_than => INTERVAL '59' MINUTE)": "PARTLOG_ARGUMENT_VALUE",
+        "vacuum(:root, 'orders', INTERVAL '2' HOUR, true)": "[('orders', 0, 0, 0, 0)]",
+        "add_partitions(topic => 'orders', root => :root, partitions => 3)": "[('orders', 2, 3)]",
+        "set_config(:root, 'orders', map('retention.bytes', '1000000'))": "[('orders', 'retention.bytes', '-1', '1000000')]",
+        "set_config(:root, 'orders', map('retention', '1'))": "PARTLOG_OPTION_UNKNOWN",
+        "delete_topic(root => :root, topic => 'orders', dry_run => true)": None,
+        "delete_topic(:root, 'orders')": None,
+    }
+    command = [sys.executable, "-c", CONNECT, str(root)]
+    ran = subprocess.run(command, input="\n".join(calls), capture_output=True, text=True, timeout=300, check=False)
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    said = dict(zip(calls, ran.stdout.splitlines(), strict=True))
+    assert {call: answer for call, answer in said.items() if calls[call]} == {call: answer for call, answer in calls.items() if answer}
+    assert all(answer.startswith("[('orders', ") for call, answer in said.items() if not calls[call])
+    assert Log(root).topics() == []

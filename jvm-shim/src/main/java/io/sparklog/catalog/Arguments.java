@@ -111,8 +111,8 @@ final class Arguments {
     return Options.ofTopic(config);
   }
 
-  /** The layers below know the values of options, and say so. */
-  private <T> T asArgument(String parameter, Supplier<T> body) {
+  /** Runs {@code body}. The layers below speak of options; what they refuse is this parameter. */
+  <T> T asArgument(String parameter, Supplier<T> body) {
     try {
       return body.get();
     } catch (PartlogException e) {

@@ -9,9 +9,14 @@ import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.SimpleProcedure;
 import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DayTimeIntervalType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 
 /** {@code CALL partlog.<name>(root => '…', …)}: does the same for one topic of a root, or for each of them. */
 final class TopicProcedure implements SimpleProcedure {
@@ -26,10 +31,27 @@ final class TopicProcedure implements SimpleProcedure {
 
   private final Signature signature;
   private final Body body;
+  private final DataType interval;
 
   TopicProcedure(Signature signature, Body body) {
+    this(signature, body, Arguments.sqlType("interval"));
+  }
+
+  private TopicProcedure(Signature signature, Body body, DataType interval) {
     this.signature = signature;
     this.body = body;
+    this.interval = interval;
+  }
+
+  /** {@code INTERVAL '7' DAY} and {@code INTERVAL '12' HOUR} have types of their own, and Spark converts none to another. */
+  @Override
+  public BoundProcedure bind(StructType given) {
+    for (StructField argument : given.fields()) {
+      if (argument.dataType() instanceof DayTimeIntervalType) {
+        return new TopicProcedure(signature, body, argument.dataType());
+      }
+    }
+    return this;
   }
 
   @Override
@@ -44,11 +66,12 @@ final class TopicProcedure implements SimpleProcedure {
 
   @Override
   public ProcedureParameter[] parameters() {
-    return signature.parameters().stream().map(TopicProcedure::parameter).toArray(ProcedureParameter[]::new);
+    return signature.parameters().stream().map(this::parameter).toArray(ProcedureParameter[]::new);
   }
 
-  private static ProcedureParameter parameter(Signature.Parameter declared) {
-    ProcedureParameter.Builder builder = ProcedureParameter.in(declared.name(), Arguments.sqlType(declared.type()));
+  private ProcedureParameter parameter(Signature.Parameter declared) {
+    DataType type = declared.type().equals("interval") ? interval : Arguments.sqlType(declared.type());
+    ProcedureParameter.Builder builder = ProcedureParameter.in(declared.name(), type);
     return (declared.isRequired() ? builder : builder.defaultValue(declared.defaultValue())).comment(declared.text()).build();
   }
 

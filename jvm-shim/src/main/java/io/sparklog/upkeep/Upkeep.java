@@ -63,6 +63,11 @@ public final class Upkeep {
     }
   }
 
+  /** As {@link #after}, whoever committed last: an operator's call may be many commits. */
+  public Optional<State> afterAll() {
+    return run(List.of());
+  }
+
   private boolean isNewestEpoch(Query query) {
     try {
       return log.newest().flatMap(state -> state.query(query.id())).filter(query::isNumbered).isPresent();

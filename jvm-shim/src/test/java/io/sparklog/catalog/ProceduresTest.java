@@ -1,14 +1,20 @@
 package io.sparklog.catalog;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.log.LogTool;
 import io.sparklog.spark.PartlogSparkException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -81,5 +87,138 @@ final class ProceduresTest {
     assertTrue(refused("ARGUMENT_VALUE", "segments", (Object) null)
         .contains("Argument `topic` of the procedure segments has the value NULL: it must have a value. Correct the value. "
             + "The procedure is segments(root, topic)."));
+  }
+
+  private long version(String topic) {
+    return (Long) call("topics").stream().filter(row -> row.get(0).equals(topic)).findFirst().orElseThrow().get(9);
+  }
+
+  @Test
+  void offsetsAreCheckedAsOptionsAre() throws Exception {
+    append("a");
+    for (String bad : List.of("", "  ")) {
+      assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", bad, false).contains("it "));
+    }
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"0\":1", false).contains("it is not valid JSON"));
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"0\":1} x", false).contains("it is not valid JSON"));
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"0\":1,\"0\":2}", false).contains("it is not valid JSON: Duplicate"));
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{}", false).contains("it must be an object by partition"));
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "[1]", false).contains("it must be an object by partition"));
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"a\":{\"0\":1}}", false).contains("\"a\" is not a partition number"));
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"00\":1}", false).contains("\"00\" is not a partition number"));
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"-1\":1}", false).contains("\"-1\" is not a partition number"));
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"0\":1.5}", false).contains("1.5 for partition 0 is not an integer"));
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"0\":\"1\"}", false).contains("is not an integer"));
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"0\":null}", false).contains("is not an integer"));
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"0\":9223372036854775808}", false).contains("is not an integer"));
+    assertTrue(refused("PARTITION_NOT_FOUND", "delete_records", "a", "{\"2\":0}", false).contains("which has partitions 0 to 1"));
+    assertTrue(refused("OFFSETS_OUT_OF_RANGE", "delete_records", "a", "{\"0\":-2}", false).contains("offset -2"));
+    assertTrue(refused("OFFSETS_OUT_OF_RANGE", "delete_records", "a", "{\"0\":11}", false).contains("offset 11"));
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", null, false).contains("`offsets`"));
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"0\":1}", null).contains("`dry_run`"));
+    assertEquals(0, version("a"));
+  }
+
+  @Test
+  void partitionsAndConfigurationsAreCheckedAsOptionsAre() throws Exception {
+    append("a");
+    for (long bad : new long[] {Long.MIN_VALUE, -1, 0, 10_001, 1L << 32}) {
+      assertTrue(refused("ARGUMENT_VALUE", "add_partitions", "a", bad).contains("it must be from 1 to 10000"));
+    }
+    for (long bad : new long[] {1, 2}) {
+      assertTrue(refused("ARGUMENT_VALUE", "add_partitions", "a", bad).contains("topic a has 2 partitions"));
+    }
+    assertTrue(refused("ARGUMENT_VALUE", "set_config", "a", Map.of()).contains("it names nothing to change"));
+    assertTrue(refused("ARGUMENT_VALUE", "set_config", "a", Collections.singletonMap("retention.ms", null)).contains("NULL"));
+    assertTrue(refused("OPTION_UNKNOWN", "set_config", "a", Map.of("retention.msec", "1")).contains("Did you mean `retention.ms`?"));
+    assertTrue(refused("OPTION_UNKNOWN", "set_config", "a", Map.of("batch.size", "1000")).contains("Option `batch.size` is unknown"));
+    assertTrue(refused("OPTION_UNKNOWN", "set_config", "a", Map.of("comment", "x")).contains("Option `comment` is unknown"));
+    assertTrue(refused("OPTION_VALUE", "set_config", "a", Map.of("retention.ms", "1h")).contains("it must be"));
+    assertTrue(refused("OPTION_VALUE", "set_config", "a", Map.of("retention.ms", "-2")).contains("it must be"));
+    assertTrue(refused("OPTION_VALUE", "set_config", "a", Map.of("compression.type", "brotli")).contains("it must be"));
+    assertTrue(refused("OPTION_VALUE", "set_config", "a", Map.of("partitions", "4")).contains("CALL partlog.add_partitions"));
+    assertTrue(refused("OPTION_VALUE", "set_config", "a", Map.of("partitioner", "murmur2")).contains("fixed when a topic is created"));
+    assertEquals(0, version("a"));
+    assertEquals(List.of(List.of("a", "compression.type", "none", "zstd")), call("set_config", "a", Map.of("compression.type", "ZSTD")));
+    assertEquals(List.of(List.of("a", 2, 3)), call("add_partitions", "a", 3L));
+    assertEquals(2, version("a"));
+  }
+
+  @Test
+  void aDryRunChangesNothing() throws Exception {
+    append("a");
+    List<List<Object>> told = call("delete_records", "a", "{\"0\":-1,\"1\":-1}", true);
+    List<List<Object>> toldOfTopic = call("delete_topic", "a", true);
+    assertEquals(0, version("a"));
+    assertEquals(toldOfTopic, call("delete_topic", "a", true));
+    assertEquals(told, call("delete_records", "a", "{\"0\":-1,\"1\":-1}", false));
+    assertEquals(10L, told.stream().mapToLong(row -> (Long) row.get(5)).sum());
+    assertEquals(1, version("a"));
+    List<List<Object>> again = call("delete_records", "a", "{\"0\":-1,\"1\":0}", false);
+    assertEquals(0L, again.stream().mapToLong(row -> (Long) row.get(5)).sum());
+    assertEquals(1, version("a"));
+    call("delete_topic", "a", false);
+    assertEquals(List.of(), call("topics"));
+    assertEquals(0L, call("delete_topic", "a", false).get(0).get(3));
+    assertTrue(refused("TOPIC_NOT_FOUND", "delete_topic", "b", false).contains("Existing topics: none."));
+    assertTrue(refused("TOPIC_NOT_FOUND", "delete_records", "a", "{\"0\":0}", false).contains("Existing topics: none."));
+  }
+
+  @Test
+  void whatIsDueIsMergedAndExpires() throws Exception {
+    for (int i = 0; i < 6; i++) {
+      append("a");
+      append("b");
+    }
+    long before = (Long) call("topics").get(0).get(4);
+    List<Object> merged = call("merge", "a", false).get(0);
+    assertEquals(List.of("a", before, 2L), merged.subList(0, 3));
+    assertEquals(merged.get(5), merged.get(6));
+    assertEquals(merged.get(6), merged.get(7));
+    List<List<Object>> rebatched = call("merge", null, true);
+    assertEquals(List.of(List.of("a", 2L, 2L), List.of("b", before, 2L)), rebatched.stream().map(row -> row.subList(0, 3)).toList());
+    assertEquals(List.of(2L, 2L), rebatched.stream().map(row -> row.get(4)).toList());
+    long version = version("a");
+    assertEquals(0L, call("merge", "a", true).get(0).get(7));
+    assertEquals(version, version("a"));
+
+    append("a");
+    call("set_config", "a", Map.of("retention.bytes", "0"));
+    version = version("a");
+    List<List<Object>> told = call("expire", null, true);
+    assertEquals(version, version("a"));
+    assertEquals(told, call("expire", null, false));
+    assertEquals(List.of(60L, 0L), List.of(sum(told, "a"), sum(told, "b")));
+    assertEquals(version + 1, version("a"));
+    assertEquals(0L, sum(call("expire", "a", false), "a"));
+    assertEquals(10L, call("topics").get(0).get(3));
+  }
+
+  @Test
+  void whatDeadWritersLeftIsVacuumed() throws Exception {
+    append("a");
+    append("b");
+    Path left = root.resolve("_partlog/a/data/00000000000000000001-c9Uau9icSBmvDvtokvlNaA/t1-1.log");
+    Files.createDirectories(left.getParent());
+    Files.write(left, new byte[100]);
+    long day = Duration.ofDays(1).toNanos() / 1000;
+    assertTrue(refused("ARGUMENT_VALUE", "vacuum", "a", day / 24 - 1, false).contains("it must be at least PT1H"));
+    assertTrue(refused("ARGUMENT_VALUE", "vacuum", "a", -day, false).contains("it must be at least PT1H"));
+    assertEquals(List.of(List.of("a", 0L, 0L, 0L, 0L), List.of("b", 0L, 0L, 0L, 0L)), call("vacuum", null, day, false));
+    for (Path each : List.of(left, left.getParent())) {
+      Files.setLastModifiedTime(each, FileTime.from(Instant.now().minus(Duration.ofHours(25))));
+    }
+    assertEquals(List.of(List.of("a", 1L, 100L, 0L, 2L)), call("vacuum", "a", day, true));
+    assertTrue(Files.exists(left));
+    assertEquals(0, version("a"));
+    assertEquals(List.of(List.of("a", 1L, 100L, 0L, 2L)), call("vacuum", "a", day, false));
+    assertFalse(Files.exists(left));
+    assertEquals(1, version("a"));
+    assertEquals(List.of(List.of("a", 0L, 0L, 2L, 2L)), call("vacuum", "a", day, false));
+    assertEquals(10L, call("topics").get(0).get(3));
+  }
+
+  private static long sum(List<List<Object>> rows, String topic) {
+    return rows.stream().filter(row -> row.get(0).equals(topic)).mapToLong(row -> (Long) row.get(5)).sum();
   }
 }

@@ -1,0 +1,64 @@
+"""Backing up a root while a writer commits, with the code of the guide."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from audits import SPILLS, Load, Writer
+from logtool import LogTool
+
+from sparklog import DataError, Log
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "operations.md"
+
+
+@pytest.fixture(scope="module")
+def back_up() -> Callable[[Path, Path], None]:
+    [block] = re.findall(r"^```python\n(def back_up\(.*?)^\n\nback_up\(", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {"os": os, "Path": Path}
+    exec(block, names)
+    return names["back_up"]
+
+
+def held(root: Path, load: Load) -> set[str]:
+    """The commits that a root holds, all of each."""
+    values = [value.decode() for value in Log(root)["t"].read(columns=["value"])["value"].to_pylist()]
+    commits = Counter(value.split(":")[0] for value in values)
+    assert set(commits.values()) == {load.tasks * load.records}
+    return set(commits)
+
+
+def test_a_backup_beside_a_writer(tmp_path: Path, java_classpath: str, back_up: Callable[[Path, Path], None]) -> None:
+    load, root = SPILLS, tmp_path / "root"
+    tool = LogTool(java_classpath, root)
+    writer = Writer(tool, "a", load)
+    copies: list[tuple[Path, set[str]]] = []
+    try:
+        for number in range(3):
+            writer.wait_for(10 * (number + 1))
+            copies.append((tmp_path / f"copy{number}", set(writer.acknowledged)))
+            back_up(root, copies[-1][0])
+        wrong = tmp_path / "wrong"
+        for pattern in ("data/*/*.log", "*.json"):
+            writer.wait_for(len(writer.acknowledged) + 3)
+            for file in sorted((root / "_partlog" / "t").glob(pattern)):
+                (wrong / file.relative_to(root)).parent.mkdir(parents=True, exist_ok=True)
+                os.link(file, wrong / file.relative_to(root))
+    finally:
+        writer.kill()
+    for copy, acknowledged in copies:
+        assert acknowledged <= held(copy, load)
+    # The copy is a root of its own, and what is done to it does not reach the root.
+    copy = copies[0][0]
+    there, everything = held(copy, load), held(root, load)
+    again = LogTool(java_classpath, copy)
+    again.run("append", tag="b", tasks=load.tasks, records=load.records, **load.options)
+    assert held(copy, load) == there | {"b-0"}
+    assert sum(len(values) for values in again.read().values()) == len(there | {"b-0"}) * load.tasks * load.records
+    assert held(root, load) == everything
+    with pytest.raises(DataError, match="SEGMENT_MISSING"):
+        held(wrong, load)
