@@ -290,7 +290,7 @@ public final class TopicLog {
     return builder.build();
   }
 
-  /** Where replaying begins. {@code checkpoint} is empty, and {@code version} −1, before version 0. */
+  /** Where replaying begins. Before version 0, {@code checkpoint} is all that cannot be read, and {@code version} −1. */
   private record Start(String checkpoint, long version, String tag, Replay builder) {}
 
   private Start start(List<String> checkpoints, long last) throws IOException, Moved {
@@ -311,7 +311,8 @@ public final class TopicLog {
         return start;
       }
     }
-    return new Start("", -1, null, new Replay());
+    // Those that were tried: if another one comes meanwhile, the next attempt is not the same again.
+    return new Start(String.join(" ", checkpoints), -1, null, new Replay());
   }
 
   /** The checkpoints among {@code names}, the newest first. */

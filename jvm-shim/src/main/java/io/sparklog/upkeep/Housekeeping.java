@@ -72,6 +72,7 @@ final class Housekeeping {
     if (checkpoints.isEmpty() || versionOf(checkpoints.get(checkpoints.size() - 1)) < kept) {
       return; // That of a deleted topic is not there yet.
     }
+    requireDurable();
     for (String checkpoint : checkpoints) {
       if (versionOf(checkpoint) < kept) {
         Step.CLEAN_CHECKPOINT.reached();
@@ -134,6 +135,7 @@ final class Housekeeping {
       return; // Readers could not begin anywhere.
     }
     List<String> below = names(Housekeeping::numberOf).stream().filter(name -> numberOf(name).getAsLong() < boundary).toList();
+    requireDurable();
     for (String name : below.subList(0, Math.min(FILES_MAX, below.size()))) {
       Step.CLEAN_VERSION.reached();
       store.delete(folder + "/" + name);
@@ -141,6 +143,11 @@ final class Housekeeping {
     if (below.size() <= FILES_MAX) {
       notes.filesFrom(boundary);
     }
+  }
+
+  /** Who put the checkpoint that takes their place may have died before it was durable. */
+  private void requireDurable() throws IOException {
+    store.flush(folder);
   }
 
   /** The version of a version file or of a deletion marker. */

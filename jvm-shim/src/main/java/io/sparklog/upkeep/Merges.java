@@ -63,7 +63,11 @@ public final class Merges {
   }
 
   private MergeResult mergeAll() throws IOException {
-    State first = log.newest().orElseThrow();
+    Optional<State> begun = log.newest();
+    if (begun.isEmpty()) {
+      return MergeResult.NOTHING; // It was deleted meanwhile.
+    }
+    State first = begun.get();
     MergeResult done = MergeResult.NOTHING;
     long limitBytes = first.config().segmentBytes();
     while (true) {

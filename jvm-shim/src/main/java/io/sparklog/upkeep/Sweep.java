@@ -126,6 +126,7 @@ final class Sweep {
     Set<String> files = new LinkedHashSet<>();
     version.removed().forEach(removed -> files.add(removed.file()));
     if (version.deleted()) {
+      makeDurable();
       DataFolders.deletePlannedBelow(store, state.topic(), version.version() + 1);
     }
     if (!files.isEmpty()) {
@@ -133,11 +134,19 @@ final class Sweep {
     }
   }
 
+  /** Who put a version that removed files may have died before it was durable: a power loss must not make them live again. */
+  private void makeDurable() throws IOException {
+    store.flush(Names.topicFolder(state.topic()));
+  }
+
   /** Deletes those of {@code files} that no live segment names, and the folders that are empty then. */
   void delete(Set<String> files) throws IOException {
     Set<String> folders = new LinkedHashSet<>();
     for (String file : files) {
       if (!live().contains(file)) {
+        if (folders.isEmpty()) {
+          makeDurable();
+        }
         Step.DELETE_FILE.reached();
         store.delete(Names.topicFile(state.topic(), file));
         folders.add(file.substring(0, file.lastIndexOf('/')));
