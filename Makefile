@@ -89,6 +89,16 @@ soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) jvm-test ## run the long tests
 model: $(VENV) ## run the model of the commit protocol over many seeds: make model SEEDS=200000
 	@PYTHONPATH=tests $(PY) -m model.commit_model --seeds $(or $(SEEDS),10000)
 
+SIMULATE := $(MVN) -f jvm-shim/pom.xml test -Dsurefire.failIfNoSpecifiedTests=false
+
+.PHONY: sim
+sim: toolchain ## simulate the log over many seeds: make sim SEEDS=100000; replay one: make sim SEED=17
+	@$(SIMULATE) -Dtest='SimulationTest#theInvariantsHold' $(if $(SEED),-Dsim.seed=$(SEED)) -Dsim.seeds=$(or $(SEEDS),10000)
+
+.PHONY: sim-mutants
+sim-mutants: toolchain ## how many seeds the simulation takes to find each broken rule
+	@$(SIMULATE) -Dtest='SimulationTest#seedsToFindEachBrokenRule' -Dsim.rounds=$(or $(ROUNDS),11) -Dsim.seeds=$(or $(SEEDS),5000)
+
 .PHONY: clean
 clean: ## remove build output; keep .venv/ and .tools/
 	@rm -rf dist build demo-root jvm-shim/target sparklog/jars .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -248,7 +248,8 @@ public final class MemoryDisk {
     folder.durable = new TreeMap<>(folder.names);
   }
 
-  void delete(String name) {
+  /** Deletes a file; does nothing if it is absent. */
+  public void delete(String name) {
     if (!parts(name).isEmpty() && node(above(name)) instanceof Folder folder && folder.names.get(last(name)) instanceof Content) {
       folder.names.remove(last(name));
     }

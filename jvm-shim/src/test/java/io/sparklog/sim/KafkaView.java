@@ -1,0 +1,85 @@
+package io.sparklog.sim;
+
+import io.sparklog.format.BatchHeader;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/** The Kafka view as FORMAT.md section 8 has it, made from the live segments by code of its own. */
+final class KafkaView {
+  private KafkaView() {}
+
+  /** Every name and every byte of the view is right, and there is nothing else. */
+  static void requireRight(World world) {
+    TreeMap<String, byte[]> expected = new TreeMap<>();
+    Truth.Known top = world.truth.top();
+    int interval = Integer.parseInt(world.config.get("index.interval.bytes"));
+    for (Truth.Segment segment : top.live().values()) {
+      byte[] file = world.disk.peek(Truth.FOLDER + segment.file()).orElse(new byte[0]);
+      if (file.length < segment.position() + segment.bytes()) {
+        throw new Truth.Broken("I1: the bytes of " + segment + " are gone");
+      }
+      byte[] log = Arrays.copyOfRange(file, (int) segment.position(), (int) (segment.position() + segment.bytes()));
+      String name = Truth.TOPIC + "-" + segment.partition() + "/" + String.format("%020d", segment.base());
+      stampAndIndex(log, segment.base(), interval, name, expected);
+      expected.put(name + ".log", log);
+    }
+    TreeMap<String, byte[]> found = new TreeMap<>();
+    for (String folder : world.disk.filesIn("")) {
+      if (folder.startsWith(Truth.TOPIC + "-")) {
+        found.put(folder, world.disk.peek(folder).orElseThrow());
+      }
+    }
+    TreeSet<String> differ = new TreeSet<>(found.keySet());
+    differ.addAll(expected.keySet());
+    differ.removeIf(name -> found.containsKey(name) && expected.containsKey(name));
+    if (!differ.isEmpty()) {
+      throw new Truth.Broken("view: either there and not live, or live and not there: " + differ);
+    }
+    expected.forEach((name, bytes) -> {
+      if (!Arrays.equals(bytes, found.get(name))) {
+        throw new Truth.Broken("view: " + name + " has other bytes");
+      }
+    });
+  }
+
+  private static void stampAndIndex(byte[] log, long base, int interval, String name, TreeMap<String, byte[]> to) {
+    List<byte[]> index = new ArrayList<>();
+    List<byte[]> times = new ArrayList<>();
+    long next = base;
+    int last = 0;
+    long indexed = -1;
+    long greatest = -1;
+    long greatestAt = 0;
+    for (int at = 0; at < log.length; at += BatchHeader.totalBytes(log, at)) {
+      BatchHeader.setBaseOffset(log, at, next);
+      next += BatchHeader.count(log, at);
+      if (BatchHeader.maxTimestamp(log, at) > greatest) {
+        greatest = BatchHeader.maxTimestamp(log, at);
+        greatestAt = next - 1;
+      }
+      if (at - last > interval) {
+        index.add(ByteBuffer.allocate(8).putInt((int) (next - 1 - base)).putInt(at).array());
+        last = at;
+        if (greatest > indexed) {
+          times.add(ByteBuffer.allocate(12).putLong(greatest).putInt((int) (greatestAt - base)).array());
+          indexed = greatest;
+        }
+      }
+    }
+    if (greatest > indexed) {
+      times.add(ByteBuffer.allocate(12).putLong(greatest).putInt((int) (greatestAt - base)).array());
+    }
+    to.put(name + ".index", joined(index));
+    to.put(name + ".timeindex", joined(times));
+  }
+
+  private static byte[] joined(List<byte[]> parts) {
+    ByteBuffer all = ByteBuffer.allocate(parts.stream().mapToInt(part -> part.length).sum());
+    parts.forEach(all::put);
+    return all.array();
+  }
+}

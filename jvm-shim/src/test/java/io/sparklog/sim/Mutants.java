@@ -1,0 +1,64 @@
+package io.sparklog.sim;
+
+import java.util.List;
+
+/** Each rule of the protocol, broken. */
+final class Mutants {
+  private Mutants() {}
+
+  /** With a seed at which each is found. */
+  static final List<Mutant> FOUND = List.of(
+      new Mutant(81, "a failed put is taken for another's", "log/Committer", "Put found = readBack(version.version());",
+          "Put found = Put.LOST;"),
+      new Mutant(1, "the epoch is looked up once, not after each lost race", "write/Append", "if (!once.isIn(log, newest, records)) {",
+          "boolean again = Thread.currentThread().getName().equals(txn);\n    Thread.currentThread().setName(txn);\n"
+              + "    if (again || !once.isIn(log, newest, records)) {"),
+      new Mutant(81, "abort deletes although a put was tried", "write/TopicCommits", "if (committer == null || !committer.putTried()) {",
+          "if (true) {"),
+      new Mutant(0, "a pool is not synced", "write/PieceCollector", "      writer.sync();\n", ""),
+      new Mutant(0, "the name of a pool is not synced", "write/PieceCollector", "    store.flush(Names.topicFile(plan.topic(), folder));\n",
+          ""),
+      new Mutant(0, "a reader that misses a version does not list again", "log/TopicLog", "if (now.isAgain(before)) {", "if (true) {"),
+      new Mutant(16, "a reader whose file is gone gives up", "read/SplitReader", "        planAgain(gone);\n",
+          "        throw gone.missing();\n"),
+      new Mutant(78, "a writer does not heed the horizon", "write/Append", "if (plan.plannedVersion() < state.horizon()) {",
+          "if (false) {"),
+      new Mutant(9, "vacuum without a horizon", "upkeep/Vacuum", "if (horizon > state.horizon()) {", "if (false) {"),
+      new Mutant(0, "a deletion of the topic does not raise the horizon", "log/NextVersion", "next.horizon = next.number + 1;", ""),
+      new Mutant(8, "version files are deleted without a checkpoint that holds them", "upkeep/Housekeeping",
+          "if (checkpoints.isEmpty() || versionOf(checkpoints.get(checkpoints.size() - 1)) < boundary) {", "if (false) {"),
+      new Mutant(8, "a data file is deleted though another segment of it is live", "upkeep/Sweep", "if (!live().contains(file)) {",
+          "if (true) {"));
+
+  /** Those that take more seeds than a test has time for: {@code make sim-mutants}. */
+  static final List<Mutant> SOUGHT = List.of(
+      new Mutant(0, "nobody looks after the put whether the version it extends is still there", "log/Committer",
+          "if (!isSeen(version, newest)) {", "if (false) {"),
+      new Mutant(0, "a write whose put was unclear takes a later reason not to commit for its outcome", "log/Committer",
+          "if (unseen != null && unseen.query() == null && !change.isIdempotent()) {", "if (false) {"),
+      new Mutant(0, "an epoch that another attempt put is not made durable", "log/Committer", "    Throwable failure = sync();\n",
+          "    Throwable failure = null;\n"),
+      new Mutant(0, "an epoch is known by its number alone", "write/Once", "boolean isLast = last.epoch() == query.epoch();",
+          "boolean isLast = last.epoch() == query.epoch();\n    if (query != null) {\n      return true;\n    }"),
+      new Mutant(0, "an epoch that follows another's is taken for new", "write/Once", "if (own != null && !own.equals(last.input())) {",
+          "if (false) {"),
+      new Mutant(0, "a reader does not look whether its start is still there", "log/TopicLog", ": start.tag.equals(tag(start.version));",
+          ": true;"),
+      new Mutant(0, "a reader that began without a checkpoint does not look whether there is one now", "log/TopicLog",
+          "? checkpoints.containsAll(checkpoints(store.list(Names.topicFolder(topic))))", "? true"),
+      new Mutant(0, "a reader looks first whether its version is still there, then for the next", "log/TopicLog",
+          "if (replay(builder) && isUnchanged(known)) {", "if (isUnchanged(known) && replay(builder)) {"),
+      new Mutant(0, "a reader takes a checkpoint that came meanwhile for damage", "log/TopicLog",
+          "new Start(String.join(\" \", checkpoints), -1", "new Start(\"\", -1"),
+      new Mutant(0, "version files are deleted downwards", "upkeep/Housekeeping",
+          "filter(name -> numberOf(name).getAsLong() < boundary).toList();",
+          "filter(name -> numberOf(name).getAsLong() < boundary).sorted(Comparator.reverseOrder()).toList();"),
+      new Mutant(0, "checkpoints are deleted before that of a deletion is there", "upkeep/Housekeeping",
+          "if (checkpoints.isEmpty() || versionOf(checkpoints.get(checkpoints.size() - 1)) < kept) {", "if (false) {"),
+      new Mutant(0, "a checkpoint need not be durable before what it stands for is deleted", "upkeep/Housekeeping",
+          "    store.flush(folder);\n", ""),
+      new Mutant(0, "the boundary rises although replaced files are still there", "upkeep/Housekeeping",
+          "long swept = new Sweep(log, state, clock).fromBoundary(state.isDeleted() ? kept + 1 : kept);", "long swept = kept;"),
+      new Mutant(0, "a version need not be durable before what it removed is deleted", "upkeep/Sweep",
+          "    store.flush(Names.topicFolder(state.topic()));\n", ""));
+}

@@ -1,0 +1,89 @@
+package io.sparklog.sim;
+
+import io.sparklog.log.State;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.upkeep.Administration;
+import io.sparklog.upkeep.Merges;
+import io.sparklog.upkeep.Vacuum;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+
+/** Those who clean up, delete and change the topic. */
+final class Operators {
+  /** What a call may say without any fault: the topic is another one, or its version files were deleted while the caller slept. */
+  private static final Set<String> EXPECTED = Set.of("TOPIC_NOT_FOUND", "TOPIC_RECREATED", "COMMIT_UNKNOWN", "OFFSETS_OUT_OF_RANGE",
+      "OPTION_VALUE");
+
+  private Operators() {}
+
+  static void start(World world) {
+    Process.start(world, "records", process -> call(process, 300, Operators::deleteRecords));
+    for (int n = 0; n < 3; n++) {
+      Process.start(world, "merger" + n, process -> call(process, 400, Operators::merge));
+    }
+    if (world.chance(3)) {
+      Process.start(world, "remover", process -> call(process, 500, Operators::deleteTopic));
+    }
+    if (world.chance(2)) {
+      Process.start(world, "vacuum", process -> call(process, 600, Operators::vacuum));
+    }
+    if (world.chance(4)) {
+      Process.start(world, "config", process -> call(process, 300, Operators::configure));
+    }
+  }
+
+  private interface Call {
+    void on(Process process) throws PartlogException;
+  }
+
+  private static void call(Process process, int acts, Call call) {
+    process.sleep(20 + process.world.random.nextInt(acts));
+    int faults = process.faults();
+    try {
+      call.on(process);
+    } catch (PartlogException e) {
+      process.excuse(e, faults, EXPECTED);
+    }
+  }
+
+  private static Administration of(Process process) {
+    return new Administration(process.log(), process.clock, process.world.random);
+  }
+
+  private static void deleteRecords(Process process) {
+    State state = process.latest().filter(latest -> !latest.isDeleted()).orElse(null);
+    if (state == null) {
+      return;
+    }
+    TreeMap<Integer, Long> offsets = new TreeMap<>();
+    for (int p = 0; p < state.partitions(); p++) {
+      offsets.put(p, state.start(p) + process.world.random.nextInt((int) (state.end(p) - state.start(p)) + 1));
+    }
+    of(process).deleteRecords(offsets, false);
+  }
+
+  private static void merge(Process process) {
+    if (process.latest().filter(latest -> !latest.isDeleted()).isPresent()) {
+      new Merges(process.log(), process.clock, process.world.random).all();
+    }
+  }
+
+  private static void deleteTopic(Process process) {
+    of(process).delete(false);
+  }
+
+  /** All that is there by now is old enough, whoever still writes it. */
+  private static void vacuum(Process process) {
+    process.world.pass(Vacuum.OLDER_THAN_MIN.toMillis());
+    new Vacuum(process.log(), process.clock, process.world.random).run(Vacuum.OLDER_THAN_MIN, false);
+  }
+
+  private static void configure(Process process) {
+    if (process.world.chance(2)) {
+      of(process).configure(Map.of("file.delete.delay.ms", "100"));
+    } else if (process.latest().isPresent()) {
+      of(process).addPartitions(3);
+    }
+  }
+}

@@ -1,0 +1,213 @@
+package io.sparklog.sim;
+
+import io.sparklog.log.Pace;
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.MemoryStore;
+import java.io.IOException;
+import java.io.SyncFailedException;
+import java.nio.file.NoSuchFileException;
+import java.time.Clock;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.util.Optional;
+import java.util.Set;
+
+/** A process: its view of the store, where acts may fail or their answers be lost, its clock, and what it remembers of the topic. */
+final class Process implements MemoryStore.Acts {
+  /** Errors that no order of acts and no fault excuses. */
+  private static final Set<String> NEVER = Set.of("VERSION_CORRUPT", "VERSION_MISSING", "FORMAT_TOO_NEW", "SEGMENT_CORRUPT",
+      "BATCH_CORRUPT", "FOREIGN_SEGMENTS", "FILE_LENGTH", "COMMIT_TOO_LARGE");
+
+  final World world;
+  final String name;
+  final MemoryStore store = new MemoryStore(this);
+  final Clock clock;
+  private final long skewMs;
+  private final Scheduler.Actor actor;
+  private Root root;
+  private int faults;
+  /** How often a checkpoint could not be read. */
+  private int unreadable;
+
+  /** What an actor does in its process. */
+  interface Part {
+    void run(Process process) throws Exception;
+  }
+
+  private Process(World world, String name, Part part) {
+    this.world = world;
+    this.name = name;
+    skewMs = world.chance(3) ? world.random.nextInt(7_200_000) - 3_600_000 : 0;
+    clock = new Skewed();
+    forget();
+    if (part == null) {
+      actor = null;
+      Warned.listen(this::swallowed);
+    } else {
+      actor = world.scheduler.start(name, () -> {
+        Warned.listen(this::swallowed);
+        part.run(this);
+      });
+    }
+  }
+
+  /** Starts a process that does {@code part} among others. */
+  static Process start(World world, String name, Part part) {
+    return new Process(world, name, part);
+  }
+
+  /** A process that acts alone, in the thread of the caller. */
+  static Process alone(World world, String name) {
+    return new Process(world, name, null);
+  }
+
+  /** Forgets what it knows of the topic, as a process that starts. */
+  void forget() {
+    root = new Root(store, new Pace(3, 2, ms -> sleep(ms / 4)));
+  }
+
+  Root root() {
+    return root;
+  }
+
+  TopicLog log() {
+    return root.topic(Truth.TOPIC);
+  }
+
+  void sleep(long acts) {
+    if (actor != null && acts > 0) {
+      actor.sleep(acts);
+    } else if (actor == null) {
+      world.pass(acts);
+    }
+  }
+
+  /** How many faults this process has met. */
+  int faults() {
+    return faults;
+  }
+
+  /** The newest state, also of a deleted topic, checked to be that. */
+  Optional<State> latest() {
+    int since = world.truth.count();
+    Optional<State> found = log().latest();
+    check(() -> world.truth.requireNewest(since, found));
+    return found;
+  }
+
+  void check(Runnable that) {
+    try {
+      that.run();
+    } catch (Truth.Broken e) {
+      throw world.scheduler.fail(name + ": " + e.getMessage(), e);
+    }
+  }
+
+  /**
+   * Checks that an error was one to be expected.
+   *
+   * @param before how many faults the process had met when the call began
+   * @param expected ids that need no fault
+   */
+  void excuse(PartlogException e, int before, Set<String> expected) {
+    world.say(name + " gets " + e.getMessage());
+    // Whoever sleeps long enough finds that its data files were deleted, with a topic or by a vacuum.
+    boolean writes = e.id().equals("COMMIT_FAILED") || e.id().equals("IO") && !name.matches("r[0-9]");
+    boolean late = writes && e.getCause() instanceof NoSuchFileException;
+    if (isWrong(e) || faults == before && !late && !expected.contains(e.id())) {
+      throw world.scheduler.fail("I7: " + name + " gets " + e.getMessage(), e);
+    }
+  }
+
+  private boolean isWrong(PartlogException e) {
+    // A checkpoint that cannot be read twice is damaged, and then nothing may be left to begin with.
+    return NEVER.contains(e.id()) && !(e.id().equals("VERSION_MISSING") && unreadable > 1);
+  }
+
+  /** Checks an error that the code under test does not pass on, as what follows a commit cannot fail it. */
+  private void swallowed(Throwable e) {
+    if (e instanceof Scheduler.Stopped || world.scheduler.isOver()) {
+      return;
+    }
+    world.say(name + " warns of " + e);
+    boolean expected = e instanceof PartlogException partlog ? !isWrong(partlog) : e instanceof IOException;
+    if (!expected) {
+      world.scheduler.fail("I10: " + name + " warns of " + e, e);
+    }
+  }
+
+  void excuse(IOException e, int before) {
+    if (faults == before) {
+      throw world.scheduler.fail("I7: " + name + " gets " + e, e);
+    }
+  }
+
+  @Override
+  public <T> T act(String call, String what, MemoryStore.Act<T> act) throws IOException {
+    if (actor != null) {
+      // What is not of the commit log may be in any order: acts on it are often done together, so that more happens in a run.
+      if (what.startsWith(Truth.FOLDER) && !what.startsWith(Truth.FOLDER + "tmp/") || world.chance(6)) {
+        actor.act();
+      }
+    } else if (world.scheduler.failure() != null) {
+      throw world.scheduler.fail("", null);
+    }
+    world.note(name, call, what);
+    try {
+      world.actLate();
+      if (!call.equals("look") && world.isFault()) {
+        faults++;
+        unreadable += (call.equals("read") || call.equals("open")) && what.contains(".checkpoint-") ? 1 : 0;
+        boolean before = world.chance(2);
+        world.say(name + "   fails " + (before ? "before" : "after"));
+        if (!before) {
+          effect(call, what, act);
+        }
+        throw call.equals("flush") && world.chance(2) ? new SyncFailedException("a fault") : new IOException("a fault");
+      }
+      return effect(call, what, act);
+    } catch (Truth.Broken e) {
+      throw world.scheduler.fail(name + ": " + e.getMessage(), e);
+    }
+  }
+
+  @Override
+  public boolean isSeen(String what) {
+    return world.chance(2);
+  }
+
+  private <T> T effect(String call, String what, MemoryStore.Act<T> act) throws IOException {
+    boolean isVersion = Truth.isVersion(what);
+    if (call.equals("delete")) {
+      world.truth.deletes(what);
+    }
+    T result = world.lie.effect(world, call, what, act);
+    if (call.equals("link") && isVersion) {
+      world.say(name + "   LINKED");
+      world.truth.linked(what);
+    }
+    return result;
+  }
+
+  /** A clock of its own, which may be an hour off. */
+  private final class Skewed extends Clock {
+    @Override
+    public ZoneId getZone() {
+      return ZoneOffset.UTC;
+    }
+
+    @Override
+    public Clock withZone(ZoneId zone) {
+      return this;
+    }
+
+    @Override
+    public Instant instant() {
+      return Instant.ofEpochMilli(world.nowMs() + skewMs);
+    }
+  }
+}

@@ -1,0 +1,62 @@
+package io.sparklog.sim;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import java.io.PrintStream;
+import java.util.Random;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.FieldSource;
+
+/** The production code keeps the invariants in every order of acts that was tried, and the simulation finds each rule that is broken. */
+final class SimulationTest {
+  /** New ones each time; {@code make sim} runs more. */
+  @Test
+  void theInvariantsHold() {
+    Long replayed = Long.getLong("sim.seed");
+    if (replayed != null) {
+      assertNull(Simulation.run(replayed, Lie.NONE, System.out).failure());
+      return;
+    }
+    long first = new Random().nextInt(1 << 30);
+    Seeds seeds = Seeds.run(first, Long.getLong("sim.seeds", 500), Simulation::run);
+    System.out.println("from seed " + first + ": " + seeds);
+    assertNull(seeds.failed(), seeds::toString);
+  }
+
+  @Test
+  void aSeedIsOneOrderOfActs() {
+    for (long seed = 0; seed < 5; seed++) {
+      assertEquals(Simulation.run(seed), Simulation.run(seed));
+    }
+  }
+
+  @ParameterizedTest
+  @FieldSource("io.sparklog.sim.Mutants#FOUND")
+  void aBrokenRuleIsFound(Mutant mutant) throws Exception {
+    assertNotNull(mutant.finder().apply(mutant.seed()), "seed " + mutant.seed() + " does not find it: make sim-mutants finds another");
+  }
+
+  /** {@code make sim-mutants} */
+  @Test
+  @EnabledIfSystemProperty(named = "sim.rounds", matches = "[0-9]+")
+  void seedsToFindEachBrokenRule() throws Exception {
+    MutantSearch.main(new String[] {System.getProperty("sim.seeds"), System.getProperty("sim.rounds")});
+  }
+
+  @ParameterizedTest
+  @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "NONE")
+  void aStoreThatLiesIsFound(Lie lie) {
+    PrintStream nowhere = null;
+    assertNotNull(LongStream.range(0, 200)
+        .mapToObj(seed -> Simulation.run(seed, lie, nowhere).failure())
+        .filter(found -> found != null)
+        .findFirst()
+        .orElse(null));
+  }
+}

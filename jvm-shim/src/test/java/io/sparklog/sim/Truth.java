@@ -1,0 +1,287 @@
+package io.sparklog.sim;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.sparklog.log.State;
+import io.sparklog.storage.MemoryDisk;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+
+/**
+ * What is true of the topic, kept beside the store: its versions in the order in which they were linked first, read by code of its own.
+ * Each check names the invariant of FORMAT.md section 11.
+ */
+final class Truth {
+  static final String TOPIC = "t";
+  static final String FOLDER = "_partlog/" + TOPIC + "/";
+
+  private static final ObjectMapper JSON = new ObjectMapper();
+
+  /** A broken invariant. */
+  static final class Broken extends RuntimeException {
+    Broken(String what) {
+      super(what);
+    }
+  }
+
+  record Segment(int partition, String file, long position, long bytes, long base, long end) {}
+
+  /** The topic after a version. {@code live} is by partition, file and position. */
+  record Known(long version, JsonNode json, String tag, long[] starts, long[] ends, TreeMap<String, Segment> live) {
+    String topicId() {
+      return json.path("topicId").asText();
+    }
+
+    boolean deleted() {
+      return json.path("deleted").asBoolean();
+    }
+
+    long number(String field) {
+      return json.path(field).asLong();
+    }
+
+    Set<String> files() {
+      Set<String> files = new HashSet<>();
+      live.values().forEach(segment -> files.add(segment.file()));
+      return files;
+    }
+  }
+
+  private final MemoryDisk disk;
+  private final List<Known> versions = new ArrayList<>();
+  /** By topic id and partition the records, from offset 0 on, for ever. */
+  private final Map<String, List<String>> log = new HashMap<>();
+  /** How often a record was committed to the topic that is there now. */
+  private Map<String, Integer> counts = new HashMap<>();
+  private List<List<String>> notDone = new ArrayList<>();
+  /** The records that were reported done to the topic that is there now. */
+  private List<String> promised = new ArrayList<>();
+  private int life;
+  private int merges;
+  private int cleaned;
+
+  Truth(MemoryDisk disk) {
+    this.disk = disk;
+  }
+
+  int count() {
+    return versions.size();
+  }
+
+  int merges() {
+    return merges;
+  }
+
+  int cleaned() {
+    return cleaned;
+  }
+
+  /** How often the topic was deleted. */
+  int life() {
+    return life;
+  }
+
+  /** The newest version; null if there is none. */
+  Known top() {
+    return versions.isEmpty() ? null : versions.get(versions.size() - 1);
+  }
+
+  List<Known> versions() {
+    return versions;
+  }
+
+  boolean isDeleted(String topicId) {
+    return versions.stream().anyMatch(known -> known.deleted() && known.topicId().equals(topicId));
+  }
+
+  /** The record at an offset of a topic; null if there never was one. */
+  String record(String topicId, int partition, long offset) {
+    List<String> records = log.getOrDefault(topicId + partition, List.of());
+    return offset < records.size() ? records.get((int) offset) : null;
+  }
+
+  /** A version file came to be. @param name of the file */
+  void linked(String name) throws IOException {
+    long number = Long.parseLong(name.substring(FOLDER.length(), FOLDER.length() + 20));
+    String tag = disk.peekTag(name).orElseThrow();
+    if (number < versions.size()) {
+      return; // Of a writer that slept through the clean-up: nobody may ever take it for a commit.
+    }
+    byte[] bytes = disk.peek(name).orElseThrow();
+    int line = new String(bytes, StandardCharsets.UTF_8).indexOf('\n');
+    JsonNode json = JSON.readTree(Arrays.copyOf(bytes, line));
+    Known before = top();
+    String previous = before == null ? null : Records.sha256(disk.peek(file(before.version())).orElse(new byte[0]));
+    boolean follows = json.path("previous").isNull() ? before == null : json.path("previous").asText().equals(previous);
+    if (number > versions.size() || !follows) {
+      throw new Broken("I10: a stray version file " + number + " stands in a topic that has " + versions.size());
+    }
+    Known after = Replayed.apply(before, json, tag);
+    for (JsonNode added : json.path("added")) {
+      add(after, Replayed.segment(added), json.path("operation").asText());
+    }
+    versions.add(after);
+    merges += json.path("operation").asText().equals("merge") ? 1 : 0;
+    if (after.deleted()) {
+      life++;
+      counts = new HashMap<>();
+      notDone = new ArrayList<>();
+      promised = new ArrayList<>();
+    }
+  }
+
+  /** A version that was true stands under a new name no more. @param tag of what stood there */
+  void replaced(String name, String tag) {
+    long number = Long.parseLong(name.substring(FOLDER.length(), FOLDER.length() + 20));
+    if (number < versions.size() && versions.get((int) number).tag().equals(tag)) {
+      throw new Broken("I1: version " + number + " was replaced");
+    }
+  }
+
+  /** Whether a name is that of a version file. */
+  static boolean isVersion(String name) {
+    return name.endsWith(".json") && name.startsWith(FOLDER) && name.length() == FOLDER.length() + 25;
+  }
+
+  static String file(long version) {
+    return FOLDER + String.format("%020d.json", version);
+  }
+
+  private void add(Known version, Segment segment, String operation) {
+    String name = FOLDER + segment.file();
+    byte[] bytes = disk.peek(name).orElse(new byte[0]);
+    if (bytes.length < segment.position() + segment.bytes()) {
+      throw new Broken("I2: version " + version.version() + " names bytes that are gone: " + name);
+    }
+    if (!disk.isDurable(name)) {
+      throw new Broken("I2: version " + version.version() + " names bytes that a power loss would take: " + name);
+    }
+    List<String> records = Records.values(bytes, segment);
+    if (records.size() != segment.end() - segment.base()) {
+      throw new Broken("I2: a segment of version " + version.version() + " has another number of records");
+    }
+    List<String> known = log.computeIfAbsent(version.topicId() + segment.partition(), absent -> new ArrayList<>());
+    for (int i = 0; i < records.size(); i++) {
+      int offset = (int) segment.base() + i;
+      if (offset == known.size()) {
+        known.add(records.get(i));
+      } else if (offset > known.size() || !known.get(offset).equals(records.get(i))) {
+        throw new Broken(
+            "I4: the record at " + offset + " of partition " + segment.partition() + " changes in version " + version.version());
+      }
+      if (operation.equals("write") && counts.merge(records.get(i), 1, Integer::sum) > 1) {
+        throw new Broken("I3: " + records.get(i) + " was committed twice");
+      }
+    }
+  }
+
+  /** A name is about to be deleted. */
+  void deletes(String name) {
+    if (!name.startsWith(FOLDER) || disk.peekTag(name).isEmpty()) {
+      return;
+    }
+    String inner = name.substring(FOLDER.length());
+    if (inner.startsWith("data/")) {
+      requireDead(inner);
+    }
+    if (isVersion(name)) {
+      cleaned++;
+    }
+  }
+
+  /** No state names a data file: neither the newest, nor one that a power loss would go back to. */
+  private void requireDead(String file) {
+    for (int at = versions.size() - 1; at >= 0; at--) {
+      Known known = versions.get(at);
+      if (known.files().contains(file)) {
+        throw new Broken(at == versions.size() - 1
+            ? "I2: a live data file is deleted: " + file
+            : "I1: a data file is deleted that is live again after a power loss: " + file);
+      }
+      if (disk.isDurable(file(known.version()))) {
+        return;
+      }
+    }
+  }
+
+  /** A call that began when there were {@code since} versions gave {@code found} as the newest state, also of a deleted topic. */
+  void requireNewest(int since, Optional<State> found) {
+    long number = found.map(State::version).orElse(-1L);
+    boolean inTime = number >= since - 1 && number < versions.size();
+    if (!inTime || found.isPresent() && !isRight(found.get(), versions.get((int) number))) {
+      throw new Broken("I1: a snapshot at version " + number + " that was not the newest at any moment of the call (" + (since - 1) + " to "
+          + (versions.size() - 1) + ")");
+    }
+  }
+
+  private static boolean isRight(State state, Known known) {
+    boolean right = state.topicId().equals(known.topicId()) && state.isDeleted() == known.deleted()
+        && state.boundary() == known.number("boundary") && state.horizon() == known.number("horizon");
+    if (!right || state.isDeleted()) {
+      return right;
+    }
+    for (int p = 0; p < known.ends().length; p++) {
+      right &= state.start(p) == known.starts()[p] && state.end(p) == known.ends()[p];
+    }
+    return right && state.liveSegments() == known.live().size();
+  }
+
+  /** A write of these records returned; it began when the topic had been deleted {@code inLife} times. */
+  void done(List<String> records, int inLife, Optional<Long> version) {
+    for (String record : inLife == life ? records : List.<String>of()) {
+      if (counts.getOrDefault(record, 0) != 1) {
+        throw new Broken("I1: " + record + " was reported done and is there " + counts.getOrDefault(record, 0) + " times");
+      }
+    }
+    if (inLife == life) {
+      promised.addAll(records);
+    }
+    version.map(Truth::file).filter(name -> disk.peekTag(name).isPresent() && !disk.isDurable(name)).ifPresent(name -> {
+      throw new Broken("I1: " + name + " was reported done, and a power loss would take it");
+    });
+  }
+
+  /** A write of these records, which no other attempt writes, said that it is not done. */
+  void notDone(List<String> records, int inLife) {
+    if (inLife == life) {
+      notDone.add(records);
+    }
+  }
+
+  void requireNotDone() {
+    for (List<String> records : notDone) {
+      if (records.stream().anyMatch(counts::containsKey)) {
+        throw new Broken("I6: a write that was reported as not done is there: " + records);
+      }
+    }
+  }
+
+  /** After a power loss: the newest versions are gone if their names were not durable yet. */
+  void losePower() {
+    while (top() != null && disk.peekTag(file(top().version())).isEmpty()) {
+      Known lost = versions.remove(versions.size() - 1);
+      for (JsonNode added : lost.json().path("operation").asText().equals("write") ? lost.json().path("added") : JSON.createArrayNode()) {
+        Segment segment = Replayed.segment(added);
+        List<String> records = log.get(lost.topicId() + segment.partition());
+        while (records.size() > segment.base()) {
+          counts.remove(records.remove(records.size() - 1));
+        }
+      }
+      life -= lost.deleted() ? 1 : 0;
+    }
+    for (String record : promised) {
+      if (!counts.containsKey(record)) {
+        throw new Broken("I1: " + record + " was reported done, and the power loss took it");
+      }
+    }
+  }
+}

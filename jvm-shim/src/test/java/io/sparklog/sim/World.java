@@ -1,0 +1,144 @@
+package io.sparklog.sim;
+
+import io.sparklog.storage.MemoryDisk;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.file.FileAlreadyExistsException;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+
+/** One topic on one disk, what is true of it, and everything that the seed decides. */
+final class World {
+  /** What Spark keeps in the checkpoint of a query: what each epoch reads, and the last one that is done. */
+  static final class Query {
+    final TreeMap<Long, Cut> planned;
+    long done;
+
+    Query(TreeMap<Long, Cut> planned, long done) {
+      this.planned = planned;
+      this.done = done;
+    }
+  }
+
+  /** The records [{@code first}, {@code end}) of a query's source. */
+  record Cut(int first, int end) {
+    String input() {
+      return String.format("%08x%08x", first, end);
+    }
+  }
+
+  final long seed;
+  final Random random;
+  final MemoryDisk disk;
+  final Truth truth;
+  final Scheduler scheduler;
+  final Lie lie;
+  final Map<String, Query> queries = new HashMap<>();
+  final TreeMap<String, String> config = new TreeMap<>();
+  final int partitions;
+  boolean faulty = true;
+  boolean powerLost;
+
+  private final PrintStream trace;
+  private final List<String> recent = new ArrayList<>();
+  private final List<Lie.Effect> later = new ArrayList<>();
+  private final int oneIn;
+  private long nowMs = 1_800_000_000_000L;
+  private long acts;
+  private long hash;
+
+  /** @param trace where each act is printed; may be null */
+  World(long seed, Lie lie, PrintStream trace) {
+    this.seed = seed;
+    this.lie = lie;
+    this.trace = trace;
+    random = new Random(seed * 0x9E3779B97F4A7C15L >>> 3); // Random gives similar numbers for seeds that follow each other.
+    disk = new MemoryDisk(() -> nowMs);
+    truth = new Truth(disk);
+    scheduler = new Scheduler(random);
+    partitions = 1 + random.nextInt(2);
+    oneIn = List.of(40, 120, 120, 400, Integer.MAX_VALUE).get(random.nextInt(5));
+    config.putAll(Map.of("partitions", String.valueOf(partitions), "partitioner", "murmur3", "compression.type", "none", "segment.bytes",
+        chance(3) ? "1024" : "1048576", "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes",
+        "200"));
+    if (chance(5)) {
+      config.put("retention.bytes", "2000");
+    }
+    config.put("file.delete.delay.ms", List.of("0", "0", "500", "20000").get(random.nextInt(4)));
+  }
+
+  boolean chance(int one) {
+    return random.nextInt(one) == 0;
+  }
+
+  /** Whether an act fails, or its answer is lost. */
+  boolean isFault() {
+    return faulty && oneIn < Integer.MAX_VALUE && chance(oneIn);
+  }
+
+  /** The clock of the disk; it goes on with every act. */
+  long nowMs() {
+    return nowMs;
+  }
+
+  void pass(long ms) {
+    nowMs += ms;
+  }
+
+  long acts() {
+    return acts;
+  }
+
+  /** Of all acts so far, in their order: the same for the same seed. */
+  long hash() {
+    return hash;
+  }
+
+  void note(String actor, String call, String name) {
+    acts++;
+    nowMs += random.nextInt(20);
+    hash = 31 * (31 * (31 * hash + actor.hashCode()) + call.hashCode()) + name.hashCode();
+    if (trace != null) {
+      say(actor + " " + call + " " + name);
+    }
+  }
+
+  /** For whoever replays a seed. */
+  void say(String what) {
+    if (trace != null) {
+      trace.println(String.format("%6d %s", scheduler.step(), what));
+    }
+  }
+
+  /** Notes that a name came or went: a lie may be about it. */
+  void changed(String name) {
+    recent.add(name);
+    if (recent.size() > 12) {
+      recent.remove(0);
+    }
+  }
+
+  List<String> recent() {
+    return recent;
+  }
+
+  /** Notes what takes effect some acts later, for {@link Lie#ACTS_LATE}. */
+  void later(Lie.Effect effect) {
+    later.add(effect);
+  }
+
+  /** What a lie has put off. */
+  void actLate() throws IOException {
+    if (!later.isEmpty() && chance(20)) {
+      try {
+        later.remove(0).run();
+      } catch (FileAlreadyExistsException another) {
+        // Then it has no effect.
+      }
+    }
+  }
+}
