@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HALTED = 42
+MERGE_BYTES = 32 << 20
+"""The default of the option `merge.budget.bytes`."""
 TIMEOUT_S = 120
 
 

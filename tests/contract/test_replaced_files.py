@@ -62,7 +62,7 @@ def test_java(tool: LogTool, topic: Topic, tmp_path: Path) -> None:
     release = tmp_path / "release"
     readers: dict[str, Popen[str]] = {}
     for question, (arguments, _) in QUESTIONS.items():
-        readers[question] = tool.start("read", hold=release, **arguments)
+        readers[question] = tool.start("read", held=release, **arguments)
     for reader in readers.values():
         assert reader.stdout and reader.stdout.readline() == "held\n"
     replace(topic)

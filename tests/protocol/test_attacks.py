@@ -4,11 +4,14 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
+from audits import audit_view, read_by_python
 from handmade import seeded
-from logtool import TIMEOUT_S, LogTool
+from logtool import MERGE_BYTES, TIMEOUT_S, LogTool
 
 from sparklog import Log
 
@@ -43,8 +46,12 @@ WRITERS: list[dict[str, int]] = [
 
 
 def kill_writers(tool: LogTool, kills: int) -> None:
-    """Three writers at once, each with its own query, are killed at random moments. Each continues with its first unconfirmed epoch."""
+    """
+    Three writers at once, each with its own query, are killed at random moments. Each continues with its first unconfirmed epoch. Beside
+    them a reader in Java and one in Python read all the time, while merges and clean-ups follow one another closely.
+    """
     random = seeded()
+    tidy = {"pace": 10, "merge": MERGE_BYTES, "file.delete.delay.ms": random.choice([0, 0, 300])}
     confirmed: list[set[int]] = [set() for _ in WRITERS]
     errors: list[str] = []
     left = kills
@@ -61,7 +68,7 @@ def kill_writers(tool: LogTool, kills: int) -> None:
                 moment = random.uniform(0.3, 2.2) if random.random() < 0.9 else random.uniform(2, 5)
             epoch = max(confirmed[writer], default=-1) + 1
             tag = f"W{writer}.L{life}.E{epoch}"
-            process = tool.start("append", tag=tag, commits=1000, query=f"q{writer}", epoch=epoch, partitions=1, **WRITERS[writer])
+            process = tool.start("append", tag=tag, commits=1000, query=f"q{writer}", epoch=epoch, partitions=1, **WRITERS[writer], **tidy)
             time.sleep(moment)
             process.kill()
             out, err = process.communicate(timeout=TIMEOUT_S)
@@ -71,18 +78,40 @@ def kill_writers(tool: LogTool, kills: int) -> None:
             confirmed[writer] |= {epoch + int(line.split()[1].rsplit("-", 1)[1]) for line in out.splitlines() if line.count(" ") == 2}
             life += 1
 
+    def read(how: Callable[[], dict[int, list[str]]]) -> None:
+        before: list[str] = []
+        while any(thread.is_alive() for thread in threads):
+            try:
+                values = how().get(0, [])
+                assert values[: len(before)] == before, "what was read before is not there any more"
+                before = values
+                reads[how] += 1
+            except Exception as error:
+                errors.append(repr(error))
+                return
+
+    reads: Counter[Callable[[], dict[int, list[str]]]] = Counter()
+    readers = [tool.read, partial(read_by_python, tool.root)]
     threads = [threading.Thread(target=write, args=(writer,)) for writer in range(len(WRITERS))]
     for thread in threads:
         thread.start()
-    for thread in threads:
+    beside = [threading.Thread(target=read, args=(how,)) for how in readers]
+    for thread in beside:
+        thread.start()
+    for thread in [*threads, *beside]:
         thread.join()
     assert not errors
+    assert all(reads[how] > 0 for how in readers)
     topic = Log(tool.root).topic("t")
     values = [value.decode().rstrip("v") for value in topic.read()["value"].to_pylist()]
     for found in (values, tool.read()[0]):
         audit(found, confirmed)
-    tool.run("publish")
-    print(f"{kills} kills, confirmed commits {[len(each) for each in confirmed]}, versions {topic.describe()['version']}")
+    tool.run("append", tag=f"W0.end.E{max(confirmed[0], default=-1) + 2}", partitions=1, **tidy)
+    audit_view(tool)
+    print(
+        f"{kills} kills, confirmed commits {[len(each) for each in confirmed]}, versions {topic.describe()['version']}, "
+        f"reads beside in Java and in Python {[reads[how] for how in readers]}"
+    )
 
 
 def audit(values: list[str], confirmed: list[set[int]]) -> None:

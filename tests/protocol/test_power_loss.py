@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from audits import POOLS, SPILLS, Load, Writer, audit
+from audits import POOLS, SPILLS, Load, Writer, audit, audit_view
 from handmade import seeded
-from logtool import LogTool
+from logtool import MERGE_BYTES, LogTool
 from powerless_disk import mounted, powerless, why_not
 
 MEBIBYTES = 320
@@ -28,7 +28,12 @@ def cut_power(tool: LogTool, file_system: str, folder: Path, cuts: int, chance: 
     with powerless(file_system, MEBIBYTES, folder) as (disk, place):
         live = replace(tool, root=place / "root")
         # Where all pause, a disk may still hold an acknowledged commit in its cache: nobody's next sync brings it out.
-        arguments = {"pause": chance.choice([0, 100]), "file.delete.delay.ms": chance.choice([0, 200, 60_000])}
+        arguments = {
+            "pace": 10,
+            "merge": MERGE_BYTES,
+            "pause": chance.choice([0, 100]),
+            "file.delete.delay.ms": chance.choice([0, 200, 60_000]),
+        }
         writers = [Writer(live, tag, load, partitions=2, **arguments) for tag, load in LOADS.items()]
         try:
             for writer in writers:
@@ -50,6 +55,7 @@ def cut_power(tool: LogTool, file_system: str, folder: Path, cuts: int, chance: 
             after = replace(tool, root=place / "root")
             before = audit(after, acknowledged, LOADS)
             after.run("append", tag="next", tasks=POOLS.tasks, records=POOLS.records, partitions=2)
+            audit_view(after, power_was_lost=True)
             found = audit(after, {**acknowledged, "next-0": POOLS}, {**LOADS, "next": POOLS})
             assert found == before | {"next-0"}
         image.unlink()

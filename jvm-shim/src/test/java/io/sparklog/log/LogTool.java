@@ -48,9 +48,9 @@ import java.util.stream.IntStream;
  *
  * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>]
  * [query=… epoch=… [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [seed=1] [pause=<ms after each commit>]
- * [clock=<days it is wrong>] [merge=<bytes that a commit merges>] [<topic option>=…]},
+ * [clock=<days it is wrong>] [pace=<versions of a checkpoint>] [merge=<bytes that a commit merges>] [<topic option>=…]},
  * {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…]
- * [maxRecordsPerPartition=…] [hold=<file>]},
+ * [maxRecordsPerPartition=…] [held=<file>] [planned=<file>]},
  * {@code publish root=… topic=…}, {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…},
  * {@code state root=…}, {@code bits root=… topic=… file=…},
  * {@code change root=… topic=… what=records offsets=<partition>:<offset>,…|partitions to=…|config <topic option>=…|delete},
@@ -59,6 +59,9 @@ import java.util.stream.IntStream;
 public final class LogTool {
   /** So small that segments are cut, and indexes used. */
   private static final int SPLIT_BYTES = 1 << 16;
+
+  private static final Set<String> OPTIONAL_CONFIG = Set.of(TopicConfig.FILE_DELETE_DELAY_MS, TopicConfig.RETENTION_MS,
+      TopicConfig.RETENTION_BYTES);
 
   private final Map<String, String> arguments = new HashMap<>();
   private final LogStore store;
@@ -71,7 +74,8 @@ public final class LogTool {
       arguments.put(parts[0], parts[1]);
     }
     store = Stores.open(text("root", null));
-    root = new Root(store);
+    Pace usual = Pace.PRODUCTION;
+    root = new Root(store, new Pace(number("pace", usual.checkpointVersions()), usual.mergedSegments(), usual.pause()));
     log = root.topic(text("topic", "t"));
   }
 
@@ -103,6 +107,11 @@ public final class LogTool {
   private void append() throws IOException {
     TreeMap<String, String> config = Writes.config();
     config.replaceAll(this::text);
+    arguments.forEach((key, value) -> {
+      if (OPTIONAL_CONFIG.contains(key)) {
+        config.put(key, value);
+      }
+    });
     Random random = new Random(Long.parseLong(text("seed", Long.toString(System.nanoTime()))));
     Clock clock = Clock.offset(Clock.systemUTC(), Duration.ofDays(number("clock", 0)));
     for (int commit = 0; commit < number("commits", 1); commit++) {
@@ -147,7 +156,8 @@ public final class LogTool {
 
   /**
    * Reads as Spark's tasks do, in small splits. Prints {@code <partition> <offset> <value up to its padding>} for every record, then {@code
-   * version <n> id <topic id>}. With {@code hold}, prints {@code held} when it knows the state, and waits for that file before it plans.
+   * version <n> id <topic id>}. With {@code held}, prints {@code held} when it knows the state, and waits for that file before it plans; with
+   * {@code planned}, it does the same after that.
    */
   private void read() throws IOException {
     Optional<State> newest = log.newest();
@@ -158,14 +168,7 @@ public final class LogTool {
       return;
     }
     State state = newest.get();
-    if (arguments.containsKey("hold")) {
-      out.println("held");
-      out.flush();
-      Path hold = Path.of(text("hold", null));
-      while (!Files.exists(hold)) {
-        LockSupport.parkNanos(1_000_000);
-      }
-    }
+    waitAt("held", out);
     Map<String, String> options = new TreeMap<>(arguments);
     options.keySet().retainAll(Set.of("startingTimestamp", "endingTimestamp"));
     int[] partitions = IntStream.range(0, state.partitions()).toArray();
@@ -175,11 +178,23 @@ public final class LogTool {
         ? Filter.time(Intervals.of(1000L * Long.parseLong(text("fromMs", null)), 1000L * Long.parseLong(text("toMs", null))))
         : Filter.ALL_RECORDS;
     SplitSize size = new SplitSize(SPLIT_BYTES, 1, 1, number("minPartitions", 1), number("maxRecordsPerPartition", Integer.MAX_VALUE));
-    for (Split split : new SplitPlanner(new Root(store), size, true).plan(Selection.of(ranges, filter))) {
+    List<Split> splits = new SplitPlanner(new Root(store), size, true).plan(Selection.of(ranges, filter));
+    waitAt("planned", out);
+    for (Split split : splits) {
       print(split, out);
     }
     out.println("version " + state.version() + " id " + state.topicId());
     out.flush();
+  }
+
+  private void waitAt(String point, PrintStream out) {
+    if (arguments.containsKey(point)) {
+      out.println(point);
+      out.flush();
+      while (!Files.exists(Path.of(text(point, null)))) {
+        LockSupport.parkNanos(1_000_000);
+      }
+    }
   }
 
   private void print(Split split, PrintStream out) throws IOException {

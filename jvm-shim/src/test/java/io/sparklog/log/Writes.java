@@ -20,7 +20,7 @@ import java.util.TreeMap;
  * @param records of each task
  * @param big bytes that the values of task 0 are padded with
  * @param fall every so often a time falls; 0: never
- * @param keys how many different ones there are
+ * @param keys how many different ones there are; 0: the records have no keys
  */
 record Writes(String tag, int tasks, int records, int big, int batchBytes, int bufferBytes, int fall, int keys) {
   /** The configuration of a topic, all of it. */
@@ -46,13 +46,14 @@ record Writes(String tag, int tasks, int records, int big, int batchBytes, int b
     try (TaskWriter writer = new TaskWriter(store, txn, task, tasks, task + 100L, batchBytes, bufferBytes)) {
       TopicBuffer topic = writer.topic(plan);
       for (int i = 0; i < records; i++) {
-        byte[] key = ("k" + i % keys).getBytes(StandardCharsets.UTF_8);
+        byte[] key = keys == 0 ? new byte[0] : ("k" + i % keys).getBytes(StandardCharsets.UTF_8);
         byte[] value = String.format(Locale.ROOT, "%s:%d:%06d%s", tag, task, i, "v".repeat(task == 0 ? big : 0))
             .getBytes(StandardCharsets.UTF_8);
         byte[] row = Arrays.copyOf(key, key.length + value.length);
         System.arraycopy(value, 0, row, key.length, value.length);
         long back = fall > 0 && i % fall == 0 ? 500 : 0;
-        topic.append(1_700_000_000_000L + i - back, row, 0, key.length, key.length, value.length, null, TopicBuffer.NO_HEADERS_BYTES);
+        topic.append(1_700_000_000_000L + i - back, row, 0, keys == 0 ? -1 : key.length, key.length, value.length, null,
+            TopicBuffer.NO_HEADERS_BYTES);
       }
       return writer.finish().get(plan.topic());
     }

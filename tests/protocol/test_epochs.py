@@ -1,0 +1,96 @@
+"""A streaming query of many epochs, by the log alone: the log stays tidy. Short here, long with `make soak`."""
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from audits import audit_view, read_by_python
+from logtool import LogTool
+
+from sparklog.kafka import check_segments
+from sparklog.ondisk.commitlog import CommitLog
+
+LIVE_MAX = 32
+"""Live segments of a partition beside two for each 16 MiB of it."""
+VERSION_FILES_MAX = 300
+LINE = re.compile(r"epoch (\d+) ms ([\d.]+) slowest (\d+) heap (\d+) live (\d+) versions (\d+)")
+
+
+class Part(NamedTuple):
+    """A tenth of the epochs, as `Epochs` of the Java tests prints it."""
+
+    epoch: int
+    ms: float
+    slowest_ms: float
+    heap: int
+    live: int
+    versions: int
+
+
+@pytest.fixture
+def memory() -> Iterator[Path]:
+    """A folder on a disk that syncs for nothing, if there is one: the work is counted, and not the disk."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        yield Path(folder)
+
+
+def run(classpath: str, root: Path, epochs: int, records: int, timeout: int, **config: object) -> list[Part]:
+    words = [str(root), str(epochs), str(records), *(f"{key}={value}" for key, value in config.items())]
+    command = ["java", "-Xmx256m", "-cp", classpath, "io.sparklog.log.Epochs", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+    assert done.returncode == 0, done.stderr
+    print(f"\n{epochs} epochs of {records} records\n{done.stdout}")
+    parts = [Part(*(float(word) if "." in word else int(word) for word in found)) for found in LINE.findall(done.stdout)]  # type: ignore[arg-type]
+    assert [part.epoch for part in parts] == [(n + 1) * epochs // 10 for n in range(10)]
+    return parts
+
+
+def require_tidy(tool: LogTool, epochs: int, records: int) -> None:
+    """The records are those of the epochs, and nothing else is there: files that no live segment names, and another view."""
+    values = [value for partition in read_by_python(tool.root).values() for value in partition]
+    assert len(values) == len(set(values)) == epochs * records
+    log = CommitLog(str(tool.root), "t")
+    state = log.newest()
+    named = {segment.file for partition in range(8) for segment in log.segments(state, partition)}
+    topic = tool.root / "_partlog" / "t"
+    assert {str(file.relative_to(topic)) for file in topic.glob("data/*/*")} == named
+    assert {folder.name for folder in topic.glob("data/*")} == {Path(file).parent.name for file in named}, "empty folders are left"
+    assert not list(topic.glob("tmp/*"))
+    assert len(list(topic.glob("*.checkpoint-*"))) <= 3
+    audit_view(tool)
+
+
+def many(tool: LogTool, root: Path, kafka: str, epochs: int, records: int, slower_max: float, timeout: int) -> None:
+    parts = run(tool.classpath, root, epochs, records, timeout, **{"file.delete.delay.ms": 0})
+    assert max(part.live for part in parts) <= LIVE_MAX
+    assert max(part.versions for part in parts) <= VERSION_FILES_MAX
+    assert parts[-1].heap <= 1.2 * parts[1].heap + (1 << 20), "the driver's memory grows"
+    ratio = parts[-1].ms / parts[1].ms
+    print(f"a commit of the last tenth takes {ratio:.2f} times one of the second tenth")
+    assert ratio <= slower_max
+    there = LogTool(tool.classpath, root)
+    require_tidy(there, epochs, records)
+    checked = check_segments(kafka, sorted(root.glob("t-*/*.log")), epochs * records)
+    assert checked.complaints == []
+
+
+def test_a_thousand_epochs(tool: LogTool, memory: Path, kafka_classpath: str) -> None:
+    """Few live segments and version files, no file that nobody names, and the Kafka view of what is live."""
+    many(tool, memory / "root", kafka_classpath, 1_000, 8, 3.0, 120)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("records", [1, 100, 10_000])
+def test_ten_thousand_epochs(tool: LogTool, kafka_classpath: str, records: int) -> None:
+    """As above, on the disk."""
+    many(tool, tool.root, kafka_classpath, 10_000, records, 1.5, 7200)
+
+
+@pytest.mark.soak
+def test_a_hundred_thousand_epochs(tool: LogTool, kafka_classpath: str) -> None:
+    """As above."""
+    many(tool, tool.root, kafka_classpath, 100_000, 8, 1.5, 7200)
