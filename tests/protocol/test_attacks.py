@@ -52,7 +52,10 @@ def kill_writers(tool: LogTool, kills: int) -> None:
     """
     random = seeded()
     tidy = {"pace": 10, "merge": MERGE_BYTES, "file.delete.delay.ms": random.choice([0, 0, 300])}
-    confirmed: list[set[int]] = [set() for _ in WRITERS]
+    confirmed: list[set[int]] = [{0}, set(), set()]
+    begun = time.monotonic()
+    tool.run("append", tag="W0.L.E0", query="q0", epoch=0, partitions=1, **WRITERS[0], **tidy)
+    start_s = time.monotonic() - begun
     errors: list[str] = []
     left = kills
     lock = threading.Lock()
@@ -65,7 +68,7 @@ def kill_writers(tool: LogTool, kills: int) -> None:
                 if left <= 0:
                     return
                 left -= 1
-                moment = random.uniform(0.3, 2.2) if random.random() < 0.9 else random.uniform(2, 5)
+                moment = start_s * (random.uniform(0.5, 4) if random.random() < 0.9 else random.uniform(4, 10))
             epoch = max(confirmed[writer], default=-1) + 1
             tag = f"W{writer}.L{life}.E{epoch}"
             process = tool.start("append", tag=tag, commits=1000, query=f"q{writer}", epoch=epoch, partitions=1, **WRITERS[writer], **tidy)

@@ -159,13 +159,13 @@ class LocalStore implements LinkingStore {
   public FileAppender create(String name) throws IOException {
     Path path = unlinked(name);
     createFolders(path.getParent());
-    return new LocalWriter(channel(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0);
+    return new LocalWriter(location(name), channel(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0);
   }
 
   @Override
   public FileAppender append(String name) throws IOException {
     FileChannel channel = channel(regular(name), StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
-    return new LocalWriter(channel, channel.size());
+    return new LocalWriter(location(name), channel, channel.size());
   }
 
   /** A task's share of the process's limit, if up to four tasks a core run at once and 256 files are left for sockets and jars. */

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.FileSystemException;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -22,14 +23,19 @@ class LocalWriter implements FileAppender {
 
   private static final ThreadPoolExecutor BACKGROUND = threads();
 
+  private final String location;
   private final FileChannel channel;
   private long position;
   private long askedPosition;
   private Future<?> background;
   private boolean syncFailed;
 
-  /** @param position the length of the file */
-  LocalWriter(FileChannel channel, long position) {
+  /**
+   * @param location the path, for messages
+   * @param position the length of the file
+   */
+  LocalWriter(String location, FileChannel channel, long position) {
+    this.location = location;
     this.channel = channel;
     this.position = position;
     this.askedPosition = position;
@@ -37,7 +43,12 @@ class LocalWriter implements FileAppender {
 
   @Override
   public void write(byte[] from, int at, int length) throws IOException {
-    writeFully(channel, position, from, at, length);
+    try {
+      writeFully(channel, position, from, at, length);
+    } catch (IOException e) {
+      // That of a full disk does not say where. Others are told apart by their class.
+      throw e.getClass() == IOException.class ? (IOException) new FileSystemException(location, null, e.getMessage()).initCause(e) : e;
+    }
     position += length;
     if (position - askedPosition >= BACKGROUND_BYTES && (background == null || background.isDone())) {
       awaitBackground();

@@ -156,8 +156,8 @@ public final class LogTool {
 
   /**
    * Reads as Spark's tasks do, in small splits. Prints {@code <partition> <offset> <value up to its padding>} for every record, then {@code
-   * version <n> id <topic id>}. With {@code held}, prints {@code held} when it knows the state, and waits for that file before it plans; with
-   * {@code planned}, it does the same after that.
+   * version <n> id <topic id>}. With {@code held}, prints {@code held} when it knows the state, and waits for that file before it plans;
+   * with {@code planned}, it does the same after that.
    */
   private void read() throws IOException {
     Optional<State> newest = log.newest();

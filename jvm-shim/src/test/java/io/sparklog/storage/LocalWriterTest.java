@@ -31,7 +31,7 @@ final class LocalWriterTest {
     private int syncs;
 
     private FailingDisk(Path path, int failing) throws IOException {
-      super(FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0);
+      super(path.toString(), FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0);
       this.failing = failing;
     }
 
@@ -60,7 +60,8 @@ final class LocalWriterTest {
     byte[] content = new byte[3 * CHUNK + 17];
     new Random(seed).nextBytes(content);
     Path path = folder.resolve("whole");
-    try (FileAppender writer = new LocalWriter(FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0)) {
+    try (FileAppender writer = new LocalWriter(path.toString(),
+        FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE), 0)) {
       for (int at = 0; at < content.length; at += 100_003) {
         writer.write(content, at, Math.min(100_003, content.length - at));
       }
