@@ -49,7 +49,10 @@ public final class Merges {
    * @return the version that it put, if any
    */
   Optional<Version> within(long budgetBytes) throws IOException {
-    State state = log.newest().orElseThrow();
+    State state = log.newest().orElse(null);
+    if (state == null) {
+      return Optional.empty(); // It was deleted since the commit.
+    }
     return commit(state, MergePlan.due(state, budgetBytes, log.pace().mergedSegments(), damaged(state)), 0).version();
   }
 
