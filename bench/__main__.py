@@ -25,6 +25,7 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "commits": ("commits", lambda given: [given.writes]),
     "decode": ("decode", lambda _: []),
     "stream": ("stream", lambda _: []),
+    "tidy": ("tidy", lambda _: []),
 }
 
 
