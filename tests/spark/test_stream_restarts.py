@@ -58,8 +58,9 @@ class Runs(Queries):
         return sorted((self.output.root / "_partlog" / topic).glob("*.json"))
 
     def committed(self) -> dict[Path, bytes]:
-        """All version files of the output."""
-        return {file: file.read_bytes() for file in sorted(self.output.root.glob("_partlog/*/*.json"))}
+        """The version files of the output that hold an epoch: merges come between them or not."""
+        files = {file: file.read_bytes() for file in sorted(self.output.root.glob("_partlog/*/*.json"))}
+        return {file: content for file, content in files.items() if json.loads(content.splitlines()[0])["query"]}
 
 
 Fresh = Callable[..., Runs]

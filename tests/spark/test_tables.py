@@ -48,9 +48,9 @@ def test_altering_it(spark: SparkSession, table: str, fails: Callable[..., str],
     assert properties(spark, table)["partitions"] == "16"
     said = fails("OPTION_CONTRADICTS_TOPIC", lambda: spark.sql(insert))
     assert "Option `partitions` is 16, but topic t" in said
-    assert "It comes from the table or view; remove it there, for example with ALTER TABLE … UNSET TBLPROPERTIES ('partitions');" in said
+    assert "It comes from the table or view; remove it there, for example with ALTER TABLE … UNSET TBLPROPERTIES ('partitions')." in said
     own = fails("OPTION_CONTRADICTS_TOPIC", lambda: spark.sql(insert.replace(table, f"{table} WITH ('partitions' = '9')")))
-    assert "Leave the option out;" in own
+    assert "Leave the option out." in own
     spark.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES ('partitions')")
     assert "partitions" not in properties(spark, table)
     spark.sql(insert)
