@@ -178,7 +178,7 @@ def test_what_was_planned_before_a_deletion(tool: LogTool, tmp_path: Path, again
     """Neither reader returns records of another topic."""
     tool.run("append", tag="A", records=100)
     scan = Log(tool.root)["t"].scan()
-    reader = tool.start("read", hold=tmp_path / "release")
+    reader = tool.start("read", held=tmp_path / "release")
     assert reader.stdout and reader.stdout.readline() == "held\n"
     tool.run("change", what="delete")
     if again:
