@@ -67,7 +67,7 @@ final class Process implements MemoryStore.Acts {
 
   /** Forgets what it knows of the topic, as a process that starts. */
   void forget() {
-    root = new Root(store, new Pace(3, 2, ms -> sleep(ms / 4)));
+    root = new Root(store, new Pace(3, world.mergedSegments, ms -> sleep(ms / 4)));
   }
 
   Root root() {

@@ -9,8 +9,9 @@ import java.util.List;
  * The classes that commit, merge, publish, clean up and read, on a disk in memory, with a seeded choice at every act.
  *
  * <p>In one world, on one topic: appenders without an identity; two streaming queries, each with up to three drivers, one after another or
- * beside each other, and a checkpoint that is restored; readers that come to their files late. Everyone who writes tidies. Actors sleep,
- * stop for ever, or hear of a failure where there was none; the power may go. {@link Truth} and {@link Quiet} say what must hold.
+ * beside each other, and a checkpoint that is restored; readers that come to their files late. Everyone who writes merges and tidies.
+ * Actors sleep, stop for ever, or hear of a failure where there was none; the power may go. {@link Truth} and {@link Quiet} say what
+ * must hold.
  */
 final class Simulation {
   private static final int ACTS = 1200;

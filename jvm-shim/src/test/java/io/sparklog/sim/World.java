@@ -40,6 +40,8 @@ final class World {
   final Map<String, Query> queries = new HashMap<>();
   final TreeMap<String, String> config = new TreeMap<>();
   final int partitions;
+  /** How many small segments become one. */
+  final int mergedSegments;
   boolean faulty = true;
   boolean powerLost;
 
@@ -61,6 +63,7 @@ final class World {
     truth = new Truth(disk);
     scheduler = new Scheduler(random);
     partitions = 1 + random.nextInt(2);
+    mergedSegments = 2 + random.nextInt(3);
     oneIn = List.of(40, 120, 120, 400, Integer.MAX_VALUE).get(random.nextInt(5));
     config.putAll(Map.of("partitions", String.valueOf(partitions), "partitioner", "murmur3", "compression.type", "none", "segment.bytes",
         chance(3) ? "1024" : "1048576", "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes",

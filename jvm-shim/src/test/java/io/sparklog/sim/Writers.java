@@ -27,6 +27,9 @@ final class Writers {
   private static final Set<String> EXPECTED = Set.of("COMMIT_UNKNOWN", "TOPIC_RECREATED", "WRITE_EXPIRED", "EPOCH_DIFFERS",
       "ROUTING_CHANGED", "FILE_NOT_SHARED");
 
+  /** What a write merges at most after its commit: as it does by default. */
+  private static final int MERGE_BYTES = 32 << 20;
+
   private Writers() {}
 
   /** One write of the driver of a process: all of it, and what follows. */
@@ -41,7 +44,7 @@ final class Writers {
       Optional<State> latest = process.latest();
       TopicPlan plan = TopicPlan.of(Truth.TOPIC, latest, world.config);
       String txn = Names.identity(world.random);
-      commits = new TopicCommits(process.root(), txn, topic -> once, process.clock, world.random);
+      commits = new TopicCommits(process.root(), txn, topic -> once, process.clock, world.random).merging(MERGE_BYTES);
       reports = List.of(report(process, plan, txn, records));
       Set<String> existing = latest.isPresent() ? Set.of(Truth.TOPIC) : Set.of();
       List<Committed> committed = commits.commit(new TreeMap<>(Map.of(Truth.TOPIC, plan)), existing, reports);
