@@ -26,7 +26,11 @@ final class Operators {
       Process.start(world, "remover", process -> call(process, 500, Operators::deleteTopic));
     }
     if (world.chance(2)) {
-      Process.start(world, "vacuum", process -> call(process, 600, Operators::vacuum));
+      Process.start(world, "vacuum", process -> {
+        for (int n = 0; n < 4; n++) {
+          call(process, 300, Operators::vacuum);
+        }
+      });
     }
     if (world.chance(4)) {
       Process.start(world, "config", process -> call(process, 300, Operators::configure));

@@ -24,7 +24,7 @@ final class SimulationTest {
       return;
     }
     long first = new Random().nextInt(1 << 30);
-    Seeds seeds = Seeds.run(first, Long.getLong("sim.seeds", 500), Simulation::run);
+    Seeds seeds = Seeds.run(first, Long.getLong("sim.seeds", 2000), Simulation::run);
     System.out.println("from seed " + first + ": " + seeds);
     assertNull(seeds.failed(), seeds::toString);
   }
