@@ -50,7 +50,11 @@ final class Mutants {
           "filter(name -> numberOf(name).getAsLong() < boundary).sorted(Comparator.reverseOrder()).toList();"),
       new Mutant(97, "a version need not be durable before what it removed is deleted", "upkeep/Sweep",
           "    store.flush(Names.topicFolder(state.topic()));\n", ""),
-      new Mutant(24, "a merge does not heed the horizon", "upkeep/Merge", "&& plannedVersion(planned) >= newest.horizon();", ";"));
+      new Mutant(24, "a merge does not heed the horizon", "upkeep/Merge", "&& plannedVersion(planned) >= newest.horizon();", ";"),
+      new Mutant(466, "an epoch is known by its number alone", "write/Once", "boolean isLast = last.epoch() == query.epoch();",
+          "boolean isLast = last.epoch() == query.epoch();\n    if (query != null) {\n      return true;\n    }"),
+      new Mutant(669, "an epoch that follows another's is taken for new", "write/Once", "if (own != null && !own.equals(last.input())) {",
+          "if (false) {"));
 
   /** Those that take more seeds than a test has time for: {@code make sim-mutants}. */
   static final List<Mutant> SOUGHT = List.of(
@@ -60,10 +64,6 @@ final class Mutants {
           "if (unseen != null && unseen.query() == null && !change.isIdempotent()) {", "if (false) {"),
       new Mutant(0, "an epoch that another attempt put is not made durable", "log/Committer", "    Throwable failure = sync();\n",
           "    Throwable failure = null;\n"),
-      new Mutant(0, "an epoch is known by its number alone", "write/Once", "boolean isLast = last.epoch() == query.epoch();",
-          "boolean isLast = last.epoch() == query.epoch();\n    if (query != null) {\n      return true;\n    }"),
-      new Mutant(0, "an epoch that follows another's is taken for new", "write/Once", "if (own != null && !own.equals(last.input())) {",
-          "if (false) {"),
       new Mutant(0, "a reader does not look whether its start is still there", "log/TopicLog", ": start.tag.equals(tag(start.version));",
           ": true;"),
       new Mutant(0, "a reader that began without a checkpoint does not look whether there is one now", "log/TopicLog",
