@@ -1,11 +1,9 @@
 package io.sparklog.upkeep;
 
-import io.sparklog.log.Change;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.Step;
 import java.io.IOException;
 import java.util.Optional;
 
@@ -13,7 +11,7 @@ import java.util.Optional;
  * A change that an operator asks for. It is for one topic, not for another that has taken its name since, and to repeat it changes nothing
  * more. FORMAT.md section 7.
  */
-abstract class Administrative implements Change {
+abstract class Administrative implements Repeatable {
   private final TopicLog log;
   private final State planned;
   private State was;
@@ -40,16 +38,6 @@ abstract class Administrative implements Change {
   /** Whether it is done if the topic does not exist any more. */
   boolean endsWithTheTopic() {
     return false;
-  }
-
-  @Override
-  public final Step.Put steps() {
-    return Step.Put.ADMIN;
-  }
-
-  @Override
-  public final boolean isIdempotent() {
-    return true;
   }
 
   @Override

@@ -1,6 +1,5 @@
 package io.sparklog.upkeep;
 
-import io.sparklog.log.Change;
 import io.sparklog.log.Committer;
 import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
@@ -105,17 +104,7 @@ final class Housekeeping {
 
   /** Puts a version that does nothing but carry the boundary. */
   Optional<Version> carryBoundary(Committer committer) {
-    return committer.commit(new Change() {
-      @Override
-      public Step.Put steps() {
-        return Step.Put.ADMIN;
-      }
-
-      @Override
-      public boolean isIdempotent() {
-        return true;
-      }
-
+    return committer.commit(new Repeatable() {
       @Override
       public Optional<NextVersion> next(Optional<State> newest) {
         return newest.filter(state -> isBoundaryBehind(state)).map(state -> new NextVersion(state, "vacuum"));

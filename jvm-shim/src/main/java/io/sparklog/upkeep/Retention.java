@@ -1,6 +1,5 @@
 package io.sparklog.upkeep;
 
-import io.sparklog.log.Change;
 import io.sparklog.log.Committer;
 import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
@@ -9,7 +8,6 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
-import io.sparklog.storage.Step;
 import java.time.Clock;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,7 +15,7 @@ import java.util.Optional;
 import java.util.random.RandomGenerator;
 
 /** Deletes the records that a topic's {@code retention.ms} and {@code retention.bytes} let go. FORMAT.md section 14. */
-public final class Retention implements Change {
+public final class Retention implements Repeatable {
   private final String topicId;
   private final long nowMs;
   private List<Expired> expired = List.of();
@@ -56,16 +54,6 @@ public final class Retention implements Change {
 
   private Optional<Version> commit(TopicLog log, Clock clock, RandomGenerator random) {
     return new Committer(log, Names.identity(random), clock, random).commit(this);
-  }
-
-  @Override
-  public Step.Put steps() {
-    return Step.Put.ADMIN;
-  }
-
-  @Override
-  public boolean isIdempotent() {
-    return true;
   }
 
   @Override

@@ -1,0 +1,17 @@
+package io.sparklog.upkeep;
+
+import io.sparklog.log.Change;
+import io.sparklog.storage.Step;
+
+/** An administrative change: to make it twice changes nothing more. FORMAT.md section 7. */
+interface Repeatable extends Change {
+  @Override
+  default Step.Put steps() {
+    return Step.Put.ADMIN;
+  }
+
+  @Override
+  default boolean isIdempotent() {
+    return true;
+  }
+}
