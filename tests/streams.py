@@ -162,7 +162,9 @@ class Queries:
                     assert sorted(found.pop(epoch, [])) == expected, f"{told} does not hold what Spark's log says it read"
                 assert not found, f"topic {write.topic} has epochs of {name} that Spark's log does not have: {sorted(found)}"
             if whole:
-                assert epochs[len(epochs) - 1][1] == ends, f"{name} has not read all of the input"
+                last = epochs[len(epochs) - 1][1]
+                # An empty partition of a topic that was found later need not be named.
+                assert {place: last.get(place, 0) for place in ends} == ends, f"{name} has not read all of the input"
             total += len(epochs)
         return total
 

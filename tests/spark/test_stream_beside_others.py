@@ -23,7 +23,8 @@ def test_available_now_beside_a_writer_and_a_reader(spark: SparkSession, tmp_pat
     """
     root = tmp_path / "root"
     tool = LogTool(java_classpath, root)
-    tool.run("append", topic="live", tag="a", commits=30, records=50)
+    # No file is due to be deleted while this runs, so all version files stay to be compared with.
+    tool.run("append", topic="live", tag="a", commits=30, records=50, **{"file.delete.delay.ms": 3_600_000})
     live = Log(root)["live"]
     ended = threading.Event()
     seen: list[int] = []
