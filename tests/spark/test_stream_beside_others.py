@@ -23,8 +23,9 @@ def test_available_now_beside_a_writer_and_a_reader(spark: SparkSession, tmp_pat
     """
     root = tmp_path / "root"
     tool = LogTool(java_classpath, root)
-    # No file is due to be deleted while this runs, so all version files stay to be compared with.
-    tool.run("append", topic="live", tag="a", commits=30, records=50, **{"file.delete.delay.ms": 3_600_000})
+    # Without a checkpoint all version files stay, to be compared with.
+    writes = {"topic": "live", "records": 50, "pace": 1_000_000}
+    tool.run("append", tag="a", commits=30, **writes)
     live = Log(root)["live"]
     ended = threading.Event()
     seen: list[int] = []
@@ -45,7 +46,7 @@ def test_available_now_beside_a_writer_and_a_reader(spark: SparkSession, tmp_pat
                 seen.append(Log(root)["copied"].read(columns=["value"]).num_rows)
 
     reader = threading.Thread(target=read_on)
-    writing = tool.start("append", topic="live", tag="b", commits=100_000, records=50)
+    writing = tool.start("append", tag="b", commits=100_000, **writes)
     reader.start()
     try:
         while len(live.commits()) < 35:
