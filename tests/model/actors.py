@@ -46,7 +46,7 @@ def restore(process, query):
     spark = world.spark.get(query)
     if spark and spark["done"] > 0:
         done = world.random.randrange(spark["done"])
-        last = done if world.chance(2) else done + 1  # cut anew from here on, or as before for one epoch more
+        last = done if world.chance(2) else done + 1  # later epochs read others; or one still reads the same
         world.spark[query] = {"planned": {epoch: cut for epoch, cut in spark["planned"].items() if epoch <= last}, "done": done}
         world.say("RESTORE", query, "to", done, "planned to", last)
         yield from driver(process, query, 4)

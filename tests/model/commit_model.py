@@ -10,12 +10,12 @@ acts of the others), who stops for ever, and which answers are lost (the act too
 exception). What runs in one world, on one topic:
 
   * two streaming queries; each has up to three drivers, one after another or beside each other (zombies); a checkpoint may be restored to
-    an older copy, and is then cut otherwise
+    an older copy; its next epochs then read other offsets
   * appenders without any identity, one of which plans before the topic exists
   * every writer tidies after its commit: merge, publish, checkpoint, deletion of replaced data files, version clean-up
   * a vacuum that raises the horizon, and somebody who deletes records (raises log starts)
   * readers that planned before and come to their files late; readers that keep a state and go on from it
-  * in every third world somebody who deletes the topic, by a version that says so; the writers make it anew
+  * in every third world somebody who deletes the topic, by a version that says so; the writers create it again
 
 The truth is kept beside the store: the versions in the order in which they were linked first. Checked all the time, by the names of
 docs/FORMAT.md section 11: I1 I2 I3 I4 I5 I6 I7, and when all is quiet I9 (nothing dead is left where it should be gone), I10 (a fresh

@@ -117,7 +117,8 @@ class World:
         self.mutant = mutant
         self.trace = trace
         self.faults = True
-        self.folder = {}  # the topic's folder: ("v", n) → Version, ("c", n) → State, ("d", …) → {partition: records}, ("t", txn) → Version
+        # The topic's folder: ("v", n) → Version, ("c", n) → State, ("d", …) → {partition: records}, ("t", txn) → Version.
+        self.folder = {}
         self.view = {}  # (partition, base) → (end, file)
         self.truth = []  # the versions in the order they were linked first
         self.states = [EMPTY]

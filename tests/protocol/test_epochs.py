@@ -44,7 +44,8 @@ def run(classpath: str, root: Path, epochs: int, records: int, timeout: int, **c
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     assert done.returncode == 0, done.stderr
     print(f"\n{epochs} epochs of {records} records\n{done.stdout}")
-    parts = [Part(*(float(word) if "." in word else int(word) for word in found)) for found in LINE.findall(done.stdout)]  # type: ignore[arg-type]
+    lines = [[float(word) if "." in word else int(word) for word in found] for found in LINE.findall(done.stdout)]
+    parts = [Part(*line) for line in lines]  # type: ignore[arg-type]
     assert [part.epoch for part in parts] == [(n + 1) * epochs // 10 for n in range(10)]
     return parts
 

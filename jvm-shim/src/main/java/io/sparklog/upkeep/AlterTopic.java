@@ -50,7 +50,7 @@ final class AlterTopic extends Administrative {
     TopicConfig config = planned.config();
     if (most != null && TopicConfig.decompressedBytesMax(Integer.parseInt(most)) < config.decompressedBytesMax()) {
       throw Option.invalidValue(TopicConfig.MAX_MESSAGE_BYTES, most, "it must not fall below " + config.maxMessageBytes()
-          + ", as there may be batches of so many bytes, and readers would refuse them");
+          + ", because existing batches may have that many bytes, and readers would refuse them");
     }
     return new AlterTopic(log, planned, Map.copyOf(changes));
   }

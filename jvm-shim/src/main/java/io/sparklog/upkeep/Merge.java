@@ -11,8 +11,8 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * The change that puts merged segments in the place of those that they hold the records of. Against each state that it would extend it is
- * decided anew what of it still holds. FORMAT.md section 7.
+ * The change that puts merged segments in the place of those that they hold the records of. Before each put it drops the
+ * parts that the newest state no longer allows. FORMAT.md section 7.
  */
 final class Merge implements Change {
   private final State planned;

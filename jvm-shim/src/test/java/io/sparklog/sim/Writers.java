@@ -164,7 +164,7 @@ final class Writers {
       return;
     }
     long done = world.random.nextInt((int) spark.done);
-    // Cut anew from there on, or as before for one epoch more.
+    // The epochs after it read other offsets than before; or the next one still reads the same.
     long last = world.chance(2) ? done : done + 1;
     world.queries.put(query, new World.Query(new TreeMap<>(spark.planned.headMap(last, true)), done));
     world.say("the checkpoint of " + query + " is restored to epoch " + done + ", planned to " + last);
