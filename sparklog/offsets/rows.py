@@ -1,0 +1,161 @@
+"""The rows of an offset commit table: its schema, what a row means, and which rows count."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from sparklog.errors import SparklogError
+
+SCHEMA = pa.schema(
+    [
+        pa.field("group", pa.string(), nullable=False),
+        pa.field("generation", pa.int64(), nullable=False),
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("topic_id", pa.string(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("committed_at", pa.timestamp("us", "UTC"), nullable=False),
+        pa.field("query_id", pa.string()),
+        pa.field("epoch", pa.int64()),
+        pa.field("assignment_epoch", pa.int64()),
+        pa.field("seq", pa.int64()),
+        pa.field("metadata", pa.string()),
+    ]
+)
+ALIVE = datetime.timedelta(minutes=3)
+"""A group that wrote a row within this time, and did not say that it ended, is running."""
+GROUP_MAX = 255
+_NOTE = -1
+"""The partition of a note, which is a row that is not a position: its topic is empty, and its metadata says what happened."""
+_RUNNING = "begin"
+
+
+@dataclass(frozen=True)
+class Position:
+    """A row of the table: the group has read the partition up to `offset`, which it reads next.
+
+    `generation` counts the owners of the group. `note` says, if it is not None, why the position does not fit the root.
+    """
+
+    group: str
+    generation: int
+    topic: str
+    topic_id: str
+    partition: int
+    offset: int
+    committed_at: datetime.datetime
+    query_id: str | None = None
+    epoch: int | None = None
+    assignment_epoch: int | None = None
+    seq: int | None = None
+    metadata: str | None = None
+    note: str | None = None
+
+
+class Group:
+    """What the table says of one group: its newest generation, the positions of that, and whether something runs it."""
+
+    def __init__(self, name: str, found: Iterable[Position]) -> None:
+        """Of the rows that an engine returns as the current ones, which may be of older generations too."""
+        rows = list(found)
+        self.name = name
+        self.generation = max((row.generation for row in rows), default=0)
+        newest = [row for row in rows if row.generation == self.generation]
+        self.positions = sorted((row for row in newest if row.partition != _NOTE), key=lambda row: (row.topic, row.partition))
+        notes = [_event(row) for row in newest if row.partition == _NOTE]
+        self.event = notes[0] if notes else None
+        """What the newest note says: begin, end, reset, load, copy or delete."""
+        self.last = max((row.committed_at for row in newest), default=None)
+        """When the newest generation wrote its last row."""
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is such a group; not after it was deleted."""
+        return self.generation > 0 and self.event != "delete"
+
+    def is_running(self, now: datetime.datetime) -> bool:
+        """Whether a tracker or a consumer wrote a row within `ALIVE`, and did not say that it ended."""
+        return self.event == _RUNNING and self.last is not None and now - self.last < ALIVE
+
+
+def current(rows: pa.Table) -> dict[str, Group]:
+    """The groups that these current rows are of, by name; the deleted ones too."""
+    found: dict[str, list[Position]] = {}
+    for position in positions(rows):
+        found.setdefault(position.group, []).append(position)
+    return {name: Group(name, of) for name, of in sorted(found.items())}
+
+
+def positions(rows: pa.Table) -> list[Position]:
+    """The rows as objects, in their order."""
+    return [Position(**row) for row in rows.to_pylist()]
+
+
+def is_note(row: Position) -> bool:
+    """Whether the row is not a position, but says what happened to its group."""
+    return row.partition == _NOTE
+
+
+def note(group: str, generation: int, event: str) -> Position:
+    """The row that says what happened. Its metadata tells it from every other one."""
+    text = json.dumps({"event": event, "id": uuid.uuid4().hex})
+    return Position(group, generation, "", "", _NOTE, _NOTE, now(), metadata=text)
+
+
+def table_of(rows: Iterable[Position]) -> pa.Table:
+    """The rows as a table of the schema `SCHEMA`."""
+    names = [field.name for field in fields(Position) if field.name != "note"]
+    return pa.Table.from_pylist([{name: getattr(row, name) for name in names} for row in rows], SCHEMA)
+
+
+def now() -> datetime.datetime:
+    """The time in UTC."""
+    return datetime.datetime.now(datetime.timezone.utc)
+
+
+def require_group(group: object) -> str:
+    """The name of a group, checked: text of 1 to 255 characters."""
+    if not isinstance(group, str):
+        raise TypeError(f"`group` is {group!r}, of type {type(group).__name__}; it must be a string")
+    try:
+        group.encode()
+    except UnicodeEncodeError:
+        reason = "it is not text that UTF-8 can encode"
+    else:
+        if 0 < len(group) <= GROUP_MAX and "\0" not in group:
+            return group
+        reason = f"a group has 1 to {GROUP_MAX} characters, none of which is NUL"
+    raise SparklogError("OPTION_VALUE", option="group", value=repr(group), reason=reason)
+
+
+def require_schema(table: str, found: Mapping[str, str]) -> None:
+    """CallError if the columns of a table, given by name with the type in Delta's words, are not those of `SCHEMA`."""
+    expected = {field.name: _delta_type(field.type) for field in SCHEMA}
+    wrong = [f"{name} is {found[name]}, not {type}" for name, type in expected.items() if name in found and found[name] != type]
+    missing = [name for name in expected if name not in found]
+    more = [name for name in found if name not in expected]
+    said = [", ".join(wrong)] if wrong else []
+    said += [f"missing: {', '.join(missing)}"] if missing else []
+    said += [f"unknown: {', '.join(more)}"] if more else []
+    if said:
+        raise SparklogError("OFFSETS_SCHEMA", table=table, columns="; ".join(said))
+
+
+def _delta_type(type: pa.DataType) -> str:
+    return {pa.string(): "string", pa.int64(): "long", pa.int32(): "integer"}.get(type, "timestamp")
+
+
+def _event(row: Position) -> str | None:
+    try:
+        said: Any = json.loads(row.metadata or "")
+    except ValueError:
+        return None
+    event = said.get("event") if isinstance(said, dict) else None
+    return event if isinstance(event, str) else None
