@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 SECTOR_BYTES = 512
 _WRITE_BYTES_MAX = 1 << 20
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -29,13 +31,16 @@ _DIRECT_IO = 1
 _BIG_WRITES, _MAX_PAGES = 1 << 5, 1 << 22
 
 
-def why_not(file_system: str) -> str | None:
-    """Why such a disk cannot be had here; None if it can."""
+def needs_disk(file_system: str) -> pytest.MarkDecorator:
+    """Marks a test that mounts disks of its own: it runs where the machine lets it."""
+    missing = None
     if os.geteuid() != 0:
-        return "only root mounts disks"
-    if not os.access("/dev/fuse", os.W_OK) or not os.access("/dev/loop-control", os.W_OK):
-        return "there is no /dev/fuse, or no /dev/loop-control"
-    return None if shutil.which(f"mkfs.{file_system}") else f"mkfs.{file_system} is not installed"
+        missing = "only root mounts disks"
+    elif not os.access("/dev/fuse", os.W_OK) or not os.access("/dev/loop-control", os.W_OK):
+        missing = "there is no /dev/fuse, or no /dev/loop-control"
+    elif not shutil.which(f"mkfs.{file_system}"):
+        missing = f"mkfs.{file_system} is not installed"
+    return pytest.mark.skipif(missing is not None, reason=missing or "")
 
 
 class PowerlessDisk:

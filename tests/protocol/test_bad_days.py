@@ -13,7 +13,7 @@ import pytest
 from audits import POOLS, SPILLS, Writer, audit, view
 from handmade import seeded
 from logtool import TIMEOUT_S, LogTool, commits
-from powerless_disk import formatted, mounted, why_not
+from powerless_disk import formatted, mounted, needs_disk
 
 POWERLESS = ("setpriv", "--inh-caps=-all", "--bounding-set=-all") if os.geteuid() == 0 else ()
 """Starts a process without the rights of root, which no permission of a file stops."""
@@ -23,8 +23,6 @@ WAY_OUT = "If the disk is full, read-only or not writable for this user, mend th
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A small disk of its own."""
-    if reason := why_not("ext4"):
-        pytest.skip(reason)
     with mounted("ext4", formatted("ext4", 24, tmp_path / "image"), tmp_path / "disk") as place:
         yield place
 
@@ -71,17 +69,20 @@ def fill(tool: LogTool, disk: Path, times: int) -> None:
     print(f"{times} times full, {len(acknowledged)} acknowledged commits")
 
 
+@needs_disk("ext4")
 def test_a_full_disk(tool: LogTool, disk: Path) -> None:
     """Commits fail with a way out, or are done; readers do not mind; with space again, the next writer goes on."""
     fill(tool, disk, 1)
 
 
+@needs_disk("ext4")
 @pytest.mark.soak
 def test_a_disk_that_is_full_forty_times(tool: LogTool, disk: Path) -> None:
     """As above."""
     fill(tool, disk, 40)
 
 
+@needs_disk("ext4")
 def test_a_read_only_disk(tool: LogTool, disk: Path) -> None:
     """Readers do not mind. A writer says what is wrong, and where."""
     here = replace(tool, root=disk / "root")

@@ -10,10 +10,11 @@ import pytest
 from audits import POOLS, SPILLS, Load, Writer, audit, audit_view
 from handmade import seeded
 from logtool import MERGE_BYTES, LogTool
-from powerless_disk import mounted, powerless, why_not
+from powerless_disk import mounted, needs_disk, powerless
 
 MEBIBYTES = 320
 """XFS wants that many. The images are sparse."""
+EXT4, XFS = needs_disk("ext4"), needs_disk("xfs")
 LOADS = {"spills": SPILLS, "pools": POOLS}
 
 
@@ -62,20 +63,16 @@ def cut_power(tool: LogTool, file_system: str, folder: Path, cuts: int, chance: 
     return len(images[-1][1]), kept
 
 
-@pytest.mark.parametrize(("file_system", "cuts"), [("ext4", 2), ("xfs", 1)])
+@pytest.mark.parametrize(("file_system", "cuts"), [pytest.param("ext4", 2, marks=EXT4), pytest.param("xfs", 1, marks=XFS)])
 def test_power_loss(tool: LogTool, tmp_path: Path, file_system: str, cuts: int) -> None:
     """No acknowledged record is lost, no reader is stuck, and the next writer goes on and makes the view right."""
-    if reason := why_not(file_system):
-        pytest.skip(reason)
     print(cut_power(tool, file_system, tmp_path, cuts, seeded()))
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("file_system", ["ext4", "xfs"])
+@pytest.mark.parametrize("file_system", [pytest.param("ext4", marks=EXT4), pytest.param("xfs", marks=XFS)])
 def test_a_hundred_power_losses(tool: LogTool, tmp_path: Path, file_system: str) -> None:
     """As above, 100 times on each file system."""
-    if reason := why_not(file_system):
-        pytest.skip(reason)
     chance, acknowledged, kept = seeded(), 0, Counter[str]()
     for _ in range(10):
         more, how = cut_power(tool, file_system, tmp_path, 10, chance)
