@@ -39,19 +39,25 @@ def check_segments(kafka: str, segments: list[Path], records: int | None = None)
             ["--index-sanity-check", "--files", indexes],
         ):
             tool = ["java", "-cp", kafka, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "org.apache.kafka.tools.DumpLogSegments"]
-            ran = subprocess.run([*tool, "--max-message-size", largest, *flags], capture_output=True, text=True, check=False)
-            if ran.returncode != 0:
-                complaints.append(f"it exited with status {ran.returncode}")
-            complaints += _complaints(ran.stderr)
-            for line in ran.stdout.splitlines():
-                if line.startswith("baseOffset: "):
-                    batches += 1
-                    if not line.endswith("isvalid: true"):
+            with (
+                tempfile.TemporaryFile("w+") as errors,
+                subprocess.Popen([*tool, "--max-message-size", largest, *flags], stdout=subprocess.PIPE, stderr=errors, text=True) as ran,
+            ):
+                assert ran.stdout
+                for line in ran.stdout:  # A line a record: too many to keep.
+                    line = line.rstrip("\n")
+                    if line.startswith("baseOffset: "):
+                        batches += 1
+                        if not line.endswith("isvalid: true"):
+                            complaints.append(line)
+                    elif line.startswith("| offset: "):
+                        found += 1
+                    elif not re.match(r"Dumping |Log starting offset: \d+$|.* passed sanity check\.$|.* is empty\.$", line):
                         complaints.append(line)
-                elif line.startswith("| offset: "):
-                    found += 1
-                elif not re.match(r"Dumping |Log starting offset: \d+$|.* passed sanity check\.$|.* is empty\.$", line):
-                    complaints.append(line)
+                if ran.wait() != 0:
+                    complaints.append(f"it exited with status {ran.returncode}")
+                errors.seek(0)
+                complaints += _complaints(errors.read())
     if records is not None and found != records:
         complaints.append(f"it found {found} records, not {records}")
     return Checked(batches, found, complaints)
