@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,23 +95,32 @@ class OffsetTable:
 
     # ---- what owners of a group do
 
-    def begin(self, group: str) -> int:
+    def begin(self, group: str, offsets: Mapping[str, Mapping[int, int]] | None = None) -> int:
         """Takes the next generation of a group, which need not exist yet, and returns it. It begins with the positions of the one before.
 
-        From now on `append` refuses every earlier generation.
+        With `offsets`, given by topic and partition, the group moves there, back too. What it read of a topic that was created again is
+        then forgotten, if the topic is named. From now on `append` refuses every earlier generation.
         """
         before: list[Group] = []
+        moved = self._rows(rows.require_group(group), offsets or {})
+        ids = {each.topic: each.topic_id for each in moved}
+        keys = {(each.topic, each.partition) for each in moved}
+
+        def stays(each: Position) -> bool:
+            return (each.topic, each.partition) not in keys and ids.get(each.topic, each.topic_id) == each.topic_id
 
         def carried(group: Group) -> list[Position]:
             before.append(group)
-            return group.positions if group.exists else []
+            return [each for each in group.positions if stays(each)] + moved if group.exists else moved
 
-        generation = self._claim(rows.require_group(group), "begin", carried)
+        generation = self._claim(group, "begin", carried)
         # An owner of the generation before may have committed after its positions were read, and was told that it did.
         kept = {(each.topic, each.topic_id, each.partition): each.offset for each in before[-1].positions}
         if before[-1].exists:
             last = Group(group, rows.positions(self._engine.rows(group, current=True, generation=before[-1].generation)))
-            late = [each for each in last.positions if kept.get((each.topic, each.topic_id, each.partition), -1) < each.offset]
+            late = [
+                each for each in last.positions if stays(each) and kept.get((each.topic, each.topic_id, each.partition), -1) < each.offset
+            ]
             if late:
                 self._engine.append(rows.table_of(dataclasses.replace(each, generation=generation) for each in late))
         return generation
@@ -133,20 +142,10 @@ class OffsetTable:
         offset is not between 0 and the end offset.
         """
         found = self._of_generation(group, generation)
-        ids = {position.topic: position for position in found.positions}
-        time = rows.now()
-        added: list[Position] = []
-        for topic, by_partition in offsets.items():
-            state = self._state(topic)
-            if topic in ids:
-                _require_same(self.root, group, ids[topic], state)
-            for given, offset in by_partition.items():
-                partition = self._placed(state, given, offset)
-                added.append(
-                    Position(
-                        group, generation, topic, state.topic_id, partition, offset, time, query_id=query_id, epoch=epoch, metadata=metadata
-                    )
-                )
+        added = [
+            dataclasses.replace(each, generation=generation, query_id=query_id, epoch=epoch, metadata=metadata)
+            for each in self._rows(group, offsets, found.positions)
+        ]
         self._engine.append(rows.table_of(added or [rows.note(group, generation, "begin")]))
         # Rows that were added beside the claim of another owner may have come too late for it.
         self._of_generation(group, generation)
@@ -198,6 +197,18 @@ class OffsetTable:
                 Topic(self.root, topic)  # checks the name
                 self._logs[topic] = CommitLog(self.root, topic)
             return self._logs[topic].newest()
+
+    def _rows(self, group: str, offsets: Mapping[str, Mapping[int, int]], before: Iterable[Position] = ()) -> list[Position]:
+        """Rows for these offsets, still without a generation. CallError if a topic is not the one of the positions `before`."""
+        known = {position.topic: position for position in before}
+        made: list[Position] = []
+        for topic, by_partition in offsets.items():
+            state = self._state(topic)
+            if topic in known:
+                _require_same(self.root, group, known[topic], state)
+            for given, offset in by_partition.items():
+                made.append(Position(group, 0, topic, state.topic_id, self._placed(state, given, offset), offset, rows.now()))
+        return made
 
     def _placed(self, state: State, partition: object, offset: object) -> int:
         """The partition, after a check that it exists and that a group can be at this offset of it, which may have expired."""

@@ -45,6 +45,31 @@ def test_a_generation_begins_with_the_positions_of_the_one_before(table):
     assert {(each.generation, each.partition, each.offset) for each in table.positions("g")} == {(2, 0, 5), (2, 1, 2)}
 
 
+def test_a_generation_can_begin_further_back(table, topic):
+    table.append("g", table.begin("g"), {"t": {0: 9, 1: 2}})
+    rival, engine = OffsetTable(table.path, topic.root), table._engine
+    append = engine.append
+
+    def late(rows, claim=None):
+        if claim is not None:
+            rival.append("g", 1, {"t": {0: 11, 1: 3}})
+        return append(rows, claim)
+
+    engine.append = late
+    assert table.begin("g", {"t": {0: 5}}) == 2
+    assert places(table) == {("t", 0): 5, ("t", 1): 3}
+    engine.append = append
+    topic.delete()
+    topic.append(records(3))
+    with pytest.raises(sparklog.SparklogError, match="PARTLOG_GROUP_OF_OTHER_TOPIC"):
+        table.append("g", 2, {"t": {0: 1}})
+    assert table.begin("g", {"t": {0: 1}}) == 3
+    assert places(table) == {("t", 0): 1}
+    with pytest.raises(sparklog.SparklogError, match="PARTLOG_OFFSETS_OUT_OF_RANGE"):
+        table.begin("g", {"t": {0: 4}})
+    assert places(table) == {("t", 0): 1}
+
+
 def test_an_owner_whose_generation_is_over_moves_nothing(table):
     table.append("g", table.begin("g"), {"t": {0: 5}})
     table.begin("g")
