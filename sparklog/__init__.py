@@ -9,6 +9,7 @@ from sparklog.progress import progress
 from sparklog.session import configure, jar, session
 
 if TYPE_CHECKING:
+    from sparklog.consumer import Consumer, ConsumerRecord, TopicPartition
     from sparklog.log import Log
     from sparklog.topic import Topic
 
@@ -16,12 +17,15 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CallError",
+    "Consumer",
+    "ConsumerRecord",
     "DataError",
     "GenerationFenced",
     "Log",
     "RetryError",
     "SparklogError",
     "Topic",
+    "TopicPartition",
     "UnknownOutcomeError",
     "UpgradeError",
     "configure",
@@ -36,7 +40,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # `Log` and `Topic` import Arrow. A program that only configures Spark should not wait for that.
+    # These import Arrow. A program that only configures Spark should not wait for that.
     if name in ("Log", "Topic"):
         from sparklog import log
 
@@ -45,4 +49,8 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module("sparklog.offsets")
+    if name in ("Consumer", "ConsumerRecord", "TopicPartition"):
+        from sparklog import consumer
+
+        return getattr(consumer, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from sparklog.errors import SparklogError
+from sparklog.ondisk import names
 from sparklog.ondisk.columns import SCHEMA
 from sparklog.ondisk.state import State
 
@@ -29,6 +30,24 @@ def count(name: str, given: object) -> int:
     if number < 0:
         raise SparklogError("OPTION_VALUE", option=name, value=number, reason="it must not be negative")
     return number
+
+
+def positive(name: str, given: object) -> int:
+    """The argument as an integer of 1 or more."""
+    number = integer(name, given)
+    if number <= 0:
+        raise SparklogError("OPTION_VALUE", option=name, value=number, reason="it must be positive")
+    return number
+
+
+def topic(given: object) -> str:
+    """The argument as the name of a topic, which need not exist."""
+    if not isinstance(given, str):
+        raise TypeError(f"`name` is {given!r}, of type {type(given).__name__}; it must be a string")
+    if not names.is_topic(given):
+        reason = "it is '.' or '..'" if given in (".", "..") else "it is empty, too long, or has other characters"
+        raise SparklogError("TOPIC_NAME_ILLEGAL", topic=given, reason=reason)
+    return given
 
 
 def partitions(state: State, root: str, given: object, name: str = "partition") -> list[int]:

@@ -14,7 +14,6 @@ from sparklog import arguments
 from sparklog.commits import Commit, Commits
 from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, readable, when
 from sparklog.errors import SparklogError
-from sparklog.ondisk import names
 from sparklog.ondisk.columns import schema_of
 from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.header import CODECS
@@ -63,12 +62,7 @@ class Topic:
     name: str
 
     def __init__(self, root: str, name: str) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"`name` is {name!r}, of type {type(name).__name__}; it must be a string")
-        if not names.is_topic(name):
-            reason = "it is '.' or '..'" if name in (".", "..") else "it is empty, too long, or has other characters"
-            raise SparklogError("TOPIC_NAME_ILLEGAL", topic=name, reason=reason)
-        self.name = name
+        self.name = arguments.topic(name)
         self._log = CommitLog(root, name)
         self._log.newest()
 

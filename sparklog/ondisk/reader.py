@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import takewhile
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
@@ -13,7 +15,7 @@ from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.faults import Damaged
 from sparklog.ondisk.header import HEADER_BYTES
 from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload, Records, locate
-from sparklog.ondisk.segment import SegmentReader, StoredBatch, open_segment
+from sparklog.ondisk.segment import Place, SegmentReader, StoredBatch, open_segment
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import Segment
 
@@ -21,6 +23,21 @@ _CHUNK_BYTES = 1 << 21
 """Batches are decoded together until they have this many bytes, which stay in the cache of a processor."""
 _CHUNK_RECORDS = RECORDS_AT_ONCE // 2
 _DECOMPRESSED_MIN = 64 * 1024 * 1024
+
+
+class Stop(NamedTuple):
+    """Where in a segment a part of a partition ends."""
+
+    segment: Segment
+    place: Place
+
+
+class Part(NamedTuple):
+    """A part of a partition. The next one begins at `offset`; `stop` makes it faster to find."""
+
+    batches: list[pa.RecordBatch]
+    offset: int
+    stop: Stop | None
 
 
 class PartitionReader:
@@ -40,16 +57,55 @@ class PartitionReader:
         With `key`, only those with this key; with `limit`, at most that many.
         """
         for segment, reader, begin in self._segments(start, end):
-            for records in self._decoded(reader, begin, min(end, segment.end), segment.end, limit if key is None else None):
-                wanted = records if key is None else records.having(key)
-                first, after = np.searchsorted(wanted.offsets, (begin, end)).tolist()
-                if limit is not None:
-                    after = min(after, first + limit)
-                    limit -= after - first
-                if first < after:
-                    yield arrow_batch(self._state.topic, self._partition, wanted, first, after, columns)
-                if limit == 0:
-                    return
+            batches: Iterable[StoredBatch] = reader.batches(begin)
+            if end < segment.end:
+                batches = takewhile(lambda batch: batch.base_offset < end, batches)
+            for chunk in self._chunks(reader, batches, begin, limit if key is None else None):
+                for records in self._located(reader, chunk):
+                    wanted = records if key is None else records.having(key)
+                    first, after = np.searchsorted(wanted.offsets, (begin, end)).tolist()
+                    if limit is not None:
+                        after = min(after, first + limit)
+                        limit -= after - first
+                    if first < after:
+                        yield arrow_batch(self._state.topic, self._partition, wanted, first, after, columns)
+                    if limit == 0:
+                        return
+
+    def part(self, start: int, bytes_max: int, stop: Stop | None = None) -> Part:
+        """The records from `start` on, which must be between the log start offset and the end offset.
+
+        They are those of whole batches: as many as have `bytes_max` bytes together as they are stored, and at least one, which may have
+        more. What decompresses to far more than that is shorter. `stop` is where the part before this one ended.
+        """
+        end = self._state.ends[self._partition]
+        decompressed_max = max(bytes_max, self._decompressed_max)
+        found: list[pa.RecordBatch] = []
+        stored = octets = 0
+        for segment, reader, begin in self._segments(start, end):
+            place = stop.place if stop and stop.segment == segment and stop.place.offset == begin else None
+            batches = reader.batches(begin, place)
+            for chunk in self._chunks(reader, _within(batches, bytes_max - stored, bool(stored))):
+                for records in self._located(reader, chunk):
+                    first = int(np.searchsorted(records.offsets, begin))
+                    if first < records.offsets.size:
+                        found.append(arrow_batch(self._state.topic, self._partition, records, first, records.offsets.size))
+                place = chunk[-1][0].after
+                stored += sum(batch.header.total_bytes for batch, _ in chunk)
+                octets += sum(payload.bytes for _, payload in chunk)
+                if octets >= decompressed_max:
+                    break
+            if place is None:
+                return Part(found, begin, None)
+            if place.position < reader.end:
+                return Part(found, place.offset, Stop(segment, place))
+            # It was read to its end, where it is checked as a whole.
+            for _ in batches:
+                pass
+            start = segment.end
+            if stored >= bytes_max or octets >= decompressed_max:
+                break
+        return Part(found, start, None)
 
     def headers(self) -> Iterator[tuple[str, list[StoredBatch]]]:
         """For each segment its data file, and its batches without their data."""
@@ -62,7 +118,7 @@ class PartitionReader:
         for _, reader, begin in self._segments(start, end, lambda segment: segment.max_timestamp >= millis):
             for batch in reader.headers():
                 if batch.header.max_timestamp >= millis and batch.last_offset >= begin and not batch.header.control:
-                    for records in self._located(reader, [(batch.position, self._payload(reader, reader.read(batch)))]):
+                    for records in self._located(reader, [(batch, self._payload(reader, reader.read(batch)))]):
                         found = np.flatnonzero((records.timestamps >= millis) & (records.offsets >= begin))
                         if found.size:
                             return int(records.offsets[found[0]])
@@ -106,29 +162,29 @@ class PartitionReader:
             )
         self._state = state
 
-    def _decoded(self, reader: SegmentReader, start: int, end: int, segment_end: int, limit: int | None) -> Iterator[Records]:
-        """The records of the batches that hold these offsets, in chunks of a size that is fast to decode."""
-        chunk: list[tuple[int, Payload]] = []
+    def _chunks(
+        self, reader: SegmentReader, batches: Iterable[StoredBatch], start: int = 0, limit: int | None = None
+    ) -> Iterator[list[tuple[StoredBatch, Payload]]]:
+        """The batches in chunks of a size that is fast to decode; a control batch is alone in one.
+
+        With `limit`, a chunk ends early when it is enough for that many records from the offset `start` on.
+        """
+        chunk: list[tuple[StoredBatch, Payload]] = []
         octets = count = 0
-        for batch in reader.batches(start):
-            if batch.base_offset >= end and end < segment_end:
-                break
+        for batch in batches:
             found = self._payload(reader, batch)
-            if batch.header.control or octets + found.bytes > 2 * _CHUNK_BYTES:
-                yield from self._located(reader, chunk)
+            if chunk and (batch.header.control or octets + found.bytes > 2 * _CHUNK_BYTES):
+                yield chunk
                 chunk, octets, count = [], 0, 0
-            if batch.header.control:
-                for _ in self._located(reader, [(batch.position, found)]):
-                    pass
-                continue
-            chunk.append((batch.position, found))
+            chunk.append((batch, found))
             octets += found.bytes
             count += batch.header.records
             enough = limit is not None and batch.last_offset >= start + limit and count >= limit
-            if octets >= _CHUNK_BYTES or count >= _CHUNK_RECORDS or enough:
-                yield from self._located(reader, chunk)
+            if batch.header.control or octets >= _CHUNK_BYTES or count >= _CHUNK_RECORDS or enough:
+                yield chunk
                 chunk, octets, count = [], 0, 0
-        yield from self._located(reader, chunk)
+        if chunk:
+            yield chunk
 
     def _payload(self, reader: SegmentReader, batch: StoredBatch) -> Payload:
         try:
@@ -136,24 +192,37 @@ class PartitionReader:
         except Damaged as damage:
             raise reader.batch_corrupt(batch.position, damage) from None
 
-    def _located(self, reader: SegmentReader, chunk: list[tuple[int, Payload]]) -> Iterator[Records]:
-        """The records of some batches, given with their positions. All are checked before the first is returned."""
+    def _located(self, reader: SegmentReader, chunk: list[tuple[StoredBatch, Payload]]) -> Iterator[Records]:
+        """The records of some batches. All are checked before the first is returned; those of control batches are not returned."""
         payloads = [found for _, found in chunk]
         try:
             if sum(found.header.records for found in payloads) <= RECORDS_AT_ONCE:
-                yield from list(locate(payloads))
+                records: Iterable[Records] = list(locate(payloads))
             else:
                 for _ in locate(payloads):
                     pass
-                yield from locate(payloads)
+                records = locate(payloads)
+            if not payloads[0].header.control:
+                yield from records
         except Damaged as damage:
             raise self._damaged_batch(reader, chunk, damage) from None
 
-    def _damaged_batch(self, reader: SegmentReader, chunk: list[tuple[int, Payload]], damage: Damaged) -> SparklogError:
-        for position, found in chunk:
+    def _damaged_batch(self, reader: SegmentReader, chunk: list[tuple[StoredBatch, Payload]], damage: Damaged) -> SparklogError:
+        for batch, found in chunk:
             try:
                 for _ in locate([found]):
                     pass
             except Damaged as its_own:
-                return reader.batch_corrupt(position, its_own)
+                return reader.batch_corrupt(batch.position, its_own)
         return reader.corrupt(damage)
+
+
+def _within(batches: Iterable[StoredBatch], bytes_max: int, more: bool) -> Iterator[StoredBatch]:
+    """The first batches, as long as they have `bytes_max` bytes together. Unless these are `more`, the first one may have more."""
+    stored = 0
+    for batch in batches:
+        stored += batch.header.total_bytes
+        if stored > bytes_max and more:
+            return
+        yield batch
+        more = True

@@ -21,6 +21,20 @@ _BLOCK_BYTES_MAX = 1 << 22
 _INDEX_WORTHWHILE_BYTES = 1 << 20
 
 
+class Place(NamedTuple):
+    """A boundary between the batches of a segment that a reader has come to, from which it, or a later one, can continue.
+
+    * position: the byte of the data file.
+    * offset: the offset after the batches before it.
+    * batches, header_crc: how many these are, and the checksum over their headers; None if the reader began later than the segment.
+    """
+
+    position: int
+    offset: int
+    batches: int
+    header_crc: int | None
+
+
 class StoredBatch(NamedTuple):
     """A batch at a byte of its data file, with its base offset in the partition. `data` is the whole batch, or empty after `headers`."""
 
@@ -28,6 +42,7 @@ class StoredBatch(NamedTuple):
     base_offset: int
     header: Header
     data: memoryview
+    after: Place
 
     @property
     def last_offset(self) -> int:
@@ -43,7 +58,7 @@ class SegmentReader:
         self._topic = topic
         self._segment = segment
         self._batch_bytes_max = batch_bytes_max
-        self._end = segment.position + segment.bytes
+        self.end = segment.position + segment.bytes
         name = topic_file(topic, segment.file)
         self.path = Path(root, name)
         try:
@@ -52,9 +67,9 @@ class SegmentReader:
             raise self.corrupt(damage) from None
         except OSError as error:
             raise SparklogError("IO", file=self.path, cause=error) from None
-        if self._file.bytes < self._end:
+        if self._file.bytes < self.end:
             self.close()
-            raise self.corrupt(f"the file has {self._file.bytes} bytes where it ends at {self._end}")
+            raise self.corrupt(f"the file has {self._file.bytes} bytes where it ends at {self.end}")
 
     def close(self) -> None:
         """Closes the data file."""
@@ -87,66 +102,71 @@ class SegmentReader:
 
     def headers(self) -> list[StoredBatch]:
         """All batches without their data. Their headers are compared with the committed checksum before the first is returned."""
-        return list(self._walk(self._segment.position, self._segment.base, None))
+        return list(self._walk(self._begin, None))
 
-    def batches(self, start: int) -> Iterator[StoredBatch]:
-        """The batches with offsets from `start` on, without a check of their data. The segment as a whole is checked after the last one."""
-        segment = self._segment
-        if segment.dense:
-            position, offset = self._hint(start)
-            yield from self._walk(position, offset, start)
-            return
-        # A wrong base offset can hide batches. Only the checksum over all headers covers it, which a reader that stops early never sees.
-        self.headers()
-        yield from self._walk(segment.position, segment.base, start)
+    def batches(self, start: int, place: Place | None = None) -> Iterator[StoredBatch]:
+        """The batches with offsets from `start` on, without a check of their data. The segment as a whole is checked after the last one.
+
+        `place` is where an earlier reader of this segment stopped.
+        """
+        if place is None and self._segment.dense:
+            place = self._hint(start)
+        elif place is None:
+            # A wrong base offset can hide batches. Only the checksum over all headers covers it, and a reader that stops early misses it.
+            self.headers()
+        yield from self._walk(place or self._begin, start)
 
     def read(self, batch: StoredBatch) -> StoredBatch:
         """A batch that `headers` returned, with its data."""
         self._require_readable(batch.position, batch.header)
         return batch._replace(data=memoryview(self._read(batch.position, batch.header.total_bytes)))
 
-    def _walk(self, position: int, offset: int, start: int | None) -> Iterator[StoredBatch]:
-        """The batches from a position on. The first has the base offset `offset`; in a segment with gaps, that one or a later one.
+    @property
+    def _begin(self) -> Place:
+        return Place(self._segment.position, self._segment.base, 0, 0)
+
+    def _walk(self, place: Place, start: int | None) -> Iterator[StoredBatch]:
+        """The batches from a place on. The first has the place's offset; in a segment with gaps, that one or a later one.
 
         Without `start`, only headers are read. With it, batches that end before `start` are skipped.
         """
         segment = self._segment
-        whole = position == segment.position
-        count = header_crc = 0
+        position, offset, count, header_crc = place
         block, block_at = b"", position
         block_bytes = _BLOCK_BYTES_MIN
-        while position < self._end:
+        while position < self.end:
             at = position - block_at
             if at + HEADER_BYTES > len(block):
-                block = self._read(position, min(block_bytes if start is not None else HEADER_BYTES, self._end - position))
+                block = self._read(position, min(block_bytes if start is not None else HEADER_BYTES, self.end - position))
                 block_at, at = position, 0
             try:
-                header = Header.read(block, at, self._end - position)
+                header = Header.read(block, at, self.end - position)
                 base = self._base_offset(header, offset)
             except Damaged as damage:
                 raise self.batch_corrupt(position, damage) from None
             count += 1
             if count > segment.batches:
                 raise self.corrupt(f"it has more than {segment.batches} batches")
-            if whole:
+            if header_crc is not None:
                 header_crc = google_crc32c.extend(header_crc, block[at + LENGTH_FROM * segment.dense : at + HEADER_BYTES])
             offset = base + header.last_offset_delta + 1
             size = header.total_bytes
+            after = Place(position + size, offset, count, header_crc)
             if start is None:
-                yield StoredBatch(position, base, header, memoryview(b""))
+                yield StoredBatch(position, base, header, memoryview(b""), after)
             elif offset > start:
                 self._require_readable(position, header)
                 if at + size > len(block):
                     block_bytes = min(4 * block_bytes, _BLOCK_BYTES_MAX)
-                    block = self._read(position, min(max(block_bytes, size), self._end - position))
+                    block = self._read(position, min(max(block_bytes, size), self.end - position))
                     block_at, at = position, 0
-                yield StoredBatch(position, base, header, memoryview(block)[at : at + size])
+                yield StoredBatch(position, base, header, memoryview(block)[at : at + size], after)
             position += size
         if segment.dense and offset != segment.end:
             raise self.corrupt(f"its batches end at offset {offset}")
-        if whole and count != segment.batches:
+        if header_crc is not None and count != segment.batches:
             raise self.corrupt(f"it has {count} batches, not {segment.batches}")
-        if whole and header_crc != segment.header_crc:
+        if header_crc is not None and header_crc != segment.header_crc:
             raise self.corrupt(f"the checksum of its headers is {header_crc:08x}, committed was {segment.header_crc:08x}")
 
     def _require_readable(self, position: int, header: Header) -> None:
@@ -173,10 +193,10 @@ class SegmentReader:
             raise Damaged(f"its last offset is {base + header.last_offset_delta}, beyond its segment")
         return base
 
-    def _hint(self, start: int) -> tuple[int, int]:
-        """The position and the base offset of a batch that holds the offset `start` or lies before it."""
+    def _hint(self, start: int) -> Place:
+        """The place of a batch that holds the offset `start` or lies before it."""
         segment = self._segment
-        here = segment.position, segment.base
+        here = self._begin
         if start <= segment.base or segment.bytes < _INDEX_WORTHWHILE_BYTES:
             return here
         name = f"{view_folder(self._topic, segment.partition)}/{index_file(segment.base)}"
@@ -184,10 +204,10 @@ class SegmentReader:
         if not entry:
             return here
         last, position = entry[0], segment.position + entry[1]
-        if not segment.position <= position <= self._end - HEADER_BYTES:
+        if not segment.position <= position <= self.end - HEADER_BYTES:
             return here
         try:
-            header = Header.read(self._read(position, HEADER_BYTES), 0, self._end - position)
+            header = Header.read(self._read(position, HEADER_BYTES), 0, self.end - position)
             base = segment.base + last - header.last_offset_delta
             self._base_offset(header, base)
         except Damaged:
@@ -197,7 +217,9 @@ class SegmentReader:
             return here
         # A field that could be a relative offset as well as an absolute one proves nothing: a wrong entry could fit it the wrong way.
         ambiguous = segment.dense and 0 < segment.base <= header.base_offset < segment.end - segment.base
-        return (position, base) if segment.base <= base <= start and not ambiguous else here
+        if not segment.base <= base <= start or ambiguous or position == segment.position:
+            return here
+        return Place(position, base, 0, None)
 
     def _read(self, position: int, size: int) -> bytes:
         try:

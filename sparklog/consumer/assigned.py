@@ -1,0 +1,75 @@
+"""A partition that a consumer reads: how far it is, and what it holds of the records after that."""
+
+from __future__ import annotations
+
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from sparklog.consumer.records import TopicPartition, last_offset, together
+from sparklog.consumer.tail import Tail
+
+
+class Assigned:
+    """A partition of a consumer. `position` is the offset that the caller gets next; None as long as it is to be found out."""
+
+    def __init__(self, tail: Tail, partition: TopicPartition, *, late: bool) -> None:
+        self.tail = tail
+        self.partition = partition
+        self.number = partition.partition
+        self.topic_id = tail.state.topic_id
+        """The topic that the position is in; there may be another one of the name by now."""
+        self.late = late
+        """Whether it came to be when the consumer was reading already. Then all of it is new."""
+        self.position: int | None = None
+        self.paused = False
+        self._held: pa.RecordBatch | None = None
+        self._held_from = self._held_to = -1
+
+    @property
+    def start(self) -> int:
+        """The log start offset."""
+        return self.tail.state.starts[self.number]
+
+    @property
+    def end(self) -> int:
+        """The end offset."""
+        return self.tail.state.ends[self.number]
+
+    def renew(self) -> None:
+        """It is of another topic now, all of which is new."""
+        self.topic_id = self.tail.state.topic_id
+        self.late = True
+        self.position = self._held = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether there are more records than the last `take` returned."""
+        return self._held is not None
+
+    def take(self, records_max: int, bytes_max: int) -> tuple[pa.RecordBatch, int] | None:
+        """The next records, and the position after them. None if there are none, or if the newest state must be asked for first.
+
+        It reads a part of `bytes_max` bytes and holds what exceeds `records_max`. The position must be in the log. It stays as it is,
+        unless the next offsets have no records.
+        """
+        if self._held_from != self.position:
+            self._held = None
+        while self._held is None:
+            assert self.position is not None
+            if self.position >= self.end:
+                return None
+            part = self.tail.part(self.number, self.position, bytes_max)
+            if part.offset == self.position:
+                return None
+            if part.batches:
+                self._held, self._held_to = together(part.batches), part.offset
+            else:
+                self.position = part.offset
+        batch = self._held
+        if batch.num_rows > records_max:
+            self._held = batch.slice(records_max)
+            batch = batch.slice(0, records_max)
+            self._held_from = last_offset(batch) + 1
+        else:
+            self._held = None
+            self._held_from = self._held_to
+        return batch, self._held_from

@@ -1,0 +1,337 @@
+"""The consumer: its calls, and the positions of its partitions."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Literal
+
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from sparklog import arguments
+from sparklog.consumer.assigned import Assigned
+from sparklog.consumer.group import Group
+from sparklog.consumer.lookup import Lookup
+from sparklog.consumer.reader import Reader
+from sparklog.consumer.records import (
+    ConsumerRecord,
+    Deserializer,
+    OffsetAndMetadata,
+    TopicPartition,
+    partition_of,
+    records_of,
+)
+from sparklog.errors import SparklogError
+
+if TYPE_CHECKING:
+    from sparklog.offsets import OffsetTable
+
+_log = logging.getLogger(__name__)
+_RESETS = ("earliest", "latest", "none")
+_NO_LIMIT = 1 << 62
+
+
+class Consumer(Lookup):
+    """Reads topics on and on: first what is there, then what is committed while it waits. Names and defaults are those of kafka-python.
+
+    >>> with Consumer("/data/events", "orders", group="billing", table="/data/offsets") as consumer:
+    ...     for record in consumer:
+    ...         print(record.partition, record.offset, record.value)
+
+    It needs neither a JVM nor Spark, and its memory does not grow with what it reads. It reads all partitions of its topics; to divide them
+    among processes, `assign` partitions to each.
+
+    It is not thread-safe: use it in one thread at a time. Only `wakeup` may be called from others, and from signal handlers.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        *topics: str,
+        group: str | None = None,
+        table: str | os.PathLike[str] | OffsetTable | None = None,
+        auto_offset_reset: Literal["earliest", "latest", "none"] = "latest",
+        enable_auto_commit: bool = True,
+        auto_commit_interval_ms: int = 5000,
+        max_poll_records: int = 500,
+        fetch_max_bytes: int = 50 << 20,
+        max_partition_fetch_bytes: int = 1 << 20,
+        consumer_timeout_ms: float = float("inf"),
+        key_deserializer: Deserializer | None = None,
+        value_deserializer: Deserializer | None = None,
+        poll_interval_ms: int = 100,
+        metadata_max_age_ms: int = 5000,
+    ) -> None:
+        """Subscribes to the topics, if any are named.
+
+        * group, table: the name of the group whose positions it keeps, and the offset commit table that has them: a path, or an
+          `OffsetTable`. It takes the group's next generation, and so ends any other consumer of the group (GenerationFenced).
+        * auto_offset_reset: where a partition begins in which the group has no position, and goes on if its position is not in the log any
+          more. A partition that comes to be while the consumer reads is read from its start. With "none" it is an error.
+        * enable_auto_commit, auto_commit_interval_ms: with a group, `poll` and iteration commit what earlier calls returned, at most that
+          often; so does `close`.
+        * max_poll_records: the most records that `poll` returns.
+        * fetch_max_bytes, max_partition_fetch_bytes: how much is read at once, in all and of one partition. A larger record is read too.
+        * consumer_timeout_ms: iteration ends when no record came for so long.
+        * key_deserializer, value_deserializer: functions from bytes, for the records of `poll` and of iteration.
+        * poll_interval_ms: how often it looks for new commits while it waits.
+        * metadata_max_age_ms: how often it looks for new topics, if it subscribes to a pattern.
+
+        CallError if the root or a topic does not exist, or an argument is wrong.
+        """
+        super().__init__(root, arguments.count("metadata_max_age_ms", metadata_max_age_ms) / 1000)
+        if auto_offset_reset not in _RESETS:
+            reason = f"it must be one of {', '.join(_RESETS)}"
+            raise SparklogError("OPTION_VALUE", option="auto_offset_reset", value=auto_offset_reset, reason=reason)
+        if (group is None) != (table is None):
+            raise SparklogError("GROUP_REQUIRED", call="Consumer()", missing="group" if group is None else "table")
+        self._max_poll_records = arguments.positive("max_poll_records", max_poll_records)
+        self._fetch_bytes = arguments.positive("fetch_max_bytes", fetch_max_bytes)
+        self._timeout_ms = consumer_timeout_ms
+        self._deserializers = (key_deserializer, value_deserializer)
+        self._iterator: Iterator[ConsumerRecord] | None = None
+        interval = arguments.positive("poll_interval_ms", poll_interval_ms) / 1000
+        part_bytes = arguments.positive("max_partition_fetch_bytes", max_partition_fetch_bytes)
+        commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
+        self._reader = Reader(self.root, self._subscription, auto_offset_reset, interval, part_bytes)
+        if topics:
+            self._subscription.subscribe(map(arguments.topic, topics))
+        if group is not None and table is not None:
+            # After all checks, since it ends another consumer of the group.
+            self._reader.group = Group(self.root, group, table, commit_interval if enable_auto_commit else None)
+
+    # ---- what it reads
+
+    def subscribe(self, topics: Collection[str] = (), pattern: str | re.Pattern[str] | None = None) -> None:
+        """Reads all partitions of these topics, or of all topics whose names begin with a match of the pattern, in place of what it read.
+
+        CallError TOPIC_NOT_FOUND; a pattern may match topics that will exist later.
+        """
+        self._require_open("subscribe")
+        if isinstance(topics, str):
+            raise TypeError(f"`topics` is {topics!r}, of type str; it must be a list of names")
+        if bool(topics) == (pattern is not None):
+            raise SparklogError("OPTION_VALUE", option="topics", value=list(topics), reason="give either topics or a pattern")
+        if self._subscription.assigned and self._subscription.topics is None:
+            raise SparklogError("OPTION_CONFLICT", options="subscribe and assign", reason="call unsubscribe between them")
+        if pattern is None:
+            self._subscription.subscribe(map(arguments.topic, topics))
+        else:
+            self._subscription.subscribe_to(pattern)
+        self._reader.moved()
+
+    def assign(self, partitions: Collection[TopicPartition]) -> None:
+        """Reads these partitions in place of what it read. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
+        self._require_open("assign")
+        if self._subscription.topics is not None:
+            raise SparklogError("OPTION_CONFLICT", options="subscribe and assign", reason="call unsubscribe between them")
+        self._reader.auto_commit(at_once=True)
+        self._subscription.assign(list(map(partition_of, partitions)))
+        self._reader.moved()
+
+    def unsubscribe(self) -> None:
+        """Reads nothing any more."""
+        self._require_open("unsubscribe")
+        self._reader.auto_commit(at_once=True)
+        self._subscription.clear()
+        self._reader.moved()
+
+    def subscription(self) -> set[str] | None:
+        """The topics that it is subscribed to; None if partitions are assigned, or nothing is."""
+        return self._subscription.topics
+
+    def assignment(self) -> set[TopicPartition]:
+        """The partitions that it reads."""
+        return set(self._subscription.assigned)
+
+    # ---- records
+
+    def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, list[ConsumerRecord]]:
+        """The next records by partition, as soon as there are any; empty if none came within the timeout.
+
+        At most `max_records` of them, or `max_poll_records`. DataError if a file is damaged; GenerationFenced as `commit`. If the topic was
+        deleted, CallError TOPIC_NOT_FOUND, until it is there again or the subscription is another one.
+        """
+        limit = self._max_poll_records if max_records is None else arguments.positive("max_records", max_records)
+        found = self._next("poll", timeout_ms, limit, self._fetch_bytes)
+        objects = {each.partition: records_of(each.partition, batch, *self._deserializers) for each, batch, _ in found}
+        for each, _, after in found:
+            each.position = after
+        return objects
+
+    def poll_batches(
+        self, timeout_ms: float = 0, max_records: int | None = None, max_bytes: int | None = None
+    ) -> dict[TopicPartition, pa.RecordBatch]:
+        """As `poll`, as Arrow record batches with the columns of `Topic.read`: several times as fast.
+
+        Without `max_records`, only bytes limit it: `max_partition_fetch_bytes` for each partition, and `max_bytes` in all, or
+        `fetch_max_bytes`.
+        """
+        limit = _NO_LIMIT if max_records is None else arguments.positive("max_records", max_records)
+        octets = self._fetch_bytes if max_bytes is None else arguments.positive("max_bytes", max_bytes)
+        found = self._next("poll_batches", timeout_ms, limit, octets)
+        for each, _, after in found:
+            each.position = after
+        return {each.partition: batch for each, batch, _ in found}
+
+    def __iter__(self) -> Consumer:
+        return self
+
+    def __next__(self) -> ConsumerRecord:
+        """The next record. It waits for one, and ends after `consumer_timeout_ms`, or when `wakeup` or `close` is called."""
+        if self._closed:
+            raise StopIteration
+        if self._iterator is None:
+            self._iterator = self._records()
+        try:
+            return next(self._iterator)
+        except BaseException:
+            self._iterator = None
+            raise
+
+    def wakeup(self) -> None:
+        """Ends a wait: `poll` returns, empty, and iteration ends, within a poll interval. If none waits, the next one will not."""
+        self._reader.wake()
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Returns no records of these partitions until `resume`. CallError PARTITION_NOT_ASSIGNED."""
+        for each in self._assigned(partitions):
+            each.paused = True
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        """Takes back `pause`."""
+        for each in self._assigned(partitions):
+            each.paused = False
+        self._reader.moved()
+
+    def paused(self) -> set[TopicPartition]:
+        """The partitions that are paused."""
+        return {partition for partition, each in self._subscription.assigned.items() if each.paused}
+
+    # ---- positions
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Continues at this offset of a partition. If it is not in the log, `auto_offset_reset` applies to the next poll."""
+        (each,) = self._assigned([partition])
+        each.position = arguments.count("offset", offset)
+        self._reader.moved()
+
+    def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Continues at the log start offset of these partitions, or of all."""
+        for each in self._assigned(partitions or list(self._subscription.assigned)):
+            self._subscription.tail(each.partition.topic)
+            each.position = each.start
+        self._reader.moved()
+
+    def seek_to_end(self, *partitions: TopicPartition) -> None:
+        """Continues at the end offset of these partitions, or of all."""
+        for each in self._assigned(partitions or list(self._subscription.assigned)):
+            self._subscription.tail(each.partition.topic)
+            each.position = each.end
+        self._reader.moved()
+
+    def position(self, partition: TopicPartition) -> int:
+        """The offset of the record that comes next, if there is one."""
+        (each,) = self._assigned([partition])
+        self._reader.settle()
+        assert each.position is not None
+        return each.position
+
+    def highwater(self, partition: TopicPartition) -> int:
+        """The end offset of a partition as far as this consumer has looked."""
+        (each,) = self._assigned([partition])
+        return each.end
+
+    # ---- the group
+
+    def commit(self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None) -> None:
+        """Commits these offsets, or all positions: the group continues there. An offset is that of the next record, not of the last one.
+
+        GenerationFenced if another consumer, a tracker or a reset took the group since: then it moved nothing. CallError GROUP_REQUIRED if
+        there is no group; OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND.
+        """
+        group = self._require_group("commit")
+        if offsets is None:
+            self._reader.settle()
+            group.commit({partition: (id, OffsetAndMetadata(offset)) for partition, (id, offset) in self._reader.positions().items()})
+            return
+        given: dict[TopicPartition, tuple[str, OffsetAndMetadata]] = {}
+        for partition, value in offsets.items():
+            (each,) = self._existing([partition])
+            offset, metadata = (value[0], value[1]) if isinstance(value, tuple) else (value, None)
+            committed = OffsetAndMetadata(arguments.count("offset", offset), metadata or None)
+            given[each] = (self._subscription.tail(each.topic).state.topic_id, committed)
+        group.commit(given)
+
+    def committed(self, partition: TopicPartition) -> int | None:
+        """The offset that the group has committed in a partition; None if it has none."""
+        group = self._require_group("committed")
+        (each,) = self._existing([partition])
+        found = group.committed().get((each, self._subscription.tail(each.topic).state.topic_id))
+        return None if found is None else found.offset
+
+    def close(self, autocommit: bool = True) -> None:
+        """Ends the consumer. With a group, commits all positions first, unless `autocommit` or `enable_auto_commit` is false."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._reader.group is not None:
+            if autocommit:
+                self._reader.auto_commit(at_once=True)
+            self._reader.group.end()
+
+    def __enter__(self) -> Consumer:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Closes it. After an error it does not commit: it is not known whether the last records were processed."""
+        try:
+            self.close(autocommit=kind is None)
+        except SparklogError as error:
+            if kind is None:
+                raise
+            _log.warning("The consumer was closed after an error, and %s", error)
+
+    # ---- within
+
+    def _next(self, call: str, timeout_ms: float, records_max: int, bytes_max: int) -> list[tuple[Assigned, pa.RecordBatch, int]]:
+        """The next records, each with the position after them."""
+        self._require_open(call)
+        if timeout_ms < 0:
+            raise SparklogError("OPTION_VALUE", option="timeout_ms", value=timeout_ms, reason="it must not be negative")
+        if self._subscription.is_empty:
+            raise SparklogError("NOT_SUBSCRIBED", call=call)
+        return self._reader.next(timeout_ms / 1000, records_max, bytes_max)
+
+    def _records(self) -> Iterator[ConsumerRecord]:
+        """One record after another. The position is always that after the one returned last, so that `commit` in a loop is exact."""
+        while found := self._next("next", self._timeout_ms, self._max_poll_records, self._fetch_bytes):
+            for each, batch, after in found:
+                position = each.position
+                for record in records_of(each.partition, batch, *self._deserializers):
+                    # A seek, a pause or another subscription in the loop.
+                    if each.position != position or each.paused or self._subscription.assigned.get(each.partition) is not each:
+                        break
+                    each.position = position = record.offset + 1
+                    yield record
+                else:
+                    if each.position == position:
+                        each.position = after
+
+    def _assigned(self, partitions: Iterable[TopicPartition]) -> list[Assigned]:
+        self._require_open("a call about assigned partitions")
+        found = []
+        for given in partitions:
+            topic, number = partition = partition_of(given)
+            if partition not in self._subscription.assigned:
+                raise SparklogError("PARTITION_NOT_ASSIGNED", topic=topic, partition=number, root=self.root)
+            found.append(self._subscription.assigned[partition])
+        return found
+
+    def _require_group(self, call: str) -> Group:
+        self._require_open(call)
+        if self._reader.group is None:
+            raise SparklogError("GROUP_REQUIRED", call=call, missing="group")
+        return self._reader.group

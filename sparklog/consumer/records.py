@@ -1,0 +1,105 @@
+"""What a consumer takes and gives: tuples with the names and fields of kafka-python's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from sparklog import arguments
+from sparklog.ondisk.columns import SCHEMA, schema_of
+
+Deserializer = Callable[[bytes], Any]
+_COLUMNS = [SCHEMA.get_field_index(name) for name in ("offset", "timestamp", "timestampType", "key", "value", "headers")]
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic. A tuple of both is the same, and so is kafka-python's class of this name."""
+
+    topic: str
+    partition: int
+
+
+class OffsetAndMetadata(NamedTuple):
+    """An offset to commit, and a text that is kept with it."""
+
+    offset: int
+    metadata: str | None = None
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """The offset of a record, and its time in milliseconds since 1970-01-01 UTC."""
+
+    offset: int
+    timestamp: int
+
+
+class ConsumerRecord(NamedTuple):
+    """A record. Its time is in milliseconds since 1970-01-01 UTC, −1 if it has none. The type of the time is 0 for that of the producer,
+    1 for that of the append. Keys and values are bytes, or what a deserializer makes of them; None stays None.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    timestamp_type: int
+    key: Any
+    value: Any
+    headers: list[tuple[str, bytes | None]]
+
+
+class Fetched(NamedTuple):
+    """What `Consumer.fetch` found. `batch` can be empty although `next_offset` is higher than the offset that was asked for."""
+
+    batch: pa.RecordBatch
+    """The records, with the columns of `Topic.read`."""
+    next_offset: int
+    """The offset to fetch next."""
+    start_offset: int
+    """The log start offset of the partition at this moment."""
+    end_offset: int
+    """The end offset of the partition at this moment."""
+
+
+def partition_of(given: object) -> TopicPartition:
+    """A partition as callers give it. TypeError if it is not a pair."""
+    if not isinstance(given, tuple) or len(given) != 2 or not isinstance(given[0], str):
+        raise TypeError(f"a partition is {given!r}, of type {type(given).__name__}; it must be a TopicPartition")
+    return TopicPartition(given[0], arguments.integer("partition", given[1]))
+
+
+def together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """Batches with the columns of `Topic.read` as one."""
+    if len(batches) == 1:
+        return batches[0]
+    if not batches:
+        return pa.RecordBatch.from_pylist([], schema=schema_of(SCHEMA.names))
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def last_offset(batch: pa.RecordBatch) -> int:
+    """The offset of the last record of a batch that is not empty."""
+    return int(batch.column(_COLUMNS[0])[-1].as_py())
+
+
+def records_of(
+    partition: TopicPartition, batch: pa.RecordBatch, key: Deserializer | None, value: Deserializer | None
+) -> list[ConsumerRecord]:
+    """The records of a batch of a partition as objects."""
+    offsets, times, types, keys, values, headers = (batch.column(number) for number in _COLUMNS)
+    rows = batch.num_rows
+    millis = times.view(pa.int64()).to_numpy() // 1000
+    found_keys, found_values = keys.to_pylist(), values.to_pylist()
+    if key is not None:
+        found_keys = [None if each is None else key(each) for each in found_keys]
+    if value is not None:
+        found_values = [None if each is None else value(each) for each in found_values]
+    if headers.null_count == rows:
+        found_headers: list[list[tuple[str, bytes | None]]] = [[] for _ in range(rows)]
+    else:
+        found_headers = [[(header["key"], header["value"]) for header in each or ()] for each in headers.to_pylist()]
+    columns = (offsets.to_pylist(), millis.tolist(), types.to_pylist(), found_keys, found_values, found_headers)
+    topic, number = partition
+    return [ConsumerRecord(topic, number, *row) for row in zip(*columns, strict=True)]

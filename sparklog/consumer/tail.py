@@ -1,0 +1,71 @@
+"""A topic as a consumer follows it."""
+
+from __future__ import annotations
+
+import time
+
+from sparklog import arguments
+from sparklog.errors import SparklogError
+from sparklog.ondisk.commitlog import CommitLog
+from sparklog.ondisk.reader import Part, PartitionReader, Stop
+from sparklog.ondisk.state import State
+
+_ASK_S = 1.0
+
+
+class Tail:
+    """The newest state of a topic that is known, and where in its segments the last reads stopped. It keeps no file open."""
+
+    state: State
+
+    def __init__(self, root: str, topic: str) -> None:
+        """CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
+        self._log = CommitLog(root, arguments.topic(topic))
+        self._stops: dict[int, Stop] = {}
+        self._told: State | None = None
+        self._ask()
+
+    def look(self) -> bool:
+        """Takes the newest state. Whether it is another one than when this was called before. CallError TOPIC_NOT_FOUND.
+
+        It costs one stat if nothing was committed. Once a second it costs two: then a program that slept while versions were put and
+        deleted finds out, which one stat does not tell (FORMAT.md section 9).
+        """
+        if time.monotonic() - self._asked >= _ASK_S or self._log.is_followed():
+            self._ask()
+        changed = self.state is not self._told
+        self._told = self.state
+        return changed
+
+    def _ask(self) -> None:
+        self._asked = -_ASK_S  # until it answers: what does not exist is asked for in each call
+        self.state = self._log.newest()
+        self._asked = time.monotonic()
+
+    def part(self, partition: int, offset: int, bytes_max: int) -> Part:
+        """The records from an offset on, as `PartitionReader.part` returns them.
+
+        If their files are gone, and they are not elsewhere, the part is empty and ends where it begins, and the state is the newest one:
+        there they have expired, or the topic is another one. CallError TOPIC_NOT_FOUND.
+        """
+        try:
+            part = PartitionReader(self._log, self.state, partition).part(offset, bytes_max, self._stops.get(partition))
+        except SparklogError as error:
+            if error.id not in ("OFFSETS_EXPIRED", "TOPIC_REPLACED"):
+                raise
+            self._ask()
+            return Part([], offset, None)
+        if part.stop:
+            self._stops[partition] = part.stop
+        else:
+            self._stops.pop(partition, None)
+        return part
+
+    def offset_at(self, partition: int, millis: int) -> tuple[int, int] | None:
+        """Offset and time of the first record at or after a time in milliseconds since 1970-01-01 UTC; None if there is none."""
+        reader = PartitionReader(self._log, self.state, partition)
+        offset = reader.offset_at(millis)
+        if offset == self.state.ends[partition]:
+            return None
+        found = next(reader.records(offset, offset + 1, columns=["timestamp"]))
+        return offset, int(found.column(0).view("int64")[0].as_py()) // 1000

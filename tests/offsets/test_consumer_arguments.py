@@ -1,0 +1,69 @@
+"""What a caller of a consumer can do wrong: each is a clear error, and changes nothing."""
+
+import pytest
+from handmade import Topic
+
+import sparklog
+from sparklog import Consumer, TopicPartition
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def read(topic: Topic, *names: object, **options: object) -> Consumer:
+    return Consumer(topic.root, *(names or ["t"]), **({"auto_offset_reset": "earliest"} | options))
+
+
+def test_what_a_caller_can_do_wrong(topic):
+    consumer = read(topic)
+    idle = Consumer(topic.root)
+    closed = read(topic)
+    closed.close()
+    gone = TopicPartition("t", 2)
+    table = topic.root.parent / "table"
+    for call, condition in [
+        (lambda: read(topic, "oders"), "TOPIC_NOT_FOUND"),
+        (lambda: read(topic, "a/b"), "TOPIC_NAME_ILLEGAL"),
+        (lambda: Consumer(topic.root / "nothing", "t"), "ROOT_NOT_FOUND"),
+        (lambda: read(topic, auto_offset_reset="smallest"), "OPTION_VALUE"),
+        (lambda: read(topic, max_poll_records=0), "OPTION_VALUE"),
+        (lambda: read(topic, group="g"), "GROUP_REQUIRED"),
+        (lambda: read(topic, table=table), "GROUP_REQUIRED"),
+        (lambda: consumer.seek(T0, -1), "OPTION_VALUE"),
+        (lambda: consumer.seek(gone, 0), "PARTITION_NOT_ASSIGNED"),
+        (lambda: consumer.pause(gone), "PARTITION_NOT_ASSIGNED"),
+        (lambda: consumer.position(("u", 0)), "PARTITION_NOT_ASSIGNED"),
+        (lambda: consumer.poll(-1), "OPTION_VALUE"),
+        (lambda: consumer.poll(max_records=0), "OPTION_VALUE"),
+        (lambda: consumer.poll_batches(max_bytes=0), "OPTION_VALUE"),
+        (lambda: consumer.commit(), "GROUP_REQUIRED"),
+        (lambda: consumer.committed(T0), "GROUP_REQUIRED"),
+        (lambda: consumer.assign([T0]), "OPTION_CONFLICT"),
+        (lambda: consumer.subscribe(), "OPTION_VALUE"),
+        (lambda: consumer.subscribe(["t"], "t"), "OPTION_VALUE"),
+        (lambda: consumer.subscribe(pattern="("), "OPTION_VALUE"),
+        (lambda: consumer.subscribe(["oders"]), "TOPIC_NOT_FOUND"),
+        (lambda: idle.assign([gone]), "PARTITION_NOT_FOUND"),
+        (lambda: idle.assign([("u", 0)]), "TOPIC_NOT_FOUND"),
+        (lambda: idle.poll(), "NOT_SUBSCRIBED"),
+        (lambda: next(idle), "NOT_SUBSCRIBED"),
+        (lambda: consumer.fetch(T0, -1), "OPTION_VALUE"),
+        (lambda: consumer.fetch(T0, 26), "OFFSETS_OUT_OF_RANGE"),
+        (lambda: consumer.fetch(gone, 0), "PARTITION_NOT_FOUND"),
+        (lambda: consumer.fetch(T0, 0, 0), "OPTION_VALUE"),
+        (lambda: consumer.end_offsets([gone]), "PARTITION_NOT_FOUND"),
+        (lambda: consumer.offsets_for_times({T0: -1}), "OPTION_VALUE"),
+        (lambda: closed.poll(), "CONSUMER_CLOSED"),
+        (lambda: closed.seek(T0, 0), "CONSUMER_CLOSED"),
+        (lambda: closed.fetch(T0, 0), "CONSUMER_CLOSED"),
+        (lambda: closed.subscribe(["t"]), "CONSUMER_CLOSED"),
+    ]:
+        with pytest.raises(sparklog.CallError, match=condition):
+            call()
+    assert not table.exists()
+    for call in (lambda: consumer.seek("t", 0), lambda: consumer.subscribe("t"), lambda: consumer.seek(T0, 1.5), lambda: read(topic, 7)):
+        with pytest.raises(TypeError):
+            call()
+    # Nothing of this changed what it reads.
+    assert {partition: len(its) for partition, its in consumer.poll().items()} == {T0: 25, T1: 10}
+    consumer.seek(T0, 26)
+    assert [record.offset for record in consumer.poll()[T0]] == list(range(25))
