@@ -18,9 +18,14 @@ FASTEST_FIRST = (
     "tests/kafka/",
     "tests/spark/",
 )
+WITH_SPARK = ("tests/spark/", "tests/test_wheel.py")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The fastest come first. Of two processes, one runs what starts Spark: a session takes both cores when it works, but seldom does."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group("spark" if item.nodeid.startswith(WITH_SPARK) else "log"))
     places = len(FASTEST_FIRST)
     items.sort(key=lambda item: next((i for i in range(places) if item.nodeid.startswith(FASTEST_FIRST[i])), places))
 
