@@ -22,7 +22,7 @@ from sparklog.ondisk.commitlog import CommitLog
 LIVE_MAX = 32
 """Live segments of a partition beside two for each 16 MiB of it."""
 VERSION_FILES_MAX = 300
-LINE = re.compile(r"epoch (\d+) ms ([\d.]+) slowest (\d+) heap (\d+) live (\d+) versions (\d+)")
+LINE = re.compile(r"epoch (\d+) ms ([\d.]+) slowest (\d+) cpu ([\d.]+) heap (\d+) live (\d+) versions (\d+)")
 
 
 class Part(NamedTuple):
@@ -31,6 +31,7 @@ class Part(NamedTuple):
     epoch: int
     ms: float
     slowest_ms: float
+    cpu_ms: float
     heap: int
     live: int
     versions: int
@@ -84,14 +85,16 @@ def require_tidy(tool: LogTool, epochs: int, records: int) -> None:
     audit_view(tool)
 
 
-def many(tool: LogTool, root: Path, kafka: str, epochs: int, records: int, slower_max: float, timeout: int) -> None:
+def many(tool: LogTool, root: Path, kafka: str, epochs: int, records: int, costlier_max: float, timeout: int) -> None:
     parts = run(tool.classpath, root, epochs, records, timeout, **{"file.delete.delay.ms": 0})
     assert max(part.live for part in parts) <= LIVE_MAX
     assert max(part.versions for part in parts) <= VERSION_FILES_MAX
     assert parts[-1].heap <= 1.2 * parts[1].heap + (1 << 20), "the driver's memory grows"
-    ratio = parts[-1].ms / parts[1].ms
-    print(f"a commit of the last tenth takes {ratio:.2f} times one of the second tenth")
-    assert ratio <= slower_max
+    # CPU time: other work on the machine hardly changes it.
+    ratio = parts[-1].cpu_ms / parts[1].cpu_ms
+    slower = parts[-1].ms / parts[1].ms
+    print(f"a commit of the last tenth costs {ratio:.2f} times one of the second tenth, and takes {slower:.2f} times as long")
+    assert ratio <= costlier_max
     there = LogTool(tool.classpath, root)
     require_tidy(there, epochs, records)
     checked = check_segments(kafka, sorted(root.glob("t-*/*.log")), epochs * records)
@@ -107,10 +110,10 @@ def test_a_thousand_epochs(tool: LogTool, memory: Path, kafka_classpath: str) ->
 @pytest.mark.parametrize("records", [1, 100, 10_000])
 def test_ten_thousand_epochs(tool: LogTool, kafka_classpath: str, records: int) -> None:
     """As above, on the disk."""
-    many(tool, tool.root, kafka_classpath, 10_000, records, 1.5, 7200)
+    many(tool, tool.root, kafka_classpath, 10_000, records, 1.2, 7200)
 
 
 @pytest.mark.soak
 def test_a_hundred_thousand_epochs(tool: LogTool, kafka_classpath: str) -> None:
     """As above."""
-    many(tool, tool.root, kafka_classpath, 100_000, 8, 1.5, 7200)
+    many(tool, tool.root, kafka_classpath, 100_000, 8, 1.2, 7200)

@@ -1,11 +1,13 @@
 package io.sparklog.log;
 
+import com.sun.management.OperatingSystemMXBean;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.time.Clock;
 import java.util.Arrays;
 import java.util.Locale;
@@ -17,8 +19,9 @@ import java.util.stream.LongStream;
  * Runs the epochs of a streaming query as fast as the log takes them, without Spark, and measures.
  *
  * <p>Arguments: root, epochs, records of an epoch, and {@code key=value} for the configuration of the topic. Every tenth part of the epochs
- * prints {@code epoch <e> ms <median of a whole commit> slowest <ms> heap <bytes in use> live <most segments of a partition> versions
- * <version files>}, of the epochs since the last such line. {@code live} and {@code versions} are the most that any epoch left.
+ * prints {@code epoch <e> ms <median of a whole commit> slowest <ms> cpu <ms of a commit, of all threads> heap <bytes in use> live
+ * <most segments of a partition> versions <version files>}, of the epochs since the last such line. {@code live} and {@code versions} are
+ * the most that any epoch left.
  */
 final class Epochs {
   private static final String TOPIC = "t";
@@ -43,6 +46,7 @@ final class Epochs {
     long[] ns = new long[part];
     int live = 0;
     int versions = 0;
+    long cpuNs = cpuNs();
     for (int epoch = 0; epoch < epochs; epoch++) {
       String txn = Names.identity(random);
       long began = System.nanoTime();
@@ -61,8 +65,9 @@ final class Epochs {
       }
       if (epoch % part == part - 1) {
         Arrays.sort(ns);
-        System.out.printf(Locale.ROOT, "epoch %d ms %.3f slowest %.0f heap %d live %d versions %d%n", epoch + 1, ns[part / 2] / 1e6,
-            ns[part - 1] / 1e6, heap(), live, versions);
+        System.out.printf(Locale.ROOT, "epoch %d ms %.3f slowest %.0f cpu %.3f heap %d live %d versions %d%n", epoch + 1,
+            ns[part / 2] / 1e6, ns[part - 1] / 1e6, (cpuNs() - cpuNs) / 1e6 / part, heap(), live, versions);
+        cpuNs = cpuNs();
         live = 0;
         versions = 0;
       }
@@ -77,6 +82,10 @@ final class Epochs {
       most = Math.max(most, state.segments(p).size() - allowance);
     }
     return most;
+  }
+
+  private static long cpuNs() {
+    return ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getProcessCpuTime();
   }
 
   private static long heap() {
