@@ -16,6 +16,7 @@ _SQL = {
     "string": "STRING",
     "topic": "STRING",
     "offsets": "STRING",
+    "keep": "STRING",
     "boolean": "BOOLEAN",
     "int": "INT",
     "long": "BIGINT",

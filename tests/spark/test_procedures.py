@@ -160,8 +160,8 @@ def test_records_are_deleted(spark: SparkSession, root: Path, call: Call, fails:
     done = call("delete_records", topic="'orders'", offsets='\'{"0":12,"1":-1}\'')
     assert done == told
     assert done == [
-        {"topic": "orders", "partition": 0, "start_before": 0, "start_after": 12, "end_offset": 30, "records_deleted": 12},
-        {"topic": "orders", "partition": 1, "start_before": 0, "start_after": 30, "end_offset": 30, "records_deleted": 30},
+        {"topic": "orders", "partition": 0, "start_before": 0, "start_after": 12, "end_offset": 30, "records_deleted": 12, "kept": None},
+        {"topic": "orders", "partition": 1, "start_before": 0, "start_after": 30, "end_offset": 30, "records_deleted": 30, "kept": None},
     ]
     rows = spark.read.format("partlog").option("subscribe", "orders").load(str(root)).select("partition", "offset").collect()
     assert sorted(map(tuple, rows)) == [(0, offset) for offset in range(12, 30)]
@@ -173,6 +173,29 @@ def test_records_are_deleted(spark: SparkSession, root: Path, call: Call, fails:
     assert call("topics")[0]["version"] == 3
     said = fails("OFFSETS_OUT_OF_RANGE", lambda: call("delete_records", topic="'orders'", offsets="'{\"0\":31}'"))
     assert "which holds offsets 12 to 30" in said
+
+
+def test_what_a_group_needs_is_kept(spark: SparkSession, root: Path, call: Call, fails: Callable[..., str]) -> None:
+    for _ in range(3):
+        for topic in ("orders", "other"):
+            save(numbers(spark, 20), root, topic=topic, partitions=2)
+    keep = f"'{json.dumps({'orders': {0: 17, 1: 0}, 'other': {1: 30}})}'"
+    kept = call("delete_records", topic="'orders'", offsets='\'{"0":25,"1":-1}\'', keep=keep, dry_run="true")
+    assert [(row["start_after"], row["records_deleted"], row["kept"]) for row in kept] == [(17, 17, 17), (0, 0, 0)]
+    assert call("delete_records", topic="'orders'", offsets='\'{"0":25,"1":-1}\'', keep=keep) == kept
+    assert [row["records_deleted"] for row in call("expire")] == [0] * 4
+    assert "Existing topics: orders, other." in fails(
+        "TOPIC_NOT_FOUND", lambda: call("expire", keep='\'{"oders":{"0":17}}\'', retention_bytes=0)
+    )
+    told = call("expire", keep=keep, retention_bytes=0, dry_run="true")
+    assert [(row["topic"], row["partition"], row["start_after"], row["kept"]) for row in told] == [
+        ("orders", 0, 17, 17),
+        ("orders", 1, 0, 0),
+        ("other", 0, 20, None),
+        ("other", 1, 20, 30),
+    ]
+    assert call("expire", keep=keep, retention_bytes=0) == told
+    assert call("expire", topic="'orders'", keep="'{\"1\":15}'", retention_ms=1000)[1]["start_after"] == 10
 
 
 def test_partitions_and_configuration(spark: SparkSession, root: Path, call: Call, fails: Callable[..., str]) -> None:
@@ -216,9 +239,13 @@ def test_small_segments_are_merged_and_old_ones_expire(spark: SparkSession, root
         save(numbers(spark, number, 1), root, topic="other", partitions=1)
     planned = spark.read.format("partlog").option("subscribe", "orders").load(str(root)).select("partition", "offset", "value")
     before = sorted(map(tuple, planned.collect()))
+    told = call("merge", topic="'orders'", dry_run="true")
+    assert sorted(map(tuple, planned.collect())) == before
     [row] = call("merge", topic="'orders'")
+    assert [row] == told
     assert (row["segments_before"], row["segments_after"], row["batches_after"]) == (6, 2, row["batches_before"])
     assert row["bytes_before"] == row["bytes_after"] == row["bytes_merged"]
+    assert [each["batches_after"] for each in call("merge", rebatch="true", dry_run="true")] == [None, None]
     orders, other = call("merge", rebatch="true")
     assert (orders["batches_before"], orders["batches_after"]) == (row["batches_before"], 2)
     assert orders["bytes_after"] < orders["bytes_before"] / 2
@@ -260,9 +287,11 @@ def test_connect(spark: SparkSession, root: Path) -> None:
         "segments(root => :root, topic => 'orders')": None,
         "publish(:root)": "[('orders', 0)]",
         "publish(:root, 'oders')": "PARTLOG_TOPIC_NOT_FOUND",
-        "delete_records(:root, 'orders', '{\"0\":4}')": "[('orders', 0, 0, 4, 10, 4)]",
+        "delete_records(:root, 'orders', '{\"0\":4}')": "[('orders', 0, 0, 4, 10, 4, None)]",
+        "delete_records(:root, 'orders', '{\"0\":-1}', keep => '{\"0\":5}')": "[('orders', 0, 4, 5, 10, 1, 5)]",
         "delete_records(:root, 'orders', '0')": "PARTLOG_ARGUMENT_VALUE",
-        "merge(:root, rebatch => true)": None,
+        "merge(:root, rebatch => true, batch_size => 100000)": None,
+        "merge(:root, batch_size => 100000)": "PARTLOG_ARGUMENT_VALUE",
         "expire(:root, dry_run => true)": None,
         "vacuum(:root)": "[('orders', 0, 0, 0, 0)]",
         "vacuum(:root, older_than => INTERVAL '59' MINUTE)": "PARTLOG_ARGUMENT_VALUE",

@@ -8,6 +8,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Signature;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
@@ -39,12 +40,15 @@ final class Arguments {
         throw signature.invalid(parameter.name(), "NULL", "it must have a value");
       }
     }
+    if (values.containsKey("batch_size") && !bool("rebatch")) {
+      throw signature.invalid("batch_size", number("batch_size"), "it says how large new batches are, and needs rebatch => true");
+    }
   }
 
   /** How SQL passes a parameter of a declared type. Numbers are as wide as they can be, so that all of them reach the check of range. */
   static DataType sqlType(String type) {
     return switch (type) {
-      case "string", "topic", "offsets" -> DataTypes.StringType;
+      case "string", "topic", "offsets", "keep" -> DataTypes.StringType;
       case "boolean" -> DataTypes.BooleanType;
       case "long" -> DataTypes.LongType;
       case "config" -> DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType, true);
@@ -61,6 +65,7 @@ final class Arguments {
       case "interval" -> interval(parameter, input.getLong(i));
       case "topic" -> topic(input.getString(i));
       case "offsets" -> offsets(parameter, input.getString(i));
+      case "keep" -> keep(parameter, input.getString(i));
       default -> text(parameter, input.getString(i));
     };
   }
@@ -94,6 +99,10 @@ final class Arguments {
 
   private SortedMap<Integer, Long> offsets(Signature.Parameter parameter, String given) {
     return asArgument(parameter.name(), () -> PartitionJson.ofTopic(parameter.name(), given));
+  }
+
+  private SortedMap<String, SortedMap<Integer, Long>> keep(Signature.Parameter parameter, String given) {
+    return asArgument(parameter.name(), () -> PartitionJson.ofTopics(parameter.name(), given, text("topic")));
   }
 
   private Map<String, String> config(MapData given) {
@@ -144,6 +153,11 @@ final class Arguments {
     return (Long) values.get(parameter);
   }
 
+  /** Null if it is not given. */
+  Long numberOrNull(String parameter) {
+    return (Long) values.get(parameter);
+  }
+
   Duration interval(String parameter) {
     return (Duration) values.get(parameter);
   }
@@ -151,6 +165,12 @@ final class Arguments {
   @SuppressWarnings("unchecked")
   SortedMap<Integer, Long> offsets(String parameter) {
     return (SortedMap<Integer, Long>) values.get(parameter);
+  }
+
+  /** What the call keeps, by topic and partition; empty if it says nothing. */
+  @SuppressWarnings("unchecked")
+  SortedMap<String, SortedMap<Integer, Long>> keep() {
+    return (SortedMap<String, SortedMap<Integer, Long>>) values.getOrDefault("keep", Collections.emptySortedMap());
   }
 
   @SuppressWarnings("unchecked")

@@ -9,6 +9,7 @@ import io.sparklog.upkeep.MergeResult;
 import io.sparklog.upkeep.Merges;
 import io.sparklog.upkeep.Publisher;
 import io.sparklog.upkeep.Retention;
+import io.sparklog.upkeep.Terms;
 import io.sparklog.upkeep.Upkeep;
 import io.sparklog.upkeep.Vacuum;
 import java.security.SecureRandom;
@@ -34,11 +35,13 @@ final class Operations {
 
   static void deleteRecords(Call call) {
     Map<Integer, Long> offsets = call.arguments().offsets("offsets");
-    Changed changed = administration(call).deleteRecords(call.arguments().offsets("offsets"), call.arguments().bool("dry_run"));
+    boolean dryRun = call.arguments().bool("dry_run");
+    Changed changed = call.arguments()
+        .asArgument("keep", () -> administration(call).deleteRecords(call.arguments().offsets("offsets"), call.keep(), dryRun));
     for (int partition : offsets.keySet()) {
       long before = changed.was().start(partition);
       long after = changed.is().start(partition);
-      call.row(partition, before, after, changed.is().end(partition), after - before);
+      call.row(partition, before, after, changed.is().end(partition), after - before, call.keep().get(partition));
     }
   }
 
@@ -66,27 +69,43 @@ final class Operations {
   static void merge(Call call) {
     Totals before = Totals.of(call.state());
     Merges merges = new Merges(call.log(), CLOCK, RANDOM);
-    MergeResult done = call.arguments().bool("rebatch") ? merges.rebatch(BATCH_BYTES) : merges.all();
-    upkeep(call);
+    boolean rebatch = call.arguments().bool("rebatch");
+    Long asked = call.arguments().numberOrNull("batch_size");
+    int batchBytes = asked == null ? BATCH_BYTES : asked.intValue();
+    if (call.arguments().bool("dry_run")) {
+      MergeResult would = merges.planned(rebatch ? batchBytes : 0);
+      // How large new batches are is known only when they are made.
+      Long segments = rebatch ? null : Long.valueOf(before.segments() - would.replaced() + would.by());
+      Long batches = rebatch ? null : Long.valueOf(before.batches());
+      Long bytes = rebatch ? null : Long.valueOf(before.bytes());
+      call.row(before.segments(), segments, before.batches(), batches, before.bytes(), bytes, would.bytes());
+      return;
+    }
+    MergeResult done = rebatch ? merges.rebatch(batchBytes) : merges.all();
+    upkeep(call).afterAll();
     Totals after = Totals.of(call.state());
     call.row(before.segments(), after.segments(), before.batches(), after.batches(), before.bytes(), after.bytes(), done.bytes());
   }
 
   static void expire(Call call) {
+    State before = call.state();
+    Long retentionMs = call.arguments().numberOrNull("retention_ms");
+    Long retentionBytes = call.arguments().numberOrNull("retention_bytes");
+    Terms terms = call.arguments()
+        .asArgument("keep", () -> Terms.of(before, call.root().store().root(), retentionMs, retentionBytes, call.keep()));
     List<Retention.Expired> expired;
     if (call.arguments().bool("dry_run")) {
-      expired = Retention.expired(call.state(), CLOCK.millis());
+      expired = Retention.expired(before, terms, CLOCK.millis());
     } else {
-      call.state();
-      expired = Retention.expire(call.log(), CLOCK, RANDOM);
-      upkeep(call);
+      expired = Retention.expire(call.log(), before, terms, CLOCK, RANDOM);
+      upkeep(call).under(terms).afterAll();
     }
     Map<Integer, Retention.Expired> by = expired.stream().collect(Collectors.toMap(Retention.Expired::partition, each -> each));
     State state = call.state();
     for (int partition = 0; partition < state.partitions(); partition++) {
       long start = state.start(partition);
       Retention.Expired of = by.getOrDefault(partition, new Retention.Expired(partition, start, start, 0, 0));
-      call.row(partition, of.before(), of.start(), state.end(partition), of.records());
+      call.row(partition, of.before(), of.start(), state.end(partition), of.records(), call.keep().get(partition));
     }
   }
 
@@ -99,8 +118,8 @@ final class Operations {
   }
 
   /** What follows a write's commit by itself. */
-  private static void upkeep(Call call) {
-    new Upkeep(call.log(), Names.identity(RANDOM), 0, CLOCK, RANDOM).afterAll();
+  private static Upkeep upkeep(Call call) {
+    return new Upkeep(call.log(), Names.identity(RANDOM), 0, CLOCK, RANDOM);
   }
 
   static void publish(Call call) {

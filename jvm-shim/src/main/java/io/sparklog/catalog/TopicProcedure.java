@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
 import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
@@ -87,6 +88,7 @@ final class TopicProcedure implements SimpleProcedure {
       Root root = arguments.root();
       root.requireWritable();
       root.requireReadable();
+      requireTopics(root, arguments.keep().keySet());
       Rows rows = new Rows(signature);
       if (arguments.topic().isPresent()) {
         body.run(new Call(root, arguments.topic().get(), arguments, rows));
@@ -95,6 +97,16 @@ final class TopicProcedure implements SimpleProcedure {
       }
       return List.<Scan>of(rows.answer()).iterator();
     });
+  }
+
+  /** Before anything is deleted: a name that is spelt wrong would keep nothing. */
+  private static void requireTopics(Root root, Set<String> kept) {
+    List<String> existing = kept.isEmpty() ? List.of() : root.topics();
+    for (String topic : kept) {
+      if (!existing.contains(topic)) {
+        throw root.notFound(topic);
+      }
+    }
   }
 
   /** A topic where it fails does not keep it from the others. */

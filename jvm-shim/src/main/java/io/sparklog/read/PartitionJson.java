@@ -59,6 +59,20 @@ public final class PartitionJson {
     return numbers(option, json, object(option, json, partitions), "");
   }
 
+  /**
+   * As {@link #numbers(String, String)}, or as {@link #ofTopic} where a topic is known and the values are numbers.
+   *
+   * @param topic null if it is not known
+   * @throws PartlogException OPTION_VALUE
+   */
+  public static SortedMap<String, SortedMap<Integer, Long>> ofTopics(String option, String json, String topic) {
+    JsonNode given = parse(option, json);
+    if (topic != null && given.isObject() && !given.isEmpty() && given.elements().next().isNumber()) {
+      return new TreeMap<>(Map.of(topic, numbers(option, json, object(option, json, given), "")));
+    }
+    return new TreeMap<>(numbers(option, json));
+  }
+
   private static TreeMap<Integer, Long> numbers(String option, String json, Iterable<Map.Entry<String, JsonNode>> partitions,
       String where) {
     TreeMap<Integer, Long> numbers = new TreeMap<>();

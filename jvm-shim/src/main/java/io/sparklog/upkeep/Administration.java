@@ -30,11 +30,15 @@ public final class Administration {
    * Deletes the records below an offset of each partition that is named.
    *
    * @param offsets by partition; −1 is the end offset of now. One that is not above the log start offset changes nothing
+   * @param keep by partition, an offset that the log start offset does not rise above, whatever {@code offsets} says
    * @param dryRun whether to tell only what would be
-   * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, TOPIC_RECREATED; those of a commit
+   * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, OPTION_VALUE for {@code keep}, TOPIC_RECREATED;
+   *     those of a commit
    */
-  public Changed deleteRecords(SortedMap<Integer, Long> offsets, boolean dryRun) {
-    return commit(new DeleteRecords(log, existing(), offsets), dryRun);
+  public Changed deleteRecords(SortedMap<Integer, Long> offsets, SortedMap<Integer, Long> keep, boolean dryRun) {
+    State planned = existing();
+    Terms terms = Terms.of(planned, log.store().root(), null, null, keep);
+    return commit(new DeleteRecords(log, planned, offsets, terms), terms, dryRun);
   }
 
   /**
@@ -84,6 +88,11 @@ public final class Administration {
   }
 
   private Changed commit(Administrative change, boolean dryRun) {
+    return commit(change, Terms.OF_THE_TOPIC, dryRun);
+  }
+
+  /** @param terms for the retention that may follow the commit */
+  private Changed commit(Administrative change, Terms terms, boolean dryRun) {
     if (dryRun) {
       State newest = log.latest().orElseThrow(this::notFound);
       if (change.appliedIn(newest).isEmpty()) {
@@ -96,7 +105,7 @@ public final class Administration {
     } else {
       String txn = Names.identity(random);
       Optional<Version> version = new Committer(log, txn, clock, random).commit(change);
-      version.filter(put -> !put.deleted()).ifPresent(new Upkeep(log, txn, 0, clock, random)::after);
+      version.filter(put -> !put.deleted()).ifPresent(new Upkeep(log, txn, 0, clock, random).under(terms)::after);
     }
     return change.changed();
   }

@@ -20,24 +20,23 @@ final class DeleteRecords extends Administrative {
   /**
    * @param planned the state that {@code offsets} are of
    * @param offsets the first offset to keep, by partition; −1 is the end offset in {@code planned}
+   * @param terms what is kept, though {@code offsets} may be above it
    * @throws PartlogException PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE
    */
-  DeleteRecords(TopicLog log, State planned, SortedMap<Integer, Long> offsets) {
+  DeleteRecords(TopicLog log, State planned, SortedMap<Integer, Long> offsets, Terms terms) {
     super(log, planned);
     topic = log.topic();
     String root = log.store().root();
     offsets.forEach((partition, offset) -> {
-      if (partition < 0 || partition >= planned.partitions()) {
-        throw PartlogException.of("PARTITION_NOT_FOUND", "option", "offsets", "partition", partition, "topic", topic, "root", root, "last",
-            planned.partitions() - 1);
-      }
+      Terms.requirePartition("offsets", planned, root, partition);
       long end = planned.end(partition);
       if (offset < TO_THE_END || offset > end) {
         throw PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", "offsets", "offset", offset, "topic", topic, "partition", partition,
             "root", root, "start", planned.start(partition), "end", end);
       }
       // The end of now and not of later: records that are committed meanwhile are not meant.
-      starts.put(partition, offset == TO_THE_END ? end : offset);
+      long start = offset == TO_THE_END ? end : offset;
+      starts.put(partition, Math.min(start, terms.limit(partition)));
     });
   }
 

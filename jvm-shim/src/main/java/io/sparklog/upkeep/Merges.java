@@ -11,11 +11,13 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
 import java.time.Clock;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Predicate;
 import java.util.random.RandomGenerator;
+import java.util.stream.Collectors;
 
 /**
  * Makes few segments of many: a little after a commit, or all that there is when an operator asks. Readers that planned before find the
@@ -108,6 +110,24 @@ public final class Merges {
       left = left.subList(portion.size(), left.size());
     }
     return done;
+  }
+
+  /**
+   * What {@link #all} would do to the segments that are there now, or {@link #rebatch} if {@code batchBytes} is above 0.
+   *
+   * @return with the bytes of the segments that would be replaced; how many replace them is known only without {@code batchBytes}
+   */
+  public MergeResult planned(int batchBytes) {
+    return log.newest().map(state -> planned(state, batchBytes)).orElse(MergeResult.NOTHING);
+  }
+
+  private MergeResult planned(State state, int batchBytes) {
+    List<MergePlan.Run> runs = new ArrayList<>(MergePlan.all(state, state, state.config().segmentBytes(), damaged(state)));
+    if (batchBytes > 0) {
+      runs.addAll(MergePlan.tiny(state, Math.max(1, batchBytes / TINY_PART), damaged(state)));
+    }
+    Set<Segment> replaced = runs.stream().flatMap(run -> run.segments().stream()).collect(Collectors.toSet());
+    return new MergeResult(replaced.size(), runs.size(), replaced.stream().mapToLong(Segment::bytes).sum());
   }
 
   private interface Work {

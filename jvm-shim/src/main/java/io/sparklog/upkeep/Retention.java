@@ -5,7 +5,6 @@ import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
-import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
 import java.time.Clock;
@@ -14,9 +13,10 @@ import java.util.List;
 import java.util.Optional;
 import java.util.random.RandomGenerator;
 
-/** Deletes the records that a topic's {@code retention.ms} and {@code retention.bytes} let go. FORMAT.md section 14. */
+/** Deletes the records that a topic's {@code retention.ms} and {@code retention.bytes}, or a call's, let go. FORMAT.md section 14. */
 public final class Retention implements Repeatable {
   private final String topicId;
+  private final Terms terms;
   private final long nowMs;
   private List<Expired> expired = List.of();
 
@@ -30,26 +30,28 @@ public final class Retention implements Repeatable {
    */
   public record Expired(int partition, long before, long start, long records, long bytes) {}
 
-  private Retention(String topicId, long nowMs) {
+  private Retention(String topicId, Terms terms, long nowMs) {
     this.topicId = topicId;
+    this.terms = terms;
     this.nowMs = nowMs;
   }
 
   /**
-   * Commits the deletion of what has expired by now.
+   * Commits the deletion of what has expired by now of the topic of {@code state}, by {@code terms} for it.
    *
    * @return what was deleted; nothing was committed if that is nothing
    * @throws io.sparklog.spec.PartlogException as of any commit
    */
-  public static List<Expired> expire(TopicLog log, Clock clock, RandomGenerator random) {
-    Retention retention = new Retention(log.newest().orElseThrow().topicId(), clock.millis());
+  public static List<Expired> expire(TopicLog log, State state, Terms terms, Clock clock, RandomGenerator random) {
+    Retention retention = new Retention(state.topicId(), terms, clock.millis());
     return retention.commit(log, clock, random).isPresent() ? retention.expired : List.of();
   }
 
   /** As {@link #expire}. @return the version that deletes records; empty if none has expired */
-  static Optional<Version> follow(TopicLog log, State state, Clock clock, RandomGenerator random) {
+  static Optional<Version> follow(TopicLog log, State state, Terms terms, Clock clock, RandomGenerator random) {
     long nowMs = clock.millis();
-    return expired(state, nowMs).isEmpty() ? Optional.empty() : new Retention(state.topicId(), nowMs).commit(log, clock, random);
+    boolean none = expired(state, terms, nowMs).isEmpty();
+    return none ? Optional.empty() : new Retention(state.topicId(), terms, nowMs).commit(log, clock, random);
   }
 
   private Optional<Version> commit(TopicLog log, Clock clock, RandomGenerator random) {
@@ -62,7 +64,7 @@ public final class Retention implements Repeatable {
       return Optional.empty();
     }
     State state = newest.get();
-    expired = expired(state, nowMs);
+    expired = expired(state, terms, nowMs);
     if (expired.isEmpty()) {
       return Optional.empty();
     }
@@ -75,12 +77,12 @@ public final class Retention implements Repeatable {
   }
 
   /** What of {@code state} has expired at a time in ms since 1970, by partition. Changes nothing. */
-  public static List<Expired> expired(State state, long nowMs) {
+  public static List<Expired> expired(State state, Terms terms, long nowMs) {
     List<Expired> expired = new ArrayList<>();
     for (int partition = 0; partition < state.partitions(); partition++) {
       long start = state.start(partition);
       List<Segment> kept = state.segments(partition, start, state.end(partition));
-      int gone = gone(kept, state.config(), nowMs);
+      int gone = gone(kept, terms.retentionMs(state), terms.retentionBytes(state), terms.limit(partition), nowMs);
       if (gone > 0) {
         long to = kept.get(gone - 1).end();
         long bytes = kept.subList(0, gone).stream().mapToLong(Segment::bytes).sum();
@@ -90,14 +92,14 @@ public final class Retention implements Repeatable {
     return expired;
   }
 
-  /** How many of a partition's segments go, the first ones. */
-  private static int gone(List<Segment> segments, TopicConfig config, long nowMs) {
+  /** How many of a partition's segments go, the first ones. @param limit the offset that the log start offset may not rise above */
+  private static int gone(List<Segment> segments, long retentionMs, long retentionBytes, long limit, long nowMs) {
     long bytes = segments.stream().mapToLong(Segment::bytes).sum();
     int gone = 0;
-    while (gone < segments.size() - 1) {
+    while (gone < segments.size() - 1 && segments.get(gone).end() <= limit) {
       Segment oldest = segments.get(gone);
-      boolean old = config.retentionMs() >= 0 && oldest.maxTimestamp() >= 0 && oldest.maxTimestamp() < nowMs - config.retentionMs();
-      boolean beyond = config.retentionBytes() >= 0 && bytes - oldest.bytes() >= config.retentionBytes();
+      boolean old = retentionMs >= 0 && oldest.maxTimestamp() >= 0 && oldest.maxTimestamp() < nowMs - retentionMs;
+      boolean beyond = retentionBytes >= 0 && bytes - oldest.bytes() >= retentionBytes;
       if (!old && !beyond) {
         break;
       }

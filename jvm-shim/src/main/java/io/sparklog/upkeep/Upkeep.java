@@ -27,6 +27,7 @@ public final class Upkeep {
   private final RandomGenerator random;
   private final Housekeeping housekeeping;
   private final long mergeBytes;
+  private Terms terms = Terms.OF_THE_TOPIC;
   private long mergedBytes;
   private boolean interrupted;
 
@@ -41,6 +42,12 @@ public final class Upkeep {
     this.clock = clock;
     this.random = random;
     this.housekeeping = new Housekeeping(log, clock);
+  }
+
+  /** For an operator's call: the retention that comes with a checkpoint must not delete what the call keeps. */
+  public Upkeep under(Terms given) {
+    terms = given;
+    return this;
   }
 
   /**
@@ -105,7 +112,7 @@ public final class Upkeep {
     boolean[] written = {false};
     part("the checkpoint", () -> written[0] = housekeeping.checkpoint(state(), txn));
     if (written[0] && !state().isDeleted()) {
-      part("deleting expired records", () -> Retention.follow(log, state(), clock, random).ifPresent(own::add));
+      part("deleting expired records", () -> Retention.follow(log, state(), terms, clock, random).ifPresent(own::add));
     }
     if (written[0] || state().isDeleted()) {
       part("cleaning up", () -> housekeeping.clean(state()));

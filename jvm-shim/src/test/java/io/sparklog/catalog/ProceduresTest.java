@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.log.LogTool;
 import io.sparklog.spark.PartlogSparkException;
+import io.sparklog.spec.Signature;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
@@ -35,9 +36,15 @@ final class ProceduresTest {
     LogTool.main(new String[] {"append", "root=" + root, "topic=" + topic, "records=10", "tasks=1", "partitions=2"});
   }
 
-  /** Text and maps become Spark's; the root comes first by itself. */
+  /** Text and maps become Spark's; the root comes first by itself, and what is left out at the end has its default. */
   private List<List<Object>> call(String procedure, Object... arguments) {
-    Object[] given = new Object[arguments.length + 1];
+    List<Signature.Parameter> declared = Signature.all()
+        .stream()
+        .filter(each -> each.name().equals(procedure))
+        .findFirst()
+        .orElseThrow()
+        .parameters();
+    Object[] given = declared.stream().map(each -> "false".equals(each.defaultValue()) ? false : null).toArray();
     given[0] = UTF8String.fromString(root.toString());
     for (int i = 0; i < arguments.length; i++) {
       given[i + 1] = sql(arguments[i]);
@@ -120,6 +127,47 @@ final class ProceduresTest {
   }
 
   @Test
+  void whatIsKeptIsCheckedBeforeAnythingIsDeleted() throws Exception {
+    for (String topic : List.of("a", "b", "0")) {
+      for (int i = 0; i < 3; i++) {
+        append(topic);
+      }
+    }
+    for (String bad : List.of("", "{}", "{\"a\":{}}", "{\"a\":[0]}", "{\"a\":{\"0\":1.5}}", "{\"a\":{\"0\":1},\"0\":1}", "[1]", "17")) {
+      refused("ARGUMENT_VALUE", "expire", "a", false, bad, null, 0L);
+      refused("ARGUMENT_VALUE", "expire", null, false, bad, null, 0L);
+      refused("ARGUMENT_VALUE", "delete_records", "a", "{\"0\":1}", false, bad);
+    }
+    assertTrue(refused("ARGUMENT_VALUE", "expire", null, false, "{\"0\":1}", null, 0L).contains("it must be an object by topic"));
+    for (String topic : Arrays.asList("a", null)) {
+      assertTrue(refused("TOPIC_NOT_FOUND", "expire", topic, false, "{\"a\":{\"0\":1},\"c\":{\"0\":1}}", null, 0L).contains("0, a, b."));
+    }
+    assertTrue(refused("ARGUMENT_VALUE", "expire", "a", false, "{\"0\":-1}", null, 0L)
+        .contains("`keep` of the procedure expire has the value -1"));
+    assertTrue(
+        refused("ARGUMENT_VALUE", "expire", "a", false, "{\"0\":99}", null, 0L).contains("has the value 99: partition 0 of topic a has"));
+    assertTrue(refused("PARTITION_NOT_FOUND", "expire", "a", false, "{\"2\":0}", null, 0L).contains("`keep` names partition 2"));
+    assertTrue(refused("PARTITION_NOT_FOUND", "delete_records", "a", "{\"0\":1}", true, "{\"2\":0}").contains("`keep`"));
+    refused("ARGUMENT_VALUE", "expire", "a", false, null, -2L, null);
+    refused("ARGUMENT_VALUE", "expire", "a", false, null, null, -2L);
+    assertEquals(List.of(2L, 2L, 2L), List.of(version("a"), version("b"), version("0")));
+
+    for (String keep : List.of("{\"0\":4}", "{\"a\":{\"0\":4},\"b\":{\"0\":0}}")) {
+      List<Object> row = call("delete_records", "a", "{\"0\":6}", true, keep).get(0);
+      assertEquals(Arrays.asList("a", 0, 0L, 4L), row.subList(0, 4));
+      assertEquals(List.of(4L, 4L), row.subList(5, 7));
+    }
+    assertEquals(Arrays.asList(6L, null), call("delete_records", "a", "{\"0\":6}", true, "{\"b\":{\"0\":4}}").get(0).subList(5, 7));
+    assertEquals(0L, sum(call("expire", null, true), "a"), "it is for ever");
+    List<List<Object>> told = call("expire", null, true, "{\"a\":{\"0\":0,\"1\":0},\"0\":{\"0\":0}}", null, 0L);
+    assertEquals(0L, sum(told, "a"));
+    assertTrue(sum(told, "b") > 0 && sum(told, "0") > 0, told.toString());
+    assertEquals(Arrays.asList(0L, null, 0L, 0L, null, null), told.stream().map(row -> row.get(6)).toList());
+    assertEquals(told, call("expire", null, false, "{\"a\":{\"0\":0,\"1\":0},\"0\":{\"0\":0}}", null, 0L));
+    assertEquals(List.of(2L, 3L, 3L), List.of(version("a"), version("b"), version("0")));
+  }
+
+  @Test
   void partitionsAndConfigurationsAreCheckedAsOptionsAre() throws Exception {
     append("a");
     for (long bad : new long[] {Long.MIN_VALUE, -1, 0, 10_001, 1L << 32}) {
@@ -171,10 +219,18 @@ final class ProceduresTest {
       append("b");
     }
     long before = (Long) call("topics").get(0).get(4);
+    List<Object> would = call("merge", "a", false, true).get(0);
+    assertEquals(before, (Long) call("topics").get(0).get(4));
     List<Object> merged = call("merge", "a", false).get(0);
+    assertEquals(would, merged);
     assertEquals(List.of("a", before, 2L), merged.subList(0, 3));
     assertEquals(merged.get(5), merged.get(6));
     assertEquals(merged.get(6), merged.get(7));
+    List<List<Object>> toRebatch = call("merge", null, true, true);
+    assertEquals(Arrays.asList("a", 2L, null), toRebatch.get(0).subList(0, 3));
+    assertEquals(List.of(merged.get(6), toRebatch.get(1).get(5)), toRebatch.stream().map(row -> row.get(7)).toList());
+    assertTrue(refused("ARGUMENT_VALUE", "merge", "a", false, false, 1000L).contains("needs rebatch => true"));
+    assertTrue(refused("ARGUMENT_VALUE", "merge", "a", true, false, 0L).contains("from 1 to 1073741824"));
     List<List<Object>> rebatched = call("merge", null, true);
     assertEquals(List.of(List.of("a", 2L, 2L), List.of("b", before, 2L)), rebatched.stream().map(row -> row.subList(0, 3)).toList());
     assertEquals(List.of(2L, 2L), rebatched.stream().map(row -> row.get(4)).toList());

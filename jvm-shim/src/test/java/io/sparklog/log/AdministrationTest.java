@@ -77,21 +77,35 @@ final class AdministrationTest extends CommitsOverFaults {
     commit(28, null);
     int p = used();
     long end = state().end(p);
-    Changed cut = administration().deleteRecords(offsets(p, end / 2 + 1), false);
+    Changed cut = administration().deleteRecords(offsets(p, end / 2 + 1), offsets(), false);
     assertEquals(List.of(0L, end / 2 + 1, end), List.of(cut.was().start(p), cut.is().start(p), cut.is().end(p)));
     assertEquals(2, state().version());
     assertEquals(end / 2 + 1, state().start(p));
     assertEquals(List.of(end / 2), state().segments(p).stream().map(Segment::base).toList(), "a segment that it cuts stays");
 
-    Changed lower = administration().deleteRecords(offsets(p, 1), false);
+    Changed lower = administration().deleteRecords(offsets(p, 1), offsets(), false);
     assertEquals(lower.was(), lower.is());
     assertEquals(2, state().version(), "nothing to do is no version");
 
-    Changed would = administration().deleteRecords(offsets(0, -1, 1, -1, 2, -1, 3, -1), true);
+    for (long[] keptAndStart : new long[][] {{0, end / 2 + 1}, {end / 2 + 3, end / 2 + 3}, {end, end}}) {
+      TreeMap<Integer, Long> all = offsets(p, -1);
+      Changed kept = administration().deleteRecords(all, offsets(p, keptAndStart[0]), true);
+      assertEquals(keptAndStart[1], kept.is().start(p), "what is kept stays");
+    }
+    for (long bad : new long[] {-1, end + 1}) {
+      PartlogException e = assertFails("OPTION_VALUE", () -> administration().deleteRecords(offsets(p, -1), offsets(p, bad), false));
+      assertTrue(
+          e.getMessage().contains("Option `keep` has the value " + bad + ": partition " + p + " of topic t has offsets from 0 to " + end),
+          e.getMessage());
+    }
+    assertFails("PARTITION_NOT_FOUND", () -> administration().deleteRecords(offsets(p, -1), offsets(4, 0), false));
+    assertEquals(2, state().version());
+
+    Changed would = administration().deleteRecords(offsets(0, -1, 1, -1, 2, -1, 3, -1), offsets(), true);
     assertEquals(List.of(end, 3L), List.of(would.is().start(p), would.is().version()));
     assertEquals(2, state().version(), "a dry run puts nothing");
 
-    administration().deleteRecords(offsets(0, -1, 1, -1, 2, -1, 3, -1), false);
+    administration().deleteRecords(offsets(0, -1, 1, -1, 2, -1, 3, -1), offsets(), false);
     State empty = state();
     for (int each = 0; each < 4; each++) {
       assertEquals(empty.end(each), empty.start(each));
@@ -106,10 +120,10 @@ final class AdministrationTest extends CommitsOverFaults {
     commit(28, null);
     int p = used();
     PartlogException beyond = assertFails("OFFSETS_OUT_OF_RANGE",
-        () -> administration().deleteRecords(offsets(p, state().end(p) + 1), false));
+        () -> administration().deleteRecords(offsets(p, state().end(p) + 1), offsets(), false));
     assertEquals(Long.toString(state().end(p)), beyond.parameters().get("end"));
-    assertFails("OFFSETS_OUT_OF_RANGE", () -> administration().deleteRecords(offsets(p, -2), false));
-    assertFails("PARTITION_NOT_FOUND", () -> administration().deleteRecords(offsets(4, 0), false));
+    assertFails("OFFSETS_OUT_OF_RANGE", () -> administration().deleteRecords(offsets(p, -2), offsets(), false));
+    assertFails("PARTITION_NOT_FOUND", () -> administration().deleteRecords(offsets(4, 0), offsets(), false));
     assertEquals(0, state().version());
   }
 
@@ -120,7 +134,7 @@ final class AdministrationTest extends CommitsOverFaults {
     int p = used();
     long end = state().end(p);
     before("putIfAbsent " + version(1), 1, () -> commit(Stores.open(root.toString()), 28, null));
-    administration().deleteRecords(offsets(p, -1), false);
+    administration().deleteRecords(offsets(p, -1), offsets(), false);
     assertEquals(2, state().version());
     assertEquals(List.of(end, 2 * end), List.of(state().start(p), state().end(p)));
   }
@@ -202,7 +216,7 @@ final class AdministrationTest extends CommitsOverFaults {
     assertEquals(1, files().stream().filter(file -> file.matches(".*/0{19}2\\.checkpoint-.*")).count());
     assertEquals(List.of(TOPIC_FOLDER + "/00000000000000000002.deleted", version(2)),
         files().stream().filter(file -> !file.contains("checkpoint")).toList(), "nothing else is left");
-    assertFails("TOPIC_NOT_FOUND", () -> administration().deleteRecords(offsets(0, 0), false));
+    assertFails("TOPIC_NOT_FOUND", () -> administration().deleteRecords(offsets(0, 0), offsets(), false));
     assertFails("TOPIC_NOT_FOUND", () -> administration().addPartitions(9));
     assertFails("TOPIC_RECREATED", write);
     assertFails("WRITE_EXPIRED", beforeThereWasOne);
@@ -249,7 +263,7 @@ final class AdministrationTest extends CommitsOverFaults {
     commit(28, null);
     int p = used();
     before("putIfAbsent " + version(1), 1, () -> overtakeAndCleanUp(null));
-    administration().deleteRecords(offsets(p, 1), false);
+    administration().deleteRecords(offsets(p, 1), offsets(), false);
     assertTrue(Files.exists(root.resolve(version(1))), "where nobody looks");
     assertEquals(List.of(1L, 7L), List.of(state().start(p), state().version()));
   }
@@ -262,7 +276,7 @@ final class AdministrationTest extends CommitsOverFaults {
       administration(place).delete(false);
       commit(place, 28, null);
     });
-    assertFails("TOPIC_RECREATED", () -> administration().deleteRecords(offsets(used(), 1), false));
+    assertFails("TOPIC_RECREATED", () -> administration().deleteRecords(offsets(used(), 1), offsets(), false));
     assertEquals(0, state().start(used()));
     openStore();
     before("putIfAbsent " + version(3), 1, () -> {

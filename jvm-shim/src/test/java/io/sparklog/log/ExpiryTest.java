@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.Administration;
 import io.sparklog.upkeep.Retention;
+import io.sparklog.upkeep.Terms;
 import io.sparklog.upkeep.Vacuum;
 import io.sparklog.write.Piece;
 import io.sparklog.write.TopicPlan;
@@ -18,10 +19,24 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
 /** What goes by its age: expired records, and what dead writers left. FORMAT.md section 14. */
 final class ExpiryTest extends Drivers {
+  private Terms terms(Long retentionMs, Long retentionBytes, Map<Integer, Long> keep) {
+    return Terms.of(state(), folder.toString(), retentionMs, retentionBytes, new TreeMap<>(keep));
+  }
+
+  private List<Retention.Expired> expired(State state, Terms terms) {
+    return Retention.expired(state, terms, nowMs);
+  }
+
+  private int used() {
+    return IntStream.range(0, 4).filter(p -> !state().segments(p).isEmpty()).findFirst().orElseThrow();
+  }
+
   @Test
   void recordsExpire() throws IOException {
     // Records are of the time 1_700_000_000_000 and later.
@@ -29,18 +44,18 @@ final class ExpiryTest extends Drivers {
     driver.commit(Map.of("retention.ms", "1000"), 0);
     driver.commit();
     nowMs = 1_700_000_001_000L;
-    assertEquals(List.of(), Retention.expired(state(), nowMs));
+    assertEquals(List.of(), expired(state(), terms(null, null, Map.of())));
     nowMs += 1_000;
     State before = state();
-    List<Retention.Expired> expired = Retention.expired(before, nowMs);
+    List<Retention.Expired> expired = expired(before, terms(null, null, Map.of()));
     assertEquals(before, before);
     assertFalse(expired.isEmpty());
     for (Retention.Expired each : expired) {
       Segment oldest = before.segments(each.partition()).get(0);
       assertEquals(new Retention.Expired(each.partition(), 0, oldest.end(), oldest.end(), oldest.bytes()), each);
     }
-    assertEquals(expired, Retention.expire(driver.log(), clock(), random));
-    assertEquals(List.of(), Retention.expire(driver.log(), clock(), random));
+    assertEquals(expired, Retention.expire(driver.log(), state(), terms(null, null, Map.of()), clock(), random));
+    assertEquals(List.of(), Retention.expire(driver.log(), state(), terms(null, null, Map.of()), clock(), random));
     assertEquals(3 - 1, state().version());
     for (int i = 0; i < 8; i++) {
       driver.commit();
@@ -57,23 +72,72 @@ final class ExpiryTest extends Drivers {
     driver.commit();
     driver.commit();
     State state = state();
-    int p = 0;
-    while (state.segments(p).isEmpty()) {
-      p++;
-    }
+    int p = used();
     List<Segment> live = state.segments(p);
     long kept = live.get(live.size() - 1).bytes() + live.get(live.size() - 2).bytes();
     for (long[] bytesAndGone : new long[][] {{kept, live.size() - 2}, {kept + 1, live.size() - 3}, {0, live.size() - 1}}) {
       new Administration(driver.log(), clock(), random).configure(Map.of("retention.bytes", Long.toString(bytesAndGone[0])));
-      int partition = p;
-      long start = Retention.expired(state(), nowMs)
-          .stream()
-          .filter(each -> each.partition() == partition)
-          .mapToLong(Retention.Expired::start)
-          .findFirst()
-          .orElse(0);
-      assertEquals(live.get((int) bytesAndGone[1]).base(), start);
+      assertEquals(live.get((int) bytesAndGone[1]).base(), start(expired(state(), terms(null, null, Map.of())), p));
     }
+  }
+
+  @Test
+  void aCallMayHaveTermsOfItsOwn() throws IOException {
+    Driver driver = new Driver();
+    driver.commit();
+    driver.commit();
+    driver.commit();
+    State state = state();
+    int p = used();
+    List<Segment> live = state.segments(p);
+    long newest = live.get(live.size() - 1).base();
+    assertEquals(List.of(), expired(state, terms(null, null, Map.of())), "it is for ever");
+    for (Terms all : List.of(terms(null, 0L, Map.of()), terms(1000L, null, Map.of()))) {
+      assertEquals(newest, start(expired(state, all), p));
+    }
+    assertEquals(List.of(), expired(state, terms(1L << 50, Long.MAX_VALUE, Map.of())));
+
+    long middle = live.get(1).base();
+    assertTrue(middle + 1 < newest);
+    for (long[] keptAndStart : new long[][] {{0, 0}, {middle - 1, 0}, {middle, middle}, {middle + 1, middle}, {state.end(p), newest}}) {
+      assertEquals(keptAndStart[1], start(expired(state, terms(null, 0L, Map.of(p, keptAndStart[0]))), p), "kept " + keptAndStart[0]);
+    }
+    for (int other = p + 1; other < 4; other++) {
+      List<Segment> segments = state.segments(other);
+      assertEquals(segments.isEmpty() ? 0 : segments.get(segments.size() - 1).base(),
+          start(expired(state, terms(null, 0L, Map.of(p, 0L))), other), "what is not named is not kept");
+    }
+    Terms kept = terms(null, 0L, Map.of(p, middle));
+    List<Retention.Expired> told = expired(state, kept);
+    assertEquals(told, Retention.expire(driver.log(), state, kept, clock(), random));
+    assertEquals(middle, state().start(p));
+    assertEquals(List.of(), Retention.expire(driver.log(), state(), terms(null, 0L, Map.of(p, middle - 1)), clock(), random),
+        "the group that needs it is late");
+
+    for (long bad : new long[] {-1, state.end(p) + 1}) {
+      assertEquals("OPTION_VALUE", assertThrows(PartlogException.class, () -> terms(null, null, Map.of(p, bad))).id());
+    }
+    assertEquals("PARTITION_NOT_FOUND", assertThrows(PartlogException.class, () -> terms(null, null, Map.of(4, 0L))).id());
+  }
+
+  /** Otherwise the checkpoint after a call might delete what the call keeps. */
+  @Test
+  void theRetentionThatFollowsACallKeepsToo() throws IOException {
+    Driver driver = new Driver();
+    driver.commit(Map.of("retention.bytes", "0"), 0);
+    for (int version = 1; version < 10; version++) {
+      driver.commit();
+    }
+    int p = used();
+    assertEquals(List.of(9L, 0L), List.of(state().version(), state().start(p)));
+    long kept = state().segments(p).get(2).base() + 1;
+    new Administration(driver.log(), clock(), random).deleteRecords(new TreeMap<>(Map.of(p, 1L)), new TreeMap<>(Map.of(p, kept)), false);
+    assertEquals(11, state().version(), "with the checkpoint of version 10");
+    assertEquals(kept - 1, state().start(p));
+  }
+
+  private static long start(List<Retention.Expired> expired, int partition) {
+    return expired.stream().filter(each -> each.partition() == partition).mapToLong(Retention.Expired::start).findFirst().orElse(0);
   }
 
   @Test

@@ -286,7 +286,7 @@ public final class LogTool {
         for (String each : text("offsets", null).split(",")) {
           offsets.put(Integer.valueOf(each.split(":")[0]), Long.valueOf(each.split(":")[1]));
         }
-        administration.deleteRecords(offsets, false);
+        administration.deleteRecords(offsets, new TreeMap<>(), false);
       }
       case "partitions" -> administration.addPartitions(number("to", 0));
       case "config" -> {

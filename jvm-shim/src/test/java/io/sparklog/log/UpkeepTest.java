@@ -106,7 +106,7 @@ final class UpkeepTest extends Drivers {
     List<Integer> used = IntStream.range(0, 4).filter(p -> state().end(p) > 0).boxed().toList();
     for (int p : used) {
       assertTrue(data().contains(pool), "partition " + p + " of " + used);
-      new Administration(driver.log(), clock(), random).deleteRecords(new TreeMap<>(Map.of(p, -1L)), false);
+      new Administration(driver.log(), clock(), random).deleteRecords(new TreeMap<>(Map.of(p, -1L)), new TreeMap<>(), false);
     }
     assertFalse(data().contains(pool));
     assertTrue(used.size() > 1);

@@ -64,7 +64,7 @@ final class Operators {
     for (int p = 0; p < state.partitions(); p++) {
       offsets.put(p, state.start(p) + process.world.random.nextInt((int) (state.end(p) - state.start(p)) + 1));
     }
-    of(process).deleteRecords(offsets, false);
+    of(process).deleteRecords(offsets, new TreeMap<>(), false);
   }
 
   private static void merge(Process process) {

@@ -1,0 +1,62 @@
+package io.sparklog.upkeep;
+
+import io.sparklog.log.State;
+import io.sparklog.spec.Option;
+import io.sparklog.spec.PartlogException;
+import java.util.Collections;
+import java.util.SortedMap;
+
+/** What one call says of a topic's retention in the place of its configuration, and which offsets it may not delete in any case. */
+public final class Terms {
+  /** The topic's configuration alone. */
+  static final Terms OF_THE_TOPIC = new Terms(null, null, Collections.emptySortedMap());
+
+  private final Long retentionMs;
+  private final Long retentionBytes;
+  private final SortedMap<Integer, Long> keep;
+
+  private Terms(Long retentionMs, Long retentionBytes, SortedMap<Integer, Long> keep) {
+    this.retentionMs = retentionMs;
+    this.retentionBytes = retentionBytes;
+    this.keep = keep;
+  }
+
+  /**
+   * Terms for the topic of {@code state}.
+   *
+   * @param retentionMs null: as the topic is configured; so {@code retentionBytes}
+   * @param keep the lowest offset that is still needed, by partition: the log start offset does not rise above it
+   * @throws PartlogException PARTITION_NOT_FOUND; OPTION_VALUE if an offset is negative, or above the end offset. One below the log start
+   *     offset is right: what it needs has gone before
+   */
+  public static Terms of(State state, String root, Long retentionMs, Long retentionBytes, SortedMap<Integer, Long> keep) {
+    keep.forEach((partition, offset) -> {
+      requirePartition("keep", state, root, partition);
+      if (offset < 0 || offset > state.end(partition)) {
+        throw Option.invalidValue("keep", offset.toString(), "partition " + partition + " of topic " + state.topic()
+            + " has offsets from 0 to " + state.end(partition) + "; what is needed of another topic of this name says nothing of this one");
+      }
+    });
+    return new Terms(retentionMs, retentionBytes, keep);
+  }
+
+  static void requirePartition(String option, State state, String root, int partition) {
+    if (partition < 0 || partition >= state.partitions()) {
+      throw PartlogException.of("PARTITION_NOT_FOUND", "option", option, "partition", partition, "topic", state.topic(), "root", root,
+          "last", state.partitions() - 1);
+    }
+  }
+
+  long retentionMs(State state) {
+    return retentionMs == null ? state.config().retentionMs() : retentionMs;
+  }
+
+  long retentionBytes(State state) {
+    return retentionBytes == null ? state.config().retentionBytes() : retentionBytes;
+  }
+
+  /** The greatest log start offset that the partition may get. */
+  long limit(int partition) {
+    return keep.getOrDefault(partition, Long.MAX_VALUE);
+  }
+}
