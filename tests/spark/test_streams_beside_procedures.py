@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,6 +50,29 @@ def test_expired_offsets_are_told_by_number(stream: Stream, call: Call) -> None:
     query.awaitTermination()
     assert [value for _, _, value in sorted(stream.rows)] == [str(number) for number in range(70, 100)]
     assert query.lastProgress.sources[0].metrics["dataLoss"] == "30"
+
+
+def test_retention_beside_a_running_stream(stream: Stream, java_classpath: str, tmp_path: Path) -> None:
+    """It comes with checkpoints, and runs ahead of two streams. Each offset is read, or told by number."""
+    tool = LogTool(java_classpath, stream.root)
+    arguments = {"topic": "events", "records": 20, "tasks": 1, "partitions": 1, "pace": 5, "retention.bytes": 0}
+    tool.run("append", tag="a", commits=3, **arguments)
+    strict = Stream(stream.spark, stream.root, tmp_path / "strict")
+    assert len(strict.run(startingOffsets="earliest")) == 60
+    query = stream.start(available_now=False, startingOffsets="earliest", failOnDataLoss=False, maxOffsetsPerTrigger=15)
+    wait_until(lambda: bool(stream.rows), query)
+    tool.run("append", tag="b", commits=30, **arguments)
+    log = Log(stream.root)["events"]
+    start, end = log.start_offsets()[0], log.end_offsets()[0]
+    assert (60 < start < end, end) == (True, 660)
+    assert "delete-records" in [commit.operation for commit in log.commits()]
+    wait_until(lambda: json.loads(query.lastProgress.sources[0].endOffset or "{}") == {"events": {"0": end}}, query)
+    lost = int(query.lastProgress.sources[0].metrics["dataLoss"])
+    read = [offset for _, offset, _ in stream.rows]
+    print(f"read {len(read)}, lost {lost}, start {start}")
+    assert lost > 0 and len(read) == len(set(read)) and len(read) + lost == end
+    said = strict.fails("OFFSETS_EXPIRED")
+    assert f"Offsets 60 to {start} (exclusive) of topic events, partition 0" in said and f"{start - 60} in all" in said
 
 
 def test_a_stream_and_a_writer_beside_deletions(stream: Stream, call: Call, java_classpath: str) -> None:
