@@ -9,24 +9,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import SparklogError
-from sparklog.offsets.rows import SCHEMA, require_schema
+from sparklog.offsets.rows import PROPERTIES, SCHEMA, require_schema, select
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-PROPERTIES = {
-    "delta.checkpointInterval": "100",
-    # The history of a group is in its rows. So Delta's own may be short, and 10,000 commits leave few files behind.
-    "delta.logRetentionDuration": "interval 1 days",
-    "delta.deletedFileRetentionDuration": "interval 1 days",
-}
-_CURRENT = (
-    'row_number() OVER (PARTITION BY "group", topic, "partition" ORDER BY generation DESC, "offset" DESC, committed_at DESC, metadata) = 1'
-)
-
 
 class Lake:
-    """Reads and writes the table with deltalake. CallError if that is not installed."""
+    """An `Engine` that is deltalake. CallError if that is not installed."""
 
     def __init__(self, path: str, storage_options: Mapping[str, str] | None) -> None:
         try:
@@ -39,31 +29,15 @@ class Lake:
         self._open: DeltaTable | None = None
 
     def rows(self, group: str | None = None, *, current: bool, generation: int | None = None) -> pa.Table:
-        """The rows of a group, or of all; of a generation, or of all; in the order in which they were committed.
-
-        With `current`, only the greatest (generation, offset) of each group, topic and partition.
-        """
         table = self._table()
         if table is None:
             return SCHEMA.empty_table()
-        columns = ", ".join(f'"{name}"' for name in SCHEMA.names)
-        query = f"SELECT {columns} FROM offsets WHERE true"
-        if group is not None:
-            query += f' AND "group" = {_literal(group)}'
-        if generation is not None:
-            query += f" AND generation = {generation:d}"
-        if current:
-            query += f" QUALIFY {_CURRENT}"
-        query += ' ORDER BY committed_at, generation, topic, "partition", "offset"'
+        query = select("offsets", '"', None if group is None else _literal(group), generation, current=current)
         with self._faults():
             found = self._delta.QueryBuilder().register("offsets", table).execute(query).read_all()
             return pa.table(found).cast(SCHEMA)
 
     def append(self, rows: pa.Table, claim: tuple[str, int] | None = None) -> bool:
-        """Adds rows in one commit.
-
-        With `claim`, an application's id and a version of it, only if no commit had this version of it or a later one: False otherwise.
-        """
         properties = None
         table = self._table()
         with self._faults():
@@ -80,6 +54,16 @@ class Lake:
                     raise
                 return False
         return True
+
+    def maintain(self) -> dict[str, int]:
+        table = self._table()
+        if table is None:
+            return {"joined": 0, "deleted": 0}
+        with self._faults():
+            joined = table.optimize.compact()["numFilesRemoved"]
+            table.create_checkpoint()
+            table.cleanup_metadata()
+            return {"joined": joined, "deleted": len(table.vacuum(dry_run=False))}
 
     def _table(self) -> DeltaTable | None:
         """The table as it is now; None if it does not exist."""

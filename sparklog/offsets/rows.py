@@ -29,12 +29,19 @@ SCHEMA = pa.schema(
         pa.field("metadata", pa.string()),
     ]
 )
+PROPERTIES = {
+    "delta.checkpointInterval": "100",
+    # The history of a group is in its rows. So Delta's own may be short, and 10,000 commits leave few files behind.
+    "delta.logRetentionDuration": "interval 1 days",
+    "delta.deletedFileRetentionDuration": "interval 1 days",
+}
 ALIVE = datetime.timedelta(minutes=3)
 """A group that wrote a row within this time, and did not say that it ended, is running."""
 GROUP_MAX = 255
 _NOTE = -1
 """The partition of a note, which is a row that is not a position: its topic is empty, and its metadata says what happened."""
-_RUNNING = "begin"
+RUNNING = "begin"
+"""The event that a new owner notes, and repeats as a heartbeat while it has no positions."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +89,7 @@ class Group:
 
     def is_running(self, now: datetime.datetime) -> bool:
         """Whether a tracker or a consumer wrote a row within `ALIVE`, and did not say that it ended."""
-        return self.event == _RUNNING and self.last is not None and now - self.last < ALIVE
+        return self.event == RUNNING and self.last is not None and now - self.last < ALIVE
 
 
 def current(rows: pa.Table) -> dict[str, Group]:
@@ -148,6 +155,24 @@ def require_schema(table: str, found: Mapping[str, str]) -> None:
         raise SparklogError("OFFSETS_SCHEMA", table=table, columns="; ".join(said))
 
 
+def select(source: str, quote: str, group: str | None, generation: int | None, *, current: bool) -> str:
+    """The query of an engine, whose names are quoted with `quote`, and in which `source` and `group` are expressions.
+
+    It asks for the rows of a group, or of all; of a generation, or of all; in the order in which they were committed. With `current`, only
+    for the greatest (generation, offset) of each group, topic and partition.
+    """
+    names = {name: f"{quote}{name}{quote}" for name in SCHEMA.names}
+    wanted = [] if group is None else [f"{names['group']} = {group}"]
+    wanted += [] if generation is None else [f"generation = {generation:d}"]
+    found = f"(SELECT * FROM {source} WHERE {' AND '.join(wanted) or 'true'}) AS found"
+    if current:
+        rank = f"PARTITION BY {names['group']}, topic, {names['partition']}"
+        rank += f" ORDER BY generation DESC, {names['offset']} DESC, committed_at DESC, metadata"
+        found = f"(SELECT *, row_number() OVER ({rank}) AS place FROM {found}) AS ranked WHERE place = 1"
+    order = f"committed_at, generation, topic, {names['partition']}, {names['offset']}"
+    return f"SELECT {', '.join(names.values())} FROM {found} ORDER BY {order}"
+
+
 def _delta_type(type: pa.DataType) -> str:
     return {pa.string(): "string", pa.int64(): "long", pa.int32(): "integer"}.get(type, "timestamp")
 
@@ -155,7 +180,7 @@ def _delta_type(type: pa.DataType) -> str:
 def _event(row: Position) -> str | None:
     try:
         said: Any = json.loads(row.metadata or "")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     event = said.get("event") if isinstance(said, dict) else None
     return event if isinstance(event, str) else None

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import os
-import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sparklog import arguments
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
 from sparklog.errors import SparklogError
-from sparklog.offsets import rows
+from sparklog.offsets import lags, moves, rows
+from sparklog.offsets.generations import Engine, Generations
 from sparklog.offsets.lake import Lake
+from sparklog.offsets.moves import Move, Offsets, Placing, Target
 from sparklog.offsets.rows import Group, Position
-from sparklog.ondisk.commitlog import CommitLog
-from sparklog.ondisk.root import local, require
-from sparklog.ondisk.state import State
+from sparklog.offsets.through_spark import ThroughSpark
+from sparklog.offsets.topics import Topics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LISTED = 20
-"""An error lists this many groups."""
+_MAINTAINED_AFTER = 200
+"""An object maintains the table after this many commits of its own."""
 
 
 class OffsetTable:
@@ -51,31 +53,34 @@ class OffsetTable:
         """
         text = os.fspath(path)
         self.path = text if "://" in text else str(Path(text.removeprefix("file:")).absolute())
-        self.root: str | None = None
-        if root is not None:
-            self.root = local(os.fspath(root))
-            require(self.root)
-        self._engine = Lake(self.path, storage_options)
-        self._logs: dict[str, CommitLog] = {}
-        self._lock = threading.Lock()
+        self._topics = Topics(root, self.path)
+        self._engine: Engine = Lake(self.path, storage_options) if spark is None else ThroughSpark(self.path, spark)
+        self._groups = Generations(self.path, self._engine)
+        self._spark = spark
+        self._commits = 0
+
+    @property
+    def root(self) -> str | None:
+        """The absolute path of the root; None if none was given."""
+        return self._topics.root
 
     # ---- what the table says
 
     def groups(self) -> list[str]:
         """The names of the groups, sorted."""
-        return [name for name, group in rows.current(self._engine.rows(current=True)).items() if group.exists]
+        return list(self._groups.all())
 
     def positions(self, group: str, topic: str | None = None) -> list[Position]:
         """The positions of a group, sorted by topic and partition; with `topic`, only those in that topic.
 
         A position whose topic was created again or deleted has a `note`.
         """
-        found = self._existing(group).positions
+        found = self._groups.existing(group).positions
         return [self._noted(each) for each in found if topic is None or each.topic == topic]
 
     def history(self, group: str) -> list[Position]:
         """All positions that a group ever committed, the oldest first; a heartbeat is a repeated one."""
-        self._existing(group)
+        self._groups.existing(group)
         return [row for row in rows.positions(self._engine.rows(group, current=False)) if not rows.is_note(row)]
 
     def starting_offsets(self, group: str) -> str:
@@ -84,52 +89,31 @@ class OffsetTable:
         A partition that the group has no position in begins at its first record. CallError if a topic was created again.
         """
         found: dict[str, dict[str, int]] = {}
-        for position in self._existing(group).positions:
+        for position in self._groups.existing(group).positions:
             of = found.get(position.topic)
             if of is None:
-                state = self._state(position.topic)
-                _require_same(self.root, group, position, state)
+                state = self._topics.state(position.topic)
+                moves.require_same(self.root, position, state)
                 of = found[position.topic] = dict.fromkeys(map(str, range(state.partitions)), -2)
             of[str(position.partition)] = position.offset
         return json.dumps(found)
 
     # ---- what owners of a group do
 
-    def begin(self, group: str, offsets: Mapping[str, Mapping[int, int]] | None = None) -> int:
+    def begin(self, group: str, offsets: Offsets | None = None) -> int:
         """Takes the next generation of a group, which need not exist yet, and returns it. It begins with the positions of the one before.
 
         With `offsets`, given by topic and partition, the group moves there, back too. What it read of a topic that was created again is
         then forgotten, if the topic is named. From now on `append` refuses every earlier generation.
         """
-        before: list[Group] = []
         moved = self._rows(rows.require_group(group), offsets or {})
-        ids = {each.topic: each.topic_id for each in moved}
-        keys = {(each.topic, each.partition) for each in moved}
-
-        def stays(each: Position) -> bool:
-            return (each.topic, each.partition) not in keys and ids.get(each.topic, each.topic_id) == each.topic_id
-
-        def carried(group: Group) -> list[Position]:
-            before.append(group)
-            return [each for each in group.positions if stays(each)] + moved if group.exists else moved
-
-        generation = self._claim(group, "begin", carried)
-        # An owner of the generation before may have committed after its positions were read, and was told that it did.
-        kept = {(each.topic, each.topic_id, each.partition): each.offset for each in before[-1].positions}
-        if before[-1].exists:
-            last = Group(group, rows.positions(self._engine.rows(group, current=True, generation=before[-1].generation)))
-            late = [
-                each for each in last.positions if stays(each) and kept.get((each.topic, each.topic_id, each.partition), -1) < each.offset
-            ]
-            if late:
-                self._engine.append(rows.table_of(dataclasses.replace(each, generation=generation) for each in late))
-        return generation
+        return self._groups.claim(group, "begin", lambda _: moved)
 
     def append(
         self,
         group: str,
         generation: int,
-        offsets: Mapping[str, Mapping[int, int]],
+        offsets: Offsets,
         *,
         query_id: str | None = None,
         epoch: int | None = None,
@@ -141,108 +125,188 @@ class OffsetTable:
         has another generation by now: then nothing was moved. CallError if a topic or partition does not exist or was created again, or an
         offset is not between 0 and the end offset.
         """
-        found = self._of_generation(group, generation)
+        found = self._groups.owned(group, generation)
         added = [
             dataclasses.replace(each, generation=generation, query_id=query_id, epoch=epoch, metadata=metadata)
             for each in self._rows(group, offsets, found.positions)
         ]
-        self._engine.append(rows.table_of(added or [rows.note(group, generation, "begin")]))
+        self._engine.append(rows.table_of(added or [rows.note(group, generation, rows.RUNNING)]))
         # Rows that were added beside the claim of another owner may have come too late for it.
-        self._of_generation(group, generation)
+        self._groups.owned(group, generation)
+        self._commits += 1
+        if self._commits % _MAINTAINED_AFTER == 0:
+            self._try_to_maintain()
         return len(added)
 
     def end(self, group: str, generation: int) -> None:
         """Says that the owner of this generation ends, so that the group is not running. GenerationFenced as in `append`."""
-        self._of_generation(group, generation)
+        self._groups.owned(group, generation)
         self._engine.append(rows.table_of([rows.note(group, generation, "end")]))
+
+    # ---- what operators do
+
+    def reset(
+        self, group: str, to: Target, topics: Sequence[str] | None = None, *, dry_run: bool = True, force: bool = False
+    ) -> list[Move]:
+        """Moves a group, and returns where its partitions go. By default it only says so: `dry_run=False` moves it.
+
+        * to: `"earliest"` or `"latest"`; a time (a datetime with a time zone, or ISO 8601): the first record at or after it, or else the
+          end offset; a dict of offsets by topic and partition; or an integer, by which the positions are shifted, within the log.
+        * topics: only these; by default, those of the group, or those that the dict names.
+
+        All partitions of a topic go, with a dict those that it names, with a shift those with a position. The others stay. A topic that was
+        created again is forgotten but for what is reset. CallError if the group does not exist, or if it is running, unless `force` is
+        given: then its owner gets GenerationFenced at its next commit. CallError too if an offset is not in the log.
+        """
+        moves.require_target(to)
+        if topics is not None and isinstance(to, Mapping):
+            raise SparklogError("OPTION_VALUE", option="topics", value=topics, reason="`to` names topics already")
+        asked = [topics] if isinstance(topics, str) else list(to) if isinstance(to, Mapping) else topics
+
+        def plan(found: Group) -> list[Move]:
+            of = asked if asked is not None else sorted({each.topic for each in found.positions})
+            return [move for topic in of for move in Placing(self._topics.log(topic), found).moves(to)]
+
+        self._groups.existing(group)
+        return self._move(group, "reset", plan, dry_run=dry_run, force=force)
+
+    def load(self, group: str, text: str, format: str = "json", *, dry_run: bool = False, force: bool = False) -> list[Move]:
+        """Moves a group, which need not exist yet, to the offsets in a file of Kafka's tools, and returns where its partitions go.
+
+        * json: what kafka-delete-records.sh takes: `{"partitions": [{"topic": …, "partition": …, "offset": …}, …], "version": 1}`.
+        * csv: lines `topic,partition,offset`, or `group,topic,partition,offset`, of which only those of this group count.
+
+        CallError as `reset`, or if the text cannot be read: nothing is moved then.
+        """
+        to = moves.read(text, format, rows.require_group(group))
+
+        def plan(found: Group) -> list[Move]:
+            return [move for topic in to for move in Placing(self._topics.log(topic), found).moves(to)]
+
+        return self._move(group, "load", plan, dry_run=dry_run, force=force)
+
+    def export(self, group: str, format: str = "json") -> str:
+        """The positions of a group in a format that `load` and Kafka's tools take: json or csv."""
+        return moves.written(self._groups.existing(group).positions, format)
+
+    def copy(self, group: str, to: str) -> int:
+        """Makes a new group with the positions of another one. Returns its generation. CallError if it exists."""
+        source = self._groups.existing(group).positions
+
+        def moved(found: Group) -> list[Position]:
+            if found.exists:
+                raise SparklogError("OPTION_VALUE", option="to", value=to, reason="this group exists, and a copy is a new group")
+            return [dataclasses.replace(each, group=to) for each in source]
+
+        return self._groups.claim(to, "copy", moved, carry=False)
+
+    def delete(self, group: str, *, force: bool = False) -> None:
+        """Deletes a group. What it committed stays in the table, and does not count. CallError if it is running, unless `force`."""
+
+        def moved(found: Group) -> list[Position]:
+            self._groups.require_still(found, force=force)
+            return []
+
+        self._groups.existing(group)
+        self._groups.claim(group, "delete", moved, carry=False)
+
+    def lag(self, group: str, topic: str | None = None) -> Any:
+        """How far a group is behind, with a row for each partition of its topics: an Arrow table, or with Spark a DataFrame.
+
+        * offset: its position, None if it has none; start, end: the log start offset and the end offset.
+        * records: end − offset. bytes: what is stored of them, interpolated within a segment.
+        * seconds: from the time of the first unread record to that of the newest one of the partition; 0 if all is read. None if the
+          first unread record does not have a time.
+        """
+        table = pa.Table.from_pylist(self._lag(group, topic), lags.LAG)
+        return table if self._spark is None else self._spark.createDataFrame(table)
+
+    def show(self, group: str) -> None:
+        """Prints the lag of a group as text; in a notebook, as a table."""
+        lags.shown(pa.Table.from_pylist(self._lag(group, None), lags.LAG), group).show()
+
+    def lag_history(self, group: str) -> Any:
+        """The lag of a group at each of its commits, with a row for each position that it committed, the oldest first.
+
+        `end` is the end offset at that time, and `records` the difference. They are None if the log's version files of that time were
+        deleted, or if the topic was created again since. An Arrow table, or with Spark a DataFrame.
+        """
+        history = self.history(group)
+        logs = {topic: log for topic in {each.topic for each in history} if (log := self._topics.find(topic))}
+        table = pa.Table.from_pylist(lags.over_time(history, logs), lags.HISTORY)
+        return table if self._spark is None else self._spark.createDataFrame(table)
+
+    def fence(self, groups: Sequence[str] | None = None) -> dict[str, dict[int, int]]:
+        """The lowest offset that any of these groups, or any group at all, still needs, by topic and partition.
+
+        A group needs all of a partition of its topics in which it has no position. Topics that were created again or deleted since are
+        left out.
+        """
+        found: dict[str, dict[int, int]] = {}
+        for group in self._groups.all().values() if groups is None else map(self._groups.existing, groups):
+            by_topic: dict[str, dict[int, int]] = {}
+            for each in group.positions:
+                state = self._topics.find_state(each.topic)
+                if state and state.topic_id == each.topic_id:
+                    by_topic.setdefault(each.topic, dict(enumerate(state.starts)))[each.partition] = each.offset
+            for topic, needed in by_topic.items():
+                lowest = found.setdefault(topic, {})
+                lowest.update({partition: min(offset, lowest.get(partition, offset)) for partition, offset in needed.items()})
+        return found
+
+    def maintain(self) -> dict[str, int]:
+        """Makes the table quick to read: joins small files, writes a checkpoint, and deletes files that were replaced a day ago.
+
+        Returns how many files were joined and how many deleted. No position is lost. `append` does this after every 200 commits.
+        """
+        return self._engine.maintain()
 
     # ---- within
 
-    def _group(self, name: str) -> Group:
-        return Group(name, rows.positions(self._engine.rows(rows.require_group(name), current=True)))
+    def _try_to_maintain(self) -> None:
+        try:
+            self.maintain()
+        except SparklogError as error:
+            logging.getLogger(__name__).warning("the offset table was not maintained: %s", error)
 
-    def _existing(self, name: str) -> Group:
-        group = self._group(name)
-        if not group.exists:
-            names = self.groups()
-            listed = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
-            raise SparklogError("GROUP_NOT_FOUND", group=name, table=self.path, groups=listed or "none")
-        return group
+    def _move(self, name: str, event: str, plan: Callable[[Group], list[Move]], *, dry_run: bool, force: bool) -> list[Move]:
+        planned = plan(self._groups.group(name))
+        if dry_run or not planned:
+            return planned
 
-    def _of_generation(self, name: str, generation: int) -> Group:
-        group = self._group(name)
-        if group.generation != generation or not group.exists:
-            raise SparklogError("GENERATION_FENCED", group=name, generation=generation, newest=group.generation, table=self.path)
-        return group
+        def moved(found: Group) -> list[Position]:
+            self._groups.require_still(found, force=force)
+            planned[:] = plan(found)
+            return [Position(name, 0, each.topic, each.topic_id, each.partition, each.now, rows.now()) for each in planned]
 
-    def _claim(self, name: str, event: str, first: Callable[[Group], list[Position]]) -> int:
-        """Takes the next generation of a group in one commit with its first positions, made from what the group is just before."""
-        generation = 0
-        while True:
-            group = self._group(name)
-            # A generation that another writer took but whose rows were deleted by hand stays taken.
-            generation = max(group.generation, generation) + 1
-            begun = [rows.note(name, generation, event)]
-            begun += [dataclasses.replace(each, generation=generation, committed_at=rows.now()) for each in first(group)]
-            if self._engine.append(rows.table_of(begun), (f"sparklog.offsets/{name}", generation)):
-                return generation
+        self._groups.claim(name, event, moved)
+        return planned
 
-    def _state(self, topic: str) -> State:
-        if self.root is None:
-            raise SparklogError("OFFSETS_ROOT", table=self.path)
-        with self._lock:
-            if topic not in self._logs:
-                from sparklog.topic import Topic
+    def _lag(self, group: str, topic: str | None) -> list[dict[str, Any]]:
+        of = [each for each in self._groups.existing(group).positions if topic is None or each.topic == topic]
+        topics = sorted({each.topic for each in of})
+        return [row for name in topics for row in lags.of_topic(group, self._topics.log(name), [each for each in of if each.topic == name])]
 
-                Topic(self.root, topic)  # checks the name
-                self._logs[topic] = CommitLog(self.root, topic)
-            return self._logs[topic].newest()
-
-    def _rows(self, group: str, offsets: Mapping[str, Mapping[int, int]], before: Iterable[Position] = ()) -> list[Position]:
+    def _rows(self, group: str, offsets: Offsets, before: Iterable[Position] = ()) -> list[Position]:
         """Rows for these offsets, still without a generation. CallError if a topic is not the one of the positions `before`."""
         known = {position.topic: position for position in before}
         made: list[Position] = []
         for topic, by_partition in offsets.items():
-            state = self._state(topic)
+            state = self._topics.state(topic)
             if topic in known:
-                _require_same(self.root, group, known[topic], state)
+                moves.require_same(self.root, known[topic], state)
             for given, offset in by_partition.items():
-                made.append(Position(group, 0, topic, state.topic_id, self._placed(state, given, offset), offset, rows.now()))
+                # A position may have expired while its owner read on.
+                placed = moves.placed_in(state, str(self.root), given, offset, [0] * state.partitions)
+                made.append(Position(group, 0, topic, state.topic_id, *placed, rows.now()))
         return made
-
-    def _placed(self, state: State, partition: object, offset: object) -> int:
-        """The partition, after a check that it exists and that a group can be at this offset of it, which may have expired."""
-        assert self.root is not None
-        (placed,) = arguments.partitions(state, self.root, arguments.integer("partition", partition), "offsets")
-        if not 0 <= arguments.integer("offset", offset) <= state.ends[placed]:
-            raise SparklogError(
-                "OFFSETS_OUT_OF_RANGE",
-                option="offsets",
-                offset=offset,
-                topic=state.topic,
-                partition=placed,
-                root=self.root,
-                start=state.starts[placed],
-                end=state.ends[placed],
-            )
-        return placed
 
     def _noted(self, position: Position) -> Position:
         if self.root is None:
             return position
-        try:
-            state = self._state(position.topic)
-        except SparklogError as error:
-            if error.id != "TOPIC_NOT_FOUND":
-                raise
+        state = self._topics.find_state(position.topic)
+        if state is None:
             return dataclasses.replace(position, note="the topic does not exist")
         if state.topic_id != position.topic_id:
             return dataclasses.replace(position, note=f"the topic was created again, with the id {state.topic_id}")
         return position
-
-
-def _require_same(root: str | None, group: str, position: Position, state: State) -> None:
-    if position.topic_id != state.topic_id:
-        raise SparklogError(
-            "GROUP_OF_OTHER_TOPIC", group=group, topic=position.topic, root=root, expected=position.topic_id, found=state.topic_id
-        )

@@ -1,0 +1,130 @@
+"""How far groups are behind, in records, bytes and seconds."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from sparklog.display import Display
+from sparklog.offsets.moves import require_same
+from sparklog.offsets.rows import Position
+from sparklog.ondisk.commitlog import CommitLog
+from sparklog.ondisk.reader import PartitionReader
+from sparklog.ondisk.state import State
+
+LAG = pa.schema(
+    [
+        pa.field("group", pa.string()),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("start", pa.int64()),
+        pa.field("end", pa.int64()),
+        pa.field("records", pa.int64()),
+        pa.field("bytes", pa.int64()),
+        pa.field("seconds", pa.float64()),
+    ]
+)
+HISTORY = pa.schema(
+    [
+        pa.field("group", pa.string()),
+        pa.field("generation", pa.int64()),
+        pa.field("committed_at", pa.timestamp("us", "UTC")),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("offset", pa.int64()),
+        pa.field("end", pa.int64()),
+        pa.field("records", pa.int64()),
+    ]
+)
+
+
+def of_topic(group: str, log: CommitLog, positions: Iterable[Position]) -> list[dict[str, Any]]:
+    """The lag of a group in one topic: a row for each partition of it, as `LAG` says."""
+    state = log.newest()
+    by_partition = {}
+    for position in positions:
+        require_same(log.root, position, state)
+        by_partition[position.partition] = position.offset
+    rows = []
+    for partition, (start, end) in enumerate(zip(state.starts, state.ends, strict=True)):
+        offset = by_partition.get(partition)
+        row = {"group": group, "topic": state.topic, "partition": partition, "offset": offset, "start": start, "end": end}
+        if offset is not None:
+            unread = max(offset, start)
+            row |= {
+                "records": max(0, end - offset),
+                "bytes": _bytes(log, state, partition, unread) if unread < end else 0,
+                "seconds": _seconds(log, state, partition, unread) if unread < end else 0.0,
+            }
+        rows.append(row)
+    return rows
+
+
+def _bytes(log: CommitLog, state: State, partition: int, start: int) -> int:
+    """As the stream source counts: the records of a segment count as if they were of one size."""
+    total = 0
+    for segment in log.segments(state, partition, start):
+        read = max(0, start - segment.base) / (segment.end - segment.base)
+        total += int(segment.bytes * (1 - read))
+    return total
+
+
+def _seconds(log: CommitLog, state: State, partition: int, start: int) -> float | None:
+    """From the time of the first unread record to the greatest one of the segments that have unread records; None if that has no time."""
+    newest = max((segment.max_timestamp for segment in log.segments(state, partition, start)), default=-1)
+    reader = PartitionReader(log, state, partition)
+    for batch in reader.records(start, state.ends[partition], 1, columns=["timestamp"]):
+        (micros,) = batch.column(0).cast(pa.int64()).to_pylist()
+        return None if micros < 0 else max(0, newest - micros // 1000) / 1000
+    return 0.0  # what is left has no records
+
+
+def over_time(rows: Iterable[Position], logs: Mapping[str, CommitLog]) -> list[dict[str, Any]]:
+    """The lag at the time of each commit of a group, as `HISTORY` says. Where the log has forgotten its end by then, it is None."""
+    ends = {topic: _ends(log) for topic, log in logs.items()}
+    found = []
+    for row in rows:
+        times, states, topic_id = ends.get(row.topic, ([], [], ""))
+        # A commit of the log that has the same time in milliseconds was before.
+        number = bisect.bisect_right(times, row.committed_at.timestamp() * 1000) - 1
+        then = states[number] if number >= 0 and row.topic_id == topic_id else ()
+        end = then[row.partition] if row.partition < len(then) else None
+        found.append(
+            {
+                "group": row.group,
+                "generation": row.generation,
+                "committed_at": row.committed_at,
+                "topic": row.topic,
+                "partition": row.partition,
+                "offset": row.offset,
+                "end": end,
+                "records": None if end is None else max(0, end - row.offset),
+            }
+        )
+    return found
+
+
+def _ends(log: CommitLog) -> tuple[list[int], list[tuple[int, ...]], str]:
+    """The times of the versions of a topic, the end offsets after each, and the topic's id."""
+    versions = log.history()
+    times: list[int] = []
+    for version in versions:
+        times.append(max(version.time, *times[-1:]) if times else version.time)  # clocks may differ, and versions have an order
+    return times, [tuple(version.ends) for version in versions], log.newest().topic_id
+
+
+def shown(table: pa.Table, group: str) -> Display:
+    """The lag of a group for a terminal or a notebook."""
+    rows = [[_cell(row[name]) for name in LAG.names[1:]] for row in table.to_pylist()]
+    records, octets = (sum(each or 0 for each in table[name].to_pylist()) for name in ("records", "bytes"))
+    seconds = max((each for each in table["seconds"].to_pylist() if each is not None), default=0.0)
+    about = f"behind by {records:,} records, {octets:,} bytes, {seconds:,.1f} s"
+    return Display(f"Group {group}", [about], LAG.names[1:], rows)
+
+
+def _cell(value: object) -> object:
+    return "" if value is None else f"{value:,.1f}" if isinstance(value, float) else value

@@ -1,0 +1,108 @@
+"""The table through delta-spark, in a Spark session that has Delta; classic and Connect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from sparklog.errors import SparklogError
+from sparklog.offsets.rows import PROPERTIES, SCHEMA, require_schema, select
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ABSENT = {"DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST", "PATH_NOT_FOUND"}
+_LOST = "DELTA_CONCURRENT_TRANSACTION"
+"""In the text of the error of a claim that lost, which classic PySpark raises without a condition."""
+
+
+class ThroughSpark:
+    """An `Engine` that is delta-spark."""
+
+    def __init__(self, path: str, spark: SparkSession) -> None:
+        self._spark = spark
+        self._path = path
+        self._name = "delta.`" + path.replace("`", "``") + "`"
+
+    def rows(self, group: str | None = None, *, current: bool, generation: int | None = None) -> pa.Table:
+        with self._faults():
+            table = self._table()
+            if table is None:
+                return SCHEMA.empty_table()
+            of_group = table if group is None else table.where(table["group"] == group)
+            # The rows are few: in one partition they are ranked and sorted without a shuffle.
+            found = self._spark.sql(select("{offsets}", "`", None, generation, current=current), offsets=of_group.coalesce(1))
+            return found.toArrow().cast(SCHEMA)
+
+    def append(self, rows: pa.Table, claim: tuple[str, int] | None = None) -> bool:
+        with self._faults():
+            if self._table() is None:
+                self._create()
+            writer = self._spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("append")
+            if claim is None:
+                writer.save(self._path)
+                return True
+            try:
+                writer.option("txnAppId", claim[0]).option("txnVersion", claim[1]).save(self._path)
+            except Exception as error:
+                if _LOST not in str(error):
+                    raise
+                return False
+        # Delta skips a write whose version is not above that of another one, and does not say so.
+        first = rows.slice(0, 1).to_pylist()[0]
+        return first in self.rows(first["group"], current=False, generation=first["generation"]).to_pylist()
+
+    def maintain(self) -> dict[str, int]:
+        # Delta itself writes the checkpoint, with every hundredth commit.
+        with self._faults():
+            if self._table() is None:
+                return {"joined": 0, "deleted": 0}
+            (done,) = self._spark.sql(f"OPTIMIZE {self._name}").collect()
+            # Files of the table are in its folder, and Delta gives the paths of those that it would delete.
+            due = self._spark.sql(f"VACUUM {self._name} DRY RUN").collect()
+            self._spark.sql(f"VACUUM {self._name}").collect()
+            return {"joined": done["metrics"]["numFilesRemoved"], "deleted": len(due)}
+
+    def _table(self) -> DataFrame | None:
+        """The table as it is now; None if it does not exist."""
+        try:
+            table = self._spark.read.format("delta").load(self._path)
+            require_schema(self._path, {field.name: field.dataType.typeName() for field in table.schema.fields})
+        except SparklogError:
+            raise
+        except Exception as error:
+            if _condition(error) in _ABSENT:
+                return None
+            raise
+        return table
+
+    def _create(self) -> None:
+        types = {pa.string(): "STRING", pa.int64(): "BIGINT", pa.int32(): "INT"}
+        columns = ", ".join(
+            f"`{field.name}` {types.get(field.type, 'TIMESTAMP')}{'' if field.nullable else ' NOT NULL'}" for field in SCHEMA
+        )
+        properties = ", ".join(f"'{name}' = '{value}'" for name, value in PROPERTIES.items())
+        try:
+            self._spark.sql(f"CREATE TABLE IF NOT EXISTS {self._name} ({columns}) USING delta TBLPROPERTIES ({properties})").collect()
+        except Exception:
+            # If another writer created it first, this one takes that table.
+            if self._table() is None:
+                raise
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
+        except SparklogError:
+            raise
+        except Exception as error:
+            raise SparklogError("OFFSETS_TABLE", table=self._path, cause=" ".join(str(error).splitlines()[:2])) from error
+
+
+def _condition(error: Exception) -> str:
+    from pyspark.errors import PySparkException
+
+    return (error.getCondition() or "") if isinstance(error, PySparkException) else ""
