@@ -156,12 +156,12 @@ def test_a_topic_that_was_created_again_has_no_positions(member, table, topic):
 def test_a_consumer_that_only_waits_says_that_it_is_there(member, table, monkeypatch):
     monkeypatch.setattr(group, "_HEARTBEAT_S", 0.05)
     consumer = member()
-    before = table._group("g").last
+    before = table._groups.group("g").last
     consumer.poll(120)
-    assert table._group("g").last > before
-    assert table._group("g").event == "begin"
+    assert table._groups.group("g").last > before
+    assert table._groups.group("g").event == "begin"
     consumer.close()
-    assert table._group("g").event == "end"
+    assert table._groups.group("g").event == "end"
 
 
 def test_a_table_that_cannot_be_written_is_tried_again(member, table, topic, caplog, monkeypatch):
