@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
@@ -91,7 +93,7 @@ def records_of(
     offsets, times, types, keys, values, headers = (batch.column(number) for number in _COLUMNS)
     rows = batch.num_rows
     millis = times.view(pa.int64()).to_numpy() // 1000
-    found_keys, found_values = keys.to_pylist(), values.to_pylist()
+    found_keys, found_values = _bytes_of(keys), _bytes_of(values)
     if key is not None:
         found_keys = [None if each is None else key(each) for each in found_keys]
     if value is not None:
@@ -100,6 +102,19 @@ def records_of(
         found_headers: list[list[tuple[str, bytes | None]]] = [[] for _ in range(rows)]
     else:
         found_headers = [[(header["key"], header["value"]) for header in each or ()] for each in headers.to_pylist()]
-    columns = (offsets.to_pylist(), millis.tolist(), types.to_pylist(), found_keys, found_values, found_headers)
-    topic, number = partition
-    return [ConsumerRecord(topic, number, *row) for row in zip(*columns, strict=True)]
+    numbers = (offsets.to_numpy().tolist(), millis.tolist(), types.to_numpy().tolist())
+    columns = (repeat(partition.topic, rows), repeat(partition.partition, rows), *numbers, found_keys, found_values, found_headers)
+    return list(map(ConsumerRecord._make, zip(*columns, strict=True)))
+
+
+def _bytes_of(array: pa.Array) -> list[Any]:
+    """The same as `to_pylist` of an array of bytes, several times as fast."""
+    _, bounds, data = array.buffers()
+    ends = np.frombuffer(bounds, dtype=np.int32)[array.offset : array.offset + len(array) + 1]
+    first = int(ends[0])
+    octets = data.slice(first, int(ends[-1]) - first).to_pybytes() if data is not None else b""
+    at = (ends - first).tolist()
+    found = [octets[begin:end] for begin, end in pairwise(at)]
+    if array.null_count:
+        return [each if valid else None for each, valid in zip(found, array.is_valid().to_pylist(), strict=True)]
+    return found

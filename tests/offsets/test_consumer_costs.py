@@ -1,0 +1,162 @@
+"""What a consumer costs: looks at files, and memory."""
+
+import gc
+import os
+import time
+import tracemalloc
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from handmade import Record, Topic, batch, batches, records
+
+from sparklog import Consumer
+from sparklog.consumer import tail
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Counts what Python asks the file system."""
+    counted: Counter[str] = Counter()
+
+    def watch(name: str) -> None:
+        function = getattr(os, name)
+
+        def counting(*given: object, **more: object) -> object:
+            counted[name] += 1
+            return function(*given, **more)
+
+        monkeypatch.setattr(os, name, counting)
+
+    for name in ("stat", "lstat", "open", "scandir", "listdir", "pread"):
+        watch(name)
+    return counted
+
+
+def test_a_poll_that_finds_nothing_costs_one_stat_a_topic(topic, calls, monkeypatch):
+    other = Topic(topic.root, "u", partitions=16)
+    other.append(records(1))
+    consumer = Consumer(topic.root, "t", "u", auto_offset_reset="earliest")
+    consumer.poll()
+    monkeypatch.setattr(tail, "_ASK_S", 1e9)
+    calls.clear()
+    for _ in range(100):
+        assert consumer.poll() == {}
+    assert calls["stat"] + calls["lstat"] == 200
+    assert calls.total() == 200
+    calls.clear()
+    looks = 1
+    consumer = Consumer(topic.root, "t", poll_interval_ms=10)
+    calls.clear()
+    consumer.poll(200)
+    looks = calls["stat"] + calls["lstat"]
+    assert 3 <= looks <= 22
+    assert calls.total() == looks
+
+
+def test_once_a_second_the_version_before_is_looked_at_too(topic, calls, monkeypatch):
+    """A version that was put and deleted while the consumer slept cannot be seen in its own place."""
+    consumer = Consumer(topic.root, "t")
+    consumer.poll()
+    monkeypatch.setattr(tail, "_ASK_S", 0.05)
+    for _ in range(4):
+        topic.append(records(1))
+    topic.checkpoint()
+    topic.append(records(1), boundary=5)
+    for version in range(5):
+        topic.version_file(version).unlink()
+    time.sleep(0.06)
+    assert [record.offset for record in consumer.poll()[("t", 0)]] == [25, 26, 27, 28, 29]
+
+
+def test_what_is_held_is_read_without_a_look(topic, calls):
+    consumer = Consumer(topic.root, "t", auto_offset_reset="earliest", max_poll_records=1, poll_interval_ms=60_000)
+    consumer.poll()
+    calls.clear()
+    for _ in range(24):
+        assert len(consumer.poll()[("t", 0)]) == 1
+    assert calls.total() == 0
+
+
+def used() -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0] + pa.total_allocated_bytes()
+
+
+def test_memory_does_not_grow_with_polls(tmp_path):
+    topic = Topic(tmp_path, partitions=2)
+    octets = batches(*[[Record(bytes(1000)) for _ in range(20)]] * 50)
+    for _ in range(4):
+        topic.commit(topic.data(octets), topic.data(octets, 1))
+    consumer = Consumer(tmp_path, "t", auto_offset_reset="earliest")
+    tracemalloc.start()
+    try:
+        kept, polls = [], 0
+        for _ in range(5):
+            for _ in range(2):
+                consumer.seek_to_beginning()
+                count = 0
+                while found := consumer.poll_batches(max_records=100):
+                    count += sum(each.num_rows for each in found.values())
+                    polls += 1
+                assert count == 8000
+            del found
+            for _ in range(600):
+                consumer.poll()
+            polls += 600
+            kept.append(used())
+        print(f"after each {polls // 5} polls: {kept} bytes")
+        # The first round fills caches of Python and of Arrow.
+        assert max(kept[1:]) - kept[1] < 50_000
+        peak = tracemalloc.get_traced_memory()[1]
+        assert peak < 30_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_grows_with_live_segments_only(tmp_path):
+    """A consumer that follows commits keeps a line of each live segment, as every reader does. A merge takes them away."""
+    topic = Topic(tmp_path)
+    topic.append(records(10))
+    consumer = Consumer(tmp_path, "t", auto_offset_reset="earliest", max_partition_fetch_bytes=1)
+    tracemalloc.start()
+    try:
+        kept, count, total = [], 0, 10
+        for _ in range(4):
+            for _ in range(100):
+                topic.append(records(10))
+                total += 10
+                found = consumer.poll(max_records=1000)
+                while found:
+                    count += sum(map(len, found.values()))
+                    found = consumer.poll(max_records=1000)
+            whole = batches(*[records(10)] * (total // 10))
+            topic.commit(topic.data(whole, base=0, end=total, name="p0-t0-0-0.log"), removed=topic.live[0][:])
+            assert consumer.poll() == {}
+            topic.versions[:-1] = [{}] * (len(topic.versions) - 1)  # our writer's own memory
+            del found, whole
+            gc.collect()
+            ours = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/sparklog/*")])
+            kept.append(sum(each.size for each in ours.statistics("filename")))
+        print(f"after each 100 commits and a merge: {kept} bytes")
+        assert count == total
+        assert kept[-1] - kept[1] < 5_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_large_segment_is_walked_once(tmp_path, calls):
+    """Without an index, as it is before the Kafka view is there: each part begins where the last one ended."""
+    topic = Topic(tmp_path)
+    one = batch([Record(bytes(1000)) for _ in range(60)])
+    count = 200
+    topic.commit(topic.data(b"".join(bytes(8 - 4) + (60 * number).to_bytes(4, "big") + one[8:] for number in range(count))))
+    consumer = Consumer(tmp_path, "t", auto_offset_reset="earliest", max_partition_fetch_bytes=2 * len(one))
+    consumer.poll_batches()
+    calls.clear()
+    parts = 0
+    while found := consumer.poll_batches():
+        parts += 1
+        assert found[("t", 0)].num_rows == 120
+    assert parts == count // 2 - 1
+    assert calls["pread"] <= 3 * parts
