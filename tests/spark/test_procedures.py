@@ -246,9 +246,12 @@ def test_small_segments_are_merged_and_old_ones_expire(spark: SparkSession, root
     assert (row["segments_before"], row["segments_after"], row["batches_after"]) == (6, 2, row["batches_before"])
     assert row["bytes_before"] == row["bytes_after"] == row["bytes_merged"]
     assert [each["batches_after"] for each in call("merge", rebatch="true", dry_run="true")] == [None, None]
+    [smaller] = call("merge", topic="'orders'", rebatch="true", batch_size=4_000)
+    assert 2 < smaller["batches_after"] < smaller["batches_before"] / 8
+    assert 3_000 < max(batch.bytes for number in (0, 1) for batch in Log(root)["orders"].batches(number)) <= 4_000
     orders, other = call("merge", rebatch="true")
-    assert (orders["batches_before"], orders["batches_after"]) == (row["batches_before"], 2)
-    assert orders["bytes_after"] < orders["bytes_before"] / 2
+    assert (orders["batches_before"], orders["batches_after"]) == (smaller["batches_after"], 2)
+    assert orders["bytes_after"] < row["bytes_before"] / 2
     assert (other["segments_before"], other["segments_after"]) == (2, 1)
     assert sorted(map(tuple, planned.collect())) == before
     assert len(list(root.glob("orders-*/*.log"))) == 2
