@@ -17,8 +17,8 @@ class Assigned:
         self.number = partition.partition
         self.topic_id = tail.state.topic_id
         """The topic that the position is in; there may be another one of the name by now."""
-        self.late = late
-        """Whether it came to be when the consumer was reading already. Then all of it is new."""
+        self.latest = self.start if late else self.end
+        """Where what is new begins: at the end that it has now, or at its start if it came to be when the consumer was reading already."""
         self.position: int | None = None
         self.paused = False
         self._held: pa.RecordBatch | None = None
@@ -37,7 +37,7 @@ class Assigned:
     def renew(self) -> None:
         """It is of another topic now, all of which is new."""
         self.topic_id = self.tail.state.topic_id
-        self.late = True
+        self.latest = self.start if self.number < self.tail.state.partitions else 0
         self.position = self._held = None
 
     @property

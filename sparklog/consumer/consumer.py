@@ -69,7 +69,8 @@ class Consumer(Lookup):
         * group, table: the name of the group whose positions it keeps, and the offset commit table that has them: a path, or an
           `OffsetTable`. It takes the group's next generation, and so ends any other consumer of the group (GenerationFenced).
         * auto_offset_reset: where a partition begins in which the group has no position, and goes on if its position is not in the log any
-          more. A partition that comes to be while the consumer reads is read from its start. With "none" it is an error.
+          more. "latest" begins with what is committed after this call, so it reads a partition that comes to be later from its start.
+          With "none" it is an error.
         * enable_auto_commit, auto_commit_interval_ms: with a group, `poll` and iteration commit what earlier calls returned, at most that
           often; so does `close`.
         * max_poll_records: the most records that `poll` returns.
@@ -97,7 +98,7 @@ class Consumer(Lookup):
         commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
         self._reader = Reader(self.root, self._subscription, auto_offset_reset, interval, part_bytes)
         if topics:
-            self._subscription.subscribe(map(arguments.topic, topics))
+            self._subscription.subscribe(topics)
         if group is not None and table is not None:
             # After all checks, since it ends another consumer of the group.
             self._reader.group = Group(self.root, group, table, commit_interval if enable_auto_commit else None)
@@ -117,7 +118,7 @@ class Consumer(Lookup):
         if self._subscription.assigned and self._subscription.topics is None:
             raise SparklogError("OPTION_CONFLICT", options="subscribe and assign", reason="call unsubscribe between them")
         if pattern is None:
-            self._subscription.subscribe(map(arguments.topic, topics))
+            self._subscription.subscribe(topics)
         else:
             self._subscription.subscribe_to(pattern)
         self._reader.moved()

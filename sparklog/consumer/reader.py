@@ -100,7 +100,7 @@ class Reader:
         if self._reset == "none":
             topic, partition = each.partition
             raise SparklogError("OFFSET_NOT_COMMITTED", topic=topic, partition=partition, root=self._root)
-        return each.start if self._reset == "earliest" or each.late else each.end
+        return each.start if self._reset == "earliest" else each.latest
 
     def _in_log(self, each: Assigned, offset: int) -> int:
         """The position in place of one that is not in the log."""

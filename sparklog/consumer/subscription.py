@@ -45,7 +45,7 @@ class Subscription:
 
     def subscribe(self, names: Iterable[str]) -> None:
         """Reads all partitions of these topics, which must exist. CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
-        tails = {name: self._tails.get(name) or Tail(self._root, name) for name in names}
+        tails = {name: self.tail(name) for name in names}
         self._become(tails, names=set(tails))
         self._align_all(late=False)
 
@@ -56,13 +56,14 @@ class Subscription:
         except re.error as error:
             reason = f"it is not a regular expression ({error})"
             raise SparklogError("OPTION_VALUE", option="pattern", value=pattern, reason=reason) from None
-        self._become({}, pattern=compiled)
+        self._become({name: tail for name, tail in self._tails.items() if compiled.match(name)}, pattern=compiled)
+        self._align_all(late=False)
         self._list(late=False)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Reads these partitions, which must exist. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
         wanted = dict.fromkeys(partitions)
-        tails = {topic: self._tails.get(topic) or Tail(self._root, topic) for topic, _ in wanted}
+        tails = {topic: self.tail(topic) for topic in {topic for topic, _ in wanted}}
         for topic, number in wanted:
             arguments.partitions(tails[topic].state, self._root, number)
         before = self.assigned
@@ -130,12 +131,12 @@ class Subscription:
         for name in commitlog.topics(self._root):
             if name not in self._tails and self._pattern.match(name):
                 try:
-                    self._tails[name] = self._others.get(name) or Tail(self._root, name)
-                    self._others.pop(name, None)
+                    self._tails[name] = Tail(self._root, name)
                 except SparklogError as error:
                     if error.id != "TOPIC_NOT_FOUND":  # it was deleted just now
                         raise
                 else:
+                    self._others.pop(name, None)
                     self._align(name, late=late)
                     added = True
         return added

@@ -54,10 +54,13 @@ def test_batches_are_those_of_a_read(topic):
 
 
 def test_latest_is_what_is_committed_from_now_on(topic):
-    consumer = Consumer(topic.root, "t")
+    consumer, other = Consumer(topic.root, "t"), Consumer(topic.root)
     assert consumer.poll() == {}
     assert (consumer.position(T0), consumer.position(T1)) == (25, 10)
+    other.subscribe(["t"])
     topic.append(records(2))
+    # It counts when the consumer subscribed, not when it polls.
+    assert offsets(other.poll()) == {T0: [25, 26]}
     # A partition that is new has nothing that was there before.
     topic.commit(topic.data(batch(records(3)), 1), config={"partitions": "3"}, starts=[0, 0, 0], ends=[27, 13, 0])
     topic.commit(topic.data(batch(records(4)), 2))
@@ -269,6 +272,10 @@ def test_a_subscription_takes_the_place_of_the_one_before(topic):
     consumer.poll(max_records=5)
     consumer.subscribe(["t", "u"])
     assert offsets(consumer.poll()) == {T0: list(range(5, 25)), T1: list(range(10)), ("u", 0): [0, 1]}
+    consumer.subscribe(pattern="[tu]$")
+    assert consumer.poll() == {}
+    consumer.subscribe(["u", "t"])
+    assert consumer.poll() == {}
     consumer.unsubscribe()
     assert consumer.subscription() is None
     consumer.assign([T1])

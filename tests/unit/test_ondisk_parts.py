@@ -103,3 +103,7 @@ def test_what_decompresses_to_much_more_ends_a_part(tmp_path):
     topic.commit(topic.data(stamped(one * 4, 0, 1, 2, 3)))
     assert len(one) < 1 << 19
     assert [len(offsets(part)) for part in parts(topic, 8 << 20)] == [2, 2]
+    # A segment is checked as a whole after such a part too.
+    topic.commit(topic.data(stamped(one * 2, 4, 5), headerCrc=1))
+    with pytest.raises(DataError, match="the checksum of its headers"):
+        reader(topic).part(4, 8 << 20)
