@@ -9,7 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from sparklog import Consumer, Log
 
-COUNT = 600
+COUNT = 400
 TIMEOUT_S = 120
 
 
