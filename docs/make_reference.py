@@ -7,6 +7,7 @@ from pathlib import Path
 
 import sparklog
 from sparklog import errors
+from sparklog.offsets import rows
 from sparklog.options import SECTIONS, Ignored, Option, declared
 
 _MADE = "<!-- Made by `make docs` from sparklog/spec/{}; edit that. -->\n\n"
@@ -29,7 +30,12 @@ _USED_FOR = {"read": "reading", "batch": "batch reads", "stream": "streams", "wr
 
 def generate_reference() -> dict[str, str]:
     """The pages of docs/reference/, by file name."""
-    return {"options.md": _options_page(), "procedures.md": _procedures_page(), "errors.md": _errors_page()}
+    return {
+        "options.md": _options_page(),
+        "procedures.md": _procedures_page(),
+        "errors.md": _errors_page(),
+        "offset-tables.md": _offsets_page(),
+    }
 
 
 def with_kafka_options(page: str) -> str:
@@ -101,6 +107,39 @@ def _errors_page() -> str:
             if entry.kind == kind:
                 page += _row(_code(f"PARTLOG_{id}"), _escaped(entry.text), _escaped(entry.mend))
     return page
+
+
+def _offsets_page() -> str:
+    page = "<!-- Made by `make docs` from sparklog/offsets/rows.py and docs/make_reference.py; edit those. -->\n\n# Offset tables\n\n"
+    page += (
+        "An offset table is a Delta table, which is not below the root. `sparklog.offsets.OffsetTable` creates, reads and writes it; "
+        "other programs read it. Rows are only added.\n\n"
+    )
+    page += _head("column", "type", "null", "meaning")
+    sql = {"string": "STRING", "int64": "BIGINT", "int32": "INT"}
+    for field in rows.SCHEMA:
+        type = sql.get(str(field.type), "TIMESTAMP")
+        page += _row(_code(field.name), type, "yes" if field.nullable else "no", rows.COLUMNS[field.name][1])
+    page += (
+        "\n* A **position** is a row whose partition is 0 or more. The same position again, with a later time, is a heartbeat.\n"
+        "* A **note** says what happened to a group: `begin` (a new owner), `end` (its owner ended), `reset`, `load`, `copy` or "
+        "`delete`. Each generation begins with one, in the same commit as the positions that it begins with.\n"
+        "* A writer takes a **generation** by a commit whose `txn` action has the application id `sparklog.offsets/<group>` and the "
+        "generation as version. Delta lets only one commit have it.\n"
+        "* The current positions of a group are those of its greatest generation, and in it the greatest offset of each partition. "
+        "A writer of an earlier generation changes none of them, whenever it writes. A group whose newest generation began with "
+        "`delete` does not exist.\n"
+        f"* A group **runs** if its newest note is `begin` and its newest row is younger than {rows.ALIVE.seconds // 60} minutes.\n\n"
+        "The current positions in SQL, for a table or view `offsets`; Spark and Databricks quote names with backticks:\n\n"
+        "```sql\n"
+        'SELECT "group", topic, "partition", max("offset") AS "offset"\n'
+        'FROM (SELECT *, max(generation) OVER (PARTITION BY "group") AS newest FROM offsets) AS each_row\n'
+        'WHERE generation = newest AND "partition" >= 0\n'
+        'GROUP BY "group", topic, "partition"\n'
+        'ORDER BY "group", topic, "partition"\n'
+        "```\n\nProperties that a new table gets:\n\n"
+    )
+    return page + _head("property", "value") + "".join(_row(_code(name), _code(value)) for name, value in rows.PROPERTIES.items())
 
 
 def _kafka_table() -> str:

@@ -25,10 +25,13 @@ class Engine(Protocol):
         With `current`, only the greatest (generation, offset) of each group, topic and partition.
         """
 
+    def claimed(self, group: str) -> int:
+        """The newest generation of a group; 0 if it has none."""
+
     def append(self, rows: pa.Table, claim: tuple[str, int] | None = None) -> bool:
         """Adds rows in one commit.
 
-        With `claim`, an application's id and a version of it, only if no commit had this version of it or a later one: False otherwise.
+        With `claim`, a group and a generation, only if no commit claimed this generation of it or a later one: False otherwise.
         """
 
     def maintain(self) -> dict[str, int]:
@@ -62,12 +65,11 @@ class Generations:
             raise SparklogError("GROUP_NOT_FOUND", group=name, table=self._path, groups=listed or "none")
         return group
 
-    def owned(self, name: str, generation: int) -> Group:
-        """The group of this name. GenerationFenced if its generation is another one."""
-        group = self.group(name)
-        if group.generation != generation or not group.exists:
-            raise SparklogError("GENERATION_FENCED", group=name, generation=generation, newest=group.generation, table=self._path)
-        return group
+    def require_newest(self, name: str, generation: int) -> None:
+        """GenerationFenced if the newest generation of a group is another one."""
+        newest = self._engine.claimed(name)
+        if newest != generation:
+            raise SparklogError("GENERATION_FENCED", group=name, generation=generation, newest=newest, table=self._path)
 
     def require_still(self, group: Group, *, force: bool) -> None:
         """CallError if the group is running, unless `force`."""
@@ -90,7 +92,7 @@ class Generations:
             kept = [each for each in group.positions if carry and group.exists and _stays(each, keys, ids)]
             begun = [rows.note(name, generation, event)]
             begun += [dataclasses.replace(each, generation=generation, committed_at=rows.now()) for each in kept + first]
-            if self._engine.append(rows.table_of(begun), (f"sparklog.offsets/{name}", generation)):
+            if self._engine.append(rows.table_of(begun), (name, generation)):
                 break
         if carry and group.exists:
             # An owner of the generation before may have committed after its positions were read, and was told that it did.

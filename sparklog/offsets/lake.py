@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import SparklogError
-from sparklog.offsets.rows import PROPERTIES, SCHEMA, require_schema, select
+from sparklog.offsets.rows import PROPERTIES, SCHEMA, application, require_schema, select
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -37,6 +37,11 @@ class Lake:
             found = self._delta.QueryBuilder().register("offsets", table).execute(query).read_all()
             return pa.table(found).cast(SCHEMA)
 
+    def claimed(self, group: str) -> int:
+        table = self._table()
+        with self._faults():
+            return 0 if table is None else table.transaction_version(application(group)) or 0
+
     def append(self, rows: pa.Table, claim: tuple[str, int] | None = None) -> bool:
         properties = None
         table = self._table()
@@ -44,9 +49,11 @@ class Lake:
             if table is None:
                 table = self._create()
             if claim is not None:
-                if (table.transaction_version(claim[0]) or 0) >= claim[1]:
+                group, generation = claim
+                if (table.transaction_version(application(group)) or 0) >= generation:
                     return False
-                properties = self._delta.CommitProperties(app_transactions=[self._delta.Transaction(*claim)])
+                transaction = self._delta.Transaction(application(group), generation)
+                properties = self._delta.CommitProperties(app_transactions=[transaction])
             try:
                 self._delta.write_deltalake(table, rows, mode="append", commit_properties=properties)
             except self._delta.exceptions.CommitFailedError as error:

@@ -13,22 +13,26 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import SparklogError
 
-SCHEMA = pa.schema(
-    [
-        pa.field("group", pa.string(), nullable=False),
-        pa.field("generation", pa.int64(), nullable=False),
-        pa.field("topic", pa.string(), nullable=False),
-        pa.field("topic_id", pa.string(), nullable=False),
-        pa.field("partition", pa.int32(), nullable=False),
-        pa.field("offset", pa.int64(), nullable=False),
-        pa.field("committed_at", pa.timestamp("us", "UTC"), nullable=False),
-        pa.field("query_id", pa.string()),
-        pa.field("epoch", pa.int64()),
-        pa.field("assignment_epoch", pa.int64()),
-        pa.field("seq", pa.int64()),
-        pa.field("metadata", pa.string()),
-    ]
-)
+COLUMNS = {
+    "group": (pa.string(), "The group: any text of 1 to 255 characters."),
+    "generation": (pa.int64(), "Which owner of the group wrote the row: 1, 2, 3, …. Each one begins with the positions of the one before."),
+    "topic": (pa.string(), "The topic; empty in a note."),
+    "topic_id": (pa.string(), "The topic's id, by which one that was created again is told from the one before; empty in a note."),
+    "partition": (pa.int32(), "The partition, from 0 on; −1 in a note."),
+    "offset": (pa.int64(), "The offset that the group reads next; −1 in a note."),
+    "committed_at": (
+        pa.timestamp("us", "UTC"),
+        "When it was written, by the writer's clock. It decides nothing but whether a group runs.",
+    ),
+    "query_id": (pa.string(), "The id of the streaming query that was tracked."),
+    "epoch": (pa.int64(), "The micro-batch of that query."),
+    "assignment_epoch": (pa.int64(), "For groups of several consumers; nothing writes it yet."),
+    "seq": (pa.int64(), "For groups of several consumers; nothing writes it yet."),
+    "metadata": (pa.string(), "Free text of the writer; in a note, JSON: what happened (`event`), and an id of the row."),
+}
+"""The columns by name, each with its type and its meaning. Those up to `committed_at` are never null."""
+_NULLABLE = list(COLUMNS)[list(COLUMNS).index("committed_at") + 1 :]
+SCHEMA = pa.schema([pa.field(name, type, nullable=name in _NULLABLE) for name, (type, _) in COLUMNS.items()])
 PROPERTIES = {
     "delta.checkpointInterval": "100",
     # The history of a group is in its rows. So Delta's own may be short, and 10,000 commits leave few files behind.
@@ -153,6 +157,11 @@ def require_schema(table: str, found: Mapping[str, str]) -> None:
     said += [f"unknown: {', '.join(more)}"] if more else []
     if said:
         raise SparklogError("OFFSETS_SCHEMA", table=table, columns="; ".join(said))
+
+
+def application(group: str) -> str:
+    """The id of an application under which Delta keeps the newest generation of a group, as the version of its transactions."""
+    return f"sparklog.offsets/{group}"
 
 
 def select(source: str, quote: str, group: str | None, generation: int | None, *, current: bool) -> str:

@@ -58,6 +58,8 @@ class OffsetTable:
         self._groups = Generations(self.path, self._engine)
         self._spark = spark
         self._commits = 0
+        self._known: dict[str, tuple[int, dict[str, Position]]] = {}
+        """By group, the generation that this object commits with, and a position in each of its topics."""
 
     @property
     def root(self) -> str | None:
@@ -125,14 +127,15 @@ class OffsetTable:
         has another generation by now: then nothing was moved. CallError if a topic or partition does not exist or was created again, or an
         offset is not between 0 and the end offset.
         """
-        found = self._groups.owned(group, generation)
+        before = self._owned(group, generation)
         added = [
             dataclasses.replace(each, generation=generation, query_id=query_id, epoch=epoch, metadata=metadata)
-            for each in self._rows(group, offsets, found.positions)
+            for each in self._rows(group, offsets, before.values())
         ]
         self._engine.append(rows.table_of(added or [rows.note(group, generation, rows.RUNNING)]))
         # Rows that were added beside the claim of another owner may have come too late for it.
-        self._groups.owned(group, generation)
+        self._groups.require_newest(group, generation)
+        before.update({each.topic: each for each in added})
         self._commits += 1
         if self._commits % _MAINTAINED_AFTER == 0:
             self._try_to_maintain()
@@ -140,7 +143,7 @@ class OffsetTable:
 
     def end(self, group: str, generation: int) -> None:
         """Says that the owner of this generation ends, so that the group is not running. GenerationFenced as in `append`."""
-        self._groups.owned(group, generation)
+        self._groups.require_newest(group, generation)
         self._engine.append(rows.table_of([rows.note(group, generation, "end")]))
 
     # ---- what operators do
@@ -262,6 +265,13 @@ class OffsetTable:
         return self._engine.maintain()
 
     # ---- within
+
+    def _owned(self, group: str, generation: int) -> dict[str, Position]:
+        """A position in each topic of the group. GenerationFenced if that has another generation."""
+        self._groups.require_newest(rows.require_group(group), generation)
+        if self._known.get(group, (0, {}))[0] != generation:
+            self._known[group] = generation, {each.topic: each for each in self._groups.group(group).positions}
+        return self._known[group][1]
 
     def _try_to_maintain(self) -> None:
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import SparklogError
-from sparklog.offsets.rows import PROPERTIES, SCHEMA, require_schema, select
+from sparklog.offsets.rows import PROPERTIES, SCHEMA, application, require_schema, select
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _ABSENT = {"DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST", "PATH_NOT_FOUND"}
 _LOST = "DELTA_CONCURRENT_TRANSACTION"
 """In the text of the error of a claim that lost, which classic PySpark raises without a condition."""
+
+_LISTING = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+"""Delta lists the files of a table in this many tasks before it deletes: 10,000 by default, for a folder of some hundred files."""
 
 
 class ThroughSpark:
@@ -37,6 +40,10 @@ class ThroughSpark:
             found = self._spark.sql(select("{offsets}", "`", None, generation, current=current), offsets=of_group.coalesce(1))
             return found.toArrow().cast(SCHEMA)
 
+    def claimed(self, group: str) -> int:
+        # Only a classic session tells the version of an application. But each claim has rows.
+        return max(self.rows(group, current=True)["generation"].to_pylist(), default=0)
+
     def append(self, rows: pa.Table, claim: tuple[str, int] | None = None) -> bool:
         with self._faults():
             if self._table() is None:
@@ -46,7 +53,7 @@ class ThroughSpark:
                 writer.save(self._path)
                 return True
             try:
-                writer.option("txnAppId", claim[0]).option("txnVersion", claim[1]).save(self._path)
+                writer.option("txnAppId", application(claim[0])).option("txnVersion", claim[1]).save(self._path)
             except Exception as error:
                 if _LOST not in str(error):
                     raise
@@ -61,10 +68,15 @@ class ThroughSpark:
             if self._table() is None:
                 return {"joined": 0, "deleted": 0}
             (done,) = self._spark.sql(f"OPTIMIZE {self._name}").collect()
-            # Files of the table are in its folder, and Delta gives the paths of those that it would delete.
-            due = self._spark.sql(f"VACUUM {self._name} DRY RUN").collect()
-            self._spark.sql(f"VACUUM {self._name}").collect()
-            return {"joined": done["metrics"]["numFilesRemoved"], "deleted": len(due)}
+            before = self._spark.conf.get(_LISTING)
+            self._spark.conf.set(_LISTING, "2")
+            try:
+                self._spark.sql(f"VACUUM {self._name}").collect()
+            finally:
+                self._spark.conf.set(_LISTING, before or "10000")
+            (vacuum, *_) = self._spark.sql(f"DESCRIBE HISTORY {self._name} LIMIT 1").collect()
+            deleted = (vacuum["operationMetrics"] or {}).get("numDeletedFiles", 0)
+            return {"joined": done["metrics"]["numFilesRemoved"], "deleted": int(deleted)}
 
     def _table(self) -> DataFrame | None:
         """The table as it is now; None if it does not exist."""

@@ -109,7 +109,7 @@ def test_of_two_claims_of_a_generation_one_wins(table, topic):
 
     engine.append = beaten
     assert table.begin("g") == 3
-    assert claims == [("sparklog.offsets/g", 2), ("sparklog.offsets/g", 3)]
+    assert claims == [("g", 2), ("g", 3)]
     with pytest.raises(sparklog.GenerationFenced):
         rival.append("g", 2, {"t": {0: 1}})
 
