@@ -78,7 +78,7 @@ docs: $(VENV) ## generate docs/reference/ and the table in docs/guide/from-kafka
 	@PYTHONPATH=. $(PY) docs/make_reference.py
 
 .PHONY: bench
-bench: toolchain $(VENV) $(JAR) $(DELTA) ## run the benchmarks, beside Parquet and Delta in the same process
+bench: toolchain $(VENV) $(JAR) $(DELTA) $(KAFKA) ## run the benchmarks, beside Parquet and Delta in the same process
 	@$(PY) -m bench
 
 .PHONY: soak
