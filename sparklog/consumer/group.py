@@ -27,6 +27,9 @@ class Group:
         from sparklog.offsets import OffsetTable
 
         self._table = table if isinstance(table, OffsetTable) else OffsetTable(table, root)
+        if self._table.root != root:
+            reason = f"it was opened with the root {self._table.root}, and the consumer reads {root}"
+            raise SparklogError("OPTION_VALUE", option="table", value=self._table.path, reason=reason)
         self._name = name
         self._interval_s = interval_s
         self._generation = self._table.begin(name)

@@ -189,6 +189,8 @@ def test_wrong_tables_and_offsets(member, table, topic, tmp_path):
         Consumer(topic.root, "t", group="g", table=tmp_path / "other")
     with pytest.raises(sparklog.CallError, match="TOPIC_NOT_FOUND"):
         Consumer(topic.root, "oders", group="g", table=table)
+    with pytest.raises(sparklog.CallError, match=r"OPTION_VALUE.*opened with the root None"):
+        Consumer(topic.root, "t", group="g", table=OffsetTable(table.path))
     # A consumer that did not begin has not ended another one.
     assert table.groups() == []
     consumer = member()

@@ -1,9 +1,11 @@
 """A consumer without Spark follows a topic while its files are merged, expire and go, and while it is deleted and created again."""
 
+import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from logtool import MERGE_BYTES, LogTool
@@ -59,6 +61,26 @@ def test_each_record_once_and_in_order_while_files_are_replaced(tool: LogTool, c
     assert got == tool.read()
     assert sum(map(len, got.values())) == 20 * (commits + 3)
     assert sum(each["segments"] for each in Log(tool.root)["t"].describe()["partitions"]) < commits
+
+
+def resident() -> int:
+    """Bytes of this process that are in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.soak
+def test_memory_over_many_commits(tool: LogTool) -> None:
+    commits = 20_000
+    tool.run("append", tag="A", **TIDY)
+    count, kept = 0, []
+    with Consumer(tool.root, "t", auto_offset_reset="earliest", poll_interval_ms=10) as consumer, beside(tool, commits, "B") as done:
+        for _, offsets, _ in values(consumer, done):
+            count += len(offsets)
+            if count >= (len(kept) + 1) * commits:
+                kept.append(resident())
+    print(f"resident after each {commits // 20} commits: {kept} bytes")
+    assert count == 20 * (commits + 1)
+    assert max(kept[10:]) - kept[4] < 20_000_000
 
 
 def test_records_that_expire_are_left_out_and_no_others(tool: LogTool) -> None:
