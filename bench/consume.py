@@ -14,7 +14,7 @@ from sparklog import Consumer, Log
 
 RECORDS = 300_000
 """kafka-python takes seconds for these."""
-SMALL_COMMITS = 500
+SMALL_COMMITS = 100
 
 
 def run(bench: Bench) -> None:
