@@ -122,7 +122,8 @@ public final class Upkeep {
           () -> housekeeping.carryBoundary(new Committer(log, Names.identity(random), clock, random)).ifPresent(own::add));
     }
     if (own.size() > put) {
-      publish(own);
+      // Only what the view has not followed yet: with more it would be listed once more.
+      publish(own.subList(put, own.size()));
       part("deleting replaced data files", () -> new Sweep(log, state(), clock).goOn(own));
     }
     part("deleting old version files", () -> housekeeping.deleteVersions(state()));

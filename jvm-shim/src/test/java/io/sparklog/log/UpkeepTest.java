@@ -273,4 +273,19 @@ final class UpkeepTest extends Drivers {
     assertTrue(place.calls().contains("list t-0"), "another has committed in between");
     assertViewIsRight();
   }
+
+  /** Retention puts a version of its own with a checkpoint, and the view follows it without another look. */
+  @Test
+  void theViewIsNotListedAgainForAVersionOfRetention() throws IOException {
+    FaultyStore place = FaultyStore.of(Stores.open(folder.toString()));
+    Driver driver = new Driver(place.store());
+    driver.commit(Map.of("retention.bytes", "1"), 0);
+    while (state().checkpointVersion() < 0) {
+      place.calls().clear();
+      driver.commit();
+    }
+    assertTrue(IntStream.range(0, 4).anyMatch(p -> state().start(p) > 0), "retention came with the checkpoint");
+    assertEquals(0, place.calls().stream().filter("list t-0"::equals).count());
+    assertViewIsRight();
+  }
 }
