@@ -19,7 +19,7 @@ import java.util.function.Function;
 
 /** Keeps the commit log of a topic short: checkpoints, the boundary, and what is below it. FORMAT.md sections 6 and 14. */
 final class Housekeeping {
-  /** So many files are deleted at once at most, so that it never delays a commit by much. */
+  /** At most this many files are deleted at once, so that a commit is never delayed by much. */
   private static final int FILES_MAX = 1000;
 
   private final TopicLog log;
