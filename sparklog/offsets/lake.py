@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -27,27 +28,28 @@ class Lake:
         self._path = path
         self._storage_options = dict(storage_options or {})
         self._open: DeltaTable | None = None
+        # Between the look at the newest generation and the commit of the next one, no other thread may bring the table up to date: the
+        # commit would not conflict with what that thread saw.
+        self._lock = threading.RLock()
 
     def rows(self, group: str | None = None, *, current: bool, generation: int | None = None) -> pa.Table:
-        table = self._table()
-        if table is None:
-            return SCHEMA.empty_table()
         query = select("offsets", '"', None if group is None else _literal(group), generation, current=current)
         with self._faults():
+            table = self._table()
+            if table is None:
+                return SCHEMA.empty_table()
             found = self._delta.QueryBuilder().register("offsets", table).execute(query).read_all()
             return pa.table(found).cast(SCHEMA)
 
     def claimed(self, group: str) -> int:
-        table = self._table()
         with self._faults():
+            table = self._table()
             return 0 if table is None else table.transaction_version(application(group)) or 0
 
     def append(self, rows: pa.Table, claim: tuple[str, int] | None = None) -> bool:
         properties = None
-        table = self._table()
         with self._faults():
-            if table is None:
-                table = self._create()
+            table = self._table() or self._create()
             if claim is not None:
                 group, generation = claim
                 if (table.transaction_version(application(group)) or 0) >= generation:
@@ -63,10 +65,10 @@ class Lake:
         return True
 
     def maintain(self) -> dict[str, int]:
-        table = self._table()
-        if table is None:
-            return {"joined": 0, "deleted": 0}
         with self._faults():
+            table = self._table()
+            if table is None:
+                return {"joined": 0, "deleted": 0}
             joined = table.optimize.compact()["numFilesRemoved"]
             table.create_checkpoint()
             table.cleanup_metadata()
@@ -74,16 +76,15 @@ class Lake:
 
     def _table(self) -> DeltaTable | None:
         """The table as it is now; None if it does not exist."""
-        with self._faults():
-            try:
-                if self._open is None:
-                    opened = self._delta.DeltaTable(self._path, storage_options=self._storage_options)
-                    require_schema(self._path, {field.name: field.type.type for field in opened.schema().fields})
-                    self._open = opened
-                else:
-                    self._open.update_incremental()
-            except self._delta.exceptions.TableNotFoundError:
-                return None
+        try:
+            if self._open is None:
+                opened = self._delta.DeltaTable(self._path, storage_options=self._storage_options)
+                require_schema(self._path, {field.name: field.type.type for field in opened.schema().fields})
+                self._open = opened
+            else:
+                self._open.update_incremental()
+        except self._delta.exceptions.TableNotFoundError:
+            return None
         return self._open
 
     def _create(self) -> DeltaTable:
@@ -98,7 +99,8 @@ class Lake:
     @contextmanager
     def _faults(self) -> Iterator[None]:
         try:
-            yield
+            with self._lock:
+                yield
         except SparklogError:
             raise
         except (self._delta.exceptions.DeltaError, OSError, ValueError) as error:

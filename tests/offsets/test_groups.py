@@ -4,6 +4,7 @@ import datetime
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from handmade import identity, records
@@ -112,6 +113,12 @@ def test_of_two_claims_of_a_generation_one_wins(table, topic):
     assert claims == [("g", 2), ("g", 3)]
     with pytest.raises(sparklog.GenerationFenced):
         rival.append("g", 2, {"t": {0: 1}})
+
+
+def test_threads_share_a_table(table):
+    """Each claim is another generation, though all threads look at the same state of the table."""
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(table.begin, ["g"] * 24)) == list(range(1, 25))
 
 
 def test_a_heartbeat_repeats_the_position(table):
