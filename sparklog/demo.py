@@ -53,9 +53,9 @@ def main() -> int:
             app_name="sparklog demo",
             **{
                 "spark.sql.session.timeZone": "UTC",
-                "spark.sql.shuffle.partitions": PARTITIONS,
-                "spark.ui.enabled": False,
-                "spark.ui.showConsoleProgress": False,
+                "spark.sql.shuffle.partitions": str(PARTITIONS),
+                "spark.ui.enabled": "false",
+                "spark.ui.showConsoleProgress": "false",
             },
         )
         spark.sparkContext.setLogLevel("ERROR")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from sparklog import delta as deltas
 from sparklog.errors import SparklogError
+from sparklog.launch import Launch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,13 +40,14 @@ SETTINGS = {
 _chosen_python: str | None = None
 
 
-def session(*, app_name: str | None = None, **conf: object) -> SparkSession:
+def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str] = False, **conf: object) -> SparkSession:
     """The running Spark session if there is one, otherwise a new one; either has the connector.
 
     `conf` holds settings of Spark by their full names: `session(**{"spark.sql.shuffle.partitions": 8})`. Like
     `SparkSession.builder`, it applies settings that can change at run time to a running session. Without `spark.master`, a
-    new session runs on all cores of this machine. CallError if Spark was started without the connector; UpgradeError if
-    Java is missing or too old, or PySpark has the wrong version.
+    new session runs on all cores of this machine. With `delta`, it has Delta too, as in `configure`. CallError if Spark was started
+    without the connector, or without Delta if that is asked for; UpgradeError if Java is missing or too old, or PySpark has the wrong
+    version.
     """
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
@@ -61,14 +63,18 @@ def session(*, app_name: str | None = None, **conf: object) -> SparkSession:
     try:
         with warnings.catch_warnings():
             # With a Connect server in this process, Spark sets static settings a second time, and warns that it cannot.
-            warnings.filterwarnings("ignore", r"Failed to set spark\.(jars|pyspark\.python) ", UserWarning)
-            spark = configure(builder).getOrCreate()
+            warnings.filterwarnings("ignore", r"Failed to set spark\.(jars|jars\.packages|sql\.extensions|pyspark\.python) ", UserWarning)
+            spark = configure(builder, delta=delta).getOrCreate()
     except PySparkRuntimeError as error:
         if error.getCondition() == "JAVA_GATEWAY_EXITED" and (problem := _problem_of_java()):
             raise SparklogError("JAVA_NEEDED", problem=problem) from None
+        if error.getCondition() == "JAVA_GATEWAY_EXITED" and (package := _delta_asked_for(builder)):
+            raise SparklogError("DELTA_DOWNLOAD", package=package) from error
         raise
     try:
         _require_connector(spark)
+        if delta:
+            _require_delta(spark)
     except BaseException:
         if spark is not earlier:
             spark.stop()
@@ -76,7 +82,7 @@ def session(*, app_name: str | None = None, **conf: object) -> SparkSession:
     return spark
 
 
-def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
+def configure(builder: SparkSession.Builder, *, delta: bool | str | os.PathLike[str] = False) -> SparkSession.Builder:
     """The builder, set up so that its session has the connector. Calling it again is harmless.
 
     It adds `SETTINGS` that the user has not set, and adds the jar to the jars that are set in the builder, in
@@ -84,6 +90,11 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
     PYSPARK_PYTHON names another. Where PySpark reads only PYSPARK_SUBMIT_ARGS or PYSPARK_PYTHON, it changes that variable
     for this process. If something else starts Spark (spark-submit, a Connect server), that provides jars and Python.
     CallError if a session without the connector is running; UpgradeError if PySpark has the wrong version.
+
+    With `delta`, the session has Delta too: the settings, and the jars. With True, Delta's jar may be given as Spark's other jars and
+    packages are. If it is not, Spark gets it from Maven Central, in the version of the installed wheel of delta-spark. A path is that of
+    a folder which has all jars of Delta: then nothing is downloaded. CallError if the wheel, the jar or the extension is missing;
+    UpgradeError if jar and wheel are of different versions.
     """
     _require_spark_version()
     options = _options_of(builder)
@@ -93,8 +104,18 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
             builder.config(name, value)
     if running is not None:
         _require_connector(running)
-    elif not _is_started_elsewhere(options):
-        _add_jar(builder, options)
+        if delta:
+            _require_delta(running)
+        return builder
+    if delta and not _is_remote(options):
+        name = deltas.EXTENSIONS
+        builder.config(name, deltas.with_extension(str(options.get(name) or _from_outside(name) or "")))
+        if deltas.CATALOG[0] not in options and _from_outside(deltas.CATALOG[0]) is None:
+            builder.config(*deltas.CATALOG)
+    if not _is_started_elsewhere(options):
+        if delta:
+            _add_delta(builder, options, delta)
+        builder.config("spark.jars", Launch().add("spark.jars", options.get("spark.jars"), jar()))
         _choose_python(builder, options)
     return builder
 
@@ -138,24 +159,47 @@ def _running_session() -> SparkSession | None:
 
 
 def _require_connector(spark: SparkSession) -> None:
-    """CallError if the session does not have the connector. Probes with a read, which works in classic and Connect sessions."""
-    from pyspark.errors import PySparkException
-
-    try:
-        _ = spark.read.format("partlog").load(_NOWHERE).schema
+    """CallError if the session does not have the connector."""
+    if _has_format(spark, "partlog"):
         return
-    except Exception as error:
-        # Classic PySpark raises DATA_SOURCE_NOT_FOUND as a bare Py4JJavaError, which has no condition.
-        condition = error.getCondition() if isinstance(error, PySparkException) else "DATA_SOURCE_NOT_FOUND"
-        if condition is not None and condition.startswith("PARTLOG_"):
-            return
-        if condition != "DATA_SOURCE_NOT_FOUND":
-            raise
-    # Raised outside of the `except`, so that it does not carry Spark's error with its 200 lines of stack trace.
     connect = type(spark).__module__.startswith("pyspark.sql.connect.") and "SPARK_LOCAL_REMOTE" not in os.environ
     if connect or _LAUNCHER & os.environ.keys():
         raise SparklogError("CONNECTOR_NOT_GIVEN", jar=_JAR)
     raise SparklogError("CONNECTOR_MISSING", jar=_JAR)
+
+
+def _require_delta(spark: SparkSession) -> None:
+    """CallError if the session does not have Delta: the jar, the extension and the catalog."""
+    if deltas.EXTENSION not in str(spark.conf.get(deltas.EXTENSIONS, "")):
+        problem = f"{deltas.EXTENSIONS} does not name {deltas.EXTENSION}"
+    elif spark.conf.get(deltas.CATALOG[0], None) is None:
+        problem = f"{deltas.CATALOG[0]} is not set"
+    elif not _has_format(spark, "delta"):
+        problem = "Delta's jar is missing"
+    else:
+        return
+    raise SparklogError("DELTA_MISSING", problem=problem)
+
+
+def _delta_asked_for(builder: SparkSession.Builder) -> str | None:
+    """The package of Delta that Spark was to download, if any."""
+    return deltas.package_in(str(_options_of(builder).get("spark.jars.packages", "")))
+
+
+def _has_format(spark: SparkSession, format: str) -> bool:
+    """Whether the session has a data source. Probes with a read, which works in classic and Connect sessions."""
+    from pyspark.errors import PySparkException
+
+    try:
+        _ = spark.read.format(format).load(_NOWHERE).schema
+    except Exception as error:
+        # Classic PySpark raises DATA_SOURCE_NOT_FOUND as a bare Py4JJavaError, which has no condition.
+        condition = error.getCondition() if isinstance(error, PySparkException) else "DATA_SOURCE_NOT_FOUND"
+        if condition == "DATA_SOURCE_NOT_FOUND":
+            return False
+        if condition is None or not condition.startswith(("PARTLOG_", "DELTA_", "PATH_NOT_FOUND")):
+            raise
+    return True
 
 
 def _is_started_elsewhere(options: Mapping[str, object]) -> bool:
@@ -168,17 +212,20 @@ def _is_remote(options: Mapping[str, object]) -> bool:
 
 def _is_set(name: str, running: SparkSession | None, options: Mapping[str, object]) -> bool:
     """Whether the user made a setting outside the builder."""
-    from pyspark import SparkConf, SparkContext
-
     if running is not None:
         return running.conf.get(name, None) is not None
-    if _is_remote(options):
-        return False  # the server answers only after there is a session
+    # A server answers only after there is a session.
+    return not _is_remote(options) and _from_outside(name) is not None
+
+
+def _from_outside(name: str) -> str | None:
+    """A setting that is made outside the builder, of a session that is not running yet; None if it is not made."""
+    from pyspark import SparkConf, SparkContext
+
     if _SUBMITTED in os.environ:
         SparkContext._ensure_initialized()  # so that the next line sees what spark-submit was given
-        return SparkConf().contains(name)
-    arguments = _SubmitArguments(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
-    return name in arguments.settings() or name in _spark_defaults(arguments)
+        return SparkConf().get(name)
+    return Launch().get(name)
 
 
 def _problem_of_java() -> str | None:
@@ -195,20 +242,24 @@ def _problem_of_java() -> str | None:
     return f"{shutil.which(java) or java} is of version {version[1] if version else 'unknown'}"
 
 
-def _add_jar(builder: SparkSession.Builder, options: Mapping[str, object]) -> None:
-    arguments = _SubmitArguments(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
-    inherited = arguments.jars() or _spark_defaults(arguments).get("spark.jars", "")
-    jars = _merged(str(options.get("spark.jars") or inherited), arguments.jars(), jar())
-    builder.config("spark.jars", jars)
-    if arguments.jars():
-        # PySpark puts these arguments after the builder's settings, and the last one wins.
-        os.environ["PYSPARK_SUBMIT_ARGS"] = arguments.with_jars(jars)
+def _add_delta(builder: SparkSession.Builder, options: Mapping[str, object], delta: bool | str | os.PathLike[str]) -> None:
+    launch = Launch()
+    if not isinstance(delta, bool):
+        builder.config("spark.jars", launch.add("spark.jars", options.get("spark.jars"), deltas.jars_in(delta)))
+        return
+    lists = ("spark.jars", "spark.jars.packages")
+    given = [str(each) for name in lists for each in (options.get(name), launch.get(name)) if each]
+    if package := deltas.package(_BUILT_FOR, given):
+        packages = launch.add(lists[1], options.get(lists[1]), package)
+        builder.config(lists[1], packages)
+        excludes = "spark.jars.excludes"
+        if packages == package and excludes not in options and launch.get(excludes) is None:
+            builder.config(excludes, deltas.NOT_NEEDED)
 
 
 def _choose_python(builder: SparkSession.Builder, options: Mapping[str, object]) -> None:
     key = "spark.pyspark.python"
-    arguments = _SubmitArguments(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
-    named = options.get(key) or arguments.settings().get(key) or _spark_defaults(arguments).get(key)
+    named = options.get(key) or Launch().get(key)
     global _chosen_python
     if os.environ.get("PYSPARK_PYTHON") == _chosen_python:
         # This module set it for an earlier session, which must not decide about this one.
@@ -219,71 +270,3 @@ def _choose_python(builder: SparkSession.Builder, options: Mapping[str, object])
     if named and "PYSPARK_PYTHON" not in os.environ:
         # Only spark-submit reads the setting; a session that Python starts uses the variable.
         os.environ["PYSPARK_PYTHON"] = _chosen_python = str(named)
-
-
-def _merged(*lists: str) -> str:
-    """Comma-separated lists of jars as one, each jar once."""
-    jars: dict[str, str] = {}
-    for jar in ",".join(lists).split(","):
-        if jar := jar.strip():
-            jars.setdefault(os.path.realpath(re.sub("^file:(//)?", "", jar)), jar)
-    return ",".join(jars.values())
-
-
-class _SubmitArguments:
-    """The jars and settings in PYSPARK_SUBMIT_ARGS."""
-
-    def __init__(self, line: str) -> None:
-        self._words: list[str] = []
-        for word in shlex.split(line):
-            joined = re.fullmatch("(--(?:jars|conf|properties-file))=(.*)", word, re.DOTALL)
-            self._words += joined.groups() if joined else [word]
-
-    def jars(self) -> str:
-        """The jars, comma-separated; --jars takes precedence over --conf."""
-        return self._last("--jars") or self.settings().get("spark.jars", "")
-
-    def settings(self) -> dict[str, str]:
-        """The settings given with --conf."""
-        pairs = (value.partition("=") for name, value in self._pairs() if name in ("--conf", "-c"))
-        return {key.strip(): value.strip() for key, _, value in pairs}
-
-    def properties_file(self) -> str | None:
-        """The file given with --properties-file."""
-        return self._last("--properties-file")
-
-    def with_jars(self, jars: str) -> str:
-        """The line with these jars in place of its own."""
-        return shlex.join(["--jars", jars, *_without_jars(self._words)])
-
-    def _pairs(self) -> Iterable[tuple[str, str]]:
-        return zip(self._words, self._words[1:], strict=False)
-
-    def _last(self, wanted: str) -> str | None:
-        return next((value for name, value in reversed(list(self._pairs())) if name == wanted), None)
-
-
-def _without_jars(words: list[str]) -> list[str]:
-    kept: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        value = next(rest, "") if word in ("--jars", "--conf", "-c") else None
-        if value is None:
-            kept.append(word)
-        elif word != "--jars" and value.partition("=")[0].strip() != "spark.jars":
-            kept += [word, value]
-    return kept
-
-
-def _spark_defaults(arguments: _SubmitArguments) -> dict[str, str]:
-    """The settings in spark-defaults.conf: lines of a name and a value, separated by blanks, `=` or `:`."""
-    import pyspark
-
-    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
-    directory = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf")
-    file = Path(arguments.properties_file() or directory / "spark-defaults.conf")
-    if not file.is_file():
-        return {}
-    lines = (line.strip() for line in file.read_text(encoding="utf-8").splitlines())
-    settings = (re.split(r"\s*[=:\s]\s*", line, maxsplit=1) for line in lines if line and line[0] not in "#!")
-    return {setting[0]: setting[1] for setting in settings if len(setting) == 2}

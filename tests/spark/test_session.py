@@ -10,6 +10,7 @@ import pytest
 
 import sparklog
 
+DELTA = Path(__file__).resolve().parents[2] / ".tools" / "delta"
 JAR = str(Path(sparklog.__file__).parent / "jars" / "sparklog.jar")
 
 
@@ -121,6 +122,40 @@ except sparklog.UpgradeError as error:
     assert condition == "PARTLOG_JAVA_NEEDED"
     assert text.startswith(f"[PARTLOG_JAVA_NEEDED] Spark needs a JDK 17 or later; {problem[java]}. Install one")
     assert lines < 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("master", ["spark.master", "spark.remote"])
+def test_delta_from_a_folder_of_jars(tmp_path, master):
+    said = run(
+        f"""
+import json, sparklog
+
+spark = sparklog.session(delta={str(DELTA)!r}, **{{{master!r}: "local[1]", "spark.ui.enabled": "false"}})
+spark.sql("CREATE TABLE delta.`{tmp_path}/t` (a INT) USING delta")
+spark.range(3).selectExpr("CAST(id AS INT) AS a").write.format("delta").mode("append").save("{tmp_path}/t")
+again = sparklog.session(delta=True)
+print(json.dumps(again.read.format("delta").load("{tmp_path}/t").count()))
+"""
+    )
+    assert said == 3
+
+
+@pytest.mark.slow
+def test_a_session_that_runs_without_delta_is_an_error_that_says_what_to_do():
+    condition, text = run(
+        """
+import json, sparklog
+sparklog.session(**{"spark.master": "local[1]", "spark.ui.enabled": "false"})
+try:
+    sparklog.session(delta=True)
+except sparklog.CallError as error:
+    print(json.dumps([error.condition, str(error)]))
+"""
+    )
+    assert condition == "PARTLOG_DELTA_MISSING"
+    assert "without Delta: spark.sql.extensions does not name io.delta.sql.DeltaSparkSessionExtension." in text
+    assert "call sparklog.session(delta=True) before anything else makes a session" in text
 
 
 def test_settings_of_a_session_that_runs_stay(spark):

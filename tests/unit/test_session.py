@@ -164,6 +164,75 @@ class TestSettings:
         assert SETTINGS.keys() - configured().keys() == {name}
 
 
+class TestDelta:
+    EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+    CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+    JAR = "/d/delta-spark_4.2_2.13-4.4.0.jar"
+
+    def asked(self, delta: object = True, **settings: str) -> dict[str, str]:
+        builder = sparklog.configure(SparkSession.builder.config(map=settings), delta=delta)
+        once = dict(builder._options)
+        assert sparklog.configure(builder, delta=delta)._options == once
+        return once
+
+    def test_it_comes_from_maven_in_the_version_of_the_wheel(self, jar):
+        assert self.asked() == configured() | {
+            "spark.sql.extensions": self.EXTENSION,
+            "spark.sql.catalog.spark_catalog": self.CATALOG,
+            "spark.jars.packages": "io.delta:delta-spark_4.2_2.13:4.4.0",
+            "spark.jars.excludes": "com.*:*,commons-*:*,io.airlift:*,javax.*:*,org.*:*",
+        }
+
+    def test_extensions_and_packages_of_the_user_stay(self, monkeypatch):
+        monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--packages=a:b:1 --conf spark.sql.extensions=com.Mine pyspark-shell")
+        given = self.asked(**{"spark.sql.catalog.spark_catalog": "com.MyCatalog", "spark.jars.packages": "c:d:1"})
+        assert given["spark.sql.extensions"] == f"com.Mine,{self.EXTENSION}"
+        assert given["spark.sql.catalog.spark_catalog"] == "com.MyCatalog"
+        assert given["spark.jars.packages"] == "c:d:1,a:b:1,io.delta:delta-spark_4.2_2.13:4.4.0"
+        assert "spark.jars.excludes" not in given
+        line = "--packages c:d:1,a:b:1,io.delta:delta-spark_4.2_2.13:4.4.0 --conf spark.sql.extensions=com.Mine pyspark-shell"
+        assert os.environ["PYSPARK_SUBMIT_ARGS"] == line
+
+    @pytest.mark.parametrize("where", ["builder", "arguments", "defaults", "package"])
+    def test_a_jar_that_is_given_is_taken(self, where, tmp_path, monkeypatch):
+        if where == "arguments":
+            monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", f"--jars {self.JAR} pyspark-shell")
+        if where == "defaults":
+            (tmp_path / "spark-defaults.conf").write_text(f"spark.jars {self.JAR}\n")
+        package = "io.delta:delta-spark_4.2_2.13:4.4.0"
+        of_builder = {"builder": {"spark.jars": self.JAR}, "package": {"spark.jars.packages": package}}.get(where, {})
+        given = self.asked(**of_builder)
+        assert given.get("spark.jars.packages") == (package if where == "package" else None)
+        assert given["spark.sql.extensions"] == self.EXTENSION
+
+    def test_a_folder_of_jars_is_taken(self, jar, tmp_path):
+        with pytest.raises(sparklog.CallError, match=f"The folder {tmp_path} does not have Delta's jar"):
+            self.asked(tmp_path)
+        jars = [tmp_path / name for name in ("delta-spark_4.2_2.13-4.4.0.jar", "delta-storage-4.4.0.jar")]
+        for each in jars:
+            each.touch()
+        given = self.asked(tmp_path)
+        assert given["spark.jars"] == ",".join(map(str, [*jars, jar]))
+        assert "spark.jars.packages" not in given
+
+    def test_another_version_than_that_of_the_wheel_is_refused(self, tmp_path):
+        (tmp_path / "io.delta_delta-spark_4.2_2.13-4.3.1.jar").touch()
+        with pytest.raises(sparklog.UpgradeError, match=r"delta-spark_4\.2_2\.13-4\.3\.1\.jar, and .* delta-spark has version 4\.4\.0"):
+            self.asked(tmp_path)
+        with pytest.raises(sparklog.UpgradeError, match=r"io\.delta:delta-spark_4\.2_2\.13:4\.4\.1, and"):
+            self.asked(**{"spark.jars.packages": "a:b:1,io.delta:delta-spark_4.2_2.13:4.4.1"})
+
+    def test_without_the_wheel_the_error_says_what_to_install(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(sys.modules["sparklog.delta"], "_wheel", lambda: None)
+        with pytest.raises(sparklog.CallError, match=r"delta-spark, which is not installed. Run pip install 'sparklog\[offsets\]'"):
+            self.asked()
+        assert "spark.jars.packages" not in self.asked(**{"spark.jars": self.JAR})
+
+    def test_a_connect_server_brings_its_own(self, monkeypatch):
+        monkeypatch.setenv("SPARK_REMOTE", "sc://host:15002")
+        assert self.asked() == SETTINGS
+
+
 def test_a_spark_conf_counts():
     builder = SparkSession.builder.config(conf=SparkConf(loadDefaults=False).set("spark.jars", "/a.jar"))
     assert sparklog.configure(builder)._options["spark.jars"].startswith("/a.jar,")
