@@ -205,7 +205,7 @@ class _Live:
 
 def _partitions(number: int, source: Mapping[str, Any]) -> Iterator[PartitionProgress]:
     """By topic and partition, if the source's offsets are `{topic: {partition: offset}}` as Kafka's are."""
-    starts, ends, latest = (_offsets(source.get(key)) for key in ("startOffset", "endOffset", "latestOffset"))
+    starts, ends, latest = (source_offsets(source.get(key)) for key in ("startOffset", "endOffset", "latestOffset"))
     if not ends:
         return
     for topic, partition in sorted(ends | latest):
@@ -214,7 +214,8 @@ def _partitions(number: int, source: Mapping[str, Any]) -> Iterator[PartitionPro
         yield PartitionProgress(number, topic, partition, starts.get(place), ends.get(place, 0), latest.get(place))
 
 
-def _offsets(offsets: object) -> dict[tuple[str, int], int]:
+def source_offsets(offsets: object) -> dict[tuple[str, int], int]:
+    """Offsets as a source reports them, by topic and partition; empty if they are not like Kafka's."""
     if isinstance(offsets, str):  # Spark Connect gives them as text
         try:
             offsets = json.loads(offsets)

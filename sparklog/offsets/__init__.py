@@ -2,5 +2,7 @@
 
 from sparklog.offsets.rows import Position
 from sparklog.offsets.table import OffsetTable
+from sparklog.offsets.together import write_delta
+from sparklog.offsets.tracker import Tracker, track
 
-__all__ = ["OffsetTable", "Position"]
+__all__ = ["OffsetTable", "Position", "Tracker", "track", "write_delta"]

@@ -1,0 +1,64 @@
+"""Output to Delta and the offsets that belong to it, from the function of `foreachBatch`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from sparklog.offsets import reads
+from sparklog.offsets.owner import Owner
+from sparklog.offsets.table import OffsetTable
+from sparklog.offsets.topics import Topics
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def write_delta(
+    path: str | os.PathLike[str],
+    *,
+    table: str | os.PathLike[str],
+    group: str,
+    root: str | os.PathLike[str],
+    checkpoint: str | os.PathLike[str],
+    **options: Any,
+) -> WriteDelta:
+    """A function for `foreachBatch` that appends each micro-batch to a Delta table, and then commits its end offsets to a group.
+
+    * path: the Delta table of the output, which the first micro-batch creates. `options` are those of Delta's writer.
+    * table, group, root: the offset commit table (a path), the group in it, and the root whose topics count, as in `track`.
+    * checkpoint: the query's own `checkpointLocation`, as a path that this process can read. It says what each micro-batch reads.
+
+    What is atomic: a micro-batch in the Delta table, together with the query's id and its number (`txnAppId`, `txnVersion`). Delta skips a
+    micro-batch that it has. The offsets are a commit of their own after that. So a kill between the two leaves the group one micro-batch
+    behind the output, never ahead; when the query starts again, Spark repeats the micro-batch, Delta skips it, and the offsets follow.
+    After every restart each record is in the output once.
+
+    The query fails if the offsets cannot be committed: with GenerationFenced if another owner took the group. The group's generation
+    begins with the first micro-batch of a run. A new checkpoint is a new query: it writes again what it reads again.
+    """
+    Topics(root, OffsetTable(table, root).path)  # says at once what is wrong with them
+    return WriteDelta(os.fspath(path), os.fspath(table), os.fspath(root), os.fspath(checkpoint), group, options)
+
+
+class WriteDelta:
+    """What `write_delta` returns. Spark Connect sends it to the server, so it holds an owner only after its first micro-batch."""
+
+    def __init__(self, path: str, table: str, root: str, checkpoint: str, group: str, options: dict[str, Any]) -> None:
+        self._path, self._table, self._root, self._checkpoint = path, table, root, checkpoint
+        self._group = group
+        self._options = options
+        self._owner: Owner | None = None
+
+    def __call__(self, rows: DataFrame, epoch: int) -> None:
+        """Writes a micro-batch, and commits its offsets."""
+        table = OffsetTable(self._table, self._root)
+        read = reads.of_checkpoint(self._checkpoint, epoch, Topics(self._root, table.path))
+        once = {"txnAppId": read.query_id, "txnVersion": str(epoch)}
+        rows.write.format("delta").mode("append").options(**self._options, **once).save(self._path)
+        if self._owner is None:
+            self._owner = Owner(table, self._group)
+        self._owner.commit(read)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_owner": None}

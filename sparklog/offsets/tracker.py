@@ -1,0 +1,206 @@
+"""Commits what a streaming query has read to a group, beside the query."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import logging
+import os
+import threading
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from sparklog.errors import GenerationFenced, SparklogError
+from sparklog.offsets import reads
+from sparklog.offsets.owner import Owner, is_behind
+from sparklog.offsets.table import OffsetTable
+from sparklog.offsets.topics import Topics
+
+if TYPE_CHECKING:
+    from pyspark.sql.connect.streaming.query import StreamingQuery as ConnectQuery
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_log = logging.getLogger(__name__)
+_LOOK_S = 1.0
+"""How often a tracker asks whether the query still runs."""
+_RETRY_MAX_S = 60.0
+_END_S = 30.0
+"""How long `stop` waits for a commit that is being written."""
+
+
+def track(
+    query: StreamingQuery | ConnectQuery,
+    group: str,
+    root: str | os.PathLike[str],
+    table: str | os.PathLike[str] | OffsetTable,
+    *,
+    interval_s: float = 10.0,
+) -> Tracker:
+    """Commits the micro-batches that a streaming query has finished to a group, until the query ends; classic and Connect.
+
+    * root: the root whose topics count. If several sources of the query read them, all count; where several read one partition, the
+      position is what all have read. Other sources do not count.
+    * table: the offset commit table, as a path or an OffsetTable. A path is written without Spark.
+    * interval_s: a commit is written at most this often, in seconds. The last micro-batch of a run is committed when the query ends.
+
+    The tracker takes the next generation of the group at once, so that an earlier tracker stops. From its first commit on the group is
+    where the query is: if the query began further back, the group goes back too. For a query that has ended, as one with the trigger
+    availableNow may have, its last micro-batch is committed before the call returns.
+
+    CallError if the table is not one of offsets, if the query does not read this root (if that shows later, the tracker stops, and its
+    `failure` says so), or if the query has ended and the group is further than it.
+    """
+    if isinstance(interval_s, bool) or not isinstance(interval_s, int | float) or not interval_s > 0:
+        raise SparklogError("OPTION_VALUE", option="interval_s", value=interval_s, reason="it must be a number of seconds above 0")
+    return Tracker(query, group, root, table, float(interval_s))
+
+
+class Tracker:
+    """What `track` returns. In a `with` statement, its end is `stop()`.
+
+    It works on a thread of its own, and looks only at what Spark keeps of the query anyway, so it does not slow the query and cannot fail
+    it. What it could not write it tries again, later each time, up to a minute. If another owner took the group, it stops.
+    """
+
+    group: str
+    """The name of the group."""
+    failure: Exception | None
+    """Why the last attempt to commit failed; None if it did not. After GenerationFenced the tracker has stopped."""
+
+    def __init__(
+        self,
+        query: StreamingQuery | ConnectQuery,
+        group: str,
+        root: str | os.PathLike[str],
+        table: str | os.PathLike[str] | OffsetTable,
+        interval_s: float,
+    ) -> None:
+        self.group = group
+        self.failure = None
+        self._query = query
+        self._interval_s = interval_s
+        opened = table if isinstance(table, OffsetTable) else OffsetTable(table, root)
+        self._topics = Topics(root, opened.path)
+        self._lock = threading.RLock()
+        self._stopping = threading.Event()
+        self._over = False
+        self._committed: tuple[str, int] | None = None
+        self._due = 0.0
+        self._failed = 0
+        ended = not query.isActive
+        read = self._read()
+        if ended and read is not None and group in opened.groups() and is_behind(read, opened.positions(group)):
+            raise SparklogError("QUERY_ENDED", query=read.query_id, group=group, table=opened.path)
+        self._owner = Owner(opened, group)
+        self._thread = threading.Thread(target=self._run, name=f"sparklog tracker of {group}", daemon=True)
+        atexit.register(self._at_exit)
+        if ended:
+            self.stop()
+        else:
+            self._thread.start()
+
+    def flush(self) -> None:
+        """Commits now what the query has finished. Raises what prevents it: GenerationFenced, RetryError and other SparklogErrors."""
+        with self._lock:
+            if self._over:
+                if self.failure is not None:
+                    raise self.failure
+                return
+            try:
+                self._commit()
+            except Exception as error:
+                self._failed_with(error)
+                raise
+            self._succeeded()
+
+    def stop(self) -> None:
+        """Commits what the query has finished, and ends: the group is not running any more. The query goes on.
+
+        Calling it again is harmless. Raises as `flush`.
+        """
+        self._stopping.set()
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
+            self._thread.join(_END_S)
+        with self._lock:
+            self.flush()
+            self._end()
+
+    def __enter__(self) -> Tracker:
+        return self
+
+    def __exit__(self, type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            self.stop()
+        else:
+            self._at_exit()  # its error does not take the place of the one that is on its way
+
+    # ---- on the thread
+
+    def _run(self) -> None:
+        while not self._stopping.wait(min(_LOOK_S, self._interval_s)):
+            try:
+                active = self._query.isActive
+            except Exception as error:
+                self._failed_with(error)  # Spark is gone, and the query with it
+                self._over = True
+                return
+            with self._lock:
+                if self._over:
+                    return
+                # An ended query is committed at once, unless that failed just before.
+                if time.monotonic() < self._due and (active or self._failed):
+                    continue
+                try:
+                    self._commit()
+                    self._succeeded()
+                    if not active:
+                        self._end()
+                except Exception as error:
+                    self._failed_with(error)
+
+    def _commit(self) -> None:
+        read = self._read()
+        if read is not None:
+            self._owner.commit(read)
+            self._committed = (read.query_id, read.epoch)
+        self._owner.beat()
+
+    def _read(self) -> reads.Read | None:
+        """What the query has read, if that is not committed yet."""
+        last = self._query.lastProgress
+        if last is None:
+            return None
+        progress = json.loads(last.json)
+        if self._committed == (str(progress.get("id")), progress.get("batchId")):
+            return None
+        return reads.of_progress(progress, self._topics)
+
+    def _end(self) -> None:
+        if not self._over:
+            self._owner.end()
+            self._over = True
+            atexit.unregister(self._at_exit)
+
+    def _succeeded(self) -> None:
+        self.failure = None
+        self._failed = 0
+        self._due = time.monotonic() + self._interval_s
+
+    def _failed_with(self, error: Exception) -> None:
+        self.failure = error
+        self._failed += 1
+        pause = min(_RETRY_MAX_S, self._interval_s * 2 ** min(self._failed, 10))
+        self._due = time.monotonic() + pause
+        if isinstance(error, GenerationFenced) or (isinstance(error, SparklogError) and error.id == "QUERY_NOT_OF_ROOT"):
+            self._over = True
+            atexit.unregister(self._at_exit)
+            _log.warning("the tracker of group %s stopped: %s", self.group, error)
+        else:
+            _log.warning("the tracker of group %s tries again in %.0f s: %s", self.group, pause, error)
+
+    def _at_exit(self) -> None:
+        try:
+            self.stop()
+        except Exception as error:
+            _log.warning("the tracker of group %s could not commit at the end: %s", self.group, error)
