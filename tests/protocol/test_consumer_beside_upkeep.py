@@ -19,20 +19,24 @@ TOPIC = [("t", partition) for partition in range(4)]
 @contextmanager
 def beside(tool: LogTool, commits: int, tag: str) -> Iterator[threading.Event]:
     """A writer in a JVM of its own, which tidies after each commit. The event is set when it is done."""
+    writer = tool.start("append", tag=tag, commits=commits, **TIDY)
     done = threading.Event()
-    out: list[str] = []
+    said: list[str] = []
 
-    def write() -> None:
-        try:
-            out.extend(tool.run("append", tag=tag, commits=commits, **TIDY))
-        finally:
-            done.set()
+    def wait() -> None:
+        said.extend(writer.communicate())
+        done.set()
 
-    thread = threading.Thread(target=write)
+    thread = threading.Thread(target=wait)
     thread.start()
-    yield done
-    thread.join()
-    assert len(out) == commits
+    try:
+        yield done
+    finally:
+        if not done.is_set():
+            writer.kill()
+        thread.join()
+    assert writer.returncode == 0, said[1]
+    assert len(said[0].splitlines()) == commits
 
 
 def values(consumer: Consumer, done: threading.Event) -> Iterator[tuple[int, list[int], list[str]]]:
