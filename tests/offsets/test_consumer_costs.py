@@ -123,7 +123,7 @@ def test_memory_grows_with_live_segments_only(tmp_path):
     try:
         kept, count, total = [], 0, 10
         for _ in range(4):
-            for _ in range(100):
+            for _ in range(50):
                 topic.append(records(10))
                 total += 10
                 found = consumer.poll(max_records=1000)
@@ -138,7 +138,7 @@ def test_memory_grows_with_live_segments_only(tmp_path):
             gc.collect()
             ours = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/sparklog/*")])
             kept.append(sum(each.size for each in ours.statistics("filename")))
-        print(f"after each 100 commits and a merge: {kept} bytes")
+        print(f"after each 50 commits and a merge: {kept} bytes")
         assert count == total
         assert kept[-1] - kept[1] < 5_000
     finally:

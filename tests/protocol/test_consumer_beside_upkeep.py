@@ -50,7 +50,7 @@ def values(consumer: Consumer, done: threading.Event) -> Iterator[tuple[int, lis
             return
 
 
-@pytest.mark.parametrize("commits", [150, pytest.param(20_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("commits", [80, pytest.param(20_000, marks=pytest.mark.soak)])
 def test_each_record_once_and_in_order_while_files_are_replaced(tool: LogTool, commits: int) -> None:
     tool.run("append", tag="A", commits=3, **TIDY)
     got: dict[int, list[str]] = {}
