@@ -26,6 +26,7 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "decode": ("decode", lambda _: []),
     "stream": ("stream", lambda _: []),
     "tidy": ("tidy", lambda _: []),
+    "tracked": ("tracked", lambda _: []),
     "consume": ("consume", lambda _: []),
 }
 
