@@ -82,7 +82,7 @@ bench: toolchain $(VENV) $(JAR) $(DELTA) $(KAFKA) ## run the benchmarks, beside 
 	@$(PY) -m bench
 
 .PHONY: soak
-soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) jvm-test ## run the long tests
+soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) jvm-test ## run the long tests
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
 
 .PHONY: model

@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "commits": {"ondisk", "display"},
     "topic": {"arguments", "commits", "errors", "ondisk", "partitioning", "display"},
     "log": {"errors", "ondisk", "topic", "display"},
-    "offsets": {"arguments", "errors", "ondisk", "topic", "display", "progress"},
+    "offsets": {"arguments", "errors", "ondisk", "topic", "display", "progress", "session"},
     "consumer": {"arguments", "errors", "offsets", "ondisk"},
 }
 # Packages that no module may import when it is itself imported: they are slow to import, or optional.

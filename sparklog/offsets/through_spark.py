@@ -10,6 +10,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import SparklogError
 from sparklog.offsets.rows import PROPERTIES, SCHEMA, application, require_schema, select
+from sparklog.session import require_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,9 +24,10 @@ _LISTING = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 
 
 class ThroughSpark:
-    """An `Engine` that is delta-spark."""
+    """An `Engine` that is delta-spark. CallError if the session does not have Delta."""
 
     def __init__(self, path: str, spark: SparkSession) -> None:
+        require_delta(spark)
         self._spark = spark
         self._path = path
         self._name = "delta.`" + path.replace("`", "``") + "`"

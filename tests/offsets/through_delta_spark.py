@@ -1,0 +1,127 @@
+"""Offset tables through delta-spark, beside deltalake: tests/spark/test_offsets.py runs this file in a process with a session of its own.
+
+A session in which Delta is the catalog of Spark does not have tables `USING partlog`, which other tests need.
+"""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from handmade import Topic, records, sample
+from pyspark.sql import SparkSession
+
+import sparklog
+from sparklog.offsets import OffsetTable
+
+DELTA = Path(__file__).resolve().parents[2] / ".tools" / "delta"
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    settings = {
+        "spark.master": "local[2]",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.databricks.delta.snapshotPartitions": "1",
+    }
+    session = sparklog.session(app_name="offset tables", delta=DELTA, **settings)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def topic(tmp_path: Path) -> Topic:
+    """Topic `t` of two partitions, with offsets 0 to 24 and 0 to 9."""
+    return sample(tmp_path / "root")
+
+
+@pytest.fixture
+def through(spark: SparkSession, topic: Topic, tmp_path: Path) -> dict[str, OffsetTable]:
+    """The same table through both; its name needs quotes."""
+    path = tmp_path / "it's `the` table"
+    return {"spark": OffsetTable(path, topic.root, spark=spark), "lake": OffsetTable(path, topic.root)}
+
+
+def places(table: OffsetTable, group: str) -> dict[tuple[str, int], int]:
+    return {(each.topic, each.partition): each.offset for each in table.positions(group)}
+
+
+def test_both_read_and_write_the_same_table(through):
+    spark, lake = through["spark"], through["lake"]
+    group = 'it\'s `g` \\ {x} :y "z"'
+    assert spark.groups() == []
+    with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_NOT_FOUND"):
+        spark.positions(group)
+    assert spark.begin(group) == 1
+    assert lake.append(group, 1, {"t": {0: 5}}, query_id="q", epoch=7, metadata="m") == 1
+    assert spark.append(group, 1, {"t": {0: 6, 1: 2}}) == 2
+    assert lake.begin(group) == 2
+    assert spark.begin(group) == 3
+    with pytest.raises(sparklog.GenerationFenced, match="newest one is 3"):
+        spark.append(group, 2, {"t": {0: 20}})
+    lake.append(group, 3, {"t": {0: 9}})
+    spark.end(group, 3)
+    for read in ("groups", "fence"):
+        assert getattr(spark, read)() == getattr(lake, read)()
+    for read in ("positions", "history", "starting_offsets", "export"):
+        assert getattr(spark, read)(group) == getattr(lake, read)(group)
+    assert places(spark, group) == {("t", 0): 9, ("t", 1): 2}
+    assert spark.lag(group).toArrow().to_pylist() == lake.lag(group).to_pylist()
+    assert spark.lag_history(group).count() == lake.lag_history(group).num_rows
+    assert spark.reset(group, "latest") == lake.reset(group, "latest")
+    spark.reset(group, -1, dry_run=False)
+    assert places(lake, group) == {("t", 0): 8, ("t", 1): 1}
+    before = lake.history(group)
+    assert spark.maintain()["joined"] > 5
+    assert (places(lake, group), lake.history(group)) == ({("t", 0): 8, ("t", 1): 1}, before)
+    lake.copy(group, "h")
+    assert lake.maintain()["joined"] == 2
+    spark.delete(group)
+    assert lake.groups() == ["h"]
+
+
+def test_four_writers_of_both_kinds_lose_nothing(through, spark, topic):
+    """Each claims and commits a group of its own and one that all of them share, into a table that none of them has created."""
+    path, together = through["lake"].path, threading.Barrier(4)
+    rounds = 3
+
+    def write(number: int) -> list[int]:
+        table = OffsetTable(path, topic.root, spark=spark if number % 2 else None)
+        together.wait()
+        own = table.begin(f"own-{number}")
+        claimed = []
+        for offset in range(1, rounds + 1):
+            table.append(f"own-{number}", own, {"t": {number % 2: offset}})
+            claimed.append(table.begin("shared"))
+        return claimed
+
+    with ThreadPoolExecutor(4) as pool:
+        claimed = list(pool.map(write, range(4)))
+    lake = through["lake"]
+    assert sorted(each for claims in claimed for each in claims) == list(range(1, 4 * rounds + 1))
+    for number in range(4):
+        assert [each.offset for each in lake.history(f"own-{number}")] == list(range(1, rounds + 1))
+    assert through["spark"].groups() == lake.groups() == [*(f"own-{number}" for number in range(4)), "shared"]
+
+
+def test_wrong_input_through_spark(through, spark, topic, tmp_path):
+    table = through["spark"]
+    generation = table.begin("g")
+    before = through["lake"].history("g")
+    with pytest.raises(sparklog.CallError, match="offset 26 of topic t, partition 0"):
+        table.append("g", generation, {"t": {0: 26}})
+    with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_RUNNING"):
+        table.delete("g")
+    topic.delete()
+    topic.append(records(2))
+    assert through["lake"].history("g") == before
+    other = str(tmp_path / "other")
+    spark.range(3).write.format("delta").save(other)
+    with pytest.raises(sparklog.CallError, match=r"PARTLOG_OFFSETS_SCHEMA.*missing: group, .*; unknown: id"):
+        OffsetTable(other, topic.root, spark=spark).begin("g")
+    assert spark.read.format("delta").load(other).count() == 3
