@@ -27,6 +27,8 @@ class Lake:
         self._delta = deltalake
         self._path = path
         self._storage_options = dict(storage_options or {})
+        # To look after each commit for log files that are due takes longer than the commit, and the longer, the more there were.
+        self._after_commit = deltalake.PostCommitHookProperties(cleanup_expired_logs=False)
         self._open: DeltaTable | None = None
         # Between the look at the newest generation and the commit of the next one, no other thread may bring the table up to date: the
         # commit would not conflict with what that thread saw.
@@ -57,7 +59,9 @@ class Lake:
                 transaction = self._delta.Transaction(application(group), generation)
                 properties = self._delta.CommitProperties(app_transactions=[transaction])
             try:
-                self._delta.write_deltalake(table, rows, mode="append", commit_properties=properties)
+                self._delta.write_deltalake(
+                    table, rows, mode="append", commit_properties=properties, post_commithook_properties=self._after_commit
+                )
             except self._delta.exceptions.CommitFailedError as error:
                 if claim is None or "oncurrent transaction" not in str(error):
                     raise

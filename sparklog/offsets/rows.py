@@ -35,9 +35,9 @@ _NULLABLE = list(COLUMNS)[list(COLUMNS).index("committed_at") + 1 :]
 SCHEMA = pa.schema([pa.field(name, type, nullable=name in _NULLABLE) for name, (type, _) in COLUMNS.items()])
 PROPERTIES = {
     "delta.checkpointInterval": "100",
-    # The history of a group is in its rows. So Delta's own may be short, and 10,000 commits leave few files behind.
-    "delta.logRetentionDuration": "interval 1 days",
-    "delta.deletedFileRetentionDuration": "interval 1 days",
+    # The history of a group is in its rows, so that Delta's own may be short: each commit lists the files of Delta's log.
+    "delta.logRetentionDuration": "interval 1 hours",
+    "delta.deletedFileRetentionDuration": "interval 1 hours",
 }
 ALIVE = datetime.timedelta(minutes=3)
 """A group that wrote a row within this time, and did not say that it ended, is running."""

@@ -258,7 +258,7 @@ class OffsetTable:
         return found
 
     def maintain(self) -> dict[str, int]:
-        """Makes the table quick to read: joins small files, writes a checkpoint, and deletes files that were replaced a day ago.
+        """Makes the table quick to read: joins small files, writes a checkpoint, and deletes files that were replaced an hour ago.
 
         Returns how many files were joined and how many deleted. No position is lost. `append` does this after every 200 commits.
         """
