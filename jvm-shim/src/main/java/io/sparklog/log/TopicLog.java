@@ -116,7 +116,7 @@ public final class TopicLog {
    * @throws PartlogException FORMAT_TOO_NEW
    */
   public boolean isWhole(String name) throws IOException {
-    Replay checkpoint = readable(name);
+    Replay checkpoint = readable(name, new ArrayList<>());
     byte[] version = checkpoint == null ? null : readIfPresent(checkpoint.nextVersion() - 1);
     return version != null && checkpoint.isAt(version);
   }
@@ -278,31 +278,36 @@ public final class TopicLog {
           corrupt(null, next, "it does not follow version " + (next - 1) + " (its field previous or topicId differs)"));
     }
     if (next <= last) {
-      throw new Moved(start, next, missing(next, last));
+      throw new Moved(start, next, missing(start, next, last));
     }
     // At the end and not before: version files are deleted from the lowest on, so while the first is there, so are those after it.
     boolean isThere = start.version < 0
         ? checkpoints.containsAll(checkpoints(store.list(Names.topicFolder(topic))))
         : start.tag.equals(tag(start.version));
     if (!isThere) {
-      throw new Moved(start, next, missing(Math.max(start.version, 0), last));
+      throw new Moved(start, next, missing(start, Math.max(start.version, 0), last));
     }
     return builder.build();
   }
 
-  /** Where replaying begins. Before version 0, {@code checkpoint} is all that cannot be read, and {@code version} −1. */
-  private record Start(String checkpoint, long version, String tag, Replay builder) {}
+  /**
+   * Where replaying begins. Before version 0, {@code checkpoint} is all that cannot be read, and {@code version} −1.
+   *
+   * @param failure why a newer checkpoint could not be read, though it may be whole; null if there is no such checkpoint
+   */
+  private record Start(String checkpoint, long version, String tag, Replay builder, IOException failure) {}
 
   private Start start(List<String> checkpoints, long last) throws IOException, Moved {
+    List<IOException> failures = new ArrayList<>();
     for (String checkpoint : checkpoints) {
-      Replay builder = readable(checkpoint);
+      Replay builder = readable(checkpoint, failures);
       if (builder != null) {
         long version = builder.nextVersion() - 1;
         String tag = tag(version);
-        Start start = new Start(checkpoint, version, tag, builder);
+        Start start = new Start(checkpoint, version, tag, builder, first(failures));
         byte[] bytes = tag == null ? null : readIfPresent(version);
         if (bytes == null) {
-          throw new Moved(start, version, missing(version, last));
+          throw new Moved(start, version, missing(start, version, last));
         }
         if (!builder.isAt(bytes)) {
           throw new Moved(start, version, corrupt(null, version, "it is not the version that " + checkpoint + " is of"));
@@ -312,7 +317,11 @@ public final class TopicLog {
       }
     }
     // Those that were tried: if another one comes meanwhile, the next attempt is not the same again.
-    return new Start(String.join(" ", checkpoints), -1, null, new Replay());
+    return new Start(String.join(" ", checkpoints), -1, null, new Replay(), first(failures));
+  }
+
+  private static IOException first(List<IOException> failures) {
+    return failures.isEmpty() ? null : failures.get(0);
   }
 
   /** The checkpoints among {@code names}, the newest first. */
@@ -320,17 +329,29 @@ public final class TopicLog {
     return names.stream().filter(name -> Names.checkpointVersion(name).isPresent()).sorted(Comparator.reverseOrder()).toList();
   }
 
-  private PartlogException missing(long version, long newest) {
+  /** Nothing is missing if a checkpoint above it could not be read: the store failed. */
+  private PartlogException missing(Start start, long version, long newest) {
+    if (start.failure != null) {
+      return PartlogException.io(start.failure, store.location(Names.topicFolder(topic)));
+    }
     return PartlogException.of("VERSION_MISSING", "version", version, "topic", topic, "root", store.root(), "newest", newest);
   }
 
-  /** The state in a checkpoint; null if it is damaged or gone, for it only saves time. @throws PartlogException FORMAT_TOO_NEW */
-  private Replay readable(String name) throws ClosedByInterruptException {
+  /**
+   * The state in a checkpoint; null if it is damaged, gone or cannot be read, for others may do.
+   *
+   * @param failures gets the reason if it cannot be read, but may be whole
+   * @throws PartlogException FORMAT_TOO_NEW
+   */
+  private Replay readable(String name, List<IOException> failures) throws ClosedByInterruptException {
     try {
       return Checkpoint.read(store, topic, name);
     } catch (ClosedByInterruptException interrupt) {
       throw interrupt;
-    } catch (Damaged | IOException e) {
+    } catch (Damaged | NoSuchFileException | UnfitFileException damagedOrGone) {
+      return null;
+    } catch (IOException e) {
+      failures.add(e);
       return null;
     }
   }

@@ -176,6 +176,20 @@ final class TopicLogTest extends CommitsOverFaults {
     assertEquals("VERSION_MISSING", refused().id());
   }
 
+  /** A disk that fails is not a topic that is damaged. */
+  @Test
+  void aCheckpointThatCannotBeReadTwiceIsAnErrorOfTheStore() throws IOException {
+    overtakeAndCleanUp(null);
+    store.at((method, name, when) -> {
+      if (name.contains(".checkpoint-")) {
+        throw new IOException("thrown by the test");
+      }
+    });
+    PartlogException error = refused();
+    assertEquals("IO", error.id());
+    assertEquals("thrown by the test", error.getCause().getMessage());
+  }
+
   @Test
   void aVersionThatFollowsAnotherOneIsCorrupt(@TempDir Path other) throws IOException {
     LogStore place = Stores.open(other.toString());
