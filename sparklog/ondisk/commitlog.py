@@ -68,11 +68,11 @@ class _Kept(NamedTuple):
 class _Moved(Exception):
     """What was read need not belong together, as version files are deleted while others read.
 
-    It is an error only if the next attempt meets the same: it began at the same checkpoint, or without one though it tried the same ones,
-    and ended at the same version.
+    It is an error only if the next attempt meets the same: it began at the same checkpoint, or without one though it tried the same ones
+    and found the same of them gone, and ended at the same version.
     """
 
-    def __init__(self, start: State | None, version: int, error: SparklogError, tried: list[tuple[int, str]] | None = None) -> None:
+    def __init__(self, start: State | None, version: int, error: SparklogError, tried: list[tuple[str, bool]] | None = None) -> None:
         self.where = (start.checkpoint if start else tried, version, error.id)
         self.error = error
 
@@ -166,6 +166,7 @@ class CommitLog:
             raise self._not_found()
         newest = max([*versions, *(version for version, _ in checkpoints)])
         start = self._start(checkpoints)
+        tried = [(name, os.path.lexists(self.folder / name)) for _, name in ([] if start else checkpoints)]
         first = start.version if start else 0
         tag = self._tag(first)
         if start:
@@ -177,10 +178,10 @@ class CommitLog:
         kept = self._go_on(_Kept(start, tag) if start else None)
         reached = kept.state.version if kept else -1
         if not kept or reached < newest:
-            raise _Moved(start, reached + 1, self._missing(reached + 1, newest), checkpoints)
+            raise _Moved(start, reached + 1, self._missing(reached + 1, newest), tried)
         # At the end and not before: version files are deleted from the lowest on, so while the first is there, so are those after it.
         if self._tag(first) != tag if start else not set(self._list()[1]) <= set(checkpoints):
-            raise _Moved(start, reached + 1, self._missing(first, newest), checkpoints)
+            raise _Moved(start, reached + 1, self._missing(first, newest), tried)
         return kept
 
     def _start(self, checkpoints: list[tuple[int, str]]) -> State | None:

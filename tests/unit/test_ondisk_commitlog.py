@@ -11,7 +11,9 @@ from kinds_of_versions import KINDS
 from readback import failure, newest, segments, values
 
 from sparklog import DataError, Log, SparklogError, UpgradeError
+from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.commitlog import CommitLog
+from sparklog.ondisk.faults import Unreadable
 
 
 @pytest.fixture
@@ -275,6 +277,29 @@ def test_partitions_can_be_added(topic):
     topic.append(records(1, "b"), partition=2)
     assert newest(topic).ends == (2, 0, 1)
     assert values(topic) == [b"a-0", b"a-1", b"b-0"]
+
+
+def test_a_checkpoint_that_is_deleted_meanwhile_is_not_damaged(topic, monkeypatch):
+    """The only checkpoint cannot be read for a moment; when it is read again, it has been deleted, as a newer one is there."""
+    topic.append(records(1))
+    topic.append(records(1))
+    only = topic.checkpoint()
+    topic.version_file(0).unlink()
+    tried = []
+
+    def read(*where):
+        tried.append(where)
+        if len(tried) == 1:
+            raise Unreadable("a fault")
+        if len(tried) == 2:
+            topic.append(records(1))
+            topic.checkpoint()
+            only.unlink()
+        return Checkpoint(*where)
+
+    monkeypatch.setattr("sparklog.ondisk.commitlog.Checkpoint", read)
+    assert CommitLog(str(topic.root), topic.name).newest().version == 2
+    assert len(tried) == 3
 
 
 def test_files_with_other_names_are_skipped(topic):

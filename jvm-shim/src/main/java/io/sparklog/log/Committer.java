@@ -220,7 +220,7 @@ public final class Committer {
       throw PartlogException.of("COMMIT_TOO_LARGE", "txn", txn, "topic", log.topic(), "root", store.root(), "segments", segments);
     }
     try {
-      extended.map(Replay::new).orElseGet(Replay::new).apply(log.parse(bytes, version.version()), bytes);
+      extended.map(Replay::new).orElseGet(Replay::new).apply(log.files().parse(bytes, version.version()), bytes);
     } catch (PartlogException e) {
       throw failed(e, e.parameters().get("reason"));
     } catch (Damaged e) {
@@ -266,7 +266,7 @@ public final class Committer {
    */
   private boolean isOurs(long version) throws IOException {
     try {
-      return log.parse(log.read(version), version).txn().equals(txn);
+      return log.files().parse(log.files().read(version), version).txn().equals(txn);
     } catch (PartlogException e) {
       if (e.id().equals("FORMAT_TOO_NEW")) {
         return false;

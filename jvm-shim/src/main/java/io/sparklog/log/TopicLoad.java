@@ -1,0 +1,169 @@
+package io.sparklog.log;
+
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.UnfitFileException;
+import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.file.NoSuchFileException;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.LongStream;
+
+/**
+ * Finds the newest state of a topic of which nothing is known: from a listing of its folder, a checkpoint, and the versions after that.
+ * FORMAT.md section 9.
+ */
+final class TopicLoad {
+  private final LogStore store;
+  private final String topic;
+  private final VersionFiles files;
+
+  TopicLoad(LogStore store, String topic, VersionFiles files) {
+    this.store = store;
+    this.topic = topic;
+    this.files = files;
+  }
+
+  /**
+   * What was read need not belong together, as version files are deleted while others read. It is an error only if the next attempt meets
+   * the same.
+   */
+  private static final class Moved extends Exception {
+    private final String checkpoint;
+    private final long version;
+    private final transient PartlogException error;
+
+    /**
+     * @param start where the attempt began
+     * @param version where it ended
+     * @param error what is wrong if nothing was deleted meanwhile
+     */
+    private Moved(Start start, long version, PartlogException error) {
+      super(error);
+      this.checkpoint = start.checkpoint;
+      this.version = version;
+      this.error = error;
+    }
+
+    private boolean isAgain(Moved before) {
+      return before != null && checkpoint.equals(before.checkpoint) && version == before.version && error.id().equals(before.error.id());
+    }
+  }
+
+  /** The newest state; null if the topic has never existed. */
+  State newest() throws IOException {
+    Moved before = null;
+    while (true) {
+      try {
+        return attempt();
+      } catch (Moved now) {
+        if (now.isAgain(before)) {
+          throw now.error;
+        }
+        before = now;
+      }
+    }
+  }
+
+  private State attempt() throws IOException, Moved {
+    List<String> names = store.list(Names.topicFolder(topic));
+    // The name of a checkpoint, even of a damaged one, tells that its version was committed.
+    long last = names.stream()
+        .flatMapToLong(name -> LongStream.concat(Names.versionOf(name).stream(), Names.checkpointVersion(name).stream()))
+        .max()
+        .orElse(-1);
+    if (last < 0) {
+      return null;
+    }
+    List<String> checkpoints = checkpoints(names);
+    Start start = start(checkpoints, last);
+    Replay builder = start.builder;
+    boolean follow = files.replay(builder);
+    long next = builder.nextVersion();
+    if (!follow) {
+      throw new Moved(start, next,
+          files.corrupt(null, next, "it does not follow version " + (next - 1) + " (its field previous or topicId differs)"));
+    }
+    if (next <= last) {
+      throw new Moved(start, next, missing(start, next, last));
+    }
+    // At the end and not before: version files are deleted from the lowest on, so while the first is there, so are those after it.
+    boolean isThere = start.version < 0
+        ? checkpoints.containsAll(checkpoints(store.list(Names.topicFolder(topic))))
+        : start.tag.equals(files.tag(start.version));
+    if (!isThere) {
+      throw new Moved(start, next, missing(start, Math.max(start.version, 0), last));
+    }
+    return builder.build();
+  }
+
+  /**
+   * Where replaying begins. Before version 0, {@code checkpoint} has all that could not be read, and {@code version} is −1.
+   *
+   * @param failure why a newer checkpoint could not be read, though it may be whole; null if there is no such checkpoint
+   */
+  private record Start(String checkpoint, long version, String tag, Replay builder, IOException failure) {}
+
+  private Start start(List<String> checkpoints, long last) throws IOException, Moved {
+    List<IOException> failures = new ArrayList<>();
+    StringBuilder tried = new StringBuilder();
+    for (String checkpoint : checkpoints) {
+      Replay builder = readable(checkpoint, failures);
+      if (builder != null) {
+        long version = builder.nextVersion() - 1;
+        String tag = files.tag(version);
+        Start start = new Start(checkpoint, version, tag, builder, first(failures));
+        byte[] bytes = tag == null ? null : files.readIfPresent(version);
+        if (bytes == null) {
+          throw new Moved(start, version, missing(start, version, last));
+        }
+        if (!builder.isAt(bytes)) {
+          throw new Moved(start, version, files.corrupt(null, version, "it is not the version that " + checkpoint + " is of"));
+        }
+        builder.tag(tag);
+        return start;
+      }
+      tried.append(checkpoint).append(store.exists(Names.topicFile(topic, checkpoint)) ? " " : " gone ");
+    }
+    // Those that were tried: if another one comes meanwhile, or one goes, the next attempt is not the same again.
+    return new Start(tried.toString(), -1, null, new Replay(), first(failures));
+  }
+
+  private static IOException first(List<IOException> failures) {
+    return failures.isEmpty() ? null : failures.get(0);
+  }
+
+  /** The checkpoints among {@code names}, the newest first. */
+  private static List<String> checkpoints(List<String> names) {
+    return names.stream().filter(name -> Names.checkpointVersion(name).isPresent()).sorted(Comparator.reverseOrder()).toList();
+  }
+
+  /** Nothing is missing if a checkpoint above it could not be read: the store failed. */
+  private PartlogException missing(Start start, long version, long newest) {
+    if (start.failure != null) {
+      return PartlogException.io(start.failure, store.location(Names.topicFolder(topic)));
+    }
+    return PartlogException.of("VERSION_MISSING", "version", version, "topic", topic, "root", store.root(), "newest", newest);
+  }
+
+  /**
+   * The state in a checkpoint; null if it is damaged, gone or cannot be read, for others may do.
+   *
+   * @param failures gets the reason if it cannot be read, but may be whole
+   * @throws PartlogException FORMAT_TOO_NEW
+   */
+  Replay readable(String name, List<IOException> failures) throws ClosedByInterruptException {
+    try {
+      return Checkpoint.read(store, topic, name);
+    } catch (ClosedByInterruptException interrupt) {
+      throw interrupt;
+    } catch (Damaged | NoSuchFileException | UnfitFileException damagedOrGone) {
+      return null;
+    } catch (IOException e) {
+      failures.add(e);
+      return null;
+    }
+  }
+}
