@@ -23,7 +23,7 @@ WAY_OUT = "If the disk is full, read-only or not writable for this user, mend th
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A small disk of its own."""
-    with mounted("ext4", formatted("ext4", 24, tmp_path / "image"), tmp_path / "disk") as place:
+    with mounted("ext4", formatted("ext4", 128, tmp_path / "image"), tmp_path / "disk") as place:
         yield place
 
 
