@@ -36,13 +36,15 @@ final class MutantSearch {
     LongFunction<String> finder = mutant.finder();
     List<Long> tries = new ArrayList<>();
     Found first = null;
-    for (int round = 0; round < rounds; round++) {
+    int failed = 0;
+    for (int round = 0; round < rounds && failed <= rounds / 2; round++) { // What is left cannot change the median.
       Found found = find(finder, round * seeds, seeds);
       tries.add(found == null ? Long.MAX_VALUE : found.seed() - round * seeds + 1);
+      failed += found == null ? 1 : 0;
       first = first == null ? found : first;
     }
     tries.sort(null);
-    long median = tries.get(rounds / 2);
+    long median = failed > rounds / 2 ? Long.MAX_VALUE : tries.get(rounds / 2);
     String what = first == null ? "NOT FOUND" : "seed " + first.seed() + ": " + first.what();
     System.out.println(String.format("%-90s %8s %s", mutant.rule(), median == Long.MAX_VALUE ? "> " + seeds : median, what));
     return null;

@@ -27,11 +27,12 @@ final class Process implements MemoryStore.Acts {
   final MemoryStore store = new MemoryStore(this);
   final Clock clock;
   private final long skewMs;
+  /** Whether it sleeps long and meets faults at the moments of the world. */
+  private final boolean unlucky;
   private final Scheduler.Actor actor;
   private Root root;
   private int faults;
   /** How often a checkpoint could not be read. */
-  private int unreadable;
 
   /** What an actor does in its process. */
   interface Part {
@@ -42,6 +43,7 @@ final class Process implements MemoryStore.Acts {
     this.world = world;
     this.name = name;
     skewMs = world.chance(3) ? world.random.nextInt(7_200_000) - 3_600_000 : 0;
+    unlucky = part != null && world.isUnlucky();
     clock = new Skewed();
     forget();
     if (part == null) {
@@ -67,7 +69,7 @@ final class Process implements MemoryStore.Acts {
 
   /** Forgets what it knows of the topic, as a process that starts. */
   void forget() {
-    root = new Root(store, new Pace(3, world.mergedSegments, ms -> sleep(ms / 4)));
+    root = new Root(store, new Pace(world.checkpointVersions, world.mergedSegments, ms -> sleep(ms / 4)));
   }
 
   Root root() {
@@ -124,8 +126,7 @@ final class Process implements MemoryStore.Acts {
   }
 
   private boolean isWrong(PartlogException e) {
-    // A checkpoint that cannot be read twice is damaged, and then nothing may be left to begin with.
-    return NEVER.contains(e.id()) && !(e.id().equals("VERSION_MISSING") && unreadable > 1);
+    return NEVER.contains(e.id());
   }
 
   /** Checks an error that the code under test does not pass on, as what follows a commit cannot fail it. */
@@ -148,7 +149,10 @@ final class Process implements MemoryStore.Acts {
 
   @Override
   public <T> T act(String call, String what, MemoryStore.Act<T> act) throws IOException {
-    if (actor != null) {
+    boolean isMoment = unlucky && world.isMoment(call, what);
+    if (isMoment && world.chance(4)) {
+      actor.sleep((long) Math.pow(2, 6 + world.random.nextDouble() * 4.5));
+    } else if (actor != null) {
       // What is not of the commit log may be in any order: acts on it are often done together, so that more happens in a run.
       if (what.startsWith(Truth.FOLDER) && !what.startsWith(Truth.FOLDER + "tmp/") || world.chance(6)) {
         actor.act();
@@ -159,9 +163,8 @@ final class Process implements MemoryStore.Acts {
     world.note(name, call, what);
     try {
       world.actLate();
-      if (!call.equals("look") && world.isFault()) {
+      if (!call.equals("look") && (world.isFault() || isMoment && world.faulty && world.chance(4))) {
         faults++;
-        unreadable += (call.equals("read") || call.equals("open")) && what.contains(".checkpoint-") ? 1 : 0;
         boolean before = world.chance(2);
         world.say(name + "   fails " + (before ? "before" : "after"));
         if (!before) {

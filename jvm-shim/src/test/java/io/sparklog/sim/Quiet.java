@@ -57,9 +57,10 @@ final class Quiet {
   private void requireClean() {
     Set<String> live = world.truth.top().files();
     // What was removed of late is not deleted yet.
-    world.truth.versions().stream().filter(known -> known.version() >= world.truth.top().number("boundary")).forEach(known -> {
-      known.json().path("removed").forEach(removed -> live.add(removed.path("file").asText()));
-    });
+    world.truth.versions()
+        .stream()
+        .filter(known -> known.version() >= world.truth.top().number("boundary"))
+        .forEach(known -> live.addAll(known.removed()));
     List<String> dead = world.disk.filesIn(Truth.FOLDER + "data")
         .stream()
         .map(name -> "data/" + name)

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /**
  * What is true of the topic, kept beside the store: its versions in the order in which they were linked first, read by code of its own.
@@ -49,6 +50,13 @@ final class Truth {
       return json.path(field).asLong();
     }
 
+    /** The files of the segments that it removed. */
+    Set<String> removed() {
+      Set<String> files = new HashSet<>();
+      json.path("removed").forEach(removed -> files.add(removed.path("file").asText()));
+      return files;
+    }
+
     Set<String> files() {
       Set<String> files = new HashSet<>();
       live.values().forEach(segment -> files.add(segment.file()));
@@ -65,6 +73,10 @@ final class Truth {
   private List<List<String>> notDone = new ArrayList<>();
   /** The records that were reported done to the topic that is there now. */
   private List<String> promised = new ArrayList<>();
+  /** In which version a record was committed to the topic that is there now. */
+  private Map<String, Long> committedIn = new HashMap<>();
+  /** The data files that were deleted; a power loss may bring them back. */
+  private final Set<String> deleted = new HashSet<>();
   private int life;
   private int merges;
   private int cleaned;
@@ -129,11 +141,13 @@ final class Truth {
     for (JsonNode added : json.path("added")) {
       add(after, Replayed.segment(added), json.path("operation").asText());
     }
+    requireSwept(before == null ? 0 : before.number("boundary"), after);
     versions.add(after);
     merges += json.path("operation").asText().equals("merge") ? 1 : 0;
     if (after.deleted()) {
       life++;
       counts = new HashMap<>();
+      committedIn = new HashMap<>();
       notDone = new ArrayList<>();
       promised = new ArrayList<>();
     }
@@ -178,8 +192,29 @@ final class Truth {
         throw new Broken(
             "I4: the record at " + offset + " of partition " + segment.partition() + " changes in version " + version.version());
       }
-      if (operation.equals("write") && counts.merge(records.get(i), 1, Integer::sum) > 1) {
-        throw new Broken("I3: " + records.get(i) + " was committed twice");
+      if (operation.equals("write")) {
+        committedIn.put(records.get(i), version.version());
+        if (counts.merge(records.get(i), 1, Integer::sum) > 1) {
+          throw new Broken("I3: " + records.get(i) + " was committed twice");
+        }
+      }
+    }
+  }
+
+  /** What versions below a boundary removed is found by nobody: so it was deleted, or another segment of the file is live, or was. */
+  private void requireSwept(long boundary, Known raising) {
+    if (raising.deleted() || raising.number("boundary") == boundary) {
+      return;
+    }
+    int raised = (int) raising.number("boundary");
+    Set<String> found = raising.files();
+    found.addAll(raising.removed());
+    versions.subList(raised, versions.size()).forEach(known -> found.addAll(known.removed()));
+    for (Known below : versions.subList((int) boundary, raised)) {
+      for (String file : below.removed()) {
+        if (!found.contains(file) && !deleted.contains(file) && disk.peekTag(FOLDER + file).isPresent()) {
+          throw new Broken("I9: the boundary rises above version " + below.version() + ", which removed " + file + ", and that is there");
+        }
       }
     }
   }
@@ -192,9 +227,27 @@ final class Truth {
     String inner = name.substring(FOLDER.length());
     if (inner.startsWith("data/")) {
       requireDead(inner);
+      deleted.add(inner);
     }
-    if (isVersion(name)) {
-      cleaned++;
+    boolean isVersion = isVersion(name);
+    if (isVersion || isCheckpoint(inner)) {
+      requireBeginning(Long.parseLong(inner.substring(0, 20)), name);
+    }
+    cleaned += isVersion ? 1 : 0;
+  }
+
+  private static boolean isCheckpoint(String file) {
+    return file.contains(".checkpoint-") && !file.contains("/");
+  }
+
+  /** Readers find a checkpoint above what is deleted, also after a power loss. */
+  private void requireBeginning(long version, String name) {
+    boolean found = disk.list(FOLDER.substring(0, FOLDER.length() - 1))
+        .stream()
+        .filter(Truth::isCheckpoint)
+        .anyMatch(file -> Long.parseLong(file.substring(0, 20)) > version && disk.isDurable(FOLDER + file));
+    if (!found) {
+      throw new Broken("I10: " + name + " is deleted, and a power loss would leave no checkpoint above it");
     }
   }
 
@@ -245,7 +298,11 @@ final class Truth {
     if (inLife == life) {
       promised.addAll(records);
     }
-    version.map(Truth::file).filter(name -> disk.peekTag(name).isPresent() && !disk.isDurable(name)).ifPresent(name -> {
+    TreeSet<Long> in = new TreeSet<>(version.stream().toList());
+    if (inLife == life) {
+      records.forEach(record -> in.add(committedIn.get(record)));
+    }
+    in.stream().map(Truth::file).filter(name -> disk.peekTag(name).isPresent() && !disk.isDurable(name)).forEach(name -> {
       throw new Broken("I1: " + name + " was reported done, and a power loss would take it");
     });
   }

@@ -5,10 +5,12 @@ import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.file.FileAlreadyExistsException;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.TreeMap;
 
 /** One topic on one disk, what is true of it, and everything that the seed decides. */
@@ -42,6 +44,8 @@ final class World {
   final int partitions;
   /** How many small segments become one. */
   final int mergedSegments;
+  /** After how many versions a checkpoint is due. */
+  final int checkpointVersions;
   boolean faulty = true;
   boolean powerLost;
 
@@ -49,6 +53,8 @@ final class World {
   private final List<String> recent = new ArrayList<>();
   private final List<Lie.Effect> later = new ArrayList<>();
   private final int oneIn;
+  /** Where those who are unlucky sleep long, or meet faults: empty in every second world. */
+  private final Set<Moment> moments = EnumSet.noneOf(Moment.class);
   private long nowMs = 1_800_000_000_000L;
   private long acts;
   private long hash;
@@ -72,6 +78,24 @@ final class World {
       config.put("retention.bytes", "2000");
     }
     config.put("file.delete.delay.ms", List.of("0", "0", "500", "20000").get(random.nextInt(4)));
+    if (seed % 2 == 0) {
+      checkpointVersions = 3;
+    } else {
+      checkpointVersions = 1 + random.nextInt(3);
+      for (int n = 0; n < 2; n++) {
+        moments.add(Moment.values()[random.nextInt(Moment.values().length)]);
+      }
+    }
+  }
+
+  /** Whether a process that starts is one that is unlucky in this world. */
+  boolean isUnlucky() {
+    return !moments.isEmpty() && chance(3);
+  }
+
+  /** Whether an act is one of those at which things go wrong in this world. */
+  boolean isMoment(String call, String name) {
+    return moments.stream().anyMatch(moment -> moment.is(call, name));
   }
 
   boolean chance(int one) {

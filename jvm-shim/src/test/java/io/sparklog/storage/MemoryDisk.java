@@ -153,7 +153,7 @@ public final class MemoryDisk {
   }
 
   /** The names in a folder; empty if there is no such folder. */
-  TreeSet<String> list(String name) {
+  public TreeSet<String> list(String name) {
     return node(name) instanceof Folder folder ? new TreeSet<>(folder.names.keySet()) : new TreeSet<>();
   }
 
