@@ -13,6 +13,7 @@ from sparklog.offsets import OffsetTable
 TESTS = Path(__file__).parents[1] / "offsets" / "through_delta_spark.py"
 
 
+@pytest.mark.slow
 def test_offset_tables_through_delta_spark():
     command = [sys.executable, "-m", "pytest", "-q", "--no-header", TESTS]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False, cwd=TESTS.parents[2])
