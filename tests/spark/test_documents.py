@@ -16,14 +16,9 @@ PAGES = [HERE / "README.md", *(page for page in sorted((HERE / "docs" / "guide")
 NOTEBOOKS = sorted((HERE / "notebooks").glob("*.ipynb"))
 
 
-# The page on streams also writes to Delta, which its session must have.
-NEEDS_DELTA = "streaming.md"
+# These pages ask for Delta, whose jars are given, so that nothing is downloaded.
+NEED_DELTA = {"streaming.md", "consumers.md"}
 DELTA = HERE / ".tools" / "delta"
-DELTA_SETTINGS = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.databricks.delta.snapshotPartitions": "2",
-}
 
 
 def run(blocks: list[str], folder: Path, **environment: str) -> None:
@@ -38,16 +33,14 @@ def run(blocks: list[str], folder: Path, **environment: str) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page(tmp_path: Path, page: Path) -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    given = {"PYSPARK_SUBMIT_ARGS": with_delta()} if page.name == NEEDS_DELTA else {}
+    given = {"PYSPARK_SUBMIT_ARGS": with_delta()} if page.name in NEED_DELTA else {}
     run(2 * blocks, tmp_path, **given)  # a page can be pasted a second time into the same folder
 
 
 def with_delta() -> str:
     jars = sorted(map(str, DELTA.glob("*.jar")))
     assert jars, f"{DELTA} is empty: run make test once, which fetches Delta"
-    return shlex.join(
-        ["--jars", ",".join(jars), *(word for setting in DELTA_SETTINGS.items() for word in ("--conf", "=".join(setting))), "pyspark-shell"]
-    )
+    return shlex.join(["--jars", ",".join(jars), "--conf", "spark.databricks.delta.snapshotPartitions=2", "pyspark-shell"])
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.name)
