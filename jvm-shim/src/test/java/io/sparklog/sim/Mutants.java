@@ -62,14 +62,13 @@ final class Mutants {
       new Mutant(220, "a checkpoint need not be durable before what it stands for is deleted", "upkeep/Housekeeping",
           "    store.flush(folder);\n", ""),
       new Mutant(2, "the boundary rises although replaced files are still there", "upkeep/Housekeeping",
-          "long swept = new Sweep(log, state, clock).fromBoundary(state.isDeleted() ? kept + 1 : kept);", "long swept = kept;"));
+          "long swept = new Sweep(log, state, clock).fromBoundary(state.isDeleted() ? kept + 1 : kept);", "long swept = kept;"),
+      new Mutant(4197, "nobody looks after the put whether the version it extends is still there", "log/Committer",
+          "if (!isSeen(version, newest)) {", "if (false) {"),
+      new Mutant(2648, "an epoch that another attempt put is not made durable", "log/Committer", "    Throwable failure = sync();\n",
+          "    Throwable failure = null;\n"));
 
   /** Those that take more seeds than a test has time for: {@code make sim-mutants}. */
-  static final List<Mutant> SOUGHT = List.of(
-      new Mutant(0, "nobody looks after the put whether the version it extends is still there", "log/Committer",
-          "if (!isSeen(version, newest)) {", "if (false) {"),
-      new Mutant(0, "an epoch that another attempt put is not made durable", "log/Committer", "    Throwable failure = sync();\n",
-          "    Throwable failure = null;\n"),
-      new Mutant(0, "a reader does not look whether its start is still there", "log/TopicLoad",
-          ": start.tag.equals(files.tag(start.version));", ": true;"));
+  static final List<Mutant> SOUGHT = List.of(new Mutant(0, "a reader does not look whether its start is still there", "log/TopicLoad",
+      ": start.tag.equals(files.tag(start.version));", ": true;"));
 }
