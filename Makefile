@@ -43,7 +43,7 @@ wheel: $(WHEEL) ## build the wheel, with the jar inside, in dist/
 
 .PHONY: test
 test: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) jvm-test ## run all tests: Java, then Python, with Spark, Delta and Kafka's tools
-	@$(PY) -m pytest --numprocesses 2 --dist loadgroup $(ARGS)
+	@$(PY) -m pytest --numprocesses 2 --dist loadscope $(ARGS)
 
 .PHONY: check
 check: toolchain $(VENV) ## format, lint, types, Python's layers and unit tests, without Spark: under a minute

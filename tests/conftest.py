@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from logtool import BatchTool
+from xdist.scheduler import LoadScopeScheduling
 
 FASTEST_FIRST = (
     "tests/test_tidy.py",
@@ -21,11 +22,18 @@ FASTEST_FIRST = (
 WITH_SPARK = ("tests/spark/", "tests/test_wheel.py")
 
 
-@pytest.hookimpl(tryfirst=True)
+class Lanes(LoadScopeScheduling):
+    """Of two processes, one runs what starts Spark: a session takes both cores when it works, but seldom does."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "spark" if nodeid.startswith(WITH_SPARK) else "log"
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
+    return Lanes(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The fastest come first. Of two processes, one runs what starts Spark: a session takes both cores when it works, but seldom does."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("spark" if item.nodeid.startswith(WITH_SPARK) else "log"))
     places = len(FASTEST_FIRST)
     items.sort(key=lambda item: next((i for i in range(places) if item.nodeid.startswith(FASTEST_FIRST[i])), places))
 
