@@ -56,6 +56,15 @@ Streams:
   was committed since takes two looks at names, 10 to 14 µs of CPU, and reads nothing. `StateMemoryTest` prints these
   figures; they are of Java 17, its first seconds.
 
+Merging, of 5,000,000 records, in one run of the case `tidy` on an idle machine of 2 cores:
+
+* `CALL partlog.merge` of 80 segments of 8 MiB (630 MB) takes 0.73 s (0.47 to 0.96), `cp` of the same files and a sync 0.81 s
+  (0.44 to 1.74): merging is 1.1 times as fast. It checks each batch, and leaves 8 segments.
+* 22,861 segments of 1 KiB are merged until nothing is due, to 8, in 3.1 s, in which 68,583 files of the Kafka view
+  go too. `cp` of the 21 MB takes 0.88 s: they are in few data files.
+* 2,000,000 records, one in each batch, take 372 MB and 0.268 s to scan. Merged without `rebatch` it is the same. After
+  `rebatch => true` they take 252 MB and 0.118 s, as those that were written in bulk do (252 MB and 0.129 s).
+
 | case | records | side | seconds: median (least to most) | CPU seconds | M records/s | ratio | of five runs |
 | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |
 """
