@@ -43,7 +43,7 @@ def values(consumer: Consumer, done: threading.Event) -> Iterator[tuple[int, lis
     """Partition, offsets and values of what comes until the writer is done and all is read."""
     while True:
         last = done.is_set()
-        found = consumer.poll_batches(50, max_records=37)
+        found = consumer.poll_batches(1000 if last else 50, max_records=37)  # on a slow machine, the last read may take long
         for (_, partition), batch in found.items():
             yield partition, batch["offset"].to_pylist(), [value.decode() for value in batch["value"].to_pylist()]
         if last and not found:
