@@ -32,7 +32,15 @@ _LISTED = 20
 
 def topics(root: str) -> list[str]:
     """The topics of a root, sorted."""
-    return sorted(name for name in _names(root, COMMITS) if is_topic(name) and _holds_topic(_names(root, topic_folder(name))))
+    return sorted(name for name in _names(root, COMMITS) if is_topic(name) and _may_be_there(root, name))
+
+
+def _may_be_there(root: str, topic: str) -> bool:
+    """Whether the folder of a topic holds one. One that cannot be listed may: who opens it is told why, and the others are still there."""
+    try:
+        return _holds_topic(_names_of(root, topic))
+    except SparklogError:
+        return True
 
 
 def _names(root: str, folder: str) -> list[str]:
@@ -46,11 +54,25 @@ def _names(root: str, folder: str) -> list[str]:
         raise SparklogError("IO", file=Path(root, folder), cause=error) from None
 
 
+def _names_of(root: str, topic: str) -> list[str]:
+    """The names in the folder of a topic.
+
+    A listing may miss what comes or goes while it is made: all that it should show, if it takes so long that writers replace it. So one
+    without a version is made again.
+    """
+    names = _names(root, topic_folder(topic))
+    return names if _committed(names) else _names(root, topic_folder(topic))
+
+
+def _committed(names: list[str]) -> list[int]:
+    """The versions that names tell of, be it of a version file or of a checkpoint."""
+    return [version for name in names for version in (version_of(name), checkpoint_version_of(name)) if version is not None]
+
+
 def _holds_topic(names: list[str]) -> bool:
     """Whether what the names tell of is later than the last deletion. One that is under way is not seen here."""
-    committed = [version for name in names for version in (version_of(name), checkpoint_version_of(name)) if version is not None]
     deleted = [version for name in names if (version := deleted_version_of(name)) is not None]
-    return max(committed, default=-1) > max(deleted, default=-1)
+    return max(_committed(names), default=-1) > max(deleted, default=-1)
 
 
 def _listed(names: list[str]) -> str:
@@ -180,7 +202,8 @@ class CommitLog:
         if not kept or reached < newest:
             raise _Moved(start, reached + 1, self._missing(reached + 1, newest), tried)
         # At the end and not before: version files are deleted from the lowest on, so while the first is there, so are those after it.
-        if self._tag(first) != tag if start else not set(self._list()[1]) <= set(checkpoints):
+        # Without a checkpoint, that may be one of a writer that slept through the clean-up; but then there is a checkpoint.
+        if (not start and not set(self._list()[1]) <= set(checkpoints)) or self._tag(first) != tag:
             raise _Moved(start, reached + 1, self._missing(first, newest), tried)
         return kept
 
@@ -266,7 +289,7 @@ class CommitLog:
 
     def _list(self) -> tuple[list[int], list[tuple[int, str]]]:
         """The versions and the checkpoints whose files exist, each from old to new."""
-        names = _names(self.root, topic_folder(self.topic))
+        names = _names_of(self.root, self.topic)
         versions = sorted(version for name in names if (version := version_of(name)) is not None)
         checkpoints = sorted((version, name) for name in names if (version := checkpoint_version_of(name)) is not None)
         return versions, checkpoints

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.errors import SparklogError
+from sparklog.errors import DataError, SparklogError
 from sparklog.ondisk.columns import SCHEMA, arrow_batch
 from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.faults import Damaged
@@ -23,6 +23,36 @@ _CHUNK_BYTES = 1 << 21
 """Batches are decoded together until they have this many bytes, which stay in the cache of a processor."""
 _CHUNK_RECORDS = RECORDS_AT_ONCE // 2
 _DECOMPRESSED_MIN = 64 * 1024 * 1024
+
+
+class Wanted(NamedTuple):
+    """Which records to read: those with this key, those with times from `since` to before `until` (milliseconds since 1970-01-01 UTC)."""
+
+    key: bytes | None = None
+    since: int | None = None
+    until: int | None = None
+
+    @property
+    def everything(self) -> bool:
+        """Whether all records are wanted."""
+        return self == EVERYTHING
+
+    def may_be_in(self, segment: Segment) -> bool:
+        """Whether the times of a segment let it hold such a record."""
+        # Times below −1 count as −1 in a segment's bounds.
+        early = self.until is None or segment.min_timestamp < max(self.until, 0)
+        return early and (self.since is None or segment.max_timestamp >= self.since)
+
+    def of(self, records: Records) -> Records:
+        """Those of the records that are wanted."""
+        if self.key is not None:
+            records = records.having(self.key)
+        if self.since is not None or self.until is not None:
+            records = records.within(self.since, self.until)
+        return records
+
+
+EVERYTHING = Wanted()
 
 
 class Stop(NamedTuple):
@@ -50,25 +80,22 @@ class PartitionReader:
         self._decompressed_max = max(_DECOMPRESSED_MIN, int(state.config["max.message.bytes"]))
 
     def records(
-        self, start: int, end: int, limit: int | None = None, key: bytes | None = None, columns: Sequence[str] = SCHEMA.names
+        self, start: int, end: int, limit: int | None = None, wanted: Wanted = EVERYTHING, columns: Sequence[str] = SCHEMA.names
     ) -> Iterator[pa.RecordBatch]:
-        """The records with the offsets from `start` to before `end`, all of which must exist.
-
-        With `key`, only those with this key; with `limit`, at most that many.
-        """
-        for segment, reader, begin in self._segments(start, end):
+        """The records with the offsets from `start` to before `end`, all of which must exist. With `limit`, at most that many."""
+        for segment, reader, begin in self._segments(start, end, wanted.may_be_in):
             batches: Iterable[StoredBatch] = reader.batches(begin)
             if end < segment.end:
                 batches = takewhile(lambda batch: batch.base_offset < end, batches)
-            for chunk in self._chunks(reader, batches, begin, limit if key is None else None):
+            for chunk in self._chunks(reader, batches, begin, limit if wanted.everything else None):
                 for records in self._located(reader, chunk):
-                    wanted = records if key is None else records.having(key)
-                    first, after = np.searchsorted(wanted.offsets, (begin, end)).tolist()
+                    kept = wanted.of(records)
+                    first, after = np.searchsorted(kept.offsets, (begin, end)).tolist()
                     if limit is not None:
                         after = min(after, first + limit)
                         limit -= after - first
                     if first < after:
-                        yield arrow_batch(self._state.topic, self._partition, wanted, first, after, columns)
+                        yield arrow_batch(self._state.topic, self._partition, kept, first, after, columns)
                     if limit == 0:
                         return
 
@@ -106,6 +133,37 @@ class PartitionReader:
             if stored >= bytes_max or octets >= decompressed_max:
                 break
         return Part(found, start, None)
+
+    def contents(self) -> Iterator[tuple[str, StoredBatch | None, list[pa.RecordBatch] | SparklogError]]:
+        """All batches, each with its data file, and with its records (those of a control batch too) or the error that it is damaged.
+
+        The rest of a segment that is damaged beyond a batch is skipped, with the error and without a batch.
+        """
+        start, end = self._state.starts[self._partition], self._state.ends[self._partition]
+        while start < end:
+            try:
+                for segment, reader, begin in self._segments(start, end):
+                    for batch in reader.walk():
+                        if batch.last_offset >= begin:
+                            yield str(reader.path), batch, self._content(reader, batch, begin)
+                    start = segment.end
+            except DataError as error:
+                (segment, *_) = self._log.segments(self._state, self._partition, start, end)
+                yield str(self._log.folder / segment.file), None, error
+                start = segment.end
+
+    def _content(self, reader: SegmentReader, batch: StoredBatch, begin: int) -> list[pa.RecordBatch] | SparklogError:
+        try:
+            payload = self._payload(reader, reader.read(batch))
+            found = []
+            for records in locate([payload]):
+                first = int(np.searchsorted(records.offsets, begin))
+                found.append(arrow_batch(self._state.topic, self._partition, records, first, records.offsets.size))
+        except Damaged as damage:
+            return reader.batch_corrupt(batch.position, damage)
+        except DataError as error:
+            return error
+        return found
 
     def headers(self) -> Iterator[tuple[str, list[StoredBatch]]]:
         """For each segment its data file, and its batches without their data."""

@@ -80,6 +80,15 @@ class Records(NamedTuple):
             rows = rows[(keys == np.frombuffer(key, dtype=np.uint8)).all(axis=1)]
         return self._only(rows)
 
+    def within(self, since: int | None, until: int | None) -> Records:
+        """The records with times from `since` to before `until`; None is without a bound."""
+        inside = np.ones(self.timestamps.size, dtype=np.bool_)
+        if since is not None:
+            inside &= self.timestamps >= since
+        if until is not None:
+            inside &= self.timestamps < until
+        return self._only(np.flatnonzero(inside))
+
     def _only(self, rows: Longs) -> Records:
         headers = self.headers
         if headers:

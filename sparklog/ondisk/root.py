@@ -50,9 +50,16 @@ def require(root: str) -> None:
     """Checks that the directory at a path is a root.
 
     CallError ROOT_NOT_A_DIRECTORY, ROOT_NOT_FOUND; for a directory that is not a root, ROOT_WITHOUT_LOG, PARTITION_DIRECTORY or
-    BROKER_DIRECTORY.
+    BROKER_DIRECTORY. RetryError IO if it cannot be read.
     """
     here = Path(root)
+    try:
+        _require(here)
+    except OSError as error:
+        raise SparklogError("IO", file=here, cause=error) from None
+
+
+def _require(here: Path) -> None:
     if not here.is_dir():
         raise SparklogError("ROOT_NOT_A_DIRECTORY" if here.exists() else "ROOT_NOT_FOUND", root=here)
     if os.path.lexists(here / COMMITS):

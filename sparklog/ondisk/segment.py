@@ -102,7 +102,11 @@ class SegmentReader:
 
     def headers(self) -> list[StoredBatch]:
         """All batches without their data. Their headers are compared with the committed checksum before the first is returned."""
-        return list(self._walk(self._begin, None))
+        return list(self.walk())
+
+    def walk(self) -> Iterator[StoredBatch]:
+        """All batches without their data, one by one. Their headers are compared with the committed checksum after the last one."""
+        return self._walk(self._begin, None)
 
     def batches(self, start: int, place: Place | None = None) -> Iterator[StoredBatch]:
         """The batches with offsets from `start` on, without a check of their data. The segment as a whole is checked after the last one.
@@ -179,7 +183,7 @@ class SegmentReader:
         segment = self._segment
         if segment.dense:
             base = expected
-            if not _is_stamped(header.base_offset, expected - segment.base, expected):
+            if not is_stamped(header.base_offset, expected - segment.base, expected):
                 raise Damaged(f"its offset is {header.base_offset}, not {expected} nor {expected - segment.base}")
             if header.records != header.last_offset_delta + 1:
                 raise Damaged(f"it counts {header.records} records in {header.last_offset_delta + 1} offsets")
@@ -231,7 +235,7 @@ class SegmentReader:
         return data
 
 
-def _is_stamped(field: int, relative: int, absolute: int) -> bool:
+def is_stamped(field: int, relative: int, absolute: int) -> bool:
     """Whether each byte of the base offset field is that of the relative or of the absolute offset.
 
     A reader beside a writer can see a stamp half written, and a power loss can leave it so.

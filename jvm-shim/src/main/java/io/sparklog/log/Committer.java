@@ -85,6 +85,7 @@ public final class Committer {
         if (newest.isEmpty()) {
           store.createFolder(Names.topicFolder(log.topic()));
         }
+        newest.ifPresent(this::requireDurable);
         newest.ifPresent(state -> raiseBoundary(next.get(), state));
         Version version = next.get().version(txn, Math.max(0, clock.millis()));
         Put put = put(version, newest, change.steps());
@@ -95,6 +96,7 @@ public final class Committer {
             continue;
           }
           if (put == Put.THERE) {
+            log.noteDurable(version.topicId(), version.version());
             return Optional.of(version);
           }
           throw failed(failure, String.valueOf(failure));
@@ -146,6 +148,18 @@ public final class Committer {
     throw isOurs
         ? unknown(newest.version(), failure)
         : failed(failure, applied.get() + " is already committed, but the topic's folder cannot be synced, so it may be lost: " + failure);
+  }
+
+  /** A power loss may not take what the next version extends, and leave that. */
+  private void requireDurable(State extended) {
+    if (log.isDurable(extended)) {
+      return;
+    }
+    Throwable failure = sync();
+    if (failure != null) {
+      throw failed(failure, "version " + extended.version() + ", which it would extend, cannot be made durable: " + failure);
+    }
+    log.noteDurable(extended.topicId(), extended.version());
   }
 
   /** Syncs the topic's folder. @return why it may not be durable, or null */

@@ -1,6 +1,7 @@
 package io.sparklog.log;
 
 import java.util.Base64;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -9,6 +10,7 @@ import java.util.Set;
 import java.util.random.RandomGenerator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.LongStream;
 
 /** Every name below a root is built and parsed here, and nowhere else. FORMAT.md section 2. */
 public final class Names {
@@ -80,6 +82,14 @@ public final class Names {
   /** The version of a checkpoint's name; empty for any other name. */
   public static OptionalLong checkpointVersion(String name) {
     return number(CHECKPOINT.matcher(name));
+  }
+
+  /** The greatest version that one of the names tells of, be it of a version file or of a checkpoint; −1 if none does. */
+  static long newest(List<String> names) {
+    return names.stream()
+        .flatMapToLong(name -> LongStream.concat(versionOf(name).stream(), checkpointVersion(name).stream()))
+        .max()
+        .orElse(-1);
   }
 
   /** {@code 107} → {@code 00000000000000000107.deleted}: version 107 deleted the topic. */

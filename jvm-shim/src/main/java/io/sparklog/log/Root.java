@@ -138,12 +138,9 @@ public final class Root {
     if (Names.illegalTopic(name).isPresent()) {
       return Found.NOTHING;
     }
-    long committed = -1;
-    long deleted = -1;
-    for (String file : store.list(Names.topicFolder(name))) {
-      committed = Math.max(committed, Math.max(Names.versionOf(file).orElse(-1), Names.checkpointVersion(file).orElse(-1)));
-      deleted = Math.max(deleted, Names.deletedVersion(file).orElse(-1));
-    }
+    List<String> files = new VersionFiles(store, name).list();
+    long committed = Names.newest(files);
+    long deleted = files.stream().flatMapToLong(file -> Names.deletedVersion(file).stream()).max().orElse(-1);
     return committed < 0 ? Found.NOTHING : committed > deleted ? Found.TOPIC : Found.DELETED;
   }
 

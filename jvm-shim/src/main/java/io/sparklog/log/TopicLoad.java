@@ -9,7 +9,6 @@ import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.stream.LongStream;
 
 /**
  * Finds the newest state of a topic of which nothing is known: from a listing of its folder, a checkpoint, and the versions after that.
@@ -68,12 +67,9 @@ final class TopicLoad {
   }
 
   private State attempt() throws IOException, Moved {
-    List<String> names = store.list(Names.topicFolder(topic));
+    List<String> names = files.list();
     // The name of a checkpoint, even of a damaged one, tells that its version was committed.
-    long last = names.stream()
-        .flatMapToLong(name -> LongStream.concat(Names.versionOf(name).stream(), Names.checkpointVersion(name).stream()))
-        .max()
-        .orElse(-1);
+    long last = Names.newest(names);
     if (last < 0) {
       return null;
     }
@@ -90,11 +86,11 @@ final class TopicLoad {
       throw new Moved(start, next, missing(start, next, last));
     }
     // At the end and not before: version files are deleted from the lowest on, so while the first is there, so are those after it.
-    boolean isThere = start.version < 0
-        ? checkpoints.containsAll(checkpoints(store.list(Names.topicFolder(topic))))
-        : start.tag.equals(files.tag(start.version));
+    // Without a checkpoint, that may be one of a writer that slept through the clean-up; but then there is a checkpoint.
+    boolean isThere = (start.version >= 0 || checkpoints.containsAll(checkpoints(files.list())))
+        && start.tag.equals(files.tag(start.first()));
     if (!isThere) {
-      throw new Moved(start, next, missing(start, Math.max(start.version, 0), last));
+      throw new Moved(start, next, missing(start, start.first(), last));
     }
     return builder.build();
   }
@@ -102,9 +98,15 @@ final class TopicLoad {
   /**
    * Where replaying begins. Before version 0, {@code checkpoint} has all that could not be read, and {@code version} is −1.
    *
+   * @param tag of the first version file, taken before it was read
    * @param failure why a newer checkpoint could not be read, though it may be whole; null if there is no such checkpoint
    */
-  private record Start(String checkpoint, long version, String tag, Replay builder, IOException failure) {}
+  private record Start(String checkpoint, long version, String tag, Replay builder, IOException failure) {
+    /** The first version whose file is needed. */
+    private long first() {
+      return Math.max(version, 0);
+    }
+  }
 
   private Start start(List<String> checkpoints, long last) throws IOException, Moved {
     List<IOException> failures = new ArrayList<>();
@@ -128,7 +130,11 @@ final class TopicLoad {
       tried.append(checkpoint).append(store.exists(Names.topicFile(topic, checkpoint)) ? " " : " gone ");
     }
     // Those that were tried: if another one comes meanwhile, or one goes, the next attempt is not the same again.
-    return new Start(tried.toString(), -1, null, new Replay(), first(failures));
+    Start start = new Start(tried.toString(), -1, files.tag(0), new Replay(), first(failures));
+    if (start.tag == null) {
+      throw new Moved(start, 0, missing(start, 0, last));
+    }
+    return start;
   }
 
   private static IOException first(List<IOException> failures) {

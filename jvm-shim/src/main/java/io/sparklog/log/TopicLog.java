@@ -16,7 +16,11 @@ public final class TopicLog {
   private final TopicLoad load;
   private final Pace pace;
   private State known;
+  private volatile Durable durable = new Durable(null, -1);
   private TopicNotes notes = new TopicNotes(null);
+
+  /** The versions of a topic up to this one are durable. */
+  private record Durable(String topicId, long version) {}
 
   public TopicLog(LogStore store, String topic) {
     this(store, topic, Pace.PRODUCTION);
@@ -85,8 +89,30 @@ public final class TopicLog {
    * @param txn a random identity, for the name of a temporary file
    */
   public void writeCheckpoint(State state, String txn) throws IOException {
+    requireDurable(state);
     Checkpoint.write(store, state, txn);
     noteCheckpoint(state, state.version());
+  }
+
+  /**
+   * Syncs the topic's folder, unless this process knows that the version of {@code state} is durable. Whoever put it may sleep before its
+   * sync, or have died. Only then may something be put that rests on it: a power loss could take the version and leave that.
+   */
+  public void requireDurable(State state) throws IOException {
+    if (!isDurable(state)) {
+      store.flush(Names.topicFolder(topic));
+      noteDurable(state.topicId(), state.version());
+    }
+  }
+
+  boolean isDurable(State state) {
+    Durable now = durable;
+    return state.topicId().equals(now.topicId) && state.version() <= now.version;
+  }
+
+  /** The topic's folder was synced when the version was there. */
+  void noteDurable(String topicId, long version) {
+    durable = new Durable(topicId, version);
   }
 
   /** A checkpoint of {@code version} is there, by whomever. */

@@ -5,6 +5,7 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.UnfitFileException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
+import java.util.List;
 
 /** The version files of one topic, for reading. FORMAT.md section 5. */
 final class VersionFiles {
@@ -14,6 +15,15 @@ final class VersionFiles {
   VersionFiles(LogStore store, String topic) {
     this.store = store;
     this.topic = topic;
+  }
+
+  /**
+   * The names in the topic's folder; without one of a version or a checkpoint, the topic does not exist. A listing may miss what comes or
+   * goes while it is made: all that it should show, if it takes so long that writers replace it. So one without a version is made again.
+   */
+  List<String> list() throws IOException {
+    List<String> names = store.list(Names.topicFolder(topic));
+    return Names.newest(names) < 0 ? store.list(Names.topicFolder(topic)) : names;
   }
 
   /** The bytes of a version file. @throws NoSuchFileException if it does not exist */

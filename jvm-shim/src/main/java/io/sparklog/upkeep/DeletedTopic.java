@@ -76,6 +76,7 @@ final class DeletedTopic {
 
   /** Says to those who only list names that there is no topic. */
   private void mark(State deleted) throws IOException {
+    log.requireDurable(deleted);
     String marker = Names.deletionMarker(deleted.version());
     try {
       store.putIfAbsent(Names.topicFile(topic, marker), Names.topicFile(topic, Names.temporary(txn, marker)), new byte[0], Step.Put.NONE);

@@ -46,10 +46,14 @@ abstract class CommitsOverFaults {
   }
 
   Optional<Version> commitOnce(LogStore place, int records, Once once) throws IOException {
-    Root driver = new Root(place);
+    return commit(new Root(place), records, once);
+  }
+
+  /** One write of a driver. */
+  Optional<Version> commit(Root driver, int records, Once once) throws IOException {
     TopicPlan plan = TopicPlan.of("t", driver.topic("t").latest(), Writes.config());
     String txn = Names.identity(random);
-    List<List<Piece>> pieces = Writes.of("x", 2, records, 0).pieces(place, plan, txn);
+    List<List<Piece>> pieces = Writes.of("x", 2, records, 0).pieces(driver.store(), plan, txn);
     store.calls().clear();
     return new TopicCommits(driver, txn, topic -> once, Clock.systemUTC(), random).commit(plan, pieces).version();
   }

@@ -138,7 +138,7 @@ class RootTest {
     Files.createDirectories(folder.resolve("_partlog/c"));
     clock.ms = 2000;
     assertEquals(List.of("a", "b"), root.recentTopics(clock));
-    assertEquals(List.of("list _partlog", "list _partlog/c"), store.calls());
+    assertEquals(List.of("list _partlog", "list _partlog/c", "list _partlog/c"), store.calls());
     Files.writeString(folder.resolve("_partlog/c/00000000000000000000.json"), "");
     Files.delete(folder.resolve("_partlog/a/00000000000000000000.json"));
     Files.delete(folder.resolve("_partlog/a"));

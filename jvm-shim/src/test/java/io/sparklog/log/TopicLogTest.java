@@ -170,6 +170,24 @@ final class TopicLogTest extends CommitsOverFaults {
     assertEquals(6, new TopicLog(store.store(), "t").newest().orElseThrow().version());
   }
 
+  /** A listing that takes as long as writers take to replace all that was there when it began need not show any of it. */
+  @Test
+  void oneListingWithoutAVersionProvesNothing() throws IOException {
+    commit(1, null);
+    Path folder = root.resolve(TOPIC_FOLDER);
+    Path hidden = root.resolve("hidden");
+    int[] listings = {0};
+    store.at((method, name, when) -> {
+      if (method.equals("list") && name.equals(TOPIC_FOLDER) && listings[0] < 2) {
+        listings[0]++;
+        Files.move(when == When.BEFORE ? folder : hidden, when == When.BEFORE ? hidden : folder);
+      }
+    });
+    assertEquals(0, new TopicLog(store.store(), "t").newest().orElseThrow().version());
+    listings[0] = 0;
+    assertEquals(List.of("t"), new Root(store.store()).topics());
+  }
+
   private PartlogException refused() {
     store.calls().clear();
     PartlogException error = assertThrows(PartlogException.class, () -> new TopicLog(store.store(), "t").newest());
