@@ -23,10 +23,10 @@ TRIGGER = 6
 def kill_at(number: int) -> None:
     commit, writes = Owner.commit, iter(range(1_000))
 
-    def killing(self: Owner, read: Any) -> None:
+    def killing(self: Owner, *offsets: Any, **more: Any) -> None:
         if next(writes) == number:
             os.killpg(0, signal.SIGKILL)
-        commit(self, read)
+        commit(self, *offsets, **more)
 
     if number >= 0:
         Owner.commit = killing  # type: ignore[method-assign]

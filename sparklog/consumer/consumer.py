@@ -49,7 +49,8 @@ class Consumer(Lookup):
     def __init__(
         self,
         root: str | os.PathLike[str],
-        *topics: str,
+        *names: str,
+        topics: str | Collection[str] = (),
         group: str | None = None,
         table: str | os.PathLike[str] | OffsetTable | None = None,
         auto_offset_reset: Literal["earliest", "latest", "none"] = "latest",
@@ -64,7 +65,7 @@ class Consumer(Lookup):
         poll_interval_ms: int = 100,
         metadata_max_age_ms: int = 5000,
     ) -> None:
-        """Subscribes to the topics, if any are named.
+        """Subscribes to the topics, if any are named: `Consumer(root, "a", "b")`, or `Consumer(root, topics=["a", "b"])`.
 
         * group, table: the name of the group whose positions it keeps, and the offset commit table that has them: a path, or an
           `OffsetTable`. It takes the group's next generation, and so ends any other consumer of the group (GenerationFenced).
@@ -86,6 +87,9 @@ class Consumer(Lookup):
         if auto_offset_reset not in _RESETS:
             reason = f"it must be one of {', '.join(_RESETS)}"
             raise SparklogError("OPTION_VALUE", option="auto_offset_reset", value=auto_offset_reset, reason=reason)
+        if names and topics:
+            raise SparklogError("OPTION_CONFLICT", options="topics by position and topics=", reason="give one of them")
+        wanted = names or ((topics,) if isinstance(topics, str) else tuple(topics))
         if (group is None) != (table is None):
             raise SparklogError("GROUP_REQUIRED", call="Consumer()", missing="group" if group is None else "table")
         self._max_poll_records = arguments.positive("max_poll_records", max_poll_records)
@@ -97,8 +101,8 @@ class Consumer(Lookup):
         part_bytes = arguments.positive("max_partition_fetch_bytes", max_partition_fetch_bytes)
         commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
         self._reader = Reader(self.root, self._subscription, auto_offset_reset, interval, part_bytes)
-        if topics:
-            self._subscription.subscribe(topics)
+        if wanted:
+            self._subscription.subscribe(wanted)
         if group is not None and table is not None:
             # After all checks, since it ends another consumer of the group.
             self._reader.group = Group(self.root, group, table, commit_interval if enable_auto_commit else None)

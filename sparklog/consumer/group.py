@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from sparklog.offsets import OffsetTable
 
 _log = logging.getLogger(__name__)
-_HEARTBEAT_S = 60
-"""A group that wrote nothing for three minutes does not count as running."""
 
 
 class Group:
@@ -24,53 +22,32 @@ class Group:
 
     def __init__(self, root: str, name: str, table: str | os.PathLike[str] | OffsetTable, interval_s: float | None) -> None:
         """`interval_s`: how often `auto_commit` commits; None for never."""
-        from sparklog.offsets import OffsetTable
+        from sparklog.offsets import OffsetTable, Owner
 
-        self._table = table if isinstance(table, OffsetTable) else OffsetTable(table, root)
-        if self._table.root != root:
-            reason = f"it was opened with the root {self._table.root}, and the consumer reads {root}"
-            raise SparklogError("OPTION_VALUE", option="table", value=self._table.path, reason=reason)
+        opened = table if isinstance(table, OffsetTable) else OffsetTable(table, root)
+        if opened.root != root:
+            reason = f"it was opened with the root {opened.root}, and the consumer reads {root}"
+            raise SparklogError("OPTION_VALUE", option="table", value=opened.path, reason=reason)
         self._name = name
         self._interval_s = interval_s
-        self._generation = self._table.begin(name)
-        self._wrote = self._tried = time.monotonic()
-        self._written: dict[tuple[TopicPartition, str], int] = {}
-        """By partition and topic id, what this generation has committed or began with."""
-        self.committed()
+        self._tried = time.monotonic()
+        self._owner = Owner(opened, name)
 
     def committed(self) -> dict[tuple[TopicPartition, str], OffsetAndMetadata]:
         """The committed offsets, by partition and topic id."""
-        found = {
+        return {
             (TopicPartition(each.topic, each.partition), each.topic_id): OffsetAndMetadata(each.offset, each.metadata)
-            for each in self._table.positions(self._name)
+            for each in self._owner.positions()
         }
-        self._written = {key: value.offset for key, value in found.items()}
-        return found
 
     def commit(self, offsets: Mapping[TopicPartition, tuple[str, OffsetAndMetadata]]) -> None:
         """Commits offsets, each given with the topic id. GenerationFenced if another generation has begun."""
-        by_topic: dict[str, dict[int, int]] = {}
-        for (topic, number), (_, value) in offsets.items():
-            by_topic.setdefault(topic, {})[number] = value.offset
-        if self._goes_back(offsets):
-            self._table.append(self._name, self._generation, {})  # only if it is still the group's
-            self._generation = self._table.begin(self._name, by_topic)
-            self.committed()
+        ids = {topic: id for (topic, _), (id, _) in offsets.items()}
         by_metadata: dict[str | None, dict[str, dict[int, int]]] = {}
         for (topic, number), (_, value) in offsets.items():
             by_metadata.setdefault(value.metadata, {}).setdefault(topic, {})[number] = value.offset
         for metadata, those in by_metadata.items():
-            self._table.append(self._name, self._generation, those, metadata=metadata)
-        self._wrote = time.monotonic()
-        self._written.update({(partition, id): value.offset for partition, (id, value) in offsets.items()})
-
-    def _goes_back(self, offsets: Mapping[TopicPartition, tuple[str, OffsetAndMetadata]]) -> bool:
-        """Whether an offset is lower than what is committed, or of a topic that was created again. In a generation, offsets only rise."""
-        ids = {partition.topic: id for partition, (id, _) in offsets.items()}
-        return any(
-            ids.get(partition.topic, id) != id or (partition in offsets and offsets[partition][1].offset < offset)
-            for (partition, id), offset in self._written.items()
-        )
+            self._owner.commit(those, ids, metadata=metadata)
 
     def auto_commit(self, positions: Callable[[], Mapping[TopicPartition, tuple[str, int]]], *, at_once: bool = False) -> None:
         """Commits those positions that are not committed, if that is due or asked for; and once a minute, says that the consumer is there.
@@ -82,13 +59,14 @@ class Group:
         try:
             if due:
                 self._tried = now
-                wanted = {partition: (id, OffsetAndMetadata(offset)) for partition, (id, offset) in positions().items()}
-                changed = {key: value for key, value in wanted.items() if self._written.get((key, value[0])) != value[1].offset}
+                changed = {
+                    partition: (id, OffsetAndMetadata(offset))
+                    for partition, (id, offset) in positions().items()
+                    if not self._owner.is_committed(partition.topic, id, partition.partition, offset)
+                }
                 if changed:
                     self.commit(changed)
-            if now - self._wrote >= _HEARTBEAT_S:
-                self._wrote = now
-                self._table.append(self._name, self._generation, {})
+            self._owner.beat()
         except GenerationFenced:
             raise
         except SparklogError as error:
@@ -96,4 +74,4 @@ class Group:
 
     def end(self) -> None:
         """Says that the consumer ended."""
-        self._table.end(self._name, self._generation)
+        self._owner.end()

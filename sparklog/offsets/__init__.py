@@ -1,8 +1,9 @@
 """Positions of named groups of readers, kept as rows of a Delta table: offset commit tables."""
 
+from sparklog.offsets.owner import Owner
 from sparklog.offsets.rows import Position
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.together import write_delta
 from sparklog.offsets.tracker import Tracker, track
 
-__all__ = ["OffsetTable", "Position", "Tracker", "track", "write_delta"]
+__all__ = ["OffsetTable", "Owner", "Position", "Tracker", "track", "write_delta"]

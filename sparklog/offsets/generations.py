@@ -76,16 +76,21 @@ class Generations:
         if not force and group.is_running(rows.now()):
             raise SparklogError("GROUP_RUNNING", group=group.name, table=self._path, last=group.last)
 
-    def claim(self, name: str, event: str, moved: Callable[[Group], list[Position]], *, carry: bool = True) -> int:
+    def claim(
+        self, name: str, event: str, moved: Callable[[Group], list[Position]], *, carry: bool = True, after: int | None = None
+    ) -> int:
         """Takes the next generation of a group in one commit with its first positions.
 
-        Those are the ones that `moved` makes from what the group is just before, and with `carry` the other ones of the group.
+        Those are the ones that `moved` makes from what the group is just before, and with `carry` the other ones of the group. With
+        `after`, only if that is still the newest generation: GenerationFenced otherwise.
         """
         generation = 0
         while True:
+            if after is not None:
+                self.require_newest(name, after)
             group = self.group(name)
             # A generation that another writer took but whose rows were deleted by hand stays taken.
-            generation = max(group.generation, generation) + 1
+            generation = (max(group.generation, generation) if after is None else after) + 1
             first = moved(group)
             keys = {(each.topic, each.partition) for each in first}
             ids = {each.topic: each.topic_id for each in first}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.display import Display
+from sparklog.display import SHOWN, Display, counted
 from sparklog.offsets.moves import require_same
 from sparklog.offsets.rows import Position
 from sparklog.ondisk.commitlog import CommitLog
@@ -119,12 +119,8 @@ def _ends(log: CommitLog) -> tuple[list[int], list[tuple[int, ...]], str]:
 
 def shown(table: pa.Table, group: str) -> Display:
     """The lag of a group for a terminal or a notebook."""
-    rows = [[_cell(row[name]) for name in LAG.names[1:]] for row in table.to_pylist()]
+    rows = [["" if row[name] is None else row[name] for name in LAG.names[1:]] for row in table.slice(0, SHOWN).to_pylist()]
     records, octets = (sum(each or 0 for each in table[name].to_pylist()) for name in ("records", "bytes"))
     seconds = max((each for each in table["seconds"].to_pylist() if each is not None), default=0.0)
-    about = f"behind by {records:,} records, {octets:,} bytes, {seconds:,.1f} s"
-    return Display(f"Group {group}", [about], LAG.names[1:], rows)
-
-
-def _cell(value: object) -> object:
-    return "" if value is None else f"{value:,.1f}" if isinstance(value, float) else value
+    about = f"behind by {counted(records, 'record')}, {octets:,} bytes, {seconds:,.1f} s"
+    return Display(f"Group {group}", [about], LAG.names[1:], rows, more=table.num_rows - SHOWN)

@@ -20,8 +20,9 @@ from sparklog.ondisk.state import State
 
 Offsets = Mapping[str, Mapping[int, int]]
 """Offsets by topic and partition."""
-Target = str | int | datetime.datetime | Offsets
+Target = str | int | datetime.datetime | datetime.timedelta | Offsets
 _FORMATS = ("json", "csv")
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,18 @@ class Placing:
         self._state = log.newest()
         self._before = {each.partition: each for each in group.positions if each.topic == self._state.topic}
 
-    def moves(self, to: Target) -> list[Move]:
-        """Where the partitions of the topic go: all of them, or those that the target names, or for a shift those with a position."""
+    def moves(self, to: Target, only: Iterable[int] | None = None) -> list[Move]:
+        """Where the partitions of the topic go: all of them, or those that the target names, or for a shift those with a position.
+
+        With `only`, it is those of these partitions, which must exist.
+        """
+        moves = self._moves(to)
+        if only is None:
+            return moves
+        wanted = {partition for each in only for partition in arguments.partitions(self._state, self._log.root, each, "topics")}
+        return [move for move in moves if move.partition in wanted]
+
+    def _moves(self, to: Target) -> list[Move]:
         state = self._state
         if isinstance(to, Mapping):
             return [self._given(partition, offset) for partition, offset in to.get(state.topic, {}).items()]
@@ -63,8 +74,6 @@ class Placing:
 
     def _shifted(self, position: Position, by: int) -> Move:
         require_same(self._log.root, position, self._state)
-        if position.partition >= self._state.partitions:
-            raise SparklogError("VERSION_CORRUPT", file=self._log.folder, reason=f"it has lost partition {position.partition}")
         start, end = self._state.starts[position.partition], self._state.ends[position.partition]
         wanted = position.offset + by
         if wanted < start:
@@ -86,17 +95,22 @@ class Placing:
         return Move(self._state.topic, self._state.topic_id, partition, before.offset if before else None, now, note)
 
 
-def require_target(to: Any) -> None:
-    """TypeError or CallError if this is not a target of a reset."""
+def target(to: Any) -> Any:
+    """A target of a reset, a duration as the time that it reaches back to. TypeError or CallError if it is none."""
+    if isinstance(to, datetime.timedelta):
+        if to < datetime.timedelta(0):
+            raise SparklogError("OPTION_VALUE", option="to", value=to, reason="a duration must not be negative")
+        now = datetime.datetime.now(datetime.timezone.utc)
+        return now - min(to, now - _EPOCH)
     if isinstance(to, Mapping):
         if wrong := [topic for topic, of in to.items() if not isinstance(topic, str) or not isinstance(of, Mapping)]:
             raise TypeError(f"`to` has {wrong[0]!r}; offsets are given as {{topic: {{partition: offset}}}}")
-    elif isinstance(to, str) and to in ("earliest", "latest"):
-        return
     elif isinstance(to, str | datetime.datetime):
-        arguments.millis(to)
+        if to not in ("earliest", "latest"):
+            arguments.millis(to)
     else:
-        arguments.integer("to", to, ", which shifts, or 'earliest', 'latest', a time, or a dict of offsets by topic and partition")
+        arguments.integer("to", to, ", which shifts, or 'earliest', 'latest', a time, a duration, or a dict {topic: {partition: offset}}")
+    return to
 
 
 def placed_in(state: State, root: str, partition: object, offset: object, starts: Iterable[int]) -> tuple[int, int]:
@@ -118,7 +132,7 @@ def placed_in(state: State, root: str, partition: object, offset: object, starts
 
 
 def require_same(root: str | None, position: Position, state: State) -> None:
-    """CallError if the topic was created again since the position was committed."""
+    """CallError if the topic was created again since the position was committed, or does not have the partition (it never loses one)."""
     if position.topic_id != state.topic_id:
         raise SparklogError(
             "GROUP_OF_OTHER_TOPIC",
@@ -128,6 +142,7 @@ def require_same(root: str | None, position: Position, state: State) -> None:
             expected=position.topic_id,
             found=state.topic_id,
         )
+    arguments.partitions(state, str(root), position.partition)
 
 
 # ---- the files of Kafka's tools

@@ -1,22 +1,24 @@
-"""The owner of a group that a streaming query moves: it commits what the query has read."""
+"""The owner of a group: a tracker, `write_delta` or a consumer commits through it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from sparklog.offsets.reads import Read
+from sparklog.offsets import rows
+from sparklog.offsets.moves import Offsets
 from sparklog.offsets.rows import Position
 from sparklog.offsets.table import OffsetTable
 
 _HEARTBEAT_S = 60
+"""A group that wrote nothing for three minutes does not count as running."""
 
 
-def is_behind(read: Read, positions: Iterable[Position]) -> bool:
-    """Whether a position is further than what a query has read, or of a topic that was created again since."""
+def is_behind(offsets: Offsets, ids: Mapping[str, str], positions: Iterable[Position]) -> bool:
+    """Whether a position is further than these offsets in topics of these ids, or of a topic that was created again since."""
     return any(
-        each.topic in read.ids
-        and (each.topic_id != read.ids[each.topic] or read.offsets[each.topic].get(each.partition, each.offset) < each.offset)
+        each.topic in ids
+        and (each.topic_id != ids[each.topic] or offsets.get(each.topic, {}).get(each.partition, each.offset) < each.offset)
         for each in positions
     )
 
@@ -29,40 +31,68 @@ class Owner:
         self._group = group
         self._generation = table.begin(group)
         self._known: dict[tuple[str, int], Position] = {}
-        self._wrote = 0.0
-        self._remember()
+        self._wrote = time.monotonic()
+        self.positions()
 
-    def commit(self, read: Read) -> None:
-        """Moves the group to what the query has read: back too, with a new generation. GenerationFenced if another owner took the group."""
-        if is_behind(read, self._known.values()):
-            self._table.append(self._group, self._generation, {})  # only if it is still this one's
-            self._generation = self._table.begin(self._group, read.offsets)
-            self._remember()
+    def positions(self) -> list[Position]:
+        """The positions of the group, as the table has them now."""
+        found = self._table.positions(self._group)
+        self._known = {(each.topic, each.partition): each for each in found}
+        return found
+
+    def commit(
+        self,
+        offsets: Offsets,
+        ids: Mapping[str, str],
+        *,
+        query_id: str | None = None,
+        epoch: int | None = None,
+        metadata: str | None = None,
+    ) -> None:
+        """Moves the group to these offsets, by topic and partition, in topics of these ids. GenerationFenced if another owner took it.
+
+        In a generation, offsets only rise. So to go back, it takes the next one, if its own is still the newest.
+        """
+        if is_behind(offsets, ids, self._known.values()):
+            self._generation = self._table.begin(self._group, offsets, after=self._generation)
+            self.positions()
+        moved = {
+            topic: {partition: offset for partition, offset in of.items() if self._is_new(topic, partition, offset, metadata)}
+            for topic, of in offsets.items()
+        }
+        if any(moved.values()):
+            self._table.append(self._group, self._generation, moved, query_id=query_id, epoch=epoch, metadata=metadata)
+            for topic, of in moved.items():
+                for partition, offset in of.items():
+                    now = Position(
+                        self._group, self._generation, topic, ids[topic], partition, offset, rows.now(), query_id, epoch, metadata=metadata
+                    )
+                    self._known[topic, partition] = now
         else:
-            moved = {
-                topic: {partition: offset for partition, offset in of.items() if self._offset(topic, partition) != offset}
-                for topic, of in read.offsets.items()
-            }
-            if not any(moved.values()):
-                return
-            self._table.append(self._group, self._generation, moved, query_id=read.query_id, epoch=read.epoch)
-            self._remember()
+            self.require()
+        self._wrote = time.monotonic()
+
+    def require(self) -> None:
+        """GenerationFenced if another owner took the group."""
+        self._table.require_generation(self._group, self._generation)
 
     def beat(self) -> None:
         """Says once a minute that the group is running. GenerationFenced as in `commit`."""
-        if time.monotonic() - self._wrote >= _HEARTBEAT_S:
+        now = time.monotonic()
+        if now - self._wrote >= _HEARTBEAT_S:
+            self._wrote = now
             repeated = {each.topic: {each.partition: each.offset} for each in list(self._known.values())[:1]}
             self._table.append(self._group, self._generation, repeated)
-            self._wrote = time.monotonic()
 
     def end(self) -> None:
         """Says that the group is not running any more. GenerationFenced as in `commit`."""
         self._table.end(self._group, self._generation)
 
-    def _offset(self, topic: str, partition: int) -> int | None:
+    def is_committed(self, topic: str, id: str, partition: int, offset: int) -> bool:
+        """Whether the group is at this offset of a topic with this id, as far as this object knows."""
         known = self._known.get((topic, partition))
-        return known.offset if known else None
+        return known is not None and (known.topic_id, known.offset) == (id, offset)
 
-    def _remember(self) -> None:
-        self._wrote = time.monotonic()
-        self._known = {(each.topic, each.partition): each for each in self._table.positions(self._group)}
+    def _is_new(self, topic: str, partition: int, offset: int, metadata: str | None) -> bool:
+        known = self._known.get((topic, partition))
+        return known is None or known.offset != offset or metadata not in (None, known.metadata)

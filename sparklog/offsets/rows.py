@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from sparklog.display import SHOWN, Display, readable, when
 from sparklog.errors import SparklogError
 
 COLUMNS = {
@@ -68,6 +69,29 @@ class Position:
     seq: int | None = None
     metadata: str | None = None
     note: str | None = None
+
+
+class Positions(list[Position]):
+    """Positions of a group, which the list shows as a table in a terminal and in a notebook."""
+
+    def __repr__(self) -> str:
+        return self._display().text()
+
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+    def _display(self) -> Display:
+        columns = ["topic", "partition", "offset", "generation", "committed at (UTC)", "query", "epoch", "metadata", "note"]
+        rows: list[list[object]] = [
+            [
+                *(each.topic, each.partition, each.offset, each.generation, when(each.committed_at)),
+                *(readable(each.query_id or "", 60), "" if each.epoch is None else each.epoch),
+                *(readable(each.metadata or "", 60), each.note or ""),
+            ]
+            for each in self[:SHOWN]
+        ]
+        group = readable(self[0].group, 60) if self else ""
+        return Display(f"Group {group}".rstrip(), [], columns, rows, more=len(self) - SHOWN)
 
 
 class Group:

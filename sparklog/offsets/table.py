@@ -17,15 +17,18 @@ from sparklog.offsets import lags, moves, rows
 from sparklog.offsets.generations import Engine, Generations
 from sparklog.offsets.lake import Lake
 from sparklog.offsets.moves import Move, Offsets, Placing, Target
-from sparklog.offsets.rows import Group, Position
+from sparklog.offsets.rows import Group, Position, Positions
+from sparklog.offsets.summaries import GroupSummaries, GroupSummary
 from sparklog.offsets.through_spark import ThroughSpark
 from sparklog.offsets.topics import Topics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_MAINTAINED_AFTER = 200
-"""An object maintains the table after this many commits of its own."""
+    from sparklog.plots import GroupPlots
+
+_MAINTAINED_AFTER = 50
+"""An object maintains the table after this many commits of its own: a look-up opens each file that was written since."""
 
 
 class OffsetTable:
@@ -72,13 +75,17 @@ class OffsetTable:
         """The names of the groups, sorted."""
         return list(self._groups.all())
 
-    def positions(self, group: str, topic: str | None = None) -> list[Position]:
+    def summaries(self) -> GroupSummaries:
+        """The groups in short, sorted by name: topics, lag, last commit. A group whose lag cannot be told has an `error`."""
+        return GroupSummaries([GroupSummary.of(each, self._topics) for each in self._groups.all().values()], self.path)
+
+    def positions(self, group: str, topic: str | None = None) -> Positions:
         """The positions of a group, sorted by topic and partition; with `topic`, only those in that topic.
 
         A position whose topic was created again or deleted has a `note`.
         """
         found = self._groups.existing(group).positions
-        return [self._noted(each) for each in found if topic is None or each.topic == topic]
+        return Positions(self._noted(each) for each in found if topic is None or each.topic == topic)
 
     def history(self, group: str) -> list[Position]:
         """All positions that a group ever committed, the oldest first; a heartbeat is a repeated one."""
@@ -102,14 +109,19 @@ class OffsetTable:
 
     # ---- what owners of a group do
 
-    def begin(self, group: str, offsets: Offsets | None = None) -> int:
+    def begin(self, group: str, offsets: Offsets | None = None, *, after: int | None = None) -> int:
         """Takes the next generation of a group, which need not exist yet, and returns it. It begins with the positions of the one before.
 
         With `offsets`, given by topic and partition, the group moves there, back too. What it read of a topic that was created again is
-        then forgotten, if the topic is named. From now on `append` refuses every earlier generation.
+        then forgotten, if the topic is named. From now on `append` refuses every earlier generation. With `after`, a generation of the
+        caller's, only if that is still the newest: GenerationFenced otherwise.
         """
         moved = self._rows(rows.require_group(group), offsets or {})
-        return self._groups.claim(group, "begin", lambda _: moved)
+        return self._groups.claim(group, "begin", lambda _: moved, after=after)
+
+    def require_generation(self, group: str, generation: int) -> None:
+        """GenerationFenced if the group has another generation by now."""
+        self._groups.require_newest(rows.require_group(group), generation)
 
     def append(
         self,
@@ -143,32 +155,40 @@ class OffsetTable:
 
     def end(self, group: str, generation: int) -> None:
         """Says that the owner of this generation ends, so that the group is not running. GenerationFenced as in `append`."""
-        self._groups.require_newest(group, generation)
+        self.require_generation(group, generation)
         self._engine.append(rows.table_of([rows.note(group, generation, "end")]))
 
     # ---- what operators do
 
     def reset(
-        self, group: str, to: Target, topics: Sequence[str] | None = None, *, dry_run: bool = True, force: bool = False
+        self,
+        group: str,
+        to: Target,
+        topics: Sequence[str] | Mapping[str, Sequence[int]] | None = None,
+        *,
+        dry_run: bool = True,
+        force: bool = False,
     ) -> list[Move]:
         """Moves a group, and returns where its partitions go. By default it only says so: `dry_run=False` moves it.
 
         * to: `"earliest"` or `"latest"`; a time (a datetime with a time zone, or ISO 8601): the first record at or after it, or else the
-          end offset; a dict of offsets by topic and partition; or an integer, by which the positions are shifted, within the log.
-        * topics: only these; by default, those of the group, or those that the dict names.
+          end offset; a timedelta: that time before now; a dict of offsets by topic and partition; or an integer, by which the positions are
+          shifted, within the log.
+        * topics: only these, or in a dict only these partitions of them; by default, those of the group, or those that `to` names.
 
         All partitions of a topic go, with a dict those that it names, with a shift those with a position. The others stay. A topic that was
         created again is forgotten but for what is reset. CallError if the group does not exist, or if it is running, unless `force` is
         given: then its owner gets GenerationFenced at its next commit. CallError too if an offset is not in the log.
         """
-        moves.require_target(to)
+        to = moves.target(to)
         if topics is not None and isinstance(to, Mapping):
             raise SparklogError("OPTION_VALUE", option="topics", value=topics, reason="`to` names topics already")
         asked = [topics] if isinstance(topics, str) else list(to) if isinstance(to, Mapping) else topics
+        only = topics if isinstance(topics, Mapping) else {}
 
         def plan(found: Group) -> list[Move]:
             of = asked if asked is not None else sorted({each.topic for each in found.positions})
-            return [move for topic in of for move in Placing(self._topics.log(topic), found).moves(to)]
+            return [move for topic in of for move in Placing(self._topics.log(topic), found).moves(to, only.get(topic))]
 
         self._groups.existing(group)
         return self._move(group, "reset", plan, dry_run=dry_run, force=force)
@@ -239,6 +259,13 @@ class OffsetTable:
         table = pa.Table.from_pylist(lags.over_time(history, logs), lags.HISTORY)
         return table if self._spark is None else self._spark.createDataFrame(table)
 
+    @property
+    def plot(self) -> GroupPlots:
+        """Plots of groups: `table.plot.lag(group)`."""
+        from sparklog.plots import GroupPlots
+
+        return GroupPlots(self)
+
     def fence(self, groups: Sequence[str] | None = None) -> dict[str, dict[int, int]]:
         """The lowest offset that any of these groups, or any group at all, still needs, by topic and partition.
 
@@ -260,7 +287,7 @@ class OffsetTable:
     def maintain(self) -> dict[str, int]:
         """Makes the table quick to read: joins small files, writes a checkpoint, and deletes files that were replaced an hour ago.
 
-        Returns how many files were joined and how many deleted. No position is lost. `append` does this after every 200 commits.
+        Returns how many files were joined and how many deleted. No position is lost. `append` does this after every 50 commits.
         """
         return self._engine.maintain()
 
@@ -268,7 +295,7 @@ class OffsetTable:
 
     def _owned(self, group: str, generation: int) -> dict[str, Position]:
         """A position in each topic of the group. GenerationFenced if that has another generation."""
-        self._groups.require_newest(rows.require_group(group), generation)
+        self.require_generation(group, generation)
         if self._known.get(group, (0, {}))[0] != generation:
             self._known[group] = generation, {each.topic: each for each in self._groups.group(group).positions}
         return self._known[group][1]

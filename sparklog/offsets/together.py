@@ -34,8 +34,9 @@ def write_delta(
     behind the output, never ahead; when the query starts again, Spark repeats the micro-batch, Delta skips it, and the offsets follow.
     After every restart each record is in the output once.
 
-    The query fails if the offsets cannot be committed: with GenerationFenced if another owner took the group. The group's generation
-    begins with the first micro-batch of a run. A new checkpoint is a new query: it writes again what it reads again.
+    The query fails if the offsets cannot be committed: with GenerationFenced if another owner took the group. It looks for that before it
+    writes a micro-batch too; what is taken while the micro-batch is being written shows after it. The group's generation begins before the
+    first micro-batch of a run is written. A new checkpoint is a new query: it writes again what it reads again.
     """
     Topics(root, OffsetTable(table, root).path)  # says at once what is wrong with them
     return WriteDelta(os.fspath(path), os.fspath(table), os.fspath(root), os.fspath(checkpoint), group, options)
@@ -54,11 +55,12 @@ class WriteDelta:
         """Writes a micro-batch, and commits its offsets."""
         table = OffsetTable(self._table, self._root)
         read = reads.of_checkpoint(self._checkpoint, epoch, Topics(self._root, table.path))
-        once = {"txnAppId": read.query_id, "txnVersion": str(epoch)}
-        rows.write.format("delta").mode("append").options(**self._options, **once).save(self._path)
         if self._owner is None:
             self._owner = Owner(table, self._group)
-        self._owner.commit(read)
+        self._owner.require()
+        once = {"txnAppId": read.query_id, "txnVersion": str(epoch)}
+        rows.write.format("delta").mode("append").options(**self._options, **once).save(self._path)
+        self._owner.commit(read.offsets, read.ids, query_id=read.query_id, epoch=read.epoch)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_owner": None}

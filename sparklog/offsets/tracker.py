@@ -90,7 +90,7 @@ class Tracker:
         self._failed = 0
         ended = not query.isActive
         read = self._read()
-        if ended and read is not None and group in opened.groups() and is_behind(read, opened.positions(group)):
+        if ended and read is not None and group in opened.groups() and is_behind(read.offsets, read.ids, opened.positions(group)):
             raise SparklogError("QUERY_ENDED", query=read.query_id, group=group, table=opened.path)
         self._owner = Owner(opened, group)
         self._thread = threading.Thread(target=self._run, name=f"sparklog tracker of {group}", daemon=True)
@@ -162,7 +162,7 @@ class Tracker:
     def _commit(self) -> None:
         read = self._read()
         if read is not None:
-            self._owner.commit(read)
+            self._owner.commit(read.offsets, read.ids, query_id=read.query_id, epoch=read.epoch)
             self._committed = (read.query_id, read.epoch)
         self._owner.beat()
 

@@ -41,6 +41,13 @@ def test_poll_returns_what_is_there_and_then_what_is_committed(topic):
     assert consumer.highwater(T0) == 26
 
 
+@pytest.mark.parametrize("topics", ["t", ["t"], ("t",), {"t"}])
+def test_topics_by_name(topic, topics):
+    with Consumer(topic.root, topics=topics, auto_offset_reset="earliest") as consumer:
+        assert consumer.subscription() == {"t"}
+        assert sum(map(len, consumer.poll().values())) > 0
+
+
 def test_batches_are_those_of_a_read(topic):
     consumer, log = read(topic), sparklog.Log(topic.root)["t"]
     for _ in range(2):

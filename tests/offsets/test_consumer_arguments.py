@@ -22,6 +22,8 @@ def test_what_a_caller_can_do_wrong(topic):
     table = topic.root.parent / "table"
     for call, condition in [
         (lambda: read(topic, "oders"), "TOPIC_NOT_FOUND"),
+        (lambda: read(topic, topics="t"), "OPTION_CONFLICT"),
+        (lambda: Consumer(topic.root, topics=["t", "oders"]), "TOPIC_NOT_FOUND"),
         (lambda: read(topic, "a/b"), "TOPIC_NAME_ILLEGAL"),
         (lambda: Consumer(topic.root / "nothing", "t"), "ROOT_NOT_FOUND"),
         (lambda: read(topic, auto_offset_reset="smallest"), "OPTION_VALUE"),

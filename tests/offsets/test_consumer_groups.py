@@ -13,8 +13,8 @@ from handmade import Topic, records
 
 import sparklog
 from sparklog import Consumer, TopicPartition
-from sparklog.consumer import OffsetAndMetadata, group
-from sparklog.offsets import OffsetTable
+from sparklog.consumer import OffsetAndMetadata
+from sparklog.offsets import OffsetTable, owner
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -154,7 +154,7 @@ def test_a_topic_that_was_created_again_has_no_positions(member, table, topic):
 
 
 def test_a_consumer_that_only_waits_says_that_it_is_there(member, table, monkeypatch):
-    monkeypatch.setattr(group, "_HEARTBEAT_S", 0.05)
+    monkeypatch.setattr(owner, "_HEARTBEAT_S", 0.05)
     consumer = member()
     before = table._groups.group("g").last
     consumer.poll(120)

@@ -10,7 +10,7 @@ import pytest
 from handmade import identity, records
 
 import sparklog
-from sparklog.offsets import OffsetTable
+from sparklog.offsets import OffsetTable, Owner
 
 
 def places(table: OffsetTable, group: str = "g") -> dict[tuple[str, int], int]:
@@ -113,6 +113,29 @@ def test_of_two_claims_of_a_generation_one_wins(table, topic):
     assert claims == [("g", 2), ("g", 3)]
     with pytest.raises(sparklog.GenerationFenced):
         rival.append("g", 2, {"t": {0: 1}})
+
+
+def test_an_owner_goes_back_only_while_its_generation_is_the_newest(table, topic):
+    """Another owner takes the group just before the claim: what goes back does not take it from that one."""
+    owner, ids = Owner(table, "g"), {"t": identity("t")}
+    owner.commit({"t": {0: 5}}, ids)
+    owner.commit({"t": {0: 3}}, ids)
+    assert places(table) == {("t", 0): 3}
+    rival, engine = OffsetTable(table.path, topic.root), table._engine
+    append = engine.append
+
+    def beaten(rows, claim=None):
+        engine.append = append
+        assert rival.begin("g", {"t": {0: 9}}) == 3
+        return append(rows, claim)
+
+    engine.append = beaten
+    for offset in (2, 1):  # refused by the table, and by a look before
+        with pytest.raises(sparklog.GenerationFenced, match="newest one is 3"):
+            owner.commit({"t": {0: offset}}, ids)
+    with pytest.raises(sparklog.GenerationFenced):
+        owner.commit({"t": {0: 3}}, ids)  # which moves nothing
+    assert places(table) == {("t", 0): 9}
 
 
 def test_threads_share_a_table(table):
@@ -240,3 +263,39 @@ def test_without_deltalake_the_error_says_what_to_install(tmp_path):
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert "PARTLOG_OFFSETS_EXTRA" in said and "pip install 'sparklog[offsets]'" in said
+
+
+def test_positions_are_shown_as_a_table(table):
+    table.append("g", table.begin("g"), {"t": {0: 5, 1: 2}}, metadata="<b>\x1b")
+    lines = repr(table.positions("g")).splitlines()
+    assert (lines[0], len(lines)) == ("Group g", 5)
+    assert lines[3].split()[:4] == ["t", "0", "5", "1"]
+    assert "&lt;b&gt;\\x1b" in table.positions("g")._repr_html_()
+
+
+def test_groups_in_short(table):
+    table.append("<g>\x1b", table.begin("<g>\x1b"), {"t": {0: 5, 1: 2}})
+    table.begin("new")
+    short = table.summaries()
+    assert [(each.group, each.generation, each.topics, each.partitions, each.error) for each in short] == [
+        ("<g>\x1b", 1, ["t"], 2, None),
+        ("new", 1, [], 0, None),
+    ]
+    assert [each.lag for each in short] == [25 - 5 + 10 - 2, 0]
+    assert short[1].committed_at is None
+    lines = repr(short).splitlines()
+    assert lines[0] == f"2 groups in {table.path}"
+    assert lines[3].split()[:4] == ["<g>\\x1b", "t", "2", "28"]
+    assert "&lt;g&gt;\\x1b" in short._repr_html_()
+    assert OffsetTable(table.path).summaries()[0].lag is None
+
+
+def test_a_group_whose_topic_was_created_again_is_still_listed(table, topic):
+    table.append("a", table.begin("a"), {"t": {0: 5}})
+    topic.delete()
+    topic.append(records(3))
+    table.append("b", table.begin("b"), {"t": {0: 1}})
+    first, second = table.summaries()
+    assert (first.lag, first.error.id) == (None, "GROUP_OF_OTHER_TOPIC")
+    assert (second.lag, second.error) == (2, None)
+    assert "PARTLOG_GROUP_OF_OTHER_TOPIC" in repr(table.summaries())

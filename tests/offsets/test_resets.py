@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import time
 
 import pytest
 from handmade import TIME, Topic, identity, records
@@ -75,6 +76,18 @@ def test_a_reset_by_time_reads_exactly_the_records_from_then_on(table, group, to
         assert read.to_pylist() == [{"partition": row["partition"], "offset": row["offset"]} for row in wanted]
 
 
+def test_a_reset_by_a_duration_counts_back_from_now(table, group, topic):
+    now = int(time.time() * 1000)
+    for age_s in (7200, 3500):
+        topic.append(records(5, timestamp=now - 1000 * age_s))
+    for duration, offsets in (
+        (datetime.timedelta(hours=1), {0: 30, 1: 10}),
+        (datetime.timedelta(hours=3), {0: 25, 1: 10}),
+        (datetime.timedelta.max, {0: 0, 1: 0}),
+    ):
+        assert {each.partition: each.now for each in table.reset("g", duration)} == offsets
+
+
 def test_a_reset_of_one_topic_leaves_the_others(table, topic, group):
     Topic(topic.root, "u").append(records(4))
     table.append("g", table.begin("g"), {"u": {0: 3}})
@@ -139,6 +152,7 @@ def test_a_reset_moves_a_group_to_the_topic_that_was_created_again(table, topic,
         ({"t": {0: "1"}}, TypeError, "offset"),
         (1.5, TypeError, "`to` is 1.5"),
         (None, TypeError, "`to` is None"),
+        (datetime.timedelta(seconds=-1), sparklog.CallError, "must not be negative"),
     ],
 )
 def test_a_target_that_does_not_exist(table, group, to, error, said):

@@ -1,6 +1,6 @@
 """Offset tables through delta-spark, beside deltalake: tests/spark/test_offsets.py runs this file in a process with a session of its own.
 
-A session in which Delta is the catalog of Spark does not have tables `USING partlog`, which other tests need.
+A session in which Delta is the catalog of Spark cannot read tables `USING partlog`, which other tests need.
 """
 
 import threading
@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from handmade import Topic, records, sample
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 import sparklog
-from sparklog.offsets import OffsetTable
+from sparklog.offsets import OffsetTable, write_delta
 
 DELTA = Path(__file__).resolve().parents[2] / ".tools" / "delta"
 
@@ -124,3 +125,29 @@ def test_wrong_input_through_spark(through, spark, topic, tmp_path):
     with pytest.raises(sparklog.CallError, match=r"PARTLOG_OFFSETS_SCHEMA.*missing: group, .*; unknown: id"):
         OffsetTable(other, topic.root, spark=spark).begin("g")
     assert spark.read.format("delta").load(other).count() == 3
+
+
+def test_a_query_whose_group_was_taken_writes_no_output_any_more(spark, topic, tmp_path):
+    table = OffsetTable(tmp_path / "table", topic.root)
+    out, checkpoint = tmp_path / "out", str(tmp_path / "checkpoint")
+    function = write_delta(out, table=table.path, group="g", root=topic.root, checkpoint=checkpoint)
+    given = spark.readStream.format("partlog").options(subscribe="t", startingOffsets="earliest").load(str(topic.root))
+    query = given.select("partition", "offset").writeStream.foreachBatch(function).option("checkpointLocation", checkpoint).start()
+    try:
+        query.processAllAvailable()
+        assert spark.read.format("delta").load(str(out)).count() == 35
+        assert places(table, "g") == {("t", 0): 25, ("t", 1): 10}
+        table.reset("g", "earliest", dry_run=False, force=True)
+        topic.append(records(1))
+        with pytest.raises(StreamingQueryException, match="PARTLOG_GENERATION_FENCED"):
+            query.processAllAvailable()
+    finally:
+        query.stop()
+    assert spark.read.format("delta").load(str(out)).count() == 35
+    assert places(table, "g") == {("t", 0): 0, ("t", 1): 0}
+
+
+def test_sql_reads_a_topic_through_a_view(spark, topic):
+    options = f"USING partlog OPTIONS (path '{topic.root}', topic 't')"
+    spark.sql(f"CREATE TEMPORARY VIEW seen {options}")
+    assert spark.sql("SELECT count(*) FROM seen").first()[0] == 35

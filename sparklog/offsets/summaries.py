@@ -1,0 +1,86 @@
+"""What a table says of each group, in a line: for lists of many groups."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+
+from sparklog.display import SHOWN, Display, counted, readable, when
+from sparklog.errors import SparklogError
+from sparklog.offsets.moves import require_same
+from sparklog.offsets.rows import Group, Position
+from sparklog.offsets.topics import Topics
+
+_SHOWN_OF_TEXTS = 100
+_SHOWN_OF_ERRORS = 200
+
+
+@dataclass(frozen=True)
+class GroupSummary:
+    """A group in short.
+
+    * partitions: in how many it has a position. committed_at: when it last wrote one; None without positions.
+    * lag: the offsets that it has not read in these partitions; None if that cannot be told. Then `error` says why, unless the table was
+      opened without a root.
+    """
+
+    group: str
+    generation: int
+    topics: list[str]
+    partitions: int
+    lag: int | None
+    committed_at: datetime.datetime | None
+    error: SparklogError | None = None
+
+    @classmethod
+    def of(cls, group: Group, topics: Topics) -> GroupSummary:
+        """The summary of a group, with its `error` if its lag cannot be told."""
+        positions = group.positions
+        lag, error = None, None
+        if topics.root is not None:
+            try:
+                lag = sum(_unread(each, topics) for each in positions)
+            except SparklogError as failed:
+                error = failed
+        names = sorted({each.topic for each in positions})
+        last = max((each.committed_at for each in positions), default=None)
+        return cls(group.name, group.generation, names, len(positions), lag, last, error)
+
+
+def _unread(position: Position, topics: Topics) -> int:
+    state = topics.state(position.topic)
+    require_same(topics.root, position, state)
+    return max(0, state.ends[position.partition] - position.offset)
+
+
+class GroupSummaries(list[GroupSummary]):
+    """Groups, sorted by name. In a terminal and in a notebook the list shows itself as a table."""
+
+    def __init__(self, groups: list[GroupSummary], path: str) -> None:
+        super().__init__(groups)
+        self._path = path
+
+    def __repr__(self) -> str:
+        return self.display().text()
+
+    def _repr_html_(self) -> str:
+        return self.display().html()
+
+    def display(self, most: int | None = SHOWN) -> Display:
+        """The table of the first ones, at most that many."""
+        columns = ["group", "topics", "partitions", "lag", "last commit (UTC)", "error"]
+        rows: list[list[object]] = [
+            [
+                readable(each.group, _SHOWN_OF_TEXTS),
+                readable(", ".join(each.topics), _SHOWN_OF_TEXTS),
+                each.partitions,
+                "" if each.lag is None else each.lag,
+                when(each.committed_at),
+                "" if each.error is None else readable(str(each.error), _SHOWN_OF_ERRORS),
+            ]
+            for each in self[:most]
+        ]
+        if not any(each.error for each in self):
+            columns, rows = columns[:-1], [row[:-1] for row in rows]
+        title = f"{counted(len(self), 'group')} in {self._path}"
+        return Display(title, [], columns, rows, more=len(self) - len(rows))
