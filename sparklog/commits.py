@@ -5,8 +5,11 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass, field
 
-from sparklog.display import SHOWN, Display, moment, when
+from sparklog.display import SHOWN, Display, counted, moment, readable, when
 from sparklog.ondisk.version import Version
+
+_SHOWN_OF_TEXTS = 60
+"""The most characters of a writer and of a query in a table."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +61,19 @@ class Commits(list[Commit]):
     """A list of commits, the newest last, that shows itself as a table."""
 
     def __repr__(self) -> str:
-        return self._display().text()
+        return self.display().text()
 
     def _repr_html_(self) -> str:
-        return self._display().html()
+        return self.display().html()
 
-    def _display(self) -> Display:
-        title = "1 commit" if len(self) == 1 else f"{len(self):,} commits"
-        if len(self) > SHOWN:
-            title += f", of which the newest {SHOWN}"
-        columns = ["version", "committed at (UTC)", "operation", "records", "bytes", "segments", "writer", "query", "epoch", "input"]
+    def display(self, most: int | None = SHOWN, of: str = "") -> Display:
+        """The table of the newest ones, at most that many; `of` begins its title."""
+        title = of + counted(len(self), "commit")
+        shown = self if most is None else self[-most:]
+        if len(shown) < len(self):
+            title += f", of which the newest {len(shown)}"
+        columns = ["version", "committed at (UTC)", "operation", "records", "bytes", "segments", "removed"]
+        columns += ["writer", "query", "epoch", "input"]
         rows = [
             [
                 each.version,
@@ -76,11 +82,12 @@ class Commits(list[Commit]):
                 each.records,
                 each.bytes,
                 each.segments,
-                each.writer,
-                "" if each.query is None else each.query,
+                each.removed,
+                readable(each.writer, _SHOWN_OF_TEXTS),
+                readable(each.query or "", _SHOWN_OF_TEXTS),
                 "" if each.epoch is None else each.epoch,
                 each.input or "",
             ]
-            for each in self[-SHOWN:]
+            for each in shown
         ]
         return Display(title, [], columns, rows)

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 import html
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 SHOWN = 50
 """The most rows of a table."""
 SEGMENTS_SUMMED = 5_000
 """The most segments that are summed up, so that a table appears at once."""
+_WRAPPED = 40
+"""Columns whose longest text has more characters are wrapped in a notebook."""
+_TABLE = "margin: 0.5em 0; border-collapse: collapse; font-variant-numeric: tabular-nums"
+_HEAD = "border-bottom: 1px solid currentColor"
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
@@ -31,6 +40,22 @@ def when(time: datetime.datetime | int | None) -> str:
     return f"{time:%Y-%m-%d %H:%M:%S}" + (f".{time.microsecond // 1000:03}" if time.microsecond else "")
 
 
+def counted(count: int, what: str) -> str:
+    """As `1 record` and `2 records`."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def rows(records: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    """Records as dicts, with times in milliseconds: some are beyond what Python's datetime holds."""
+    import pyarrow as pa
+    import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
+
+    at = records.schema.get_field_index("timestamp")
+    times = pc.divide(records.column(at).cast(pa.int64()), 1000).to_pylist()
+    found = records.drop_columns(["timestamp"]).to_pylist()
+    return [{**row, "timestamp": time} for row, time in zip(found, times, strict=True)]
+
+
 def readable(octets: bytes | str | None, longest: int | None) -> str:
     """Bytes as UTF-8 text of at most `longest` characters; `null` for None.
 
@@ -39,54 +64,78 @@ def readable(octets: bytes | str | None, longest: int | None) -> str:
     if octets is None:
         return "null"
     text = octets if isinstance(octets, str) else octets[: None if longest is None else 4 * longest].decode(errors="backslashreplace")
-    text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+    if not text.isprintable():
+        text = "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
     cut = longest is not None and (len(text) > longest or (isinstance(octets, bytes) and len(octets) > 4 * longest))
     return f"{text[:longest]}…" if cut else text
 
 
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    return f"{value:,}" if isinstance(value, int) else readable(str(value), None)
+
+
+def _row(tag: str, styles: Sequence[str], cells: Sequence[str]) -> str:
+    aligned = zip(styles, cells, strict=True)
+    return "<tr>" + "".join(f'<{tag} style="{style}">{html.escape(cell)}</{tag}>' for style, cell in aligned) + "</tr>"
+
+
+def field(name: str, octets: bytes | None) -> dict[str, str | None]:
+    """A field of a JSON object: text, or if it is not UTF-8 a field `<name>_base64`."""
+    try:
+        return {name: None if octets is None else octets.decode()}
+    except UnicodeDecodeError as error:
+        return {f"{name}_base64": base64.b64encode(error.object).decode()}
+
+
 class Display:
-    """A title, some lines below it, and a table. `more` is the number of rows that the table leaves out."""
+    """A title, some lines below it, and a table. `more` is the number of rows that the table leaves out.
+
+    Texts come from files, so every character of them that is not printable becomes an escape: none reaches a terminal.
+    """
 
     def __init__(self, title: str, about: Sequence[str], columns: Sequence[str], rows: Sequence[Sequence[object]], more: int = 0) -> None:
-        self._title = title
-        self._about = about
-        self._columns = columns
-        self._rows = [[f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in rows]
-        self._numeric = [all(isinstance(row[column], int) or row[column] == "" for row in rows) for column in range(len(columns))]
+        self.title = readable(title, None)
+        self.about = [readable(line, None) for text in about for line in text.split("\n")]
+        self.columns = columns
+        self.rows = [[_cell(cell) for cell in row] for row in rows]
+        self.numeric = [all(isinstance(row[column], int | float) or row[column] == "" for row in rows) for column in range(len(columns))]
         self._more = f"… and {more:,} more" if more > 0 else ""
 
     def text(self) -> str:
         """For a terminal."""
-        lines = [self._title, *self._about]
-        if self._rows:
-            table = [list(self._columns), *self._rows]
-            widths = [max(len(row[column]) for row in table) for column in range(len(self._columns))]
+        lines = [self.title, *self.about]
+        if self.rows:
+            table = [list(self.columns), *self.rows]
+            widths = [max(len(row[column]) for row in table) for column in range(len(self.columns))]
             lines.append("")
             lines += ["  ".join(self._aligned(row, widths)).rstrip() for row in table]
         return "\n".join([*lines, self._more] if self._more else lines)
 
     def _aligned(self, row: Sequence[str], widths: Sequence[int]) -> list[str]:
-        cells = zip(row, widths, self._numeric, strict=True)
+        cells = zip(row, widths, self.numeric, strict=True)
         return [cell.rjust(width) if numeric else cell.ljust(width) for cell, width, numeric in cells]
 
     def html(self) -> str:
-        """For a notebook."""
-        parts = [f"<div><strong>{html.escape(self._title)}</strong>", *(f"<br>{html.escape(line)}" for line in self._about)]
-        if self._rows:
-            parts.append("<table><thead>" + self._row("th", self._columns) + "</thead><tbody>")
-            parts += [self._row("td", row) for row in self._rows]
-            parts.append("</tbody></table>")
-        return "".join([*parts, html.escape(self._more), "</div>"])
+        """For a notebook, light or dark: no colour is set. Long texts are wrapped, and a table that is too wide scrolls by itself."""
+        lines = "".join(f"<br>{html.escape(line)}" for line in self.about)
+        parts = [f'<div style="overflow-wrap: anywhere"><strong>{html.escape(self.title)}</strong>{lines}</div>']
+        if self.rows:
+            styles = [self._style(column) for column in range(len(self.columns))]
+            parts.append(f'<div style="overflow-x: auto"><table style="{_TABLE}"><thead style="{_HEAD}">')
+            parts.append(_row("th", styles, self.columns) + "</thead><tbody>")
+            parts += [_row("td", styles, row) for row in self.rows]
+            parts.append("</tbody></table></div>")
+        if self._more:
+            parts.append(f"<div>{self._more}</div>")
+        return "<div>" + "".join(parts) + "</div>"
 
-    def _row(self, tag: str, cells: Sequence[str]) -> str:
-        aligned = zip(cells, self._numeric, strict=True)
-        return (
-            "<tr>"
-            + "".join(
-                f'<{tag} style="text-align: {"right" if numeric else "left"}">{html.escape(cell)}</{tag}>' for cell, numeric in aligned
-            )
-            + "</tr>"
-        )
+    def _style(self, column: int) -> str:
+        """Of the cells of a column. Spaces are kept, as they may be part of a value."""
+        longest = max(len(row[column]) for row in self.rows)
+        wrapped = "white-space: pre-wrap; overflow-wrap: anywhere; min-width: 12em" if longest > _WRAPPED else "white-space: pre"
+        return f"{wrapped}; vertical-align: top; text-align: {'right' if self.numeric[column] else 'left'}"
 
     __repr__ = text
     _repr_html_ = html

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, when
-from sparklog.errors import SparklogError
+from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, counted, when
 from sparklog.ondisk import commitlog
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.root import local, require
-from sparklog.ondisk.totals import Totals
+from sparklog.summary import Summary
 from sparklog.topic import Topic
+
+if TYPE_CHECKING:
+    from sparklog.verify import Report
 
 
 class Log:
@@ -41,6 +43,31 @@ class Log:
         """The topic of this name. CallError PARTLOG_TOPIC_NOT_FOUND, which lists the existing ones, or PARTLOG_TOPIC_NAME_ILLEGAL."""
         return Topic(self.root, name)
 
+    def verify(
+        self,
+        topics: Sequence[str] | None = None,
+        *,
+        quick: bool = False,
+        jobs: int | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Report:
+        """Checks every file of these topics, by default of all, against docs/FORMAT.md, and reports what is wrong, where, what it costs and
+        how to fix it. It only reads, and may run beside writers.
+
+        * quick: only metadata and the lengths of files. By default every record batch is read and every record decoded.
+        * jobs: the number of processes; by default one for each processor. A root of less than 128 MiB is checked in this process.
+        * progress: called with the bytes of segments that were checked so far, and of all of them.
+
+        CallError PARTLOG_TOPIC_NOT_FOUND for a name that has no folder. Damage is never an error here: it is in `Report.findings`.
+        """
+        from sparklog.verify import verify
+
+        return verify(self.root, topics, quick=quick, jobs=jobs, progress=progress)
+
+    def summaries(self) -> Iterator[Summary]:
+        """The topics in short, sorted by name. A topic that cannot be read has an `error`, and the others are still there."""
+        return (Summary.of(self.root, name) for name in self.topics())
+
     def __getitem__(self, name: str) -> Topic:
         return self.topic(name)
 
@@ -67,22 +94,17 @@ class Log:
         rows: list[list[object]] = []
         left = SEGMENTS_SUMMED
         for name in topics[:SHOWN]:
-            try:
-                log = CommitLog(self.root, name)
-                state = log.newest()
-                totals = Totals.of_partitions(log, state, left)
-            except SparklogError as error:
-                rows.append([name, error.condition, *[""] * 6])
-            else:
-                sums: list[object] = [""] * 3
-                if totals is not None:
-                    total = Totals.together(totals)
-                    left -= total.segments
-                    sums = [total.bytes, when(total.min_timestamp), when(total.max_timestamp)]
-                rows.append([name, state.partitions, sum(state.ends) - sum(state.starts), *sums, state.version, when(state.time)])
+            each = Summary.of(self.root, name, left)
+            left -= each.segments or 0
+            if each.error is not None:
+                rows.append([name, each.error.condition, *[""] * 6])
+                continue
+            size = "" if each.bytes is None else each.bytes
+            times = [when(each.min_timestamp), when(each.max_timestamp)]
+            rows.append([name, each.partitions, each.offsets, size, *times, each.version, when(each.committed_at)])
         return Display(
             f"Log {self.root}",
-            [f"{len(topics)} topics" if len(topics) != 1 else "1 topic"],
+            [counted(len(topics), "topic")],
             ["topic", "partitions", "offsets", "bytes", "from (UTC)", "to (UTC)", "version", "committed at (UTC)"],
             rows,
             more=len(topics) - len(rows),

@@ -3,54 +3,29 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
+from sparklog.batches import Batches, Segments
 from sparklog.commits import Commit, Commits
-from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, readable, when
+from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, counted, readable, rows, when
 from sparklog.errors import SparklogError
 from sparklog.ondisk.columns import schema_of
 from sparklog.ondisk.commitlog import CommitLog
-from sparklog.ondisk.header import CODECS
-from sparklog.ondisk.reader import PartitionReader
+from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.state import State
 from sparklog.ondisk.totals import Totals
 from sparklog.partitioning import partition_for
 
+if TYPE_CHECKING:
+    from sparklog.plots import TopicPlots
+    from sparklog.stats import Stats
+
 _SHOWN_COLUMNS = ["partition", "offset", "timestamp", "key", "value", "headers"]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """A record batch: its position in bytes in its data file, and its header.
-
-    Times are milliseconds since 1970-01-01 UTC. −1 means that a batch does not have a time, a producer or a sequence number.
-    """
-
-    partition: int
-    base_offset: int
-    last_offset: int
-    records: int
-    codec: str
-    bytes: int
-    file: str
-    position: int
-    log_append_time: bool
-    base_timestamp: int
-    max_timestamp: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    leader_epoch: int
-    transactional: bool
-    control: bool
-    delete_horizon: bool
-    crc: int
 
 
 class Topic:
@@ -123,12 +98,12 @@ class Topic:
         longest = None if truncate is None else arguments.count("truncate", truncate)
         table = (self.tail if last else self.head)(n, partition, key=key, columns=_SHOWN_COLUMNS)
         columns = [name for name in _SHOWN_COLUMNS if name != "headers" or table["headers"].null_count < table.num_rows]
-        rows = [[_cell(name, row[name], longest) for name in columns] for row in table.to_pylist()]
-        title = f"Topic {self.name}, {'last' if last else 'first'} {table.num_rows:,} record{'s' * (table.num_rows != 1)}"
+        cells = [[_cell(name, row[name], longest) for name in columns] for row in rows(table)]
+        title = f"Topic {self.name}, {'last' if last else 'first'} {counted(table.num_rows, 'record')}"
         if key is not None:
             title += f" with the key {readable(key, longest)}"
         heads = ["timestamp (UTC)" if name == "timestamp" else name for name in columns]
-        Display(title, [], heads, rows).show()
+        Display(title, [], heads, cells).show()
 
     def head(
         self, n: int = 10, partition: int | None = None, *, key: bytes | str | None = None, columns: Sequence[str] | None = None
@@ -164,10 +139,12 @@ class Topic:
         limit: int | None = None,
         *,
         key: bytes | str | None = None,
+        since: int | datetime.datetime | str | None = None,
+        until: int | datetime.datetime | str | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Records as a table, in order of partitions and offsets. The arguments are those of `scan`."""
-        return self.scan(partition, start, end, limit, key=key, columns=columns).read_all()
+        return self.scan(partition, start, end, limit, key=key, since=since, until=until, columns=columns).read_all()
 
     def scan(
         self,
@@ -177,6 +154,8 @@ class Topic:
         limit: int | None = None,
         *,
         key: bytes | str | None = None,
+        since: int | datetime.datetime | str | None = None,
+        until: int | datetime.datetime | str | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.RecordBatchReader:
         """Records in parts of some megabytes, in order of partitions and offsets, as they are committed at the time of the call.
@@ -189,6 +168,8 @@ class Topic:
         * limit: the most records to return, over all partitions.
         * key: only records with this key (a string is encoded as UTF-8). Only the partition that the topic's partitioner chooses for the
           key is read. For records that were written to an explicit partition, or before partitions were added, give theirs as `partition`.
+        * since, until: only records with timestamps from `since` to before `until`, as times in `offsets_for_time`. Segments without such
+          a record are not read.
         * columns: the names of the columns to return, in this order; by default, all of them.
         """
         state = self._log.newest()
@@ -196,9 +177,10 @@ class Topic:
         firsts = arguments.offsets(state, self.root, "start", start, partitions, state.starts)
         ends = arguments.offsets(state, self.root, "end", end, partitions, state.ends)
         ranges = list(zip(partitions, firsts, ends, strict=True))
-        wanted = arguments.columns(columns)
-        batches = self._scan(state, ranges, None if limit is None else arguments.count("limit", limit), octets, wanted)
-        return pa.RecordBatchReader.from_batches(schema_of(wanted), batches)
+        names = arguments.columns(columns)
+        wanted = Wanted(octets, *(None if time is None else arguments.millis(time) for time in (since, until)))
+        batches = self._scan(state, ranges, None if limit is None else arguments.count("limit", limit), wanted, names)
+        return pa.RecordBatchReader.from_batches(schema_of(names), batches)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """All records as a stream of Arrow's PyCapsule interface."""
@@ -219,12 +201,12 @@ class Topic:
         return partition, key.encode() if isinstance(key, str) else bytes(key)
 
     def _scan(
-        self, state: State, ranges: list[tuple[int, int, int]], limit: int | None, key: bytes | None, columns: list[str]
+        self, state: State, ranges: list[tuple[int, int, int]], limit: int | None, wanted: Wanted, columns: list[str]
     ) -> Iterator[pa.RecordBatch]:
         for partition, start, end in ranges:
             if limit == 0:
                 return
-            for batch in PartitionReader(self._log, state, partition).records(start, end, limit, key, columns):
+            for batch in PartitionReader(self._log, state, partition).records(start, end, limit, wanted, columns):
                 yield batch
                 if limit is not None:
                     limit -= batch.num_rows
@@ -234,46 +216,48 @@ class Topic:
         span = n
         while True:
             first = max(start, end - span)
-            table = pa.Table.from_batches(self._scan(state, [(partition, first, end)], None, key, columns), schema_of(columns))
+            table = pa.Table.from_batches(self._scan(state, [(partition, first, end)], None, Wanted(key), columns), schema_of(columns))
             if first == start or table.num_rows >= n:
                 return table.slice(max(0, table.num_rows - n))
             # Offsets have gaps, or other records have other keys: look further back.
             span *= 4
 
-    def batches(self, partition: int) -> Iterator[Batch]:
+    def batches(self, partition: int) -> Batches:
         """The record batches of a partition, from their headers. A segment's headers are all checked before its first batch."""
         state = self._log.newest()
         arguments.integer("partition", partition)
         (partition,) = arguments.partitions(state, self.root, partition)
-        return self._batches(state, partition)
+        return Batches(PartitionReader(self._log, state, partition), partition)
 
-    def _batches(self, state: State, partition: int) -> Iterator[Batch]:
-        for file, found in PartitionReader(self._log, state, partition).headers():
-            for batch in found:
-                header = batch.header
-                yield Batch(
-                    partition=partition,
-                    base_offset=batch.base_offset,
-                    last_offset=batch.last_offset,
-                    records=header.records,
-                    codec=CODECS[header.codec],
-                    bytes=header.total_bytes,
-                    file=file,
-                    position=batch.position,
-                    log_append_time=header.log_append_time,
-                    base_timestamp=header.base_timestamp,
-                    max_timestamp=header.max_timestamp,
-                    producer_id=header.producer_id,
-                    producer_epoch=header.producer_epoch,
-                    base_sequence=header.base_sequence,
-                    leader_epoch=header.leader_epoch,
-                    transactional=header.transactional,
-                    control=header.control,
-                    delete_horizon=header.delete_horizon,
-                    crc=header.crc,
-                )
+    def segments(self, partition: int | None = None) -> Segments:
+        """The live segments of a partition, or of all, in order of offsets: where each is stored, and what it holds.
 
-    def commits(self, limit: int | None = None) -> list[Commit]:
+        Offsets are [base, end). `file` is relative to `_partlog/<topic>/`, `position` a byte of it. Times are milliseconds since 1970-01-01
+        UTC, or −1. FORMAT.md section 4.
+        """
+        state = self._log.newest()
+        asked = arguments.partitions(state, self.root, partition)
+        return Segments(segment for each in asked for segment in self._log.segments(state, each))
+
+    def stats(self, partition: int | None = None, *, hot_keys: int = 10, progress: Callable[[int], object] = lambda _: None) -> Stats:
+        """What the records of a partition, or of all, are like: numbers, sizes, keys, the most frequent keys. It reads all of them.
+
+        `progress` is called with the number of records that were read since. CallError CLI_EXTRA if a library is missing.
+        """
+        from sparklog.stats import of_topic
+
+        state = self._log.newest()
+        asked = arguments.partitions(state, self.root, partition)
+        return of_topic(self._log, state, asked, arguments.count("hot_keys", hot_keys), progress)
+
+    @property
+    def plot(self) -> TopicPlots:
+        """Plots of the topic: `topic.plot.partitions()`, `.segments()`, `.commits()`, `.times()`."""
+        from sparklog.plots import TopicPlots
+
+        return TopicPlots(self)
+
+    def commits(self, limit: int | None = None) -> Commits:
         """The commits, oldest first; with a limit, only that number of the newest. The files of very old commits may have been deleted."""
         return Commits(map(Commit.of, self._log.history(None if limit is None else arguments.count("limit", limit))))
 
@@ -332,7 +316,7 @@ def _sums(totals: list[Totals] | None) -> str:
     if totals is None:
         return f"more than {SEGMENTS_SUMMED:,} segments; describe() sums up their bytes and times"
     together = Totals.together(totals)
-    return f"{together.records:,} records in {together.bytes:,} bytes"
+    return f"{counted(together.records, 'record')} in {together.bytes:,} bytes"
 
 
 def _cell(column: str, value: Any, longest: int | None) -> object:

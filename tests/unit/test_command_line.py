@@ -1,5 +1,6 @@
 """`python -m sparklog`: what it prints, and where."""
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -27,11 +28,19 @@ def test_it_runs():
     assert done.stdout == options.listing() + "\n"
 
 
-def test_without_a_command_it_lists_the_commands(capsys):
-    assert main([]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("usage: python -m sparklog")
-    assert all(f"\n    {command} " in said for command in ("jar", "conf", "options"))
+@pytest.fixture
+def without_libraries(monkeypatch):
+    """An installation without the extra of the command line."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+
+
+def test_without_the_libraries_some_commands_work(jar, without_libraries, capsys):
+    assert main(["jar"]) == 0
+    assert capsys.readouterr() == (f"{jar}\n", "")
+    jar.unlink()
+    assert main(["conf"]) == 2
+    assert main(["topics", "."]) == 2
+    assert "pip install 'sparklog[cli]'" in capsys.readouterr().err
 
 
 def test_jar(jar, capsys):
@@ -51,7 +60,7 @@ def test_conf(jar, capsys):
 @pytest.mark.parametrize("command", ["jar", "conf"])
 def test_an_error_is_one_line(command, jar: Path, capsys):
     jar.unlink()
-    assert main([command]) == 1
+    assert main([command]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err == f"{sparklog.SparklogError('JAR_MISSING', jar=jar)}\n"

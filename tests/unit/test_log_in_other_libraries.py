@@ -28,3 +28,18 @@ def test_others_are_told_what_is_wrong(topic, log):
     for take in (pa.table, polars.DataFrame):
         with pytest.raises(Exception, match=r"PARTLOG_BATCH_CORRUPT\] Topic t, partition 0"):
             take(log)
+
+
+def test_what_others_take_is_not_copied(log):
+    """By the addresses of the buffers: numpy, pandas and Polars look at the memory that holds the records."""
+    import pandas
+    import polars
+
+    table = log.read(0, columns=["offset", "value"]).combine_chunks()
+    offsets, values = (column.chunk(0) for column in table.columns)
+    address = offsets.buffers()[1].address
+    assert offsets.to_numpy().ctypes.data == address
+    frame = table.to_pandas(types_mapper=pandas.ArrowDtype)
+    assert pa.array(frame["offset"].array).buffers()[1].address == address
+    assert polars.from_arrow(offsets).to_arrow().buffers()[1].address == address
+    assert pa.array(frame["value"].array).buffers()[2].address == values.buffers()[2].address

@@ -7,10 +7,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from handmade import TIME, Record, Topic, records, sample
+from handmade import TIME, Record, Topic, batch, records, sample
 
 import sparklog
 from sparklog import Log
+from sparklog.display import Display
 
 
 @pytest.fixture
@@ -23,6 +24,17 @@ def log(topic: Topic) -> sparklog.Topic:
     return Log(topic.root).topic("t")
 
 
+def test_what_a_file_says_never_reaches_a_terminal_raw(tmp_path):
+    written = Topic(tmp_path, config={"\x1b[31m": "\x07"})
+    query = {"id": "\x9b2J", "epoch": 0, "input": "0" * 16}
+    written.commit(written.data(batch(records(1))), writer="\x1b]0;w\x07", query=query)
+    topic = Log(tmp_path)["t"]
+    assert "\\x1b[31m=\\x07" in repr(topic)
+    assert "\\x1b]0;w\\x07" in repr(topic.commits())
+    for shown in (repr(topic), topic._repr_html_(), repr(topic.commits()), topic.commits()._repr_html_()):
+        assert not set(shown) & set("\x1b\x07\x9b")
+
+
 def test_a_topic_and_a_log_in_a_terminal_and_in_a_notebook(topic, log, tmp_path):
     assert repr(log).splitlines()[0] == "Topic t"
     assert repr(log).splitlines()[3] == "35 records in 786 bytes"
@@ -31,7 +43,7 @@ def test_a_topic_and_a_log_in_a_terminal_and_in_a_notebook(topic, log, tmp_path)
         "        0      0   25       25    605  2023-11-14 22:13:20  2023-11-14 22:13:22.002",
         "        1      0   10       10    181  2023-11-14 22:13:20  2023-11-14 22:13:20.009",
     ]
-    for shown in ('<td style="text-align: right">605</td>', '<td style="text-align: left">2023-11-14 22:13:22.002</td>'):
+    for shown in ('; text-align: right">605</td>', '; text-align: left">2023-11-14 22:13:22.002</td>'):
         assert shown in log._repr_html_()
     Topic(tmp_path, "x").append(records(1))
     shutil.copytree(topic.folder, tmp_path / "_partlog" / "copied")
@@ -42,7 +54,7 @@ def test_a_topic_and_a_log_in_a_terminal_and_in_a_notebook(topic, log, tmp_path)
     assert lines[4].split() == ["copied", "PARTLOG_VERSION_CORRUPT"]
     span = ["2023-11-14 22:13:20", "2023-11-14 22:13:22.002"]
     assert re.split("  +", lines[5]) == ["t", "2", "35", "786", *span, "1", "2023-11-14 22:13:21"]
-    assert '<td style="text-align: right">786</td>' in Log(tmp_path)._repr_html_()
+    assert '; text-align: right">786</td>' in Log(tmp_path)._repr_html_()
     content = topic.versions[0] | {"config": topic.versions[0]["config"] | {"k": "<script>"}}
     topic.versions.clear()
     topic.hash = None
@@ -52,6 +64,25 @@ def test_a_topic_and_a_log_in_a_terminal_and_in_a_notebook(topic, log, tmp_path)
     shutil.rmtree(topic.folder)
     assert "PARTLOG_TOPIC_NOT_FOUND" in repr(log)
     assert "PARTLOG_TOPIC_NOT_FOUND" in log._repr_html_()
+
+
+def test_numbers_stand_at_the_right():
+    table = Display("t", [], ["key", "records", "seconds"], [["1", 1_234, 4_323.04], ["22", "", 0.0]])
+    assert table.numeric == [False, True, True]
+    assert table.text().splitlines()[2:] == ["key  records  seconds", "1      1,234  4,323.0", "22                0.0"]
+
+
+def test_a_table_in_a_notebook_takes_its_colours_from_the_page_and_wraps_only_long_texts():
+    page = Display("a <b>", [], ["key", "value", "size"], [["k  1", "v" * 41, 1], ["", "", 22_222]]).html()
+    assert "<strong>a &lt;b&gt;</strong>" in page
+    assert set(re.findall(r"[\w-]*color[\w-]*", page, re.IGNORECASE)) == {"currentColor"}
+    assert not re.search("background|<style", page)
+    styles = re.findall(r'<td style="([^"]*)">', page)
+    assert styles[:3] == styles[3:]
+    assert ["pre-wrap" in style for style in styles[:3]] == [False, True, False]
+    assert all("white-space: pre" in style for style in styles), "spaces of a value are kept"
+    assert [style.rsplit(" ", 1)[1] for style in styles[:3]] == ["left", "left", "right"]
+    assert "tabular-nums" in page and ">k  1</td>" in page and ">22,222</td>" in page
 
 
 def test_a_topic_of_many_segments_is_shown_without_reading_them_all(tmp_path, monkeypatch):
@@ -106,6 +137,9 @@ def test_records_are_shown_as_text(tmp_path, capsys):
     assert capsys.readouterr().out == "Topic t, first 0 records with the key nob…\n"
     log.show(1, last=True, truncate=0)
     assert capsys.readouterr().out.splitlines()[-1].split()[4:] == ["…", "…", "…"]
+    topic.append([Record(b"v", b"k", 2**62)])
+    log.show(1, last=True)
+    assert capsys.readouterr().out.splitlines()[-1].split()[2:] == ["9999-12-31", "23:59:59.999", "k", "v"]
 
 
 def test_a_notebook_shows_records_as_a_table(log, monkeypatch):
@@ -114,7 +148,7 @@ def test_a_notebook_shows_records_as_a_table(log, monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     log.show(1)
     [view] = shown
-    assert '<td style="text-align: left">a-0</td>' in view._repr_html_()
+    assert '; text-align: left">a-0</td>' in view._repr_html_()
 
 
 def test_commits_are_shown_as_a_table(log, topic):
@@ -122,14 +156,27 @@ def test_commits_are_shown_as_a_table(log, topic):
     lines = repr(log.commits()).splitlines()
     assert lines[0] == "3 commits"
     assert lines[2].split("  ")[0] == "version"
-    assert lines[-1].split() == ["2", "2023-11-14", "22:13:22", "write", "0", "0", "0", "by", "hand", "nightly", "0"]
+    assert lines[-1].split() == ["2", "2023-11-14", "22:13:22", "write", "0", "0", "0", "0", "by", "hand", "nightly", "0"]
     assert repr(log.commits(1)).splitlines()[0] == "1 commit"
-    assert '<td style="text-align: left">nightly</td>' in log.commits()._repr_html_()
+    assert '; text-align: left">nightly</td>' in log.commits()._repr_html_()
     assert len(str(log.commits()[0])) < 250
     for _ in range(50):
         topic.commit()
     lines = repr(log.commits()).splitlines()
     assert (lines[0], len(lines), lines[-1].split()[0]) == ("53 commits, of which the newest 50", 53, "52")
+
+
+def test_segments_and_batches_are_shown_as_tables(log, topic):
+    lines = repr(log.segments()).splitlines()
+    assert (lines[0], len(lines)) == ("3 segments", 6)
+    assert lines[3].split()[:4] == ["0", "0", "15", "15"]
+    assert "<th" in log.segments(1)._repr_html_()
+    batches = log.batches(0)
+    lines = repr(batches).splitlines()
+    assert (lines[0], len(lines)) == ("Partition 0, 5 record batches", 8)
+    assert lines[3].split()[:4] == ["0", "4", "5", "none"]
+    assert "<th" in batches._repr_html_()
+    assert [batch.base_offset for batch in batches] == [0, 5, 9, 15, 22], "what is shown is not taken"
 
 
 def test_many_topics_and_partitions_are_cut_short(tmp_path):

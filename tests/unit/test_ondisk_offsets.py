@@ -4,9 +4,10 @@ import os
 
 import pytest
 from answers import failure, offsets, values
-from handmade import TIME, VALUES, Record, Topic, batch, records, stamped
+from handmade import TIME, VALUES, Record, Topic, batch, batches, records, split, stamped
 
 from sparklog import Log
+from sparklog.errors import SparklogError
 
 
 @pytest.mark.parametrize("bases", [(), (15,), (15, 22), (0, 22)])
@@ -50,6 +51,37 @@ def test_stored_offsets_may_have_gaps(tmp_path):
     assert [each.control for each in log.batches(0)] == [False, False, False, True]
     assert log.offsets_for_time(TIME + 2) == {0: 17}
     assert log.describe()["records"] == 6
+
+
+def test_the_contents_of_batches(tmp_path):
+    """Those of a control batch too; a damaged batch comes with its error, and a damaged header ends its segment."""
+    topic = Topic(tmp_path)
+    marker = batch([Record(b"\0\0\0\0\0\7", b"\0\0\0\1")], 3, attributes=0x30)
+    topic.commit(topic.data(batch(records(3, "a")) + marker, dense=False, base=0))
+    topic.commit(topic.data(batches(records(2, "b"), records(3, "c"), records(4, "d"))))
+    topic.append(records(5, "e"))
+    log = Log(tmp_path).topic("t")
+
+    def contents() -> list[tuple[int | None, object]]:
+        found: list[tuple[int | None, object]] = []
+        for each, content in log.batches(0).contents():
+            what = content.id if isinstance(content, SparklogError) else [value for part in content for value in part["value"].to_pylist()]
+            found.append((each and each.base_offset, what))
+        return found
+
+    texts = [[f"{tag}-{number}".encode() for number in range(count)] for tag, count in zip("abcde", (3, 2, 3, 4, 5), strict=True)]
+    sound = [(0, texts[0]), (3, [b"\0\0\0\0\0\7"]), (4, texts[1]), (6, texts[2]), (9, texts[3]), (13, texts[4])]
+    assert contents() == sound
+    assert [each.base_offset for each in log.batches(0)] == [offset for offset, _ in sound]
+    file = topic.data_file(1)
+    octets = file.read_bytes()
+    first, second, _ = split(octets)
+    file.write_bytes(first + second[:-1] + b"?" + octets[len(first + second) :])
+    assert contents() == [*sound[:3], (6, "BATCH_CORRUPT"), *sound[4:]]
+    file.write_bytes(first + b"\xff" * 16 + octets[len(first) + 16 :])
+    assert contents() == [*sound[:3], (None, "BATCH_CORRUPT"), sound[5]]
+    file.unlink()
+    assert contents() == [*sound[:2], (None, "SEGMENT_MISSING"), sound[5]]
 
 
 @pytest.mark.parametrize(("at", "base"), [(0, -1), (1, 19), (1, 60), (2, 24), (2, 59)])

@@ -78,6 +78,38 @@ def test_versions_are_deleted_beneath_a_reader(topic, begin, monkeypatch):
     assert log.newest().version == 6
 
 
+@pytest.mark.parametrize("look", [lambda root: CommitLog(root, "t").newest().version, lambda root: len(commitlog.topics(root))])
+def test_one_listing_without_a_version_proves_nothing(topic, look, monkeypatch):
+    """One that takes as long as writers take to replace all that was there when it began need not show any of it."""
+    topic.checkpoint()
+    names = commitlog._names
+    listings = []
+
+    def listed(root, folder):
+        of_topic = folder == f"_partlog/{topic.name}"
+        listings.extend([folder] * of_topic)
+        return [] if of_topic and len(listings) == 1 else names(root, folder)
+
+    monkeypatch.setattr(commitlog, "_names", listed)
+    assert look(str(topic.root)) == 1
+    assert len(listings) == 2
+
+
+def test_without_a_checkpoint_version_0_is_there_in_the_end(topic, monkeypatch):
+    """The versions from 3 on are gone when a reader comes to them, and the last listing, which takes long, shows no checkpoint."""
+    before("_tag", 2, lambda: commit_up_to_6(topic), monkeypatch)
+    before("_tag", 3, lambda: clean_up(topic, 5), monkeypatch)
+    names = commitlog._names
+    listings = []
+
+    def listed(root, folder):
+        listings.append(folder)
+        return [name for name in names(root, folder) if len(listings) != 2 or "checkpoint" not in name]
+
+    monkeypatch.setattr(commitlog, "_names", listed)
+    assert CommitLog(str(topic.root), topic.name).newest().version == 6
+
+
 def test_a_reader_that_kept_a_state_looks_for_the_next_version_first(topic, monkeypatch):
     log = begun(topic, "a state")
     commit_up_to_6(topic)

@@ -112,7 +112,7 @@ def test_how_far_a_stream_of_a_log_is_behind_in_all_and_in_each_partition(case, 
     ]
     assert (now.rows, now.behind_offsets, now.behind_bytes, now.behind_seconds) == (300, 1_400, 18_008, 349.3)
     assert [each.behind for each in now.partitions] == 4 * [350]
-    assert '<td style="text-align: left">returns</td>' in now._repr_html_()
+    assert '; text-align: left">returns</td>' in now._repr_html_()
 
 
 def test_offsets_that_are_not_like_those_of_kafka_are_left_out(monkeypatch):

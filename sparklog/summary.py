@@ -1,0 +1,60 @@
+"""What the newest state of a topic says, in a line: for lists of many topics."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sparklog.errors import SparklogError
+from sparklog.ondisk.commitlog import CommitLog
+from sparklog.ondisk.totals import Totals
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A topic in short. Times are milliseconds since 1970-01-01 UTC.
+
+    * partitions, version, committed_at: None if the topic cannot be read; then `error` says why.
+    * offsets: how many are between the log start offsets and the end offsets.
+    * records, bytes, segments, min_timestamp, max_timestamp: of the live segments; None if they were not summed up. The times are also
+      None if no record has one.
+    """
+
+    topic: str
+    partitions: int | None = None
+    offsets: int | None = None
+    records: int | None = None
+    bytes: int | None = None
+    segments: int | None = None
+    min_timestamp: int | None = None
+    max_timestamp: int | None = None
+    version: int | None = None
+    committed_at: int | None = None
+    error: SparklogError | None = None
+
+    @classmethod
+    def of(cls, root: str, topic: str, segments_max: int | None = None) -> Summary:
+        """The summary of a topic, with its `error` if it cannot be read. Without sums if it has more than `segments_max` segments."""
+        try:
+            log = CommitLog(root, topic)
+            state = log.newest()
+            totals = Totals.of_partitions(log, state, segments_max)
+        except SparklogError as error:
+            return cls(topic, error=error)
+        sums = None if totals is None else Totals.together(totals)
+        return cls(
+            topic,
+            state.partitions,
+            sum(state.ends) - sum(state.starts),
+            sums and sums.records,
+            sums and sums.bytes,
+            sums and sums.segments,
+            sums and sums.min_timestamp,
+            sums and sums.max_timestamp,
+            state.version,
+            state.time,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The summary as JSON types. The error is its text, and None if there is none."""
+        return {**asdict(self), "error": None if self.error is None else str(self.error)}
