@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from logtool import TIMEOUT_S, LogTool
+from verifying import faults
 
 from sparklog import Log, SparklogError
 
@@ -93,13 +94,14 @@ def read_by_python(root: Path, topic: str = "t") -> dict[int, list[str]]:
 
 def audit(tool: LogTool, acknowledged: dict[str, Load], loads: dict[str, Load]) -> set[str]:
     """
-    Each acknowledged commit is there, each commit is whole or absent, each record is there once, both readers see the same, and each
-    writer's commits are in their order.
+    Each acknowledged commit is there, each commit is whole or absent, each record is there once, both readers see the same, each writer's
+    commits are in their order, and `Log.verify` finds nothing but what a killed writer leaves.
 
     acknowledged: by the name of the commit, `<tag>-<commit>`
     loads: by tag, of every writer that ever ran
     Returns the commits that are there.
     """
+    assert faults(tool.root, unfinished=True) == []
     partitions = tool.read()
     assert read_by_python(tool.root) == partitions, "the readers in Java and in Python differ"
     times = Counter(value for values in partitions.values() for value in values)
@@ -143,3 +145,4 @@ def audit_view(tool: LogTool, power_was_lost: bool = False) -> None:
     assert sizes == sizes_right, f"the view differs in {sorted(sizes.items() ^ sizes_right.items())[:8]}"
     differing = sorted(name for name in right if repaired[name] != right[name])
     assert not differing, f"the view differs in the bytes of {differing[:5]}"
+    assert faults(tool.root) == []

@@ -232,7 +232,10 @@ class Topic:
         """Writes a version file with this content."""
         self.folder.mkdir(parents=True, exist_ok=True)
         octets = summed(json.dumps(content, separators=(",", ":")).encode())
-        self.version_file(content["version"]).write_bytes(octets)
+        # As a writer puts it: nobody sees a part of it.
+        path = self.version_file(content["version"])
+        path.with_name(f".{path.name}").write_bytes(octets)
+        path.with_name(f".{path.name}").replace(path)
         self.hash = hashlib.sha256(octets).hexdigest()
         self.versions.append(content)
         for gone in content["removed"]:

@@ -12,7 +12,7 @@ from handmade import TIME, Topic, batches, records
 from logtool import TIMEOUT_S, LogTool
 
 from sparklog.ondisk.commitlog import CommitLog
-from sparklog.ondisk.reader import PartitionReader
+from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.state import State
 
 SEGMENTS = 3
@@ -94,6 +94,7 @@ def test_python(topic: Topic) -> None:
     assert offsets(0, END) == list(range(END))
     assert offsets(FROM, TO) == list(range(FROM, TO))
     assert offsets(FROM, END, limit=5) == list(range(FROM, FROM + 5))
-    assert offsets(0, END, key=b"k0") == [offset for offset in range(END) if offset % EACH % 7 == 0]
+    assert offsets(0, END, wanted=Wanted(b"k0")) == [offset for offset in range(END) if offset % EACH % 7 == 0]
     assert [reader().offset_at(TIME + at) for at in (0, FROM, TO, END - 1, END)] == [0, FROM, TO, END - 1, END]
     assert sum(len(found) for _, found in reader().headers()) == SEGMENTS * BATCHES
+    assert [batch.base_offset for _, batch, _ in reader().contents() if batch] == list(range(0, END, EACH))

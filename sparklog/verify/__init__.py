@@ -1,0 +1,6 @@
+"""Checks a whole root against docs/FORMAT.md, with code that shares nothing with the connector, and reports what is wrong."""
+
+from sparklog.verify.report import Finding, Report, Waiting
+from sparklog.verify.run import verify
+
+__all__ = ["Finding", "Report", "Waiting", "verify"]

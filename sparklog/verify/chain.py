@@ -1,0 +1,347 @@
+"""The version files and checkpoints of a topic: every one is read, and all are replayed. FORMAT.md sections 5, 6 and 9."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from sparklog.ondisk.faults import Absent, Damaged, TooNew
+from sparklog.ondisk.files import read_whole
+from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_file, version_of
+from sparklog.ondisk.state import State
+from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version
+from sparklog.verify import checkpoints, standing
+from sparklog.verify.checkpoints import Queries, Sound, Unsound, live_segments
+from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Finding
+from sparklog.verify.writers import Writers
+
+_RESTORE = "restore the file from a copy; version files must not be edited"
+
+
+class Link(NamedTuple):
+    """What the next version must name: a version and its hash. `sound` says whether its file is right by itself."""
+
+    version: int
+    hash: str
+    sound: bool
+
+
+@dataclass
+class Chain:
+    """A topic as its version files and checkpoints tell it. `read` fills it.
+
+    * state: the newest state; if that cannot be made, the last one that could be, and `broken` is the version that stopped it.
+    * segments: those whose bytes readers need.
+    * extents: for every data file that a version or a checkpoint names, its segments as (position, end), where `added` are of versions.
+    * removed: the data files that a version removed.
+    * fresh: the places in the Kafka view, as (partition, base offset), where a version of a `recent` time (ms since 1970) adds or removes
+      a segment. Its writer may still be publishing.
+    * sweeping: whether a version of a `recent` time raised the horizon. Who put it may still be deleting what is below.
+    """
+
+    root: str
+    topic: str
+    names: list[str]
+    recent: range = range(0)
+    state: State | None = None
+    broken: int | None = None
+    newest: int = -1
+    versions: int = 0
+    checkpoints: int = 0
+    deletions: set[int] = field(default_factory=set)
+    intervals: set[int] = field(default_factory=set)
+    extents: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
+    added: set[str] = field(default_factory=set)
+    removed: set[str] = field(default_factory=set)
+    findings: list[Finding] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
+    below_boundary: list[str] = field(default_factory=list)
+    fresh: set[tuple[int, int]] = field(default_factory=set)
+    sweeping: bool = False
+
+    def __post_init__(self) -> None:
+        self._link: Link | None = None
+        self._queries: Queries = {}
+        self._later: list[Version] = []
+        self._sound: list[int] = []
+        self._kept_from = 0
+        """The greatest boundary that a checkpoint has."""
+        self._numbered: list[tuple[int, Finding]] = []
+        """Findings about version files. What they cost depends on the boundary, which is known in the end."""
+        self._writers = Writers()
+
+    def read(self) -> Chain:
+        """Reads and replays everything."""
+        listed = sorted(number for name in self.names if (number := version_of(name)) is not None)
+        kept = sorted((number, name) for name in self.names if (number := checkpoint_version_of(name)) is not None)
+        self.checkpoints = len(kept)
+        self.newest = max([*listed, *(number for number, _ in kept)], default=-1)
+        present = set()
+        waiting = list(kept)
+        for number in listed:
+            self._checkpoints_before(number, waiting)
+            present |= {number} if self._version(number) else set()
+            self._checkpoints_at(number, waiting)
+        while self._version(self.newest + 1):
+            self.newest += 1
+            present.add(self.newest)
+        for number, name in waiting:
+            self._checkpoint(number, name)
+        self._end(present)
+        return self
+
+    def _file(self, name: str) -> str:
+        return topic_file(self.topic, name)
+
+    def _version(self, number: int) -> bool:
+        """Reads the next version file, and replays it if the state before it is known. Whether the file is there."""
+        name = self._file(version_file(number))
+        try:
+            data = read_whole(self.root, name, FILE_BYTES_MAX)
+        except Absent:
+            return False
+        except Damaged as damage:
+            self._fault(number, "VERSION_CORRUPT", str(damage), 0)
+            self._link = None
+        except OSError as error:
+            self._fault(number, "IO", f"it cannot be read: {error}", None, "make the file readable")
+            self._link = None
+        else:
+            self._parsed(number, data)
+        self.versions += 1
+        return True
+
+    def _parsed(self, number: int, data: bytes) -> None:
+        before, self._link = self._link, Link(number, hashlib.sha256(data).hexdigest(), False)
+        try:
+            version = Version.read(data, self.topic, number)
+        except Damaged as damage:
+            self._fault(number, "VERSION_CORRUPT", str(damage), 0)
+            self._state_ends(number)
+            return
+        except TooNew as reason:
+            self._fault(number, "FORMAT_TOO_NEW", str(reason), 0, "upgrade sparklog, and verify again")
+            self._state_ends(number)
+            return
+        self._link = self._link._replace(sound=True)
+        if before and before.version == number - 1:
+            self._follow(before, version)
+        for segment in version.added:
+            self._name(segment)
+            self.added.add(segment.file)
+        self._replay(version)
+
+    def _follow(self, before: Link, version: Version) -> None:
+        """Checks that a version names the one before it. If not, one of the two files is not what was committed."""
+        file = self._file(version_file(before.version))
+        if version.previous == before.hash:
+            return
+        what = f"its hash is not the one that version {version.version} has as `previous`: one of the two files was changed"
+        # A file that is damaged by itself was reported, and is the one that was changed.
+        if before.sound:
+            self._numbered.append((before.version, self._damage("VERSION_CORRUPT", what, file, 0)))
+            own = self._file(version_file(version.version))
+            what = f"`previous` is not the hash of version {before.version}: one of the two files was changed"
+            self._numbered.append((version.version, self._damage("VERSION_CORRUPT", what, own, 0)))
+
+    def _replay(self, version: Version) -> None:
+        state = self.state
+        if self.broken is not None or (state is None and version.version > 0):
+            self._later.append(version)
+            return
+        try:
+            if state is None:
+                after = State.first(self.topic, version)
+            else:
+                if version.version != state.version + 1:
+                    self._later.append(version)
+                    self._state_ends(version.version)
+                    return
+                if (version.topic_id == state.topic_id) == state.deleted:
+                    raise Damaged("its `topicId` is that of the deleted topic" if state.deleted else "its `topicId` is another one")
+                # A wrong link was reported; what the version says is checked nevertheless.
+                after = state.followed_by(version._replace(previous=state.hash))
+        except Damaged as damage:
+            self._fault(version.version, "VERSION_CORRUPT", str(damage), 0)
+            self._state_ends(version.version)
+            self._later.append(version)
+            return
+        for severity, condition, what in self._writers.problems(state, version, self._queries):
+            self._numbered.append((version.version, self._damage(condition, what, self._file(version_file(version.version)), 0, severity)))
+        self._take(after, version)
+
+    def _take(self, after: State, version: Version) -> None:
+        if self.state is None or self.state.deleted or version.deleted:
+            self._queries = {}
+        if version.deleted:
+            self.deletions.add(version.version)
+        if version.query and version.query.epoch >= self._queries.get(version.query.id, (-1, None))[0]:
+            self._queries[version.query.id] = (version.query.epoch, version.query.input)
+        self.removed |= {segment.file for segment in version.removed}
+        if version.time in self.recent:
+            self._freshen(self.state, version)
+        self._now(after)
+
+    def _freshen(self, before: State | None, version: Version) -> None:
+        """Remembers what the writer of a version may still be doing."""
+        self.fresh |= {(segment.partition, segment.base) for segment in version.added}
+        if before:
+            self.sweeping |= version.horizon > before.horizon
+            removed = set(version.removed)
+            for partition in range(before.partitions) if version.deleted else {segment.partition for segment in removed}:
+                for each in live_segments(before, partition):
+                    if version.deleted or (partition, each.file, each.position) in removed:
+                        self.fresh.add((partition, each.base))
+
+    def _now(self, state: State) -> None:
+        self.state = state
+        self.intervals.add(int(state.config["index.interval.bytes"]))
+
+    def _state_ends(self, number: int) -> None:
+        """From this version on the state is not known, until there is a checkpoint."""
+        if self.broken is None and self.state is not None:
+            self.broken = number
+        elif self.broken is None and number == 0:
+            self.broken = 0
+
+    def _checkpoints_before(self, number: int, waiting: list[tuple[int, str]]) -> None:
+        while waiting and waiting[0][0] < number:
+            self._checkpoint(*waiting.pop(0))
+
+    def _checkpoints_at(self, number: int, waiting: list[tuple[int, str]]) -> None:
+        while waiting and waiting[0][0] == number:
+            self._checkpoint(*waiting.pop(0))
+
+    def _checkpoint(self, number: int, name: str) -> None:
+        file = self._file(name)
+        try:
+            sound = checkpoints.read(self.root, self.topic, name, number)
+        except Unsound as damage:
+            mend = "delete the file: readers skip it, and a later commit puts another one"
+            cost = "no record; readers begin at an older checkpoint or at the first version, which takes longer"
+            self.findings.append(
+                Finding(REPAIRABLE, "CHECKPOINT_DAMAGED", str(damage), cost, mend, self.topic, file=file, byte=damage.byte)
+            )
+            return
+        except TooNew as reason:
+            self.findings.append(self._damage("FORMAT_TOO_NEW", str(reason), file, 0))
+            return
+        if sound is None:
+            return
+        self._sound.append(number)
+        self._kept_from = max(self._kept_from, sound.head.boundary)
+        if not self._link or self._link.version != number:
+            return  # Its version is gone, which is reported unless it may be.
+        if self._link.hash != sound.head.hash and self._link.sound:
+            what = f"its `hash` is not that of version {number}: one of the two files was changed"
+            self._wrong(file, what)
+            version = self._file(version_file(number))
+            what = f"its hash is not the one in the checkpoint of its version: one of the two files was changed ({file})"
+            self._numbered.append((number, self._damage("VERSION_CORRUPT", what, version, 0)))
+            return
+        if self.state is not None and self.broken is None and self.state.version == number:
+            if differs := checkpoints.difference(sound, self.state, self._queries):
+                self._wrong(file, differs)
+        else:
+            self._resume(sound, number, file)
+
+    def _wrong(self, file: str, what: str) -> None:
+        cost = "readers that begin at it fail, or see other records than were committed"
+        mend = "delete the file: readers then begin at an older checkpoint or at the first version"
+        self.findings.append(Finding(DAMAGE, "CHECKPOINT_WRONG", what, cost, mend, self.topic, file=file, byte=0))
+
+    def _resume(self, sound: Sound, number: int, file: str) -> None:
+        """Goes on with the state of a checkpoint, as the versions up to it cannot be replayed."""
+        own = next((version for version in reversed(self._later) if version.version == number), None)
+        state = State.of(sound.file)
+        if own:
+            same = ("topic_id", "time", "horizon", "boundary", "deleted", "starts", "ends")
+            for name in same:
+                if getattr(own, name) != getattr(state, name):
+                    self._wrong(file, f"its `{name}` is not that of version {number}")
+                    return
+            live = {segment._replace(routed=True) for partition in range(state.partitions) for segment in live_segments(state, partition)}
+            if any(segment._replace(routed=True) not in live for segment in own.added):
+                self._wrong(file, f"it lacks a segment that version {number} adds")
+                return
+        self.broken = None
+        self.removed |= {segment.file for version in self._later for segment in version.removed}
+        self.deletions |= {version.version for version in self._later if version.deleted}
+        self._later = []
+        self._queries = dict(sound.queries)
+        self._now(state)
+        for partition in range(state.partitions):
+            for segment in live_segments(state, partition):
+                self._name(segment)
+
+    def _name(self, segment: Segment) -> None:
+        self.extents.setdefault(segment.file, set()).add((segment.position, segment.position + segment.bytes))
+
+    def _end(self, present: set[int]) -> None:
+        state = self.state
+        # Without a checkpoint that can be read, every version is needed.
+        kept_from = max([self._kept_from, *(version.boundary for version in self._later)]) if self._sound else 0
+        boundary = state.boundary if state else kept_from
+        for first, last in _absent(present, min(boundary, self.newest + 1), self.newest):
+            what = f"version {first} is missing" if first == last else f"versions {first} to {last} are missing"
+            self._numbered.append((last, self._damage("VERSION_MISSING", what, self._file(version_file(first)), None)))
+        if self.newest >= 0 and state is None and self.broken is None:
+            self.broken = self.newest
+        for number, finding in self._numbered:
+            self.findings.append(self._weighed(number, finding, boundary))
+        self._live()
+        self.findings += standing.shared_bytes(self.topic, self.segments)
+        if state and self.broken is None:
+            self.findings += standing.boundary(state, self._sound)
+            self.findings += standing.markers(state, self.names, present, self.deletions)
+        self.below_boundary = [self._file(version_file(number)) for number in present if number < boundary]
+
+    def _weighed(self, number: int, finding: Finding, boundary: int) -> Finding:
+        begin = max((version for version in self._sound if self.state and version <= self.state.version), default=-1)
+        if number < boundary:
+            cost, mend = (
+                "no record: the file is below the boundary and counts for nothing",
+                "delete the file, or let the next clean-up do it",
+            )
+            return _with(finding, severity=GARBAGE, cost=cost, mend=mend)
+        if self.broken is None and number < begin:
+            cost = f"no record now: readers begin at the checkpoint of version {begin}. The history before it cannot be read"
+            return _with(finding, cost=cost)
+        return finding
+
+    def _live(self) -> None:
+        """The segments to check: those of the newest state, or what is known of them."""
+        state = self.state
+        if state is None or self.broken is not None:
+            self.removed |= {gone.file for version in self._later for gone in version.removed}
+        if state is not None:
+            self.segments = [each for partition in range(state.partitions) for each in live_segments(state, partition)]
+        if self._later and self.broken is not None:
+            gone = {(each.partition, each.file, each.position) for version in self._later for each in version.removed}
+            known = dict.fromkeys([*self.segments, *(each for version in self._later for each in version.added)])
+            self.segments = [each for each in known if (each.partition, each.file, each.position) not in gone]
+        self.removed -= {segment.file for segment in self.segments}
+
+    def _fault(self, number: int, condition: str, what: str, byte: int | None, mend: str = _RESTORE) -> None:
+        file = self._file(version_file(number))
+        self._numbered.append((number, _with(self._damage(condition, what, file, byte), mend=mend)))
+        self._state_ends(number)
+
+    def _damage(self, condition: str, what: str, file: str, byte: int | None, severity: str = DAMAGE) -> Finding:
+        cost = {
+            "EPOCH_TWICE": "records of an epoch are there twice",
+            "SEGMENT_TWICE": "records are there twice, or in two partitions",
+        }.get(condition, "the topic cannot be read, or not as it was committed")
+        return Finding(severity, condition, what, cost, _RESTORE, self.topic, file=file, byte=byte)
+
+
+def _with(finding: Finding, **fields: Any) -> Finding:
+    return Finding(**{**vars(finding), **fields})
+
+
+def _absent(present: set[int], least: int, most: int) -> list[tuple[int, int]]:
+    """The runs of numbers from `least` to `most` that are not present, as (first, last). Their number is bounded by what is present."""
+    bounds = [least - 1, *sorted(number for number in present if least <= number <= most), most + 1]
+    return [(one + 1, other - 1) for one, other in itertools.pairwise(bounds) if other > one + 1]

@@ -1,0 +1,132 @@
+"""A checkpoint by itself, and against the state that the version files make. FORMAT.md section 6."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+import google_crc32c
+
+from sparklog.ondisk.checkpoint import HEAD_BYTES_MAX, LINE_BYTES_MAX, Checkpoint, Head
+from sparklog.ondisk.faults import Absent, Damaged, Unreadable
+from sparklog.ondisk.fields import parse
+from sparklog.ondisk.files import File
+from sparklog.ondisk.names import topic_file
+from sparklog.ondisk.state import State
+from sparklog.ondisk.version import Segment
+
+Queries = dict[str, tuple[int, str | None]]
+_BLOCK_BYTES = 1 << 20
+_TAIL_BYTES = len("\t00000000")
+
+
+class Sound(NamedTuple):
+    """A checkpoint that keeps to every rule of section 6, with the queries of its head."""
+
+    file: Checkpoint
+    queries: Queries
+
+    @property
+    def head(self) -> Head:
+        """Its first line."""
+        return self.file.head
+
+
+class Unsound(Exception):
+    """A checkpoint that breaks a rule, with the byte where it does."""
+
+    def __init__(self, reason: object, byte: int) -> None:
+        super().__init__(str(reason))
+        self.byte = byte
+
+
+def read(root: str, topic: str, name: str, version: int) -> Sound | None:
+    """The checkpoint of this name; None if it is gone. Unsound if it breaks a rule; TooNew if a later version of the format wrote it."""
+    try:
+        first = _read_lines(root, topic, name)
+    except Absent:
+        return None
+    except (Damaged, OSError) as damage:
+        raise Unsound(damage, 0) from None
+    try:
+        found = Checkpoint(root, topic, name, version)
+        for partition in range(len(found.head.ends)):
+            _require_whole(found, partition)
+        queries = {query[0]: (query[1], query[2]) for query in parse(first)["queries"]}
+    except Unreadable as reason:
+        raise Unsound(reason, 0) from None
+    return Sound(found, queries)
+
+
+def _read_lines(root: str, topic: str, name: str) -> bytes:
+    """Checks every line's checksum, and the name. Returns the JSON of line 1."""
+    first, rest, at, total = None, b"", 0, 0
+    digest = hashlib.sha256()
+    with File(root, topic_file(topic, name)) as file:
+        while block := file.read(at + len(rest), _BLOCK_BYTES):
+            *lines, rest = (rest + block).split(b"\n")
+            if len(rest) > HEAD_BYTES_MAX:
+                raise Unsound("it has a line that is too long", at)
+            for line in lines:
+                text = line[:-_TAIL_BYTES]
+                total = google_crc32c.extend(total, text)
+                digest.update(text)
+                if len(line) > (HEAD_BYTES_MAX if first is None else LINE_BYTES_MAX):
+                    raise Unsound("it has a line that is too long", at)
+                if line[-_TAIL_BYTES:] != b"\t%08x" % total:
+                    raise Unsound(f"the line at byte {at} has a wrong checksum", at)
+                first = text if first is None else first
+                at += len(line) + 1
+    if first is None or rest:
+        raise Unsound("its last line is cut off", at)
+    if f"-{digest.hexdigest()[:16]}." not in name:
+        raise Unsound(f"its name does not have the first digits of its content's SHA-256, {digest.hexdigest()[:16]}", 0)
+    return first
+
+
+def _require_whole(found: Checkpoint, partition: int) -> None:
+    """Checks that the segments of a partition hold all of its offsets, in order. Unreadable if not."""
+    start, end = found.head.starts[partition], found.head.ends[partition]
+    reached = None
+    for line in found.segments(partition):
+        segment = found.segment(line, partition)
+        if reached is not None and segment.base < reached:
+            raise Unreadable(f"segments of partition {partition} overlap at offset {segment.base}")
+        if segment.base > max(start, 0 if reached is None else reached):
+            raise Unreadable(f"a segment of partition {partition} is missing before offset {segment.base}")
+        reached = segment.end
+    if max(start, start if reached is None else reached) != end:
+        raise Unreadable(f"the segments of partition {partition} do not end at its end offset {end}")
+
+
+def difference(sound: Sound, state: State, queries: Queries) -> str | None:
+    """What a checkpoint says differently from the state at its version; None if they agree."""
+    head = sound.head
+    # Of a deleted topic only its version, hash, topic id, horizon and boundary count.
+    of_topics = () if state.deleted else ("time", "config", "starts", "ends")
+    for name in ("topic_id", "hash", "horizon", "boundary", "deleted", *of_topics):
+        here, there = getattr(head, name), getattr(state, name)
+        if here != there:
+            return f"its `{name}` is {_short(here)}, that of the version is {_short(there)}"
+    if sound.queries != queries:
+        differing = {id for id in sound.queries.keys() | queries.keys() if sound.queries.get(id) != queries.get(id)}
+        return f"it has another epoch of the query {_short(min(differing))} than the versions"
+    for partition in range(len(head.ends)):
+        here = [sound.file.segment(line, partition) for line in sound.file.segments(partition)]
+        there = live_segments(state, partition)
+        if here != there:
+            number = next((n for n, pair in enumerate(zip(here, there, strict=False)) if pair[0] != pair[1]), min(len(here), len(there)))
+            base = (here if number < len(here) else there)[number].base
+            return f"its segments of partition {partition} differ from those of the versions at offset {base}"
+    return None
+
+
+def live_segments(state: State, partition: int) -> list[Segment]:
+    """The live segments of a partition in order of offsets, also those that are wholly below the log start offset."""
+    live = state.live[partition]
+    return [live[number] for number in range(len(live))]
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"

@@ -1,0 +1,325 @@
+"""Every name below the root: what the format knows, what waits for its deletion, and what nobody names. FORMAT.md sections 2 and 14."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from sparklog.ondisk.faults import Absent, Damaged
+from sparklog.ondisk.files import File
+from sparklog.ondisk.header import HEADER_BYTES, Header
+from sparklog.ondisk.names import (
+    COMMITS,
+    INT64_MAX,
+    checkpoint_version_of,
+    deleted_version_of,
+    is_data_file,
+    is_identity,
+    is_topic,
+    topic_file,
+    topic_folder,
+    version_of,
+    view_folder,
+)
+from sparklog.ondisk.records import Payload
+from sparklog.verify.chain import Chain
+from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Finding, Waiting, tallied
+
+_DATA_FOLDER = re.compile("([0-9]{20})-(.{22})")
+_VIEW_FILE = re.compile("([0-9]{20})\\.(log|index|timeindex)")
+_VIEW_FOLDER = re.compile("(.+)-(0|[1-9][0-9]{0,3})")
+_DAY_S = 24 * 60 * 60
+_FIRST_BATCH_BYTES_MAX = 1 << 24
+_NOTHING = "nothing: no reader looks there"
+
+
+class Entry(NamedTuple):
+    """A name in a folder, with what it is."""
+
+    name: str
+    status: os.stat_result
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is a regular file."""
+        return stat.S_ISREG(self.status.st_mode)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder, and not a link to one."""
+        return stat.S_ISDIR(self.status.st_mode)
+
+    @property
+    def kind(self) -> str:
+        """What it is, in words."""
+        if stat.S_ISLNK(self.status.st_mode):
+            return "a symbolic link"
+        return "a folder" if self.is_folder else "a file" if self.is_file else "neither a file nor a folder"
+
+
+def entries(root: str, folder: str) -> list[Entry]:
+    """What is in a folder below the root, sorted; empty if it is gone. OSError if it cannot be listed."""
+    found = []
+    try:
+        with os.scandir(Path(root, folder)) as listed:
+            for each in listed:
+                try:
+                    found.append(Entry(each.name, each.stat(follow_symlinks=False)))
+                except FileNotFoundError:
+                    continue
+    except FileNotFoundError:
+        return []
+    return sorted(found)
+
+
+def topics_in(root: str) -> tuple[list[str], list[Finding], list[Waiting]]:
+    """The topics of a root, also deleted ones; and what is wrong above them."""
+    findings: list[Finding] = []
+    topics: list[str] = []
+    strange: list[tuple[str, int]] = []
+    above: list[Entry] = []
+    try:
+        above = entries(root, "")
+    except OSError as error:
+        findings.append(_unreadable(None, ".", error))
+    for entry in above:
+        if entry.name == COMMITS and not entry.is_folder:
+            return topics, [_wrong_kind(COMMITS, entry, DAMAGE, "no topic can be read", "put the folder back")], []
+        if entry.name != COMMITS and not (_VIEW_FOLDER.fullmatch(entry.name)):
+            strange.append((entry.name, 0))
+    try:
+        for entry in entries(root, COMMITS):
+            file = f"{COMMITS}/{entry.name}"
+            if entry.is_folder and is_topic(entry.name):
+                topics.append(entry.name)
+            elif is_topic(entry.name) and stat.S_ISLNK(entry.status.st_mode):
+                findings.append(
+                    _wrong_kind(file, entry, DAMAGE, "topics cannot be listed, and the topic cannot be read", "put the folder back")
+                )
+            else:
+                findings.append(_unknown(None, file))
+    except OSError as error:
+        findings.append(_unreadable(None, COMMITS, error))
+    return topics, findings, tallied(None, "other", strange)
+
+
+class Folders:
+    """Looks at every name in the folders of a topic. `findings` and `waiting` are there after `run`."""
+
+    def __init__(self, root: str, chain: Chain, listed: list[Entry]) -> None:
+        self._root = root
+        self._chain = chain
+        self._topic = chain.topic
+        self._listed = listed
+        self.findings: list[Finding] = []
+        self.waiting: list[Waiting] = []
+        self.has_view = False
+        self._unnamed = -1
+        """The greatest planned version of a data file that no version names."""
+
+    def run(self) -> None:
+        """Does it."""
+        for entry in self._listed:
+            file = topic_file(self._topic, entry.name)
+            if entry.name in ("data", "tmp"):
+                if not entry.is_folder:
+                    cost = "its data files cannot be read" if entry.name == "data" else "nothing can be written to the topic"
+                    self.findings.append(_wrong_kind(file, entry, DAMAGE, cost, "put the folder back", self._topic))
+                continue
+            known = (version_of, checkpoint_version_of, deleted_version_of)
+            if not any(number(entry.name) is not None for number in known):
+                self.findings.append(_unknown(self._topic, file))
+            elif deleted_version_of(entry.name) is not None and (not entry.is_file or entry.status.st_size):
+                what = f"a deletion marker is an empty file; this is {entry.kind} of {entry.status.st_size} bytes"
+                mend = "put an empty file in its place"
+                self.findings.append(
+                    Finding(GARBAGE, "MARKER_WRONG", what, "nothing: only its name counts", mend, self._topic, file=file, byte=0)
+                )
+        for look in (self._temporary, self._data, self._view):
+            look()
+        self.waiting += tallied(self._topic, "version", ((name, 0) for name in self._chain.below_boundary))
+
+    def _inside(self, folder: str) -> list[Entry]:
+        try:
+            return entries(self._root, folder)
+        except OSError as error:
+            self.findings.append(_unreadable(self._topic, folder, error))
+            return []
+
+    def _is_folder(self, name: str) -> bool:
+        return any(entry.name == name and entry.is_folder for entry in self._listed)
+
+    def _temporary(self) -> None:
+        folder = topic_file(self._topic, "tmp")
+        young = []
+        for entry in self._inside(folder) if self._is_folder("tmp") else ():
+            file = f"{folder}/{entry.name}"
+            age = time.time() - entry.status.st_mtime
+            if entry.is_file and age < _DAY_S:
+                young.append((file, entry.status.st_size))
+            elif entry.is_file:
+                what = f"a writer left it {age / _DAY_S:.0f} days ago, with {entry.status.st_size:,} bytes"
+                self.findings.append(Finding(GARBAGE, "LEFTOVER", what, _NOTHING, _VACUUM, self._topic, file=file))
+            else:
+                self.findings.append(_unknown(self._topic, file))
+        self.waiting += tallied(self._topic, "temporary", young)
+
+    def _data(self) -> None:
+        if not self._is_folder("data"):
+            return
+        base = topic_file(self._topic, "data")
+        live = {segment.file for segment in self._chain.segments}
+        removed, unnamed = [], []
+        for folder in self._inside(base):
+            name = f"{base}/{folder.name}"
+            match = _DATA_FOLDER.fullmatch(folder.name)
+            if not match or int(match[1]) > INT64_MAX or not is_identity(match[2]):
+                self.findings.append(_unknown(self._topic, name))
+                continue
+            if not folder.is_folder:
+                used = any(file.startswith(f"data/{folder.name}/") for file in live)
+                cost = "its data files cannot be read" if used else _NOTHING
+                self.findings.append(_wrong_kind(name, folder, DAMAGE if used else GARBAGE, cost, "put the folder back", self._topic))
+                continue
+            for entry in self._inside(name):
+                file = f"data/{folder.name}/{entry.name}"
+                below = topic_file(self._topic, file)
+                if file in live:
+                    continue
+                if not is_data_file(file) or not entry.is_file:
+                    self.findings.append(_unknown(self._topic, below))
+                elif file in self._chain.removed or file in self._chain.extents:
+                    removed.append((below, entry.status.st_size))
+                elif (no_writer := self._no_writer(int(match[1]))) is not None:
+                    why, mend = no_writer
+                    what = f"no version names it, and {why}; it has {entry.status.st_size:,} bytes"
+                    self.findings.append(Finding(GARBAGE, "ORPHAN", what, _NOTHING, mend, self._topic, file=below))
+                else:
+                    unnamed.append((below, entry.status.st_size))
+                    self._unnamed = max(self._unnamed, int(match[1]))
+        self.waiting += tallied(self._topic, "removed", removed) + tallied(self._topic, "unnamed", unnamed)
+
+    def _no_writer(self, planned: int) -> tuple[str, str] | None:
+        """Why no writer that was planned at this version can commit any more, and the fix. None if one can."""
+        state = self._chain.state
+        if state and planned < state.horizon:
+            return f"its writer was planned at version {planned}, below the horizon {state.horizon}", _VACUUM
+        if 0 <= self._chain.newest < planned - 1:
+            mend = f"if version {planned - 1} was ever committed, restore it and those before it from a copy; otherwise delete the file"
+            return f"its folder is of version {planned}, and the next version is {self._chain.newest + 1}", mend
+        return None
+
+    def _view(self) -> None:
+        state = self._chain.state
+        if state is None:
+            if self._chain.newest < 0 and self._unnamed >= 0:
+                self._lost()
+            return
+        live: dict[int, set[int]] = {}
+        for segment in self._chain.segments:
+            live.setdefault(segment.partition, set()).add(segment.base)
+        for partition in range(state.partitions):
+            folder = view_folder(self._topic, partition)
+            try:
+                status = os.lstat(Path(self._root, folder))
+            except FileNotFoundError:
+                continue
+            self.has_view = True
+            if not stat.S_ISDIR(status.st_mode):
+                cost = "no record; the partition has no Kafka view"
+                self.findings.append(
+                    _wrong_kind(folder, Entry(folder, status), REPAIRABLE, cost, "delete it, and CALL partlog.publish", self._topic)
+                )
+                continue
+            if self._chain.broken is None:
+                self._strays(partition, folder, live.get(partition, set()), state.ends[partition])
+        if not self.has_view and self._chain.segments:
+            self.waiting.append(Waiting(self._topic, "view", 0, 0, view_folder(self._topic, 0)))
+
+    def _lost(self) -> None:
+        """The topic has data files and no version: what is in its view was committed."""
+        for folder in self._inside(""):
+            match = _VIEW_FOLDER.fullmatch(folder.name)
+            if match and match[1] == self._topic and folder.is_folder:
+                for entry in self._inside(folder.name):
+                    file, name = f"{folder.name}/{entry.name}", _VIEW_FILE.fullmatch(entry.name)
+                    if name and name[2] == "log" and self._is_published(file, int(name[1])):
+                        self._commit_lost("it holds records, and the topic has no version file", int(match[2]), int(name[1]), file)
+
+    def _commit_lost(self, what: str, partition: int, base: int, file: str) -> None:
+        cost, mend = f"the records from offset {base} on", "restore the missing version files from a copy, before the next commit"
+        self.findings.append(Finding(DAMAGE, "COMMIT_LOST", what, cost, mend, self._topic, partition, base, file, 0))
+
+    def _strays(self, partition: int, folder: str, live: set[int], end: int) -> None:
+        strange = []
+        for entry in self._inside(folder):
+            file = f"{folder}/{entry.name}"
+            match = _VIEW_FILE.fullmatch(entry.name)
+            if not match or int(match[1]) > INT64_MAX:
+                strange.append((file, 0))
+                continue
+            base = int(match[1])
+            if base in live:
+                continue
+            assert self._chain.state
+            if match[2] == "log" and base >= end and self._is_of_this_topic() and self._is_published(file, base):
+                what = f"it holds records from offset {base} on, and the partition ends at offset {end}: their version is missing"
+                self._commit_lost(what, partition, base, file)
+            else:
+                what, mend = "no live segment begins at that offset", "CALL partlog.publish removes it; so may the next commit"
+                cost = "no record of sparklog; Kafka's tools see records that are not there"
+                self.findings.append(Finding(REPAIRABLE, "VIEW_STRAY", what, cost, mend, self._topic, partition, base, file))
+        self.waiting += tallied(self._topic, "other", strange)
+
+    def _is_of_this_topic(self) -> bool:
+        """Whether the view can hold what was committed to this topic and not to a deleted one of its name, whose view was not emptied."""
+        deletions = [number for entry in self._listed if (number := deleted_version_of(entry.name)) is not None]
+        return not deletions or self._unnamed > max(deletions)
+
+    def _is_published(self, file: str, base: int) -> bool:
+        """Whether a file of the view begins with a right batch at this offset. Only what was committed is published."""
+        try:
+            with File(self._root, file) as log:
+                header = Header.read(log.read(0, HEADER_BYTES), 0, log.bytes)
+                if header.base_offset != base or header.total_bytes > _FIRST_BATCH_BYTES_MAX:
+                    return False
+                Payload.of(header, memoryview(log.read(0, header.total_bytes)), base, _FIRST_BATCH_BYTES_MAX)
+        except (Absent, Damaged, OSError):
+            return False
+        return True
+
+
+_VACUUM = "CALL partlog.vacuum deletes it"
+
+
+def view_findings(root: str, topics: set[str]) -> Iterator[Waiting]:
+    """Folders with names as those of the Kafka view that belong to none of these topics."""
+    try:
+        listed = entries(root, "")
+    except OSError:
+        return  # `topics_in` has said so.
+    matches = [match for entry in listed if (match := _VIEW_FOLDER.fullmatch(entry.name))]
+    yield from tallied(None, "other", [(match[0], 0) for match in matches if match[1] not in topics])
+
+
+def _unknown(topic: str | None, file: str) -> Finding:
+    what = "its name or its kind is none that the format has"
+    return Finding(GARBAGE, "UNKNOWN_FILE", what, _NOTHING, "move it away, if it is not needed", topic, file=file)
+
+
+def _wrong_kind(file: str, entry: Entry, severity: str, cost: str, mend: str, topic: str | None = None) -> Finding:
+    return Finding(severity, "WRONG_KIND", f"{entry.kind} is in the place of a folder", cost, mend, topic, file=file)
+
+
+def _unreadable(topic: str | None, file: str, error: OSError) -> Finding:
+    return Finding(DAMAGE, "IO", f"it cannot be listed: {error}", "what is in it was not checked", "make it readable", topic, file=file)
+
+
+def listing(root: str, topic: str) -> list[Entry]:
+    """What is in the folder of a topic. OSError if it cannot be listed."""
+    return entries(root, topic_folder(topic))

@@ -1,0 +1,206 @@
+"""What `Log.verify` found, and how it is shown in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from sparklog.display import SHOWN, Display, readable
+
+DAMAGE = "damage"
+REPAIRABLE = "repairable"
+GARBAGE = "garbage"
+SEVERITIES = (DAMAGE, REPAIRABLE, GARBAGE)
+_TEXT = 160
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fault.
+
+    * severity: `damage`, records cannot be read or are wrong; `repairable`, the Kafka view, an index or a checkpoint, which are made again
+      from the rest; `garbage`, files that nobody names, where nothing else is wrong.
+    * condition: what kind of fault it is, as BATCH_CORRUPT; docs/guide/verify.md lists them.
+    * what, cost, mend: what is wrong, which records it costs, and how to fix it.
+    * topic, partition, offset: where; None where that does not apply. The offset is the first one that is concerned.
+    * file: relative to the root, with slashes. byte: of that file, counted from 0; None if the file as a whole is meant.
+    """
+
+    severity: str
+    condition: str
+    what: str
+    cost: str
+    mend: str
+    topic: str | None = None
+    partition: int | None = None
+    offset: int | None = None
+    file: str | None = None
+    byte: int | None = None
+
+    def same_place(self) -> tuple[object, ...]:
+        """What two findings of the same fault share, also if its description has changed meanwhile."""
+        return self.condition, self.topic, self.partition, self.file, self.byte
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.severity} {self.condition} {self.where()}", *(f"  {line}" for line in self.lines())])
+
+    def where(self) -> str:
+        """The place in words: topic, partition, offset, file and byte, as far as they are known."""
+        parts = [] if self.topic is None else [f"topic {self.topic}"]
+        parts += [f"{name} {number}" for name, number in (("partition", self.partition), ("offset", self.offset)) if number is not None]
+        place = ", ".join(parts)
+        file = "" if self.file is None else readable(self.file, None) + ("" if self.byte is None else f" at byte {self.byte}")
+        return ": ".join(part for part in (place, file) if part)
+
+    def lines(self) -> list[str]:
+        """What is wrong, what it costs, and how to fix it."""
+        return [readable(text, None) for text in (self.what, f"cost: {self.cost}", f"fix: {self.mend}")]
+
+
+class Waiting(NamedTuple):
+    """Files that nothing reads now, and that the format allows to be there. They are not faults.
+
+    what: `removed`, replaced or expired data files that wait for their deletion; `unnamed`, data files that no version names, of writers
+    that may be at work or have failed; `temporary`, files being written; `version`, version files below the boundary; `view`, a topic whose
+    Kafka view was never made; `other`, files that belong to somebody else.
+    """
+
+    topic: str | None
+    what: str
+    files: int
+    bytes: int
+    example: str
+
+
+class Counts(NamedTuple):
+    """How much was looked at. `bytes` are those of the segments."""
+
+    topics: int = 0
+    versions: int = 0
+    checkpoints: int = 0
+    segments: int = 0
+    batches: int = 0
+    records: int = 0
+    bytes: int = 0
+
+    def plus(self, other: Counts) -> Counts:
+        """The sums of both."""
+        return Counts(*(mine + others for mine, others in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was checked, and what was found. It shows itself as a table; `str(report)` has every finding in full.
+
+    `findings` begin with the worst. `ok` says that there are none. `quick` says that no batch was read. `seconds` is how long it took.
+    """
+
+    root: str
+    quick: bool
+    findings: list[Finding]
+    waiting: list[Waiting]
+    checked: Counts
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are no findings."""
+        return not self.findings
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as JSON types."""
+        return {
+            "root": self.root,
+            "ok": self.ok,
+            "quick": self.quick,
+            "seconds": round(self.seconds, 3),
+            "checked": self.checked._asdict(),
+            "findings": [asdict(finding) for finding in self.findings],
+            "waiting": [each._asdict() for each in self.waiting],
+        }
+
+    def json(self) -> str:
+        """The report as one JSON document in ASCII."""
+        return json.dumps(self.as_dict())
+
+    def summary(self) -> str:
+        """One line: what was found."""
+        if self.ok:
+            return "nothing is wrong"
+        counts = Counter(finding.severity for finding in self.findings)
+        return ", ".join(f"{counts[severity]:,} {severity}" for severity in SEVERITIES if counts[severity])
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.root}: {self.summary()}", *self.about(), *(f"\n{finding}" for finding in self.findings)])
+
+    def __repr__(self) -> str:
+        return self._display().text()
+
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+    def about(self) -> list[str]:
+        """What was checked, and what is there besides."""
+        checked = self.checked
+        read = "lengths and metadata only" if self.quick else f"{checked.batches:,} batches, {checked.records:,} records"
+        metadata = f"{checked.topics:,} topics, {checked.versions:,} versions, {checked.checkpoints:,} checkpoints"
+        data = f"{checked.segments:,} segments of {checked.bytes:,} bytes ({read})"
+        about = [f"checked: {metadata}, {data} in {self.seconds:.1f} s"]
+        return about + [_said(each) for each in self.waiting[:SHOWN]]
+
+    def _display(self) -> Display:
+        rows = [
+            [
+                each.severity,
+                each.condition,
+                each.where(),
+                readable(each.what, _TEXT),
+                readable(each.cost, _TEXT),
+                readable(each.mend, _TEXT),
+            ]
+            for each in self.findings[:SHOWN]
+        ]
+        columns = ["severity", "condition", "where", "what", "cost", "fix"]
+        return Display(f"{self.root}: {self.summary()}", self.about(), columns, rows, more=len(self.findings) - len(rows))
+
+
+_SAYS = {
+    "removed": "replaced or expired data files wait for their deletion",
+    "unnamed": "data files that no version names: of writers at work, or of failed ones (CALL partlog.vacuum deletes those)",
+    "temporary": "files in tmp/ are being written, or were left (they may be deleted when they are a day old)",
+    "version": "version files below the boundary wait for their deletion",
+    "view": "no Kafka view was made so far; the next commit or CALL partlog.publish makes it",
+    "other": "files and folders belong to somebody else, and were not looked at",
+}
+
+
+def _said(each: Waiting) -> str:
+    of = "root" if each.topic is None else f"topic {each.topic}"
+    if each.what == "view":
+        return f"{of}: {_SAYS[each.what]}"
+    size = f" of {each.bytes:,} bytes" if each.bytes else ""
+    return f"{of}: {each.files:,}{size}: {_SAYS[each.what]}, as {readable(each.example, _TEXT)}"
+
+
+def tallied(topic: str | None, what: str, files: Iterable[tuple[str, int]]) -> list[Waiting]:
+    """One entry for these files, given as name and bytes; none if there are none."""
+    found = sorted(files)
+    return [Waiting(topic, what, len(found), sum(size for _, size in found), found[0][0])] if found else []
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings by severity, then by place."""
+    return sorted(
+        set(findings),
+        key=lambda each: (
+            SEVERITIES.index(each.severity),
+            each.topic or "",
+            -1 if each.partition is None else each.partition,
+            each.file or "",
+            each.byte or 0,
+            each.condition,
+        ),
+    )

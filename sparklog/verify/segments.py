@@ -1,0 +1,301 @@
+"""Every byte of a segment, and what the Kafka view has of it. FORMAT.md sections 3, 4, 5 and 8.
+
+A reader stops at the first fault. This goes on behind it, as far as positions and offsets are still known, and checks what readers do not:
+times, keys, counts, the stamp, indexes and copies.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import google_crc32c
+
+from sparklog.ondisk.faults import Absent, Damaged
+from sparklog.ondisk.files import File
+from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header
+from sparklog.ondisk.names import topic_file
+from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload
+from sparklog.ondisk.segment import is_stamped
+from sparklog.ondisk.version import Segment
+from sparklog.verify.contents import Contents
+from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Counts, Finding
+from sparklog.verify.view import ViewOfSegment
+
+_BLOCK_BYTES = 1 << 21
+_CHUNK_BYTES = 1 << 21
+_CHUNK_RECORDS = RECORDS_AT_ONCE // 2
+_DECOMPRESSED_MIN = 64 << 20
+_RESTORE = "restore the file from a copy; other offsets can still be read"
+
+
+class Place(NamedTuple):
+    """A segment, and what must be known besides to check it.
+
+    * start: the log start offset of its partition.
+    * partitions, partitioner, message_bytes_max: of the topic.
+    * intervals: every value that `index.interval.bytes` had.
+    * has_view: whether the topic's Kafka view was ever made.
+    * file_end: where the data file must end, if this is its last segment and that is known.
+    """
+
+    topic: str
+    segment: Segment
+    start: int
+    partitions: int
+    partitioner: str
+    message_bytes_max: int
+    intervals: tuple[int, ...]
+    has_view: bool
+    file_end: int | None
+
+    @property
+    def own_file(self) -> bool:
+        """Whether the segment has a data file of its own, if the file ends where it ends."""
+        name = self.segment.file.rpartition("/")[2]
+        return name.startswith("p") and name != "pool.log" and not self.segment.position
+
+
+class Walked(NamedTuple):
+    """A batch at a byte of the data file. `base` is its base offset in the partition."""
+
+    position: int
+    base: int
+    header: Header
+    data: memoryview
+
+
+def check(root: str, places: list[Place], quick: bool) -> tuple[list[Finding], Counts]:
+    """Checks some segments. Only metadata and lengths with `quick`."""
+    findings: list[Finding] = []
+    counts = Counts()
+    for place in places:
+        one = SegmentCheck(root, place)
+        one.run(quick)
+        findings += one.findings
+        counts = counts.plus(Counts(segments=1, batches=one.batches, records=one.records, bytes=place.segment.bytes))
+    return findings, counts
+
+
+class SegmentCheck:
+    """Checks one segment. `findings`, `batches` and `records` are there after `run`."""
+
+    def __init__(self, root: str, place: Place) -> None:
+        self._root = root
+        self._place = place
+        self._segment = place.segment
+        self._name = topic_file(place.topic, place.segment.file)
+        self._decompressed_max = max(_DECOMPRESSED_MIN, place.message_bytes_max)
+        self._chunk: list[tuple[Walked, Payload]] = []
+        self._chunk_bytes = self._chunk_records = 0
+        self._contents = Contents(place.segment, place.partitions, place.partitioner)
+        self._stamps = [0, 0, 0]
+        """How many fields hold the relative offset, the absolute one, and a mixture. Where both are equal, none of these."""
+        self._unstamped: int | None = None
+        self._reached = place.segment.base
+        self.findings: list[Finding] = []
+        self.batches = self.records = 0
+
+    def run(self, quick: bool) -> None:
+        """Does it."""
+        segment = self._segment
+        try:
+            file = File(self._root, self._name)
+        except Absent:
+            self._segment_fault("SEGMENT_MISSING", "the data file does not exist", None, self._way_back(missing=True))
+            return
+        except Damaged as damage:
+            self._segment_fault("SEGMENT_CORRUPT", str(damage), None, _RESTORE)
+            return
+        except OSError as error:
+            self._segment_fault("IO", f"the data file cannot be opened: {error}", None, "make the file readable")
+            return
+        with file:
+            end = segment.position + segment.bytes
+            self._lengths(file, end)
+            view = ViewOfSegment(self._root, self._place, file)
+            try:
+                if not quick:
+                    self._walk(file, min(end, file.bytes), view)
+                if self._place.has_view:
+                    self.findings += view.end(quick, self._unstamped)
+            except OSError as error:
+                self._segment_fault("IO", f"reading failed: {error}", None, "check the disk")
+            finally:
+                view.close()
+
+    def _lengths(self, file: File, end: int) -> None:
+        known = self._place.file_end
+        if file.bytes < end:
+            what = f"the file ends at byte {file.bytes}, and the segment ends at byte {end}"
+            self._segment_fault("SEGMENT_CORRUPT", what, file.bytes, _RESTORE)
+        elif known is not None and file.bytes > known:
+            what = f"{file.bytes - known} bytes follow the last segment, which no version names"
+            mend = f"cut the file at byte {known}, while nothing writes to the topic"
+            self._add(GARBAGE, "TRAILING_BYTES", what, "nothing: no reader looks there", mend, known, None)
+
+    def _way_back(self, missing: bool = False) -> str:
+        """How the bytes of the data file can be restored."""
+        view = f"{self._place.topic}-{self._segment.partition}/{self._segment.base:020d}.log"
+        if not self._place.has_view or not os.path.lexists(Path(self._root, view)):
+            return _RESTORE
+        if not self._place.own_file:
+            return f"{_RESTORE}. The Kafka view may have the same records, in {view}"
+        return f"its other name is still there: hard-link {view} to {self._name}" if missing else _RESTORE
+
+    def _walk(self, file: File, end: int, view: ViewOfSegment) -> None:
+        segment = self._segment
+        header_crc = counted = 0
+        for batch in self._batches(file, end):
+            header = batch.header
+            self.batches += 1
+            counted += header.records
+            header_crc = google_crc32c.extend(header_crc, bytes(batch.data[LENGTH_FROM * segment.dense : HEADER_BYTES]))
+            view.batch(batch.position - segment.position, batch.base, header, batch.data)
+            self._decode(batch)
+        self._decode_chunk()
+        walked = self._position == segment.position + segment.bytes
+        self.findings += self._contents.findings(self._name, self._place.topic, walked and not self.findings)
+        self.records = self._contents.records
+        if not walked:
+            return  # The walk could not reach the end, which was reported.
+        faults = []
+        if self.batches != segment.batches:
+            faults.append(f"it has {self.batches} batches where {segment.batches} were committed")
+        if segment.dense and self._reached != segment.end:
+            faults.append(f"its batches end at offset {self._reached} and not at {segment.end}")
+        if not segment.dense and counted != segment.records:
+            faults.append(f"its batches count {counted} records where {segment.records} were committed")
+        if header_crc != segment.header_crc:
+            faults.append(
+                f"the checksum of its headers is {header_crc:08x}, committed was {segment.header_crc:08x}: a header, or a batch with its "
+                "checksum, is another one than was committed"
+            )
+        for what in faults:
+            self._segment_fault("SEGMENT_CORRUPT", what, segment.position, _RESTORE)
+        self._stamp()
+
+    def _batches(self, file: File, end: int) -> Iterator[Walked]:
+        """The batches whose headers are right, in order; what is wrong is reported. Ends where the next batch is not known."""
+        segment = self._segment
+        self._position = segment.position
+        block, block_at = b"", segment.position
+        whole = segment.position + segment.bytes
+        while self._position < whole:
+            position = self._position
+            at = position - block_at
+            if at + HEADER_BYTES > len(block):
+                block, block_at, at = file.read(position, min(_BLOCK_BYTES, end - position)), position, 0
+            try:
+                header = Header.read(block[at : at + HEADER_BYTES], 0, end - position)
+                size = header.total_bytes
+                if size > HEADER_BYTES + self._decompressed_max // 8 * 9:
+                    raise Damaged(f"it has {size} bytes, more than a batch of the topic may have")
+                base = self._base_offset(header, position)
+            except Damaged as damage:
+                rest = "the records from there to the end of the segment" if segment.dense else "the whole segment"
+                self._batch_fault(position, self._reached, segment.end - 1, damage, rest)
+                return
+            if at + size > len(block):
+                block, block_at, at = file.read(position, min(max(_BLOCK_BYTES, size), end - position)), position, 0
+                if len(block) < size:
+                    return  # It was cut meanwhile; the next round tells.
+            yield Walked(position, base, header, memoryview(block)[at : at + size])
+            self._reached = base + header.last_offset_delta + 1
+            self._position = position + size
+
+    def _base_offset(self, header: Header, position: int) -> int:
+        """The base offset of a batch. Damaged if the batches behind it cannot be checked; what else is wrong is reported."""
+        segment, expected = self._segment, self._reached
+        if not segment.dense:
+            base = header.base_offset
+            if base < expected:
+                raise Damaged(f"its offset is {base}, and it must be {expected} or later")
+        else:
+            base = expected
+            relative = expected - segment.base
+            if header.records != header.last_offset_delta + 1:
+                raise Damaged(f"it counts {header.records} records in {header.last_offset_delta + 1} offsets")
+            last = base + header.last_offset_delta
+            if not is_stamped(header.base_offset, relative, base):
+                self._batch_fault(position, base, last, f"its base offset field is {header.base_offset}, neither {relative} nor {base}")
+            elif relative != base:
+                self._stamps[0 if header.base_offset == relative else 1 if header.base_offset == base else 2] += 1
+            if header.base_offset != base and self._unstamped is None:
+                self._unstamped = position
+            if header.control:
+                self._batch_fault(position, base, last, "it is a control batch in a dense segment")
+        if base + header.last_offset_delta >= segment.end:
+            raise Damaged(f"its last offset is {base + header.last_offset_delta}, beyond its segment, which ends at {segment.end}")
+        return base
+
+    def _stamp(self) -> None:
+        """Where there is no stamp, either every field has the relative offset, or every one the absolute one, after a merge."""
+        if self._segment.dense and not self._place.own_file and sum(map(bool, self._stamps)) > 1:
+            what = "some base offset fields hold relative offsets and some absolute ones, although nothing stamps this file"
+            self._add(
+                REPAIRABLE,
+                "STAMP_WRONG",
+                what,
+                "no record: readers accept both",
+                "nothing must be done; CALL partlog.merge writes the segment again",
+                self._unstamped,
+                self._segment.base,
+            )
+
+    def _decode(self, batch: Walked) -> None:
+        """Checks the checksum of a batch; its records are checked with those of others."""
+        header = batch.header
+        try:
+            payload = Payload.of(header, batch.data, batch.base, self._decompressed_max)
+        except Damaged as damage:
+            self._batch_fault(batch.position, batch.base, batch.base + header.last_offset_delta, damage)
+            return
+        if self._chunk and (header.control or self._chunk[0][0].header.control):
+            self._decode_chunk()
+        self._chunk.append((batch, payload))
+        self._chunk_bytes += payload.bytes
+        self._chunk_records += header.records
+        if self._chunk_bytes >= _CHUNK_BYTES or self._chunk_records >= _CHUNK_RECORDS:
+            self._decode_chunk()
+
+    def _decode_chunk(self) -> None:
+        chunk, self._chunk = self._chunk, []
+        self._chunk_bytes = self._chunk_records = 0
+        if not chunk:
+            return
+        try:
+            self._contents.batches([(batch.position, payload) for batch, payload in chunk])
+        except Damaged:
+            for batch, payload in chunk:
+                try:
+                    self._contents.batches([(batch.position, payload)])
+                except Damaged as damage:
+                    last = batch.base + batch.header.last_offset_delta
+                    self._batch_fault(batch.position, batch.base, last, damage)
+
+    def _batch_fault(self, position: int, first: int, last: int, reason: object, rest: str | None = None) -> None:
+        cost = self._cost(first, last + 1) if rest is None else f"{rest}: {self._cost(first, last + 1)}"
+        self._add(DAMAGE, "BATCH_CORRUPT", f"the record batch is damaged: {reason}", cost, self._way_back(), position, first)
+
+    def _segment_fault(self, condition: str, what: str, byte: int | None, mend: str) -> None:
+        segment = self._segment
+        text = f"the segment of offsets {segment.base} to {segment.end} (exclusive): {what}"
+        self._add(DAMAGE, condition, text, self._cost(segment.base, segment.end), mend, byte, segment.base)
+
+    def _cost(self, first: int, end: int) -> str:
+        visible = max(first, self._place.start)
+        if visible >= end:
+            return f"no record: the log starts at offset {self._place.start}"
+        return f"{end - visible:,} offsets, {visible} to {end} (exclusive)"
+
+    def _add(self, severity: str, condition: str, what: str, cost: str, mend: str, byte: int | None, offset: int | None) -> None:
+        place = self._place
+        self.findings.append(Finding(severity, condition, what, cost, mend, place.topic, self._segment.partition, offset, self._name, byte))
+
+
+def bytes_of(places: list[Place]) -> int:
+    """The bytes of these segments."""
+    return sum(place.segment.bytes for place in places)

@@ -1,0 +1,75 @@
+"""What writers keep to and readers do not check: what each kind of version may change. FORMAT.md sections 5 and 7."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparklog.ondisk.state import State
+from sparklog.ondisk.version import Version
+from sparklog.verify.checkpoints import Queries
+from sparklog.verify.report import DAMAGE
+
+_DECOMPRESSED_MIN = 64 << 20
+# Which of these a version of an operation changes. An operation that is not listed is not of this format, and may change anything.
+_CHANGES = {
+    "create": {"ends", "added"},
+    "write": {"ends", "added"},
+    "merge": {"removed", "added"},
+    "delete-records": {"starts", "removed"},
+    "alter": {"config", "partitions"},
+    "vacuum": {"horizon"},
+    "delete": {"starts", "horizon", "deleted"},
+}
+
+
+class Writers:
+    """Remembers what no later version may use again."""
+
+    def __init__(self) -> None:
+        self._txns: dict[str, int] = {}
+        self._gone: dict[str, int] = {}
+
+    def problems(self, before: State | None, version: Version, queries: Queries) -> Iterator[tuple[str, str, str]]:
+        """Severity, condition and text of each rule that the version breaks, as the successor of the state before."""
+        if version.txn in self._txns:
+            yield DAMAGE, "EPOCH_TWICE", f"it has the `txn` of version {self._txns[version.txn]}"
+        self._txns[version.txn] = version.version
+        for segment in version.added:
+            if segment.file in self._gone:
+                yield DAMAGE, "VERSION_ODD", f"it adds {segment.file}, which version {self._gone[segment.file]} removed: it may be deleted"
+        self._gone |= {segment.file: version.version for segment in version.removed}
+        if version.horizon > version.version + 1:
+            yield DAMAGE, "VERSION_ODD", f"its `horizon` is {version.horizon}: no write can commit before that version"
+        if before is None or before.deleted:
+            return
+        query = version.query
+        if query and query.id in queries and query.epoch <= queries[query.id][0]:
+            yield DAMAGE, "EPOCH_TWICE", f"it has epoch {query.epoch} of a query whose epoch {queries[query.id][0]} the topic has already"
+        allowed = _CHANGES.get(version.operation)
+        changed = _changed(before, version)
+        if allowed is not None and (odd := sorted(changed - allowed)):
+            yield DAMAGE, "VERSION_ODD", f"its operation is {version.operation}, and it changes {', '.join(f'`{name}`' for name in odd)}"
+        config = {**before.config, **version.config}
+        if config["partitioner"] != before.config["partitioner"]:
+            yield DAMAGE, "VERSION_ODD", "it changes the `partitioner`: keys are no longer where readers look for them"
+        if _limit(config) < _limit(before.config):
+            yield DAMAGE, "VERSION_ODD", "it lowers `max.message.bytes`: larger batches can no longer be read"
+
+
+def _changed(before: State, version: Version) -> set[str]:
+    parts = {
+        "partitions": version.partitions != before.partitions,
+        "starts": version.starts[: before.partitions] != before.starts,
+        "ends": version.ends[: before.partitions] != before.ends,
+        "config": bool(version.config),
+        "removed": bool(version.removed),
+        "added": bool(version.added),
+        "horizon": version.horizon != before.horizon,
+        "deleted": version.deleted,
+    }
+    return {name for name, differs in parts.items() if differs}
+
+
+def _limit(config: dict[str, str] | object) -> int:
+    assert isinstance(config, dict)
+    return max(_DECOMPRESSED_MIN, int(config["max.message.bytes"]))
