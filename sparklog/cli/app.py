@@ -1,0 +1,78 @@
+"""The commands, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from sparklog.cli import about, dump, groups, records, topics, ui, verify
+from sparklog.cli.show import complain
+from sparklog.errors import SparklogError
+
+
+def _flowing(text: str) -> str:
+    """A docstring whose paragraphs are one line each, so that they fill a terminal of any width. Examples keep their lines."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(each if each.startswith("Example") else " ".join(each.split("\n")) for each in paragraphs)
+
+
+app = typer.Typer(
+    name="sparklog",
+    help="Looks into a partitioned log: topics, records, segments, commits and groups. No JVM, no Spark, no server.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    epilog="ROOT is the directory that holds the topics. `sparklog COMMAND --help` has examples of each command.",
+)
+for command in [each for module in (topics, records, dump, groups, verify, ui) for each in module.COMMANDS]:
+    app.command(help=_flowing(command.__doc__ or ""))(command)
+about.add(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        import sparklog
+
+        print(f"sparklog {sparklog.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)] = False,
+) -> None: ...
+
+
+def run(arguments: list[str]) -> int:
+    """Runs one command, and returns its exit status."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # the caller closed it
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+    try:
+        done = app(args=arguments, prog_name="sparklog", standalone_mode=False)
+        sys.stdout.flush()
+        return done if isinstance(done, int) else 0
+    except typer.TyperException as error:
+        from typer import rich_utils
+
+        rich_utils.rich_format_error(error)  # type: ignore[arg-type] # the class that it names is not public
+        return 2
+    except (SystemExit, BrokenPipeError) as ended:
+        if isinstance(ended, SystemExit) and not isinstance(ended.__context__, BrokenPipeError):
+            return int(ended.code or 0)  # typer exits by itself after completion, and where a pipe is broken
+        # Python would complain once more when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except (SparklogError, OSError) as error:
+        return complain(error)
+    except Exception:
+        traceback.print_exc()
+        return 70

@@ -1,0 +1,85 @@
+"""The arguments and options that several commands have."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sparklog.errors import SparklogError
+
+
+def _topics(context: typer.Context, incomplete: str) -> list[str]:
+    """The topics that a shell offers to complete a word."""
+    from sparklog.log import Log
+
+    root = context.params.get("root")  # None if it cannot be read
+    try:
+        return [name for name in Log(root).topics() if name.startswith(incomplete)] if root else []
+    except SparklogError:  # without a root there is nothing to offer
+        return []
+
+
+def _groups(context: typer.Context, incomplete: str) -> list[str]:
+    """The groups that a shell offers to complete a word, if it is known in which table they are."""
+    from sparklog.offsets import OffsetTable
+
+    try:
+        table = context.params.get("at_table") or os.environ["SPARKLOG_OFFSETS"]
+        return [name for name in OffsetTable(table).groups() if name.startswith(incomplete) and name.isprintable()]
+    except (SparklogError, KeyError):
+        return []
+
+
+Root = Annotated[Path, typer.Argument(metavar="ROOT", help="The directory that holds the topics.", show_default=False)]
+TopicName = Annotated[str, typer.Argument(metavar="TOPIC", help="The name of the topic.", show_default=False, autocompletion=_topics)]
+Group = Annotated[str, typer.Argument(metavar="GROUP", help="The name of the group.", show_default=False, autocompletion=_groups)]
+Topics = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="TOPIC", help="These topics; all by default.", show_default=False, autocompletion=_topics),
+]
+Json = Annotated[bool, typer.Option("--json", "-J", help="Print JSON.")]
+Partition = Annotated[int | None, typer.Option("--partition", "-p", help="Only this partition.", show_default=False)]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        "-k",
+        help="Only records with this key, as UTF-8: those in the partition that should hold it, or in that of -p.",
+        show_default=False,
+    ),
+]
+Table = Annotated[
+    Path,
+    typer.Option("--table", "-t", envvar="SPARKLOG_OFFSETS", help="The Delta table of the groups' offsets.", show_default=False),
+]
+
+
+def at(text: str, option: str) -> int:
+    """A time as milliseconds since 1970-01-01 UTC: a number of them, or ISO 8601, in UTC if it has no time zone."""
+    if re.fullmatch("-?[0-9]{1,18}", text):
+        return int(text)
+    try:
+        time = datetime.datetime.fromisoformat(text.replace("Z", "+00:00").replace("z", "+00:00"))
+    except ValueError:
+        reason = "it is neither milliseconds since 1970-01-01 UTC nor a time in ISO 8601, as 2026-11-23T10:00:00Z"
+        raise SparklogError("OPTION_VALUE", option=option, value=text, reason=reason) from None
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=datetime.timezone.utc)
+    return -((datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc) - time) // datetime.timedelta(milliseconds=1))
+
+
+def octets(key: str | None) -> bytes | None:
+    """A key as the bytes that the shell gave."""
+    return None if key is None else os.fsencode(key)
+
+
+def millis(time: datetime.datetime) -> int:
+    """A time as milliseconds since 1970-01-01 UTC."""
+    from sparklog import arguments
+
+    return arguments.millis(time)

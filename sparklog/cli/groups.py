@@ -1,0 +1,165 @@
+"""Commands about groups: where they are, how far behind, and how to move them."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparklog.cli.given import Group, Json, Root, Table, at, millis
+from sparklog.cli.show import show, table, write, write_json
+from sparklog.display import counted, moment, readable
+from sparklog.errors import SparklogError
+
+if TYPE_CHECKING:
+    from sparklog.offsets import OffsetTable
+    from sparklog.offsets.moves import Target
+    from sparklog.offsets.summaries import GroupSummary
+
+_HOW = ("--to-earliest", "--to-latest", "--to-current", "--to-datetime", "--by-duration", "--to-offset", "--shift-by", "--from-file")
+_DURATION = re.compile(r"P(?=[\dT])(?:(\d{1,5})D)?(?:T(?=\d)(?:(\d{1,6})H)?(?:(\d{1,7})M)?(?:(\d{1,9})S)?)?")
+
+
+def _opened(path: Path, root: Path) -> OffsetTable:
+    from sparklog.offsets import OffsetTable
+
+    return OffsetTable(path, root)
+
+
+def groups(root: Root, at_table: Table, as_json: Json = False) -> None:
+    """List the groups of an offset table, and the position and lag of each.
+
+    Example:  sparklog groups /data/events --table /data/offsets
+    """
+    found = _opened(at_table, root).summaries()
+    if as_json:
+        write_json([_as_json(each) for each in found])
+        return
+    show(found.display(None))
+
+
+def _as_json(group: GroupSummary) -> dict[str, Any]:
+    time, error = group.committed_at, group.error
+    return {**vars(group), "committed_at": None if time is None else millis(time), "error": None if error is None else str(error)}
+
+
+def lag(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
+    """Show how far a group is behind: records, bytes and seconds for each partition of its topics.
+
+    Example:  sparklog lag /data/events billing --table /data/offsets
+    """
+    found = _opened(at_table, root).lag(group).to_pylist()
+    if as_json:
+        write_json(found)
+        return
+    columns = ["topic", "partition", "offset", "start", "end", "records", "bytes", "seconds"]
+    rows = [["" if each[name] is None else each[name] for name in columns] for each in found]
+    records, octets = (sum(each[name] or 0 for each in found) for name in ("records", "bytes"))
+    columns[2], columns[5] = "current offset", "lag"
+    table(f"Group {readable(group, 100)}", [f"behind by {counted(records, 'record')}, {octets:,} bytes"], columns, rows, ["start", "bytes"])
+
+
+def reset(
+    root: Root,
+    group: Group,
+    at_table: Table,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option("--topic", help="Only this topic, or as t:0,2 only these partitions; may be repeated.", show_default=False),
+    ] = None,
+    _all: Annotated[bool, typer.Option("--all-topics", help="All topics of the group; the default.", hidden=True)] = False,
+    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the log start offsets.")] = False,
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="To the end offsets.")] = False,
+    to_current: Annotated[bool, typer.Option("--to-current", help="Where it is, if that can still be read.")] = False,
+    to_datetime: Annotated[str | None, typer.Option("--to-datetime", help="To the first records since.", show_default=False)] = None,
+    by_duration: Annotated[
+        str | None, typer.Option("--by-duration", help="To the first records of the last PT1H30M, P7D, …", show_default=False)
+    ] = None,
+    to_offset: Annotated[int | None, typer.Option("--to-offset", help="To this offset; needs --topic.", show_default=False)] = None,
+    shift_by: Annotated[int | None, typer.Option("--shift-by", help="By so many offsets.", show_default=False)] = None,
+    from_file: Annotated[
+        Path | None, typer.Option("--from-file", help="To those of a file.", exists=True, dir_okay=False, show_default=False)
+    ] = None,
+    execute: Annotated[bool, typer.Option("--execute", help="Move the group. Without it, only say so.")] = False,
+    _dry: Annotated[bool, typer.Option("--dry-run", help="Only say what would be moved; the default.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also if the group is running: its owner is then fenced.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Move a group to other offsets, as kafka-consumer-groups.sh --reset-offsets does. A dry run unless --execute is given.
+
+    Examples:  sparklog reset /data/events billing -t /data/offsets --to-datetime 2026-11-23
+               sparklog reset /data/events billing -t /data/offsets --shift-by -100 --execute
+    """
+    given = [to_earliest or None, to_latest or None, to_current or None, to_datetime, by_duration, to_offset, shift_by, from_file]
+    if sum(each is not None for each in given) != 1:
+        raise typer.BadParameter(f"give exactly one of {', '.join(_HOW)}")
+    if from_file is not None and topics:
+        raise typer.BadParameter("--from-file names its topics itself: leave out --topic")
+    if _all and topics:
+        raise typer.BadParameter("--all-topics and --topic contradict each other")
+    if execute and _dry:
+        raise typer.BadParameter("--dry-run and --execute contradict each other")
+    of = _opened(at_table, root)
+    if from_file is not None:
+        format = "json" if from_file.suffix == ".json" else "csv"
+        moves = of.load(group, from_file.read_text(encoding="utf-8", errors="backslashreplace"), format, dry_run=not execute, force=force)
+    else:
+        only = _partitions(of, topics) if topics else None
+        if to_offset is not None:
+            if only is None:
+                raise typer.BadParameter("--to-offset needs --topic")
+            to: Target = {topic: dict.fromkeys(numbers, to_offset) for topic, numbers in only.items()}
+            only = None
+        else:
+            to = _target(to_earliest, to_latest, to_datetime, by_duration, shift_by)
+        moves = of.reset(group, to, only, dry_run=not execute, force=force)
+    if as_json:
+        write_json({"executed": execute, "moves": [vars(each) for each in moves]})
+        return
+    rows = [[each.topic, each.partition, "" if each.was is None else each.was, each.now, each.note or ""] for each in moves]
+    done = "moved" if execute else "would be moved (add --execute to do it)"
+    title = f"Group {readable(group, 100)}: {counted(len(moves), 'partition')} {done}"
+    table(title, [], ["topic", "partition", "was", "new offset", "note"], rows)
+    if not moves:
+        write("It has no positions in these topics.")
+
+
+def _partitions(of: OffsetTable, given: list[str]) -> dict[str, list[int]]:
+    """The partitions of each --topic: those of `t:0,2`, all of `t`."""
+    from sparklog.log import Log
+
+    assert of.root is not None
+    log = Log(of.root)
+    found: dict[str, list[int]] = {}
+    for each in given:
+        name, colon, numbers = each.partition(":")
+        if colon and not re.fullmatch(r"\d{1,9}(,\d{1,9})*", numbers):
+            raise typer.BadParameter(f"--topic {each}: partitions are given as {name}:0,2")
+        found.setdefault(name, []).extend(map(int, numbers.split(",")) if colon else range(log.topic(name).partitions))
+    return found
+
+
+def _target(earliest: bool, latest: bool, time: str | None, duration: str | None, shift: int | None) -> Target:
+    if earliest or latest:
+        return "earliest" if earliest else "latest"
+    if time is not None:
+        return moment(at(time, "--to-datetime"))
+    if duration is not None:
+        return _duration(duration)
+    return shift or 0  # no shift is --to-current
+
+
+def _duration(text: str) -> datetime.timedelta:
+    found = _DURATION.fullmatch(text)
+    if not found:
+        raise SparklogError(
+            "OPTION_VALUE", option="--by-duration", value=text, reason="it is not a duration in ISO 8601, as PT1H30M or P7D"
+        )
+    days, hours, minutes, seconds = (int(each or 0) for each in found.groups())
+    return datetime.timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+
+
+COMMANDS = (groups, lag, reset)

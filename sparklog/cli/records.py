@@ -1,0 +1,208 @@
+"""Commands about records: look at some, print many, follow new ones."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparklog.cli.given import Json, Key, Partition, Root, TopicName, at, octets
+from sparklog.cli.show import bar, table, terminal, write
+from sparklog.display import counted, readable, rows, when
+from sparklog.errors import SparklogError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from sparklog.topic import Topic
+
+_SHOWN = 60
+_SHOWN_IN_LINES = 1_000
+"""The most characters of a value where it may take several lines. `cat` prints all of it."""
+_COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
+Count = Annotated[int, typer.Option("--max-messages", "-n", "-c", help="How many records.", min=0)]
+
+
+def head(root: Root, topic: TopicName, n: Count = 10, partition: Partition = None, key: Key = None, as_json: Json = False) -> None:
+    """Show the first records, partition by partition.
+
+    Example:  sparklog head /data/events orders -n 3 -p 0
+    """
+    from sparklog.log import Log
+
+    found = Log(root).topic(topic).head(n, partition, key=octets(key), columns=_COLUMNS)
+    _show(found, f"Topic {topic}, first {counted(found.num_rows, 'record')}", as_json=as_json)
+
+
+def tail(
+    root: Root,
+    topic: TopicName,
+    n: Count = 10,
+    partition: Partition = None,
+    key: Key = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Then print new records as they are committed.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the last records by time, and follow new ones with -f.
+
+    Partitions that are added are followed too, unless -p is given. With -k, the last records are those of the partition that holds the key;
+    new ones are looked for in all.
+
+    Examples:  sparklog tail /data/events orders -n 20
+               sparklog tail /data/events orders -f
+    """
+    from sparklog.log import Log
+
+    of = Log(root).topic(topic)
+    # Where to follow from is decided first: what is committed meanwhile is printed once, by one of the two.
+    ends = of.end_offsets()
+    found = of.tail(n, partition, key=octets(key), columns=_COLUMNS)
+    if not follow:
+        _show(found, f"Topic {topic}, last {counted(found.num_rows, 'record')}", as_json=as_json)
+        return
+    _lines(found, as_json=as_json)
+    for number, offset in zip(found["partition"].to_pylist(), found["offset"].to_pylist(), strict=True):
+        ends[number] = max(ends[number], offset + 1)
+    _follow(of, ends, partition, octets(key), as_json=as_json)
+
+
+def _follow(topic: Topic, starts: dict[int, int], partition: int | None, wanted: bytes | None, *, as_json: bool) -> None:
+    import sys
+
+    from sparklog.consumer import Consumer, TopicPartition
+
+    with Consumer(topic.root, auto_offset_reset="earliest") as consumer:
+        if partition is None:
+            consumer.subscribe([topic.name])  # with the partitions that will be added, and the records that are then in them
+        else:
+            consumer.assign([TopicPartition(topic.name, partition)])
+        for place in consumer.assignment() & {TopicPartition(topic.name, number) for number in starts}:
+            consumer.seek(place, starts[place.partition])
+        while True:
+            sys.stdout.flush()
+            for batch in consumer.poll_batches(1000).values():
+                import pyarrow.compute as pc
+
+                kept = batch if wanted is None else batch.filter(pc.equal(batch.column("key"), wanted))
+                _lines(kept.select(_COLUMNS), as_json=as_json)
+
+
+def _lines(records: pa.Table | pa.RecordBatch, *, as_json: bool) -> None:
+    """A line for each record."""
+    from sparklog.cli import formats
+
+    if as_json:
+        with formats.sink("json", None, records.schema) as into:
+            for batch in records.to_batches() if hasattr(records, "to_batches") else [records]:
+                into(batch)
+        return
+    for row in rows(records):
+        key = "" if row["key"] is None else f"{readable(row['key'], _SHOWN)} "
+        write(f"{row['partition']}:{row['offset']} {when(row['timestamp'])} {key}{readable(row['value'], _SHOWN_IN_LINES)}")
+
+
+def _show(records: pa.Table, title: str, *, as_json: bool) -> None:
+    if as_json:
+        _lines(records, as_json=True)
+        return
+    columns = ["partition", "offset", "timestamp (UTC)", "key", "value", "headers"]
+    cells = [
+        [
+            row["partition"],
+            row["offset"],
+            when(row["timestamp"]),
+            readable(row["key"], _SHOWN),
+            readable(row["value"], _SHOWN_IN_LINES if terminal() else 4 * _SHOWN),
+            readable(", ".join(f"{each['key']}={readable(each['value'], _SHOWN)}" for each in row["headers"] or ()), 4 * _SHOWN),
+        ]
+        for row in rows(records)
+    ]
+    if not any(row[-1] for row in cells):
+        columns, cells = columns[:-1], [row[:-1] for row in cells]
+    table(title, [], columns, cells)
+
+
+def cat(
+    root: Root,
+    topic: TopicName,
+    partition: Partition = None,
+    offset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--offset",
+            "-o",
+            help="Where to begin: beginning, end, an offset (with -p), -N for the last N, s@TIME; e@TIME or e@end: where to end.",
+            show_default=False,
+        ),
+    ] = None,
+    since: Annotated[str | None, typer.Option("--from", help="Only records at or after this time.", show_default=False)] = None,
+    until: Annotated[str | None, typer.Option("--to", help="Only records before this time.", show_default=False)] = None,
+    key: Key = None,
+    limit: Annotated[int | None, typer.Option("--max-messages", "-c", "-n", help="At most so many.", min=0, show_default=False)] = None,
+    format: Annotated[
+        str,
+        typer.Option("--format", "-f", help="text, json, csv, arrow, parquet, or a format as kcat's: '%t %p %o %k %s %T %h %K %S\\n'."),
+    ] = "text",
+    output: Annotated[Path | None, typer.Option("--output", "-O", help="Into this file.", show_default=False)] = None,
+    as_json: Json = False,
+    _to_end: Annotated[bool, typer.Option("-e", help="End at the end offset; it always does.", hidden=True)] = False,
+) -> None:
+    """Print records: values as lines, JSON lines, CSV, or into an Arrow or Parquet file.
+
+    To a pipe or a file, values are printed byte by byte; in a terminal, what is not printable becomes an escape. Times are ISO 8601, or
+    milliseconds since 1970-01-01 UTC.
+
+    Examples:  sparklog cat /data/events orders -p 3 -o -100
+               sparklog cat /data/events orders --from 2026-11-23T00:00:00Z -f '%o %k %s\\n'
+               sparklog cat /data/events orders -k customer-7 --json | jq .value
+               sparklog cat /data/events orders -f parquet -O orders.parquet
+    """
+    from sparklog.cli import formats
+    from sparklog.log import Log
+
+    given = "json" if as_json else format
+    of = Log(root).topic(topic)
+    starts, ends = _range(of, partition, offset or [])
+    wanted = formats.needed(given)
+    times = {name: at(text, option) for name, text, option in (("since", since, "--from"), ("until", until, "--to")) if text is not None}
+    reader = of.scan(partition, starts, ends, limit, key=octets(key), columns=wanted, **times)
+    total = sum(ends.values()) - sum(starts.values())
+    progress: AbstractContextManager[Any] = bar(total, "records") if not terminal() or output else nullcontext(lambda _: None)
+    with progress as advance, formats.sink(given, output, reader.schema) as into:
+        for batch in reader:
+            into(batch)
+            advance(batch.num_rows)
+
+
+def _range(topic: Topic, partition: int | None, offsets: list[str]) -> tuple[dict[int, int], dict[int, int]]:
+    """The first offset, and the offset to stop before, by partition."""
+    starts, ends = topic.start_offsets(), topic.end_offsets()
+    first, last = dict(starts), dict(ends)
+    for text in offsets:
+        if text in ("beginning", "earliest", "e@end", "e@latest"):
+            continue
+        if text in ("end", "latest"):
+            first = dict(ends)
+        elif text.startswith(("s@", "e@")):
+            found = topic.offsets_for_time(at(text[2:], "--offset"))
+            first, last = (found, last) if text[0] == "s" else (first, found)
+        elif text.startswith("-") and text[1:].isdecimal():
+            first = {number: max(starts[number], end - int(text[1:])) for number, end in ends.items()}
+        elif text.isdecimal():
+            if partition is None and len(ends) > 1:
+                raise SparklogError("OPTION_VALUE", option="--offset", value=text, reason="an offset needs a partition: add -p")
+            first = {partition or 0: int(text)}
+        else:
+            reason = "it is not beginning, end, an offset, -N, s@TIME or e@TIME"
+            raise SparklogError("OPTION_VALUE", option="--offset", value=text, reason=reason)
+    asked = [number for number in (ends if partition is None else [partition]) if number in first]
+    for number in asked:
+        # An end by time may be before the first offset that was asked for: then there is nothing, unless that offset is out of range.
+        if last.get(number) != ends.get(number) and first[number] <= ends[number]:
+            first[number] = min(first[number], last[number])
+    return {number: first[number] for number in asked}, {number: last[number] for number in asked if number in last}
+
+
+COMMANDS = (head, tail, cat)

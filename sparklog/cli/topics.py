@@ -1,0 +1,226 @@
+"""Commands about topics: what there is, in which files, and who wrote it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparklog.cli.given import Json, Partition, Root, TopicName, Topics, millis
+from sparklog.cli.show import bar, progress, show, table, write, write_json
+from sparklog.display import counted, field, readable, when
+
+if TYPE_CHECKING:
+    from sparklog.topic import Topic
+
+
+def topics(root: Root, as_json: Json = False) -> None:
+    """List the topics: partitions, offsets, bytes, time range, newest commit.
+
+    A topic that cannot be read shows its error; `sparklog verify` says more.
+
+    Examples:  sparklog topics /data/events
+               sparklog topics /data/events --json | jq '.[].topic'
+    """
+    from sparklog.log import Log
+
+    log = Log(root)
+    names = len(log.topics())
+    found = list(progress(log.summaries(), names, "topics"))
+    if as_json:
+        write_json([each.as_dict() for each in found])
+        return
+    rows: list[list[object]] = [
+        [each.topic, *[""] * 8, each.error.condition]
+        if each.error
+        else [
+            each.topic,
+            _or_empty(each.partitions),
+            _or_empty(each.offsets),
+            _or_empty(each.bytes),
+            _or_empty(each.segments),
+            when(each.min_timestamp),
+            when(each.max_timestamp),
+            _or_empty(each.version),
+            when(each.committed_at),
+            "",
+        ]
+        for each in found
+    ]
+    columns = ["topic", "partitions", "offsets", "bytes", "segments", "from (UTC)", "to (UTC)", "version", "committed at (UTC)", "error"]
+    if not any(each.error for each in found):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    table(
+        f"{log.root}: {counted(len(found), 'topic')}",
+        [],
+        columns,
+        rows,
+        ["segments", "from (UTC)", "version", "to (UTC)"],
+    )
+
+
+def describe(
+    root: Root,
+    names: Topics = None,
+    as_json: Json = False,
+) -> None:
+    """Describe topics: configuration, and offsets, records, bytes and times of each partition.
+
+    Examples:  sparklog describe /data/events orders
+               sparklog describe /data/events orders --json
+    """
+    from sparklog.errors import SparklogError
+    from sparklog.log import Log
+
+    log = Log(root)
+    wanted = names or log.topics()
+    found: list[dict[str, Any]] = []
+    failed: SparklogError | None = None
+    for name in progress(wanted, len(wanted), "topics"):
+        try:
+            found.append(log.topic(name).describe())
+        except SparklogError as error:
+            if len(names or ()) == 1:
+                raise
+            failed = failed or error
+            found.append({"root": log.root, "topic": name, "error": str(error)})
+    if as_json:
+        write_json(found[0] if names and len(names) == 1 else found)
+    else:
+        for each in found:
+            _describe(each)
+    if failed is not None:
+        raise failed
+
+
+def _describe(about: dict[str, Any]) -> None:
+    if "error" in about:
+        table(f"Topic {about['topic']}", [readable(about["error"], None)], [], [])
+        return
+    lines = [
+        f"id {about['id']}, version {about['version']}, committed at {when(about['committed_at'])} UTC",
+        f"{counted(about['records'], 'record')} in {about['bytes']:,} bytes, {counted(about['segments'], 'segment')}",
+        ", ".join(f"{name}={readable(value, 200)}" for name, value in sorted(about["config"].items())),
+    ]
+    columns = ["partition", "start", "end", "records", "bytes", "segments", "from (UTC)", "to (UTC)"]
+    rows = [
+        [*(each[name] for name in columns[:6]), when(each["min_timestamp"]), when(each["max_timestamp"])] for each in about["partitions"]
+    ]
+    table(f"Topic {about['topic']}", lines, columns, rows, ["segments", "from (UTC)", "to (UTC)"])
+
+
+def segments(root: Root, topic: TopicName, partition: Partition = None, as_json: Json = False) -> None:
+    """List the segments of a topic: offsets, bytes, times, and the data file each is in.
+
+    Example:  sparklog segments /data/events orders -p 3
+    """
+    from sparklog.log import Log
+
+    found = Log(root).topic(topic).segments(partition)
+    if as_json:
+        write_json([each._asdict() for each in found])
+        return
+    show(found.display(None, f"Topic {topic}: "), ["position", "batches", "from (UTC)", "records", "to (UTC)"])
+
+
+def commits(
+    root: Root,
+    topic: TopicName,
+    limit: Annotated[int | None, typer.Option("--max", "-n", help="Only so many of the newest.", min=0, show_default=False)] = None,
+    as_json: Json = False,
+) -> None:
+    """List the commits of a topic, the newest last: what each added or removed, and who wrote it.
+
+    Example:  sparklog commits /data/events orders -n 20
+    """
+    from sparklog.log import Log
+
+    found = Log(root).topic(topic).commits(limit)
+    if as_json:
+        for each in found:
+            write(json.dumps({**vars(each), "time": millis(each.time)}))
+        return
+    show(found.display(None, f"Topic {topic}: "), ["input", "removed", "segments", "query", "writer", "epoch"])
+
+
+def keys(
+    root: Root,
+    topic: TopicName,
+    names: Annotated[list[str], typer.Argument(metavar="KEY", help="The keys, as UTF-8.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Say which partition holds a key, and how many records of it, where and when.
+
+    A key is in other partitions too if its records were written to a partition that the caller chose, or before partitions were added.
+    Where that can be, these partitions are read as well.
+
+    Example:  sparklog keys /data/events orders customer-7
+    """
+    from sparklog.log import Log
+
+    of = Log(root).topic(topic)
+    odd = {each.partition for each in of.segments() if not each.routed}
+    found: list[dict[str, Any]] = []
+    for key in map(os.fsencode, names):
+        placed = of.partition_for(key)
+        for partition in [placed, *sorted(odd - {placed})]:
+            held = _held(of, partition, key)
+            if partition == placed or held["records"]:
+                found.append({"key": key, "partition": partition, "routed": partition == placed, **held})
+    if as_json:
+        write_json([{**field("key", each.pop("key")), **each} for each in found])
+        return
+    columns = ["key", "partition", "routed", "records", "first offset", "last offset", "last time (UTC)"]
+    rows = [
+        [
+            *(readable(each["key"], 60), each["partition"], "here" if each["routed"] else "elsewhere"),
+            *(_or_empty(each[name]) for name in ("records", "first", "last")),
+            when(each["timestamp"]),
+        ]
+        for each in found
+    ]
+    table(f"Topic {topic}", [], columns, rows, ["first offset"])
+
+
+def _held(of: Topic, partition: int, key: bytes) -> dict[str, Any]:
+    """How many records with a key a partition has, the first and the last offset of them, and the time of the last one."""
+    records, first, last, time = 0, None, None, None
+    with bar(of.end_offsets()[partition] - of.start_offsets()[partition], "records with the key") as advance:
+        for batch in of.scan(partition, key=key, columns=["offset", "timestamp"]):
+            offsets = batch.column("offset")
+            first = offsets[0].as_py() if first is None else first
+            last, time = offsets[-1].as_py(), batch.column("timestamp").cast("int64")[-1].as_py() // 1000
+            records += batch.num_rows
+            advance(batch.num_rows)
+    return {"records": records, "first": first, "last": last, "timestamp": time}
+
+
+def stats(root: Root, topic: TopicName, partition: Partition = None, as_json: Json = False) -> None:
+    """Count records, bytes and keys by partition: skew, hot keys, sizes of values, time range, compression.
+
+    It reads all records.
+
+    Example:  sparklog stats /data/events orders
+    """
+    from sparklog.log import Log
+
+    of = Log(root).topic(topic)
+    ends, starts = of.end_offsets(), of.start_offsets()
+    with bar(sum(ends[each] - starts[each] for each in ends if partition in (None, each)), "records") as advance:
+        found = of.stats(partition, progress=advance)
+    if as_json:
+        write_json(found.as_dict())
+    else:
+        for number, each in enumerate(found.displays()):
+            if number:
+                write("")
+            table(*each, ["null keys", "value min", "from (UTC)", "max", "to (UTC)"])
+
+
+def _or_empty(value: Any) -> Any:
+    return "" if value is None else value
+
+
+COMMANDS = (topics, describe, segments, commits, stats, keys)

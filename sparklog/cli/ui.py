@@ -1,0 +1,59 @@
+"""The command that serves the web page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sparklog.cli.given import Root
+from sparklog.cli.show import write
+from sparklog.errors import SparklogError
+
+_PORT = 8470
+
+
+def ui(
+    root: Root,
+    table: Annotated[
+        Path | None,
+        typer.Option("--table", "-t", envvar="SPARKLOG_OFFSETS", help="The Delta table of the groups' offsets.", show_default=False),
+    ] = None,
+    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="The port; 0 takes a free one.")] = _PORT,
+    at_once: Annotated[bool, typer.Option("--open", help="Open the browser too.")] = False,
+    host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",
+    public: Annotated[bool, typer.Option("--public", help="Let everybody who reaches the address read every record.")] = False,
+    names: Annotated[
+        list[str] | None, typer.Option("--allow-host", help="Answer for this name too, beside addresses and localhost.", show_default=False)
+    ] = None,
+) -> None:
+    """Show a root in the browser, on a page that only reads.
+
+    Only this machine can open the page, unless you give --host and --public.
+
+    Example:  sparklog ui /data/events --table /data/offsets
+    """
+    try:
+        from sparklog.ui import serve
+        from sparklog.ui.server import is_local
+    except ModuleNotFoundError as error:
+        raise SparklogError("UI_EXTRA", module=error.name) from None
+
+    def ready(url: str) -> None:
+        if not is_local(host):
+            print(f"Everybody who reaches {host} can now read every record of {root}: without a password, unencrypted.", file=sys.stderr)
+        write(f"{url} shows {root}. Ctrl-C ends it.")
+        sys.stdout.flush()
+        if at_once:
+            typer.launch(url)
+
+    try:
+        serve(root, table, host, port, public=public, hosts=names or (), ready=ready)
+    except KeyboardInterrupt:
+        os._exit(130)  # otherwise Python waits for what is being read
+
+
+COMMANDS = (ui,)

@@ -1,0 +1,74 @@
+"""The command that checks a whole root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sparklog.cli.given import Json, Root, Topics
+from sparklog.cli.show import bar, terminal, write, write_json
+
+if TYPE_CHECKING:
+    from sparklog.verify import Report
+
+_COLOURS = {"damage": "bold red", "repairable": "bold yellow", "garbage": "bold cyan"}
+
+
+def verify(
+    root: Root,
+    names: Topics = None,
+    quick: Annotated[bool, typer.Option("--quick", "-q", help="Only metadata and lengths: no batch is read.")] = False,
+    jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes; one for each core by default.", show_default=False)] = None,
+    as_json: Json = False,
+) -> int:
+    """Check every file of a root against the format: what is wrong, where, what it costs, how to fix it.
+
+    It only reads, and may run beside writers. The exit status is 1 if something is wrong.
+
+    Examples:  sparklog verify /data/events
+               sparklog verify /data/events orders --quick
+               sparklog verify /data/events --json
+    """
+    from sparklog.log import Log
+
+    with ExitStack() as stack:
+        advance: Callable[[int], None] | None = None
+        before = 0
+
+        def progress(done: int, total: int) -> None:
+            nonlocal advance, before
+            # How much there is to do is known when the metadata were read.
+            advance = advance or stack.enter_context(bar(total, "bytes"))
+            advance(done - before)
+            before = done
+
+        report = Log(root).verify(names or None, quick=quick, jobs=jobs, progress=progress)
+    if as_json:
+        write_json(report.as_dict())
+    elif terminal():
+        _in_colours(report)
+    else:
+        write(str(report))
+    return 0 if report.ok else 1
+
+
+def _in_colours(report: Report) -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    console.print(Text(f"{report.root}: {report.summary()}", style="bold green" if report.ok else "bold"))
+    for line in report.about():
+        console.print(Text(line))
+    for finding in report.findings:
+        console.print()
+        console.print(Text.assemble((finding.severity, _COLOURS[finding.severity]), f" {finding.condition} ", (finding.where(), "bold")))
+        for line in finding.lines():
+            console.print(Padding(Text(line), (0, 0, 0, 2)))
+
+
+COMMANDS = (verify,)

@@ -1,0 +1,104 @@
+"""What the page says of groups: their positions, and their lag, now and over time."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from typing import Any
+
+from starlette.requests import Request
+
+from sparklog.errors import SparklogError
+from sparklog.offsets.rows import ALIVE
+from sparklog.offsets.table import OffsetTable
+from sparklog.ui.answer import Refused, text_of
+
+_GROUPS_MAX = 500
+_LIST_S = 8
+_ROWS_MAX = 1_000
+_POINTS_MAX = 400
+_TEXT_MAX = 500
+
+
+def table_of(root: str, path: str | None) -> OffsetTable:
+    """The offset table of the page."""
+    if path is None:
+        raise Refused(404, "TABLE_NOT_GIVEN", "Groups are rows of an offset table: start the page with --table PATH.")
+    return OffsetTable(path, root)
+
+
+def groups(root: str, path: str | None, request: Request) -> dict[str, Any]:
+    """All groups, each with its lag. For those that it does not come to in time there is only the name."""
+    if path is None:
+        return {"table": None, "groups": [], "more": 0}
+    table = table_of(root, path)
+    names = table.groups()
+    deadline = time.monotonic() + _LIST_S
+    found = [_about(table, name) if time.monotonic() < deadline else _unknown(name) for name in names[:_GROUPS_MAX]]
+    return {"table": table.path, "groups": found, "more": max(0, len(names) - _GROUPS_MAX)}
+
+
+def group(root: str, path: str | None, request: Request) -> dict[str, Any]:
+    """A group: its positions, its lag, and its lag over time."""
+    table = table_of(root, path)
+    name = request.query_params.get("group", "")
+    about = _about(table, name)
+    history = table.lag_history(name).to_pylist()
+    return {"table": table.path, **about, "history": _over_time(history), "commits": len(history)}
+
+
+def _unknown(name: str) -> dict[str, Any]:
+    """A group about which only its name is known."""
+    numbers = dict.fromkeys(("generation", "committed_at", "recent", "records", "bytes", "seconds"))
+    return {"group": name, "topics": [], "rows": [], "errors": [], **numbers}
+
+
+def _about(table: OffsetTable, name: str) -> dict[str, Any]:
+    positions = table.positions(name)
+    last = max((each.committed_at for each in positions), default=None)
+    found: dict[str, Any] = {
+        **_unknown(name),
+        "generation": max((each.generation for each in positions), default=None),
+        "committed_at": _millis(last),
+        "recent": last is not None and datetime.datetime.now(datetime.timezone.utc) - last < ALIVE,
+        "topics": sorted({each.topic for each in positions}),
+    }
+    written = {(each.topic, each.partition): each for each in positions}
+    for topic in found["topics"]:
+        try:
+            rows = table.lag(name, topic).to_pylist()
+        except SparklogError as error:
+            found["errors"].append({"topic": topic, "condition": error.condition, "text": text_of(error)})
+            continue
+        for row in rows:
+            position = written.get((topic, row["partition"]))
+            row["committed_at"] = _millis(position.committed_at) if position else None
+            row["metadata"] = (position.metadata or "")[:_TEXT_MAX] if position else ""
+            row["query"] = (position.query_id or "")[:_TEXT_MAX] if position else ""
+            row["epoch"] = position.epoch if position else None
+        found["rows"] += rows
+    sums = {key: sum(row[key] or 0 for row in found["rows"]) for key in ("records", "bytes")}
+    seconds = [row["seconds"] for row in found["rows"] if row["seconds"] is not None]
+    count = len(found["rows"])
+    return found | sums | {"seconds": max(seconds, default=None), "rows": found["rows"][:_ROWS_MAX], "more_rows": max(0, count - _ROWS_MAX)}
+
+
+def _over_time(history: list[dict[str, Any]]) -> list[list[Any]]:
+    """The lag of all partitions together, after each commit: time and records. If these are too many, the greatest of each interval."""
+    lags: dict[tuple[str, int], int] = {}
+    points: list[list[Any]] = []
+    for row in history:
+        if row["records"] is None:
+            continue
+        lags[row["topic"], row["partition"]] = row["records"]
+        at = _millis(row["committed_at"])
+        if points and points[-1][0] == at:
+            points[-1][1] = sum(lags.values())
+        else:
+            points.append([at, sum(lags.values())])
+    size = -(-len(points) // _POINTS_MAX) or 1
+    return [max(points[first : first + size], key=lambda point: point[1]) for first in range(0, len(points), size)]
+
+
+def _millis(time: datetime.datetime | None) -> int | None:
+    return None if time is None else round(time.timestamp() * 1000)

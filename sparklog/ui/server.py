@@ -1,0 +1,188 @@
+"""The server: one process, which reads one root and answers browsers on this machine."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import ipaddress
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+import sparklog
+from sparklog import arguments
+from sparklog.errors import SparklogError
+from sparklog.log import Log
+from sparklog.summary import Summary
+from sparklog.ui import ask, groups, topics
+from sparklog.ui.answer import Download, answering, failure, respond, written
+from sparklog.ui.guard import Guard
+from sparklog.ui.records import MERGED_MAX
+from sparklog.ui.tail import Tails
+
+PORT = 8470
+_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_LINES_S = 0.05
+
+
+def application(root: str | os.PathLike[str], table: str | os.PathLike[str] | None = None, hosts: Collection[str] = ()) -> Starlette:
+    """The page of a root as an ASGI application. `table` is an offset table, `hosts` are names by which the server may be asked.
+
+    CallError if there is not a root.
+    """
+    path = Log(root).root
+    offsets = None if table is None else os.fspath(table)
+    tails = Tails()
+
+    def about(request: Request) -> object:
+        return {"root": path, "table": offsets, "version": sparklog.__version__}
+
+    def api(answer: Callable[[str, Request], object]) -> Any:
+        return answering(lambda request: answer(Log(path).root, request))
+
+    def download(root: str, request: Request) -> Response:
+        return Download(*topics.value(root, request))
+
+    async def listed(request: Request) -> Response:
+        try:
+            log = await run_in_threadpool(Log, path)
+            return StreamingResponse(_lines(path, await run_in_threadpool(log.topics)), media_type="application/x-ndjson")
+        except Exception as error:
+            return respond(*failure(error))
+
+    def tail(root: str, request: Request) -> Response:
+        log, state = topics.opened(root, request)
+        partition = ask.maybe_number(request, "partition")
+        arguments.partitions(state, root, partition)
+        if partition is None and state.partitions > MERGED_MAX:
+            reason = f"the topic has {state.partitions} partitions, and at most {MERGED_MAX} are followed together: choose one"
+            raise ask.refused("partition", "all", reason)
+        return tails.follow(log, partition, ask.cursor(request, "from", state), request.query_params.get("id"))
+
+    one = "/api/topics/{topic}"
+    routes = [
+        Route("/api/about", api(lambda _, request: about(request))),
+        Route("/api/topics", listed),
+        Route(one, api(topics.topic)),
+        Route(f"{one}/records", api(topics.records)),
+        Route(f"{one}/records/{{partition:int}}/{{offset:int}}", api(topics.record)),
+        Route(f"{one}/records/{{partition:int}}/{{offset:int}}/bytes", api(download)),
+        Route(f"{one}/segments", api(topics.segments)),
+        Route(f"{one}/commits", api(topics.commits)),
+        Route(f"{one}/tail", api(tail)),
+        Route("/api/groups", api(lambda root, request: groups.groups(root, offsets, request))),
+        Route("/api/group", api(lambda root, request: groups.group(root, offsets, request))),
+        *_files(),
+    ]
+    return Starlette(routes=routes, middleware=[Middleware(Guard, hosts=hosts)])
+
+
+def _files() -> list[Route]:
+    """The page itself. It is read now, so that no request names a file."""
+    found = []
+    for file in sorted((Path(__file__).parent / "web").iterdir()):
+        content = functools.partial(Response, file.read_bytes(), media_type=_TYPES[file.suffix])
+        found.append(Route(f"/web/{file.name}", lambda _, content=content: content()))
+        if file.name == "index.html":
+            # The browser's path says what is shown.
+            found += [Route(path, lambda _, content=content: content()) for path in ("/", "/topics/{rest:path}", "/groups", "/group")]
+    return found
+
+
+def _lines(root: str, names: list[str]) -> Iterator[bytes]:
+    """The number of topics, and then a line about each, as soon as it is known."""
+    lines = [written({"root": root, "topics": len(names)})]
+    sent = 0.0
+    for name in names:
+        if time.monotonic() - sent > _LINES_S:
+            yield b"\n".join(lines) + b"\n"
+            lines, sent = [], time.monotonic()
+        lines.append(written(topics.line(Summary.of(root, name))))
+    yield b"\n".join(lines) + b"\n"
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine can ask a server that listens on this host."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def serve(
+    root: str | os.PathLike[str],
+    table: str | os.PathLike[str] | None = None,
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    *,
+    public: bool = False,
+    hosts: Collection[str] = (),
+    ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serves the page of a root until it is interrupted. It only reads.
+
+    * table: the path of an offset table, whose groups are shown.
+    * host: the address to listen at. With another one than of this machine alone, everybody who reaches it can read every record: there is
+      neither a password nor encryption. So it needs `public`.
+    * port: 0 takes a free one.
+    * hosts: names, beside addresses and localhost, by which browsers may ask the server.
+    * ready: is called with the URL once the server can be asked.
+
+    CallError if there is not a root, if the host is not of this machine alone, or if the port is in use.
+    """
+    if not public and not is_local(host):
+        reason = "everybody who reaches this address could read every record, without a password; if that is meant, give `public` too"
+        raise SparklogError("OPTION_VALUE", option="host", value=host, reason=reason)
+    config = uvicorn.Config(
+        application(root, table, [*hosts, host]),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+        limit_concurrency=200,
+        h11_max_incomplete_event_size=32_768,
+        lifespan="off",
+    )
+    with _bound(host, port) as listening:
+        at, number = listening.getsockname()[:2]
+        if ready:
+            ready(f"http://{f'[{at}]' if ':' in at else at}:{number}/")
+        _Server(config).run([listening])
+
+
+class _Server(uvicorn.Server):
+    """Ends at once: a page that follows a topic would go on, and nobody waits for the rest."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for connection in list(self.server_state.connections):
+            if connection.transport:
+                connection.transport.abort()
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # It would tell of each request that it gives up.
+        await super().shutdown(sockets)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that listens at this address."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(address[:2], family=family, backlog=128)
+    except OverflowError as error:
+        raise SparklogError("OPTION_VALUE", option="port", value=port, reason=error) from None
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
+        reason = f"{error.strerror or error}; another server may run there: take another port" if taken else error
+        raise SparklogError("OPTION_VALUE", option="port" if taken else "host", value=port if taken else host, reason=reason) from None

@@ -1,0 +1,237 @@
+"""What the page says of topics: partitions, segments, commits."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from starlette.requests import Request
+
+from sparklog import arguments
+from sparklog.commits import Commit
+from sparklog.ondisk.commitlog import CommitLog
+from sparklog.ondisk.reader import PartitionReader
+from sparklog.ondisk.state import State
+from sparklog.ondisk.totals import Totals
+from sparklog.ondisk.version import Segment
+from sparklog.partitioning import partition_for
+from sparklog.summary import Summary
+from sparklog.ui import ask
+from sparklog.ui.answer import text_of
+from sparklog.ui.records import MERGED_MAX, ROWS_MAX, Range, Records, Search, header_of, rows_of
+
+_SEGMENTS_MAX = 200
+_MAP_PARTITIONS = 64
+_MAP_RUNS = 256
+_COMMITS_MAX = 200
+_COMMITS_BACK = 5_000
+_PART_BYTES = 65_536
+_PART_BYTES_MAX = 1 << 20
+_HEADERS_MAX = 200
+_HEADER_BYTES = 4_096
+
+
+def opened(root: str, request: Request) -> tuple[CommitLog, State]:
+    """The topic that a request names, in its newest state."""
+    log = CommitLog(root, arguments.topic(request.path_params["topic"]))
+    return log, log.newest()
+
+
+def topic(root: str, request: Request) -> dict[str, Any]:
+    """A topic, and each of its partitions."""
+    log, state = opened(root, request)
+    totals = Totals.of_partitions(log, state)
+    assert totals is not None
+    return {
+        "topic": state.topic,
+        "id": state.topic_id,
+        "version": state.version,
+        "committed_at": state.time,
+        "config": dict(sorted(state.config.items())),
+        **Totals.together(totals)._asdict(),
+        "partitions": [
+            {"partition": number, "start": state.starts[number], "end": state.ends[number], **each._asdict()}
+            for number, each in enumerate(totals)
+        ],
+    }
+
+
+def records(root: str, request: Request) -> dict[str, Any]:
+    """A page of records, or what a search found. Of too many partitions there are no records, but `most` says how many it would show."""
+    log, state = opened(root, request)
+    count = min(max(ask.number(request, "limit", 100), 1), ROWS_MAX)
+    partition = ask.maybe_number(request, "partition")
+    begin, before = ask.cursor(request, "from", state), ask.cursor(request, "before", state)
+    newest_first = ask.word(request, "order", ("newest", "oldest")) == "newest"
+    wanted = Search(ask.octets(request, "key"), ask.octets(request, "contains"))
+    searched = wanted != (None, None)
+    if wanted.key is not None and partition is None and not request.query_params.get("everywhere"):
+        partition = partition_for(wanted.key, state.partitions, state.config["partitioner"])
+    partitions = arguments.partitions(state, log.root, partition)
+    too_many = len(partitions) > MERGED_MAX and not searched
+    if too_many:
+        partitions = []
+    ranges = _ranges(log, state, partitions, ask.millis(request, "since"), ask.millis(request, "until"))
+    found = Records(log, state, ranges)
+    about = {
+        "topic": state.topic,
+        "partitions": state.partitions,
+        "partition": partition,
+        "version": state.version,
+        "ranges": [[each.partition, each.low, each.high] for each in ranges[:MERGED_MAX]],
+        "offsets": sum(each.high - each.low for each in ranges),
+    }
+    if searched:
+        given = (before if newest_first else begin) or {}
+        at = next(iter(given.items()), None)
+        result = found.search(wanted, at, count, newest_first=newest_first)
+        return about | {
+            "rows": result.rows,
+            "scanned": result.scanned,
+            "next": None if result.next is None else f"{result.next[0]}:{result.next[1]}",
+        }
+    backwards = before is not None or (begin is None and newest_first)
+    page = found.before(before or {}, count) if backwards else found.after(begin or {}, count)
+    return about | {
+        "rows": page.rows,
+        "older": _cursor(page.older),
+        "newer": _cursor(page.newer),
+        "most": MERGED_MAX if too_many else None,
+        "moved": _moved(state, begin or before or {}),
+    }
+
+
+def _ranges(log: CommitLog, state: State, partitions: list[int], since: int | None, until: int | None) -> list[Range]:
+    found = []
+    for each in partitions:
+        reader = PartitionReader(log, state, each)
+        low = state.starts[each] if since is None else reader.offset_at(since)
+        high = state.ends[each] if until is None else max(low, reader.offset_at(until))
+        found.append(Range(each, low, high))
+    return found
+
+
+def _cursor(positions: dict[int, int] | None) -> str | None:
+    return None if positions is None else ",".join(f"{partition}:{offset}" for partition, offset in positions.items())
+
+
+def _moved(state: State, asked: dict[int, int]) -> list[dict[str, int]]:
+    """The offsets that were asked for, but do not exist or not any more."""
+    return [
+        {"partition": each, "asked": offset, "start": state.starts[each], "end": state.ends[each]}
+        for each, offset in asked.items()
+        if not state.starts[each] <= offset <= state.ends[each]
+    ]
+
+
+def record(root: str, request: Request) -> dict[str, Any]:
+    """One record: its segment, and a part of its key and of its value, in hex."""
+    log, state = opened(root, request)
+    (partition,) = arguments.partitions(state, log.root, request.path_params["partition"])
+    offset = request.path_params["offset"]
+    arguments.offsets(state, log.root, "offset", offset, [partition], state.starts)
+    size = min(ask.number(request, "bytes", _PART_BYTES), _PART_BYTES_MAX)
+    for batch in PartitionReader(log, state, partition).records(offset, min(offset + 1, state.ends[partition])):
+        (row,) = rows_of(batch)
+        headers = batch.column("headers")[0]
+        listed = headers.values.slice(0, _HEADERS_MAX) if headers.is_valid else []
+        (segment,) = log.segments(state, partition, offset, offset + 1)
+        return row | {
+            "topic": state.topic,
+            "start": state.starts[partition],
+            "end": state.ends[partition],
+            "key": _part(batch.column("key")[0].as_buffer(), ask.number(request, "key", 0), size),
+            "value": _part(batch.column("value")[0].as_buffer(), ask.number(request, "value", 0), size),
+            "headers": [header_of(each, _HEADER_BYTES) for each in listed],
+            "segment": _segment(segment),
+        }
+    return {"topic": state.topic, "partition": partition, "offset": offset, "start": state.starts[partition], "end": state.ends[partition]}
+
+
+def _part(octets: Any, begin: int, size: int) -> dict[str, Any] | None:
+    if octets is None:
+        return None
+    return {"size": len(octets), "from": begin, "hex": bytes(memoryview(octets)[begin : begin + size]).hex()}
+
+
+def value(root: str, request: Request) -> tuple[str, bytes]:
+    """A name for a file, and the whole value (or key) of a record."""
+    log, state = opened(root, request)
+    (partition,) = arguments.partitions(state, log.root, request.path_params["partition"])
+    offset = request.path_params["offset"]
+    arguments.offsets(state, log.root, "offset", offset, [partition], state.starts)
+    column = ask.word(request, "column", ("value", "key"))
+    for batch in PartitionReader(log, state, partition).records(offset, min(offset + 1, state.ends[partition]), columns=[column]):
+        return f"{state.topic}-{partition}-{offset}.{column}", batch.column(0)[0].as_py() or b""
+    raise ask.refused("offset", offset, "no record has this offset")
+
+
+def segments(root: str, request: Request) -> dict[str, Any]:
+    """Segments of a partition, from a number on; and the segments of many partitions as runs, for a picture."""
+    log, state = opened(root, request)
+    partition = ask.maybe_number(request, "partition")
+    about = {"topic": state.topic, "partitions": state.partitions, "version": state.version, "committed_at": state.time}
+    if partition is None:
+        first = min(ask.number(request, "first", 0), state.partitions)
+        shown = range(first, min(first + _MAP_PARTITIONS, state.partitions))
+        return about | {"first": first, "map": [_runs(log, state, each) for each in shown]}
+    (partition,) = arguments.partitions(state, log.root, partition)
+    first = ask.number(request, "first", 0)
+    found = list(islice(log.segments(state, partition), first, first + _SEGMENTS_MAX))
+    total = Totals.of(log.segments(state, partition))
+    return about | {
+        "partition": partition,
+        "start": state.starts[partition],
+        "end": state.ends[partition],
+        "first": first,
+        "total": total._asdict(),
+        "segments": [_segment(each) for each in found],
+    }
+
+
+def _segment(segment: Segment) -> dict[str, Any]:
+    return segment._asdict()
+
+
+def _runs(log: CommitLog, state: State, partition: int) -> dict[str, Any]:
+    """The segments of a partition, the smallest neighbours joined if there are too many: base, end, bytes, segments, newest time."""
+    found = [[each.base, each.end, each.bytes, 1, each.max_timestamp] for each in log.segments(state, partition)]
+    count = len(found)
+    joined = -(-count // _MAP_RUNS) or 1
+    runs = []
+    for first in range(0, count, joined):
+        part = found[first : first + joined]
+        runs.append([part[0][0], part[-1][1], sum(each[2] for each in part), len(part), max(each[4] for each in part)])
+    return {"partition": partition, "start": state.starts[partition], "end": state.ends[partition], "segments": count, "runs": runs}
+
+
+def commits(root: str, request: Request) -> dict[str, Any]:
+    """Commits, the newest first; `before` is a version."""
+    log, state = opened(root, request)
+    before = ask.number(request, "before", state.version + 1)
+    count = min(max(ask.number(request, "limit", 50), 1), _COMMITS_MAX)
+    back = max(0, state.version + 1 - before)
+    if back > _COMMITS_BACK:
+        raise ask.refused("before", before, f"the page shows the newest {_COMMITS_BACK:,} commits; Topic.commits() has all of them")
+    listed = log.history(back + count)
+    versions = listed[: len(listed) - back][-count:]
+    more = bool(versions) and versions[0].version > 0 and len(listed) == back + count
+    return {
+        "topic": state.topic,
+        "version": state.version,
+        "commits": [_commit(Commit.of(each), each.time) for each in versions[::-1]],
+        "next": versions[0].version if more else None,
+    }
+
+
+def _commit(commit: Commit, millis: int) -> dict[str, Any]:
+    names = ("version", "operation", "writer", "txn", "query", "epoch", "input", "records", "bytes", "segments", "removed")
+    return {name: getattr(commit, name) for name in names} | {"time": millis}
+
+
+def line(summary: Summary) -> dict[str, Any]:
+    """A line about a topic: what is in it, or why that cannot be read."""
+    found = summary.as_dict()
+    if summary.error is not None:
+        found["error"] = {"condition": summary.error.condition, "text": text_of(summary.error)}
+    return found

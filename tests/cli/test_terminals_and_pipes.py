@@ -1,0 +1,136 @@
+"""What commands send into terminals and pipes, and for how long: escapes, encodings, pipes that break, records that are followed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from handmade import Record, Topic, records
+
+
+def test_a_terminal_gets_no_byte_of_a_record_that_could_steer_it(hostile):
+    """Each command, in a terminal of its own: only what rich and we print may be an escape code."""
+    import pty
+
+    for words in (
+        ["head"],
+        ["tail"],
+        ["describe"],
+        ["commits"],
+        ["cat"],
+        ["cat", "-f", "%k %s %h\\n"],
+        ["cat", "-f", "csv"],
+        ["cat", "--json"],
+        ["dump", "--print-data-log"],
+        ["keys", "\x1b]0;x\x07"],
+        ["stats"],
+    ):
+        main, side = pty.openpty()
+        command = [sys.executable, "-m", "sparklog", words[0], str(hostile.root), "h", *words[1:]]
+        environment = {**os.environ, "NO_COLOR": "1", "TERM": "xterm", "PYTHONPATH": str(Path(__file__).parents[2])}
+        process = subprocess.Popen(command, stdout=side, stderr=side, env=environment)
+        os.close(side)
+        said = b""
+        try:
+            while piece := os.read(main, 65536):
+                said += piece
+        except OSError:
+            pass
+        os.close(main)
+        assert process.wait() == 0, said
+        assert not set(said.decode()) & set("\x00\x07\x9b\u202e"), (words, said)
+        assert b"\x1b]" not in said, (words, said)
+        assert b"\x1b[31m" not in said, (words, said)
+
+
+def test_a_broken_pipe_is_silent(start, tmp_path):
+    topic = Topic(tmp_path / "root")
+    topic.append([Record(b"x" * 1000)] * 2000)
+    for words in (["cat"], ["cat", "--json"], ["dump"], ["segments"]):
+        with start(words[0], topic.root, "t", *words[1:]) as process:
+            process.stdout.close()
+            assert process.stderr.read() == b""
+            assert process.wait() == 141
+
+
+def test_tail_follows(start, topic):
+    with start("tail", topic.root, "t", "-n", 2, "-f", "--json") as process:
+        found = [json.loads(process.stdout.readline()) for _ in range(2)]
+        for number in range(20):
+            topic.append(records(3, f"n{number}"), number % 2)
+            found += [json.loads(process.stdout.readline()) for _ in range(3)]
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+        assert process.stderr.read() == b""
+    places = [(each["partition"], each["offset"]) for each in found]
+    assert len(places) == len(set(places))
+    assert places[2:] == [(number % 2, (25, 10)[number % 2] + 3 * (number // 2) + each) for number in range(20) for each in range(3)]
+
+
+def test_tail_follows_partitions_that_are_added(start, topic):
+    with start("tail", topic.root, "t", "-n", 1, "-f", "--json") as process:
+        json.loads(process.stdout.readline())
+        empty = topic.next(config={"partitions": "3"}, starts=[0, 0, 0], ends=[25, 10, 0], operation="alter")
+        topic.put(empty)
+        topic.append(records(2, "new"), 2)
+        found = [json.loads(process.stdout.readline()) for _ in range(2)]
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+    assert [(each["partition"], each["offset"], each["value"]) for each in found] == [(2, 0, "new-0"), (2, 1, "new-1")]
+
+
+def test_tail_follows_into_an_encoding_that_lacks_a_character(start, tmp_path, monkeypatch):
+    topic = Topic(tmp_path / "root")
+    topic.append([Record("größe €".encode())])
+    monkeypatch.setenv("PYTHONIOENCODING", "latin-1")
+    with start("tail", topic.root, "t", "-f") as process:
+        assert process.stdout.readline().endswith(b" gr\xf6\xdfe \\u20ac\n")
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+
+
+def test_a_pipe_in_the_place_of_the_output_stays_one(run, topic, tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with subprocess.Popen(["cat", str(fifo)], stdout=subprocess.PIPE) as reader:
+        run("cat", topic.root, "t", "-c", 2, "-O", fifo)
+        assert reader.stdout.read() == b"a-0\na-1\n"
+    assert fifo.is_fifo()
+    assert run("cat", topic.root, "t", "-c", 1, "-O", "-") == "a-0\n"
+
+
+def test_what_is_in_the_place_of_the_output_keeps_it(topic, tmp_path):
+    """A link to a file, standard output by its name, and a terminal by its name, which gets no escape of a record."""
+    import pty
+
+    def ran(*words: object, **to: object) -> int:
+        command = [sys.executable, "-m", "sparklog", "cat", str(topic.root), *map(str, words)]
+        return subprocess.run(command, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, check=False, **to).returncode
+
+    link, file = tmp_path / "link", tmp_path / "file"
+    link.symlink_to(file)
+    assert ran("t", "-c", 1, "-O", link) == 0
+    assert (link.is_symlink(), file.read_bytes()) == (True, b"a-0\n")
+    stdout = tmp_path / "stdout"
+    stdout.symlink_to("/proc/self/fd/1")
+    with file.open("ab") as appended:
+        assert ran("t", "-c", 1, "-O", stdout, stdout=appended) == 0
+    assert (stdout.is_symlink(), file.read_bytes()) == (True, b"a-0\na-0\n")
+    Topic(topic.root, "u").append([Record(b"\x1b]0;x\x07")])
+    main, side = pty.openpty()
+    assert ran("u", "-O", os.ttyname(side)) == 0
+    assert os.read(main, 100) == rb"\x1b]0;x\x07" + b"\r\n"
+    os.close(main)
+    os.close(side)
+
+
+def test_without_standard_output_nothing_fails(topic):
+    for words in ("cat", "topics", "describe"):
+        given = [] if words == "topics" else ["t"]
+        command = [sys.executable, "-m", "sparklog", words, str(topic.root), *given]
+        closed = ["sh", "-c", 'exec "$@" >&-', "sh", *command]
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        ran = subprocess.run(closed, stderr=subprocess.PIPE, env=environment, check=False)
+        assert (ran.returncode, ran.stderr) == (0, b"")
