@@ -9,6 +9,7 @@ from collecting import Stream
 from epochs import Sink
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from verifying import faults
 
 import sparklog
 
@@ -52,16 +53,18 @@ def fails() -> Callable[[str, Callable[[], object]], str]:
 
 @pytest.fixture
 def stream(spark: SparkSession, tmp_path: Path) -> Iterator[Stream]:
-    """A query that is not started yet; at the end, all queries are stopped."""
+    """A query that is not started yet; at the end, all queries are stopped, and what they wrote is verified."""
     yield Stream(spark, tmp_path / "root", tmp_path)
     for query in spark.streams.active:
         query.stop()
+    assert faults(tmp_path / "root", unfinished=True) == []
 
 
 @pytest.fixture
-def sink(spark: SparkSession, tmp_path: Path) -> Sink:
-    """A root, and queries from one checkpoint that write to it epoch by epoch."""
-    return Sink(spark, tmp_path)
+def sink(spark: SparkSession, tmp_path: Path) -> Iterator[Sink]:
+    """A root, and queries from one checkpoint that write to it epoch by epoch. In the end the root is verified."""
+    yield Sink(spark, tmp_path)
+    assert faults(tmp_path / "root", unfinished=True) == []
 
 
 @pytest.fixture

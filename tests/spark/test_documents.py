@@ -1,6 +1,5 @@
-"""Runs README, guides and notebooks as a reader would paste them: every Python block of a page, in order, in an empty folder."""
+"""Runs README and guides as a reader would paste them: every Python block of a page, in order, in an empty folder."""
 
-import json
 import os
 import re
 import shlex
@@ -11,9 +10,9 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parents[2]
-# The page on starting Spark has commands, which test_starting_spark.py runs.
-PAGES = [HERE / "README.md", *(page for page in sorted((HERE / "docs" / "guide").glob("*.md")) if page.name != "starting-spark.md")]
-NOTEBOOKS = sorted((HERE / "notebooks").glob("*.ipynb"))
+# These pages have commands, which test_starting_spark.py, tests/ui/test_command.py and tests/cli/test_guide.py run.
+OF_COMMANDS = {"starting-spark.md", "web-page.md", "command-line.md"}
+PAGES = [HERE / "README.md", *(page for page in sorted((HERE / "docs" / "guide").glob("*.md")) if page.name not in OF_COMMANDS)]
 
 
 # These pages ask for Delta, whose jars are given, so that nothing is downloaded.
@@ -41,10 +40,3 @@ def with_delta() -> str:
     jars = sorted(map(str, DELTA.glob("*.jar")))
     assert jars, f"{DELTA} is empty: run make test once, which fetches Delta"
     return shlex.join(["--jars", ",".join(jars), "--conf", "spark.databricks.delta.snapshotPartitions=2", "pyspark-shell"])
-
-
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.name)
-def test_notebook(tmp_path: Path, notebook: Path) -> None:
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    assert not any(cell.get("outputs") for cell in cells), "a notebook is kept without outputs"
-    run(["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"], tmp_path)

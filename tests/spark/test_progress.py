@@ -45,7 +45,7 @@ def test_how_far_a_query_is_behind(spark: SparkSession, tmp_path: Path) -> None:
         ("t", 1, 200, 500, 300),
     ]
     assert f"behind by 600 offsets, {now.behind_bytes:,} bytes, 299.4 s" in str(now).splitlines()
-    assert '<td style="text-align: right">300</td>' in now._repr_html_()
+    assert '; text-align: right">300</td>' in now._repr_html_()
 
 
 def test_a_bar_in_a_terminal_until_the_query_ends(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_a_table_in_a_notebook_until_the_query_ends(spark: SparkSession, tmp_pat
 
     monkeypatch.setitem(sys.modules, "IPython", IPython())
     sparklog.progress(started(spark, tmp_path, availableNow=True)).watch()
-    assert "<table>" in shown[-1] and "behind by 0 offsets, 0 bytes, 0.0 s" in shown[-1]
+    assert "<table " in shown[-1] and "behind by 0 offsets, 0 bytes, 0.0 s" in shown[-1]
 
 
 def test_watching_raises_the_error_of_the_query_as_it_is(spark: SparkSession, capfd: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from collecting import Stream, numbers, wait_until
-from handmade import summed
+from handmade import identity, summed
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
@@ -78,6 +78,7 @@ def expire() -> Callable[[Path, str, int], None]:
         version.update(
             version=version["version"] + 1, previous=hashlib.sha256(content).hexdigest(), config={}, added=[], removed=[], query=None
         )
+        version.update(operation="delete-records", txn=identity((topic, version["version"])))
         version["starts"][0] = offset
         line = json.dumps(version).encode()
         (folder / f"{version['version']:020}.json").write_bytes(summed(line))
