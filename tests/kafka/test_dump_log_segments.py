@@ -1,11 +1,14 @@
 """Kafka's own DumpLogSegments, with deep iteration and index checks, finds no fault in published segments."""
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
+from handmade import TIME, Record, Topic, batch, records
 from logtool import LogTool
 
+from sparklog.__main__ import main
 from sparklog.kafka import check_segments
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
@@ -52,3 +55,54 @@ def test_the_check_can_fail(tool: LogTool, kafka_classpath: str, suffix: str) ->
     damaged.unlink()
     damaged.write_bytes(content)
     assert check_segments(kafka_classpath, segments(tool.root), 4_000).complaints
+
+
+KINDS = ("baseOffset: ", "| offset: ", "Log starting offset: ")
+
+
+def dumped(kafka_classpath: str, *logs: Path) -> list[str]:
+    """What Kafka's tool prints of batches and records."""
+    command = ["java", "-cp", kafka_classpath, "org.apache.kafka.tools.DumpLogSegments", "--deep-iteration", "--print-data-log"]
+    lines = subprocess.run([*command, "--files", ",".join(map(str, logs))], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line for line in lines if line.startswith(KINDS)]
+
+
+def test_the_command_dump_prints_the_same(tool: LogTool, kafka_classpath: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Line by line, for batches of several codecs and segments that share a data file."""
+    for tag, codec in (("A", "none"), ("B", "zstd")):
+        tool.run("append", tag=tag, compression_type=codec, records=30, merge=0)
+    logs = segments(tool.root)
+    theirs = dumped(kafka_classpath, *logs)
+    capfd.readouterr()
+    assert main(["dump", str(tool.root), "t", "--print-data-log"]) == 0
+    ours = capfd.readouterr().out.splitlines()
+    assert len(ours) == 2 * len(logs) + 12 + 120
+    assert [line for line in ours if line.startswith(KINDS)] == theirs
+
+
+def test_the_command_dump_prints_the_same_of_rare_batches(tmp_path: Path, kafka_classpath: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Nulls, headers, transactions and their markers, sequences that begin again at 0, times of the log, a batch without records."""
+    topic = Topic(tmp_path)
+    some = [Record(None, b"k"), Record(b"v", None, TIME + 5, ((b"a", b"1"), (b"b", None))), Record(b"", b"")]
+    producer = {"producer_id": 7, "producer_epoch": 3}
+    octets = (
+        batch(some, 0)
+        + batch(records(5), 3, attributes=0x10, base_sequence=2**31 - 3, **producer)
+        + batch([Record(b"\0\0\0\0\0\7", b"\0\0\0\1")], 8, attributes=0x30, **producer)
+        + batch([Record(b"\0\0\0\0\0\7", b"\0\0\0\0")], 9, attributes=0x30, **producer)
+        + batch(records(2), 10, attributes=0x08, max_timestamp=TIME + 99)
+        + batch([], 12, last_offset_delta=3, base_sequence=5, **producer)
+        + batch(records(2), 16, deltas=[1, 3], last_offset_delta=5, base_sequence=0, **producer)
+    )
+    topic.commit(topic.data(octets, dense=False, base=0, maxTimestamp=TIME + 99))
+    log = tmp_path / "00000000000000000000.log"
+    log.write_bytes(octets)
+    theirs = dumped(kafka_classpath, log)
+    assert len(theirs) == 1 + 7 + 3 + 5 + 1 + 1 + 2 + 2
+    assert main(["dump", str(tmp_path), "t", "--print-data-log"]) == 0
+    ours = [line for line in capfd.readouterr().out.splitlines() if line.startswith(KINDS)]
+    assert ours == theirs
+    assert [line.split(" endTxnMarker: ")[1] for line in ours if "endTxnMarker" in line] == [
+        "COMMIT coordinatorEpoch: 7",
+        "ABORT coordinatorEpoch: 7",
+    ]
