@@ -34,6 +34,7 @@ public final class Publisher {
   private final State state;
   private final SegmentView view;
   private final List<Segment> missing = new ArrayList<>();
+  private final List<SegmentGone> gone = new ArrayList<>();
   private final List<PartlogException> failures = new ArrayList<>();
 
   /** @param txn a random identity, for the names of temporary files */
@@ -69,6 +70,9 @@ public final class Publisher {
       publisher.missing.addAll(publisher.live(partition));
     }
     int made = publisher.makeMissing(true);
+    if (!publisher.gone.isEmpty()) {
+      publisher.judgeGone(log.latest().orElseThrow());
+    }
     publisher.throwFailures();
     Step.PUBLISH_DONE.reached();
     return made;
@@ -105,6 +109,7 @@ public final class Publisher {
       }
       publisher.makeMissing(false);
       State now = log.latest().orElseThrow();
+      publisher.judgeGone(now);
       boolean isNewest = isSame(now, publisher.state);
       // What is damaged would only fail again; anything else the next commit tries again.
       boolean isKnown = publisher.failures.stream().allMatch(failure -> isNewest && !failure.id().equals("IO"));
@@ -148,6 +153,10 @@ public final class Publisher {
   }
 
   private List<Segment> live(int partition) {
+    return live(state, partition);
+  }
+
+  private static List<Segment> live(State state, int partition) {
     return state.isDeleted() || partition >= state.partitions() ? List.of() : state.segments(partition);
   }
 
@@ -235,11 +244,20 @@ public final class Publisher {
     try {
       part.run();
     } catch (SegmentGone e) {
-      failures.add(e.missing());
+      gone.add(e);
     } catch (IOException e) {
       failures.add(PartlogException.io(e, store.location(Names.topicFolder(state.topic()))));
     } catch (PartlogException e) {
       failures.add(e);
+    }
+  }
+
+  /** A data file that is gone is a failure if its segment is live {@code now} too. Otherwise a later version has removed it. */
+  private void judgeGone(State now) {
+    for (SegmentGone e : gone) {
+      if (live(now, e.segment().partition()).stream().anyMatch(segment -> isSame(segment, e.segment()))) {
+        failures.add(e.missing());
+      }
     }
   }
 

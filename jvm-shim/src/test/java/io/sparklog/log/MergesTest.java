@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.format.BatchHeader;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.MergeResult;
 import io.sparklog.upkeep.Merges;
 import io.sparklog.upkeep.Publisher;
@@ -16,6 +17,7 @@ import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Clock;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -53,8 +55,32 @@ final class MergesTest extends MergedTopics {
     }
     assertEquals(new MergeResult(0, 0, 0), merges().all());
     assertEquals(20, state().version(), "nothing is due, and nothing is put");
-    Publisher.publish(new TopicLog(store.store(), "t"), Names.identity(random));
+    publish();
     assertEquals(4, viewed());
+  }
+
+  @Test
+  void whatAMergeReplacesWhileSomebodyPublishesIsNotMissing() throws IOException {
+    write(20, 30);
+    String replaced = Names.topicFile("t", live().get(0).file());
+    boolean[] merged = {false};
+    store.at((method, name, when) -> {
+      if (method.equals("open") && name.equals(replaced) && !merged[0]) {
+        merged[0] = true;
+        new Merges(new TopicLog(Stores.open(root.toString()), "t"), Clock.systemUTC(), random).all();
+        Files.delete(root.resolve(replaced));
+      }
+    });
+    publish();
+    assertTrue(merged[0]);
+    publish();
+    assertEquals(4, viewed());
+    Files.delete(root.resolve(Names.topicFile("t", live().get(0).file())));
+    assertEquals("SEGMENT_MISSING", assertThrows(PartlogException.class, this::publish).id());
+  }
+
+  private int publish() {
+    return Publisher.publish(new TopicLog(store.store(), "t"), Names.identity(random));
   }
 
   private static String txn(Segment segment) {
@@ -167,7 +193,7 @@ final class MergesTest extends MergedTopics {
       for (int i = 0; i < 5; i++) {
         write(new Writes("w" + i, 1, 60, 0, 1, 64 << 20, 3, 30), Map.of("compression.type", codec));
       }
-      Publisher.publish(new TopicLog(store.store(), "t"), Names.identity(random));
+      publish();
       List<String> before = records();
       assertEquals(300, before.size());
       Set<String> files = dataFiles();
