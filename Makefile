@@ -83,6 +83,7 @@ bench: toolchain $(VENV) $(JAR) $(DELTA) $(KAFKA) ## run the benchmarks, beside 
 
 .PHONY: soak
 soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) jvm-test ## run the long tests
+	@$(MAKE) --no-print-directory sim SEEDS=$(or $(SEEDS),50000)
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
 
 .PHONY: model
