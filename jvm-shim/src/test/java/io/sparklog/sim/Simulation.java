@@ -39,7 +39,11 @@ final class Simulation {
   static Outcome run(long seed, Lie lie, PrintStream trace) {
     Simulation simulation = new Simulation(seed, lie, trace);
     World world = simulation.world;
-    simulation.all();
+    try {
+      simulation.all();
+    } catch (RuntimeException e) {
+      world.scheduler.fail("the simulation itself: " + e, e); // A seed that ends a thread of Seeds would be counted by nobody.
+    }
     if (world.scheduler.failure() == null) {
       world.faulty = false;
       try {

@@ -267,7 +267,9 @@ public final class MemoryDisk {
 
   /** Of what is not durable, {@code random} says what stays: each name as it was or as it is, bytes up to any length, whole or as zeros. */
   public void losePower(RandomGenerator random) {
-    losePower(root, random);
+    if (root != null) {
+      losePower(root, random);
+    }
   }
 
   private static void losePower(Folder folder, RandomGenerator random) {

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -38,6 +39,13 @@ final class MemoryStoreTest extends LinkingStoreContract {
     assertTrue(disk.isDurable(FILE));
     disk.losePower(new Random(1));
     assertEquals("one", content(FILE));
+  }
+
+  @Test
+  void thePowerMayGoBeforeAnythingIsThere() {
+    MemoryDisk empty = new MemoryDisk(() -> 0);
+    empty.losePower(new Random(1));
+    assertEquals(List.of(), empty.filesIn(""));
   }
 
   @Test
