@@ -90,8 +90,8 @@ class _Kept(NamedTuple):
 class _Moved(Exception):
     """What was read need not belong together, as version files are deleted while others read.
 
-    It is an error only if the next attempt meets the same: it began at the same checkpoint, or without one though it tried the same ones
-    and found the same of them gone, and ended at the same version.
+    It is an error only if the next attempt meets the same: its listing told of no later version, it began at the same checkpoint, or
+    without one though it tried the same ones and found the same of them gone, and ended at the same version.
     """
 
     def __init__(self, start: State | None, version: int, error: SparklogError, tried: list[tuple[str, bool]] | None = None) -> None:
@@ -175,18 +175,20 @@ class CommitLog:
     def _load(self) -> _Kept:
         before = None
         while True:
+            versions, checkpoints = self._list()
+            newest = max([*versions, *(version for version, _ in checkpoints)], default=-1)
+            if newest < 0:
+                raise self._not_found()
             try:
-                return self._attempt()
+                return self._attempt(checkpoints, newest)
             except _Moved as now:
-                if before and before.where == now.where:
+                # Where versions were committed meanwhile, files were deleted too, and a slow listing may miss what took their place.
+                if before == (newest, now.where):
                     raise now.error from None
-                before = now
+                before = newest, now.where
 
-    def _attempt(self) -> _Kept:
-        versions, checkpoints = self._list()
-        if not versions and not checkpoints:
-            raise self._not_found()
-        newest = max([*versions, *(version for version, _ in checkpoints)])
+    def _attempt(self, checkpoints: list[tuple[int, str]], newest: int) -> _Kept:
+        """The newest state, by a listing of the topic's folder; `newest` is the greatest version that it told of."""
         start = self._start(checkpoints)
         tried = [(name, os.path.lexists(self.folder / name)) for _, name in ([] if start else checkpoints)]
         first = start.version if start else 0

@@ -110,6 +110,24 @@ def test_without_a_checkpoint_version_0_is_there_in_the_end(topic, monkeypatch):
     assert CommitLog(str(topic.root), topic.name).newest().version == 6
 
 
+def test_a_listing_that_told_of_a_later_version_proves_nothing(topic, monkeypatch):
+    """What it shows was overtaken and deleted; the next one takes long, and shows a version that came and not the checkpoint."""
+    names = commitlog._names
+    listings = []
+
+    def listed(root, folder):
+        found = names(root, folder)
+        listings.append(folder)
+        if len(listings) == 1:
+            commit_up_to_6(topic)
+            clean_up(topic, 5)
+        return [name for name in found if len(listings) != 2 or "checkpoint" not in name]
+
+    monkeypatch.setattr(commitlog, "_names", listed)
+    assert CommitLog(str(topic.root), topic.name).newest().version == 6
+    assert len(listings) == 3
+
+
 def test_a_reader_that_kept_a_state_looks_for_the_next_version_first(topic, monkeypatch):
     log = begun(topic, "a state")
     commit_up_to_6(topic)

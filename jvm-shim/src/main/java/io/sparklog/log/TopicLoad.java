@@ -54,25 +54,29 @@ final class TopicLoad {
   /** The newest state; null if the topic has never existed. */
   State newest() throws IOException {
     Moved before = null;
+    long lastBefore = -1;
     while (true) {
+      List<String> names = files.list();
+      // The name of a checkpoint, even of a damaged one, tells that its version was committed.
+      long last = Names.newest(names);
+      if (last < 0) {
+        return null;
+      }
       try {
-        return attempt();
+        return attempt(names, last);
       } catch (Moved now) {
-        if (now.isAgain(before)) {
+        // Where versions were committed meanwhile, files were deleted too, and a slow listing may miss what took their place.
+        if (last == lastBefore && now.isAgain(before)) {
           throw now.error;
         }
         before = now;
+        lastBefore = last;
       }
     }
   }
 
-  private State attempt() throws IOException, Moved {
-    List<String> names = files.list();
-    // The name of a checkpoint, even of a damaged one, tells that its version was committed.
-    long last = Names.newest(names);
-    if (last < 0) {
-      return null;
-    }
+  /** @param last the greatest version that {@code names}, those of the topic's folder, tell of */
+  private State attempt(List<String> names, long last) throws IOException, Moved {
     List<String> checkpoints = checkpoints(names);
     Start start = start(checkpoints, last);
     Replay builder = start.builder;

@@ -188,6 +188,31 @@ final class TopicLogTest extends CommitsOverFaults {
     assertEquals(List.of("t"), new Root(store.store()).topics());
   }
 
+  /** As above, but what came meanwhile shows in part: a version, and not the checkpoint to begin with. */
+  @Test
+  void aListingThatToldOfALaterVersionProvesNothingEither() throws IOException {
+    commit(1, null);
+    Path folder = root.resolve(TOPIC_FOLDER);
+    Path hidden = root.resolve("hidden");
+    Path[] checkpoint = new Path[1];
+    int[] listings = {0};
+    store.at((method, name, when) -> {
+      if (!method.equals("list") || !name.equals(TOPIC_FOLDER)) {
+        return;
+      }
+      listings[0] += when == When.BEFORE ? 1 : 0;
+      if (listings[0] == 1 && when == When.AFTER) {
+        overtakeAndCleanUp(null);
+        String left = Stores.open(root.toString()).list(TOPIC_FOLDER).stream().filter(it -> it.contains("checkpoint")).findFirst().get();
+        checkpoint[0] = folder.resolve(left);
+      } else if (listings[0] == 2) {
+        Files.move(when == When.BEFORE ? checkpoint[0] : hidden, when == When.BEFORE ? hidden : checkpoint[0]);
+      }
+    });
+    assertEquals(6, new TopicLog(store.store(), "t").newest().orElseThrow().version());
+    assertEquals(3, listings[0]);
+  }
+
   private PartlogException refused() {
     store.calls().clear();
     PartlogException error = assertThrows(PartlogException.class, () -> new TopicLog(store.store(), "t").newest());

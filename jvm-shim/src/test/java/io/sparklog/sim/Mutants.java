@@ -18,7 +18,8 @@ final class Mutants {
       new Mutant(0, "a pool is not synced", "write/PieceCollector", "      writer.sync();\n", ""),
       new Mutant(0, "the name of a pool is not synced", "write/PieceCollector", "    store.flush(Names.topicFile(plan.topic(), folder));\n",
           ""),
-      new Mutant(0, "a reader that misses a version does not list again", "log/TopicLoad", "if (now.isAgain(before)) {", "if (true) {"),
+      new Mutant(0, "a reader that misses a version does not list again", "log/TopicLoad",
+          "if (last == lastBefore && now.isAgain(before)) {", "if (true) {"),
       new Mutant(9, "a reader whose file is gone gives up", "read/SplitReader", "        planAgain(gone);\n",
           "        throw gone.missing();\n"),
       new Mutant(5, "a writer does not heed the horizon", "write/Append", "if (plan.plannedVersion() < state.horizon()) {", "if (false) {"),
@@ -66,7 +67,11 @@ final class Mutants {
       new Mutant(3779, "an epoch that another attempt put is not made durable", "log/Committer",
           "    Throwable failure = sync();\n    if (failure == null) {\n", "    Throwable failure = null;\n    if (failure == null) {\n"),
       new Mutant(5983, "a version need not be durable before it is extended", "log/Committer", "if (log.isDurable(extended)) {",
-          "if (true) {"));
+          "if (true) {"),
+      new Mutant(284783045, "what somebody else's merge replaced is missing in the view", "upkeep/Publisher",
+          "if (live(now, e.segment().partition()).stream().anyMatch(segment -> isSame(segment, e.segment()))) {", "if (true) {"),
+      new Mutant(556854457, "a listing that told of a later version is taken for the same again", "log/TopicLoad",
+          "if (last == lastBefore && now.isAgain(before)) {", "if (now.isAgain(before)) {"));
 
   /** Those that take more seeds than a test has time for: {@code make sim-mutants}. */
   static final List<Mutant> SOUGHT = List.of(
