@@ -32,7 +32,6 @@ final class Process implements MemoryStore.Acts {
   private final Scheduler.Actor actor;
   private Root root;
   private int faults;
-  /** How often a checkpoint could not be read. */
 
   /** What an actor does in its process. */
   interface Part {
@@ -192,6 +191,8 @@ final class Process implements MemoryStore.Acts {
     if (call.equals("link") && isVersion) {
       world.say(name + "   LINKED");
       world.truth.linked(what);
+    } else if (call.equals("link") && Truth.isNote(what)) {
+      world.truth.noted(what);
     }
     return result;
   }

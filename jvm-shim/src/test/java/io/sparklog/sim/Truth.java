@@ -137,6 +137,9 @@ final class Truth {
     if (number > versions.size() || !follows) {
       throw new Broken("I10: a stray version file " + number + " stands in a topic that has " + versions.size());
     }
+    if (before != null) {
+      requireDurable(before.version(), name);
+    }
     Known after = Replayed.apply(before, json, tag);
     for (JsonNode added : json.path("added")) {
       add(after, Replayed.segment(added), json.path("operation").asText());
@@ -150,6 +153,18 @@ final class Truth {
       committedIn = new HashMap<>();
       notDone = new ArrayList<>();
       promised = new ArrayList<>();
+    }
+  }
+
+  /** A checkpoint or a deletion marker came to be. @param name of the file */
+  void noted(String name) {
+    requireDurable(Long.parseLong(name.substring(FOLDER.length(), FOLDER.length() + 20)), name);
+  }
+
+  /** A power loss may not take a version and leave what rests on it. */
+  private void requireDurable(long version, String name) {
+    if (isThere(version) && !disk.isDurable(file(version))) {
+      throw new Broken("I10: " + name + " is there, and a power loss would take version " + version);
     }
   }
 
@@ -234,6 +249,12 @@ final class Truth {
       requireBeginning(Long.parseLong(inner.substring(0, 20)), name);
     }
     cleaned += isVersion ? 1 : 0;
+  }
+
+  /** Whether a name is that of a checkpoint or of a deletion marker. */
+  static boolean isNote(String name) {
+    String inner = name.startsWith(FOLDER) ? name.substring(FOLDER.length()) : "/";
+    return isCheckpoint(inner) || inner.endsWith(".deleted") && !inner.contains("/");
   }
 
   private static boolean isCheckpoint(String file) {
