@@ -113,9 +113,15 @@ def put(process, state, version):
             if now is None or now.topic_id != version.topic_id:
                 return "UNCLEAR"
         return "DONE"
-    # Nobody put it; but what it extends may have been cleaned up meanwhile, and with it what was there once.
+    # It is not there; but what it extends may have been cleaned up meanwhile, and with it what was there once.
     yield
-    return "UNCLEAR" if state is not None and not same(world, state) else "FAILED"
+    if state is not None:
+        return "FAILED" if same(world, state) else "UNCLEAR"
+    process.known = None
+    now = yield from newest(process)
+    if now is None:
+        return "FAILED"
+    return "DONE" if now.topic_id == version.topic_id else "UNCLEAR"
 
 
 def boundary(process, state):

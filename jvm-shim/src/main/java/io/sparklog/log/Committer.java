@@ -90,12 +90,13 @@ public final class Committer {
         Version version = next.get().version(txn, Math.max(0, clock.millis()));
         Put put = put(version, newest, change.steps());
         if (put != Put.LOST) {
-          if (!isSeen(version, newest)) {
+          Optional<Put> seen = look(version, newest, put);
+          if (seen.isEmpty()) {
             // The newest state tells whether it was there before it was deleted, if it has a query.
             unseen = version;
             continue;
           }
-          if (put == Put.THERE) {
+          if (seen.get() == Put.THERE) {
             log.noteDurable(version.topicId(), version.version());
             return Optional.of(version);
           }
@@ -179,18 +180,26 @@ public final class Committer {
   }
 
   /**
-   * Whether readers find what stands at {@code version}: version files are deleted from the lowest on, so they do if the file that it
-   * extends is still there.
+   * How a put that was not lost ended, after a look at what it extends: version files are deleted from the lowest on, so none was if that
+   * is still there.
+   *
+   * @param put what the version file itself said; if it is absent, it may have been there and been deleted since
+   * @return empty if only the newest state tells, if at all
    */
-  private boolean isSeen(Version version, Optional<State> extended) {
+  private Optional<Put> look(Version version, Optional<State> extended, Put put) {
     Throwable last = null;
     for (int looks = 0; looks < PUTS_MAX; looks++) {
       try {
         Step.COMMIT_LOOK.reached();
         if (extended.isPresent()) {
-          return log.isUnchanged(extended.get());
+          return log.isUnchanged(extended.get()) ? Optional.of(put) : Optional.empty();
         }
-        return log.latest().filter(state -> state.topicId().equals(version.topicId())).isPresent();
+        Optional<State> newest = log.latest();
+        if (newest.isEmpty() && put == Put.ABSENT) {
+          return Optional.of(put);
+        }
+        // A topic that has the identity which this version gave it was begun by it.
+        return newest.filter(state -> state.topicId().equals(version.topicId())).map(state -> Put.THERE);
       } catch (Throwable e) {
         last = e;
       }

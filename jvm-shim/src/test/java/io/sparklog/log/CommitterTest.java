@@ -295,6 +295,27 @@ final class CommitterTest extends CommitsOverFaults {
     assertEquals(how == Unseen.PUT_TWICE ? 200 + 4 + 2 * 4 : 200 + 2 * 7, records());
   }
 
+  /** Others extend the version that began the topic, and clean up, before its writer learns that a sync failed. */
+  @Test
+  void aFirstVersionThatWasDeletedSinceIsDone() throws IOException {
+    store.at((call, name, when) -> {
+      if (call.equals("putIfAbsent") && when == AFTER) {
+        overtakeAndCleanUp(null);
+        throw new SyncFailedException("EIO");
+      }
+    });
+    assertEquals(Optional.of(0L), commit(100, null).map(Version::version));
+    assertFalse(Files.exists(root.resolve(version(0))));
+    assertEquals(200 + 2 * 6, records());
+  }
+
+  @Test
+  void aFirstVersionThatCannotBePutIsNotDone() throws IOException {
+    store.failAll("putIfAbsent", BEFORE, new IOException("no space left on device"));
+    assertEquals("COMMIT_FAILED", assertThrows(PartlogException.class, () -> commit(1, null)).id());
+    assertFalse(Files.exists(root.resolve(version(0))));
+  }
+
   /** Of the same query there is another driver, and its epoch is what the newest state holds. */
   @Test
   void aPutWhereNobodyLooksIsDoneIfTheEpochIsThere() throws IOException {
