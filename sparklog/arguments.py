@@ -5,13 +5,16 @@ from __future__ import annotations
 import datetime
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import ItemsView, Mapping, Sequence
+from typing import TypeVar
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk import names
 from sparklog.ondisk.columns import SCHEMA
 from sparklog.ondisk.state import State
 
+K = TypeVar("K")
+V = TypeVar("V")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _KAFKAS_NAMES = "leave `start` out for the earliest offset and `end` for the latest, and take tail(n) for the last n records"
 
@@ -38,6 +41,22 @@ def positive(name: str, given: object) -> int:
     if number <= 0:
         raise SparklogError("OPTION_VALUE", option=name, value=number, reason="it must be positive")
     return number
+
+
+def duration(name: str, given: object) -> float:
+    """The argument as a number of 0 or more, infinity too."""
+    if not isinstance(given, int | float):
+        raise TypeError(f"`{name}` is {given!r}, of type {type(given).__name__}; it must be a number")
+    if not given >= 0:
+        raise SparklogError("OPTION_VALUE", option=name, value=given, reason="it must be a number, and not negative")
+    return given
+
+
+def mapping(name: str, given: Mapping[K, V]) -> ItemsView[K, V]:
+    """What the argument holds. TypeError if it is not a dict."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"`{name}` is {given!r}, of type {type(given).__name__}; it must be a dict")
+    return given.items()
 
 
 def topic(given: object) -> str:

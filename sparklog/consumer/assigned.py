@@ -51,6 +51,8 @@ class Assigned:
         It reads a part of `bytes_max` bytes and holds what exceeds `records_max`. The position must be in the log. It stays as it is,
         unless the next offsets have no records.
         """
+        if self.tail.has_moved:
+            return None  # another partition of the topic found that out, and this position may be in a topic that is gone
         if self._held_from != self.position:
             self._held = None
         while self._held is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
@@ -94,7 +94,7 @@ class Consumer(Lookup):
             raise SparklogError("GROUP_REQUIRED", call="Consumer()", missing="group" if group is None else "table")
         self._max_poll_records = arguments.positive("max_poll_records", max_poll_records)
         self._fetch_bytes = arguments.positive("fetch_max_bytes", fetch_max_bytes)
-        self._timeout_ms = consumer_timeout_ms
+        self._timeout_ms = arguments.duration("consumer_timeout_ms", consumer_timeout_ms)
         self._deserializers = (key_deserializer, value_deserializer)
         self._iterator: Iterator[ConsumerRecord] | None = None
         interval = arguments.positive("poll_interval_ms", poll_interval_ms) / 1000
@@ -225,28 +225,28 @@ class Consumer(Lookup):
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Continues at the log start offset of these partitions, or of all."""
-        for each in self._assigned(partitions or list(self._subscription.assigned)):
-            self._subscription.tail(each.partition.topic)
+        for each in self._in_newest(partitions):
             each.position = each.start
         self._reader.moved()
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
         """Continues at the end offset of these partitions, or of all."""
-        for each in self._assigned(partitions or list(self._subscription.assigned)):
-            self._subscription.tail(each.partition.topic)
+        for each in self._in_newest(partitions):
             each.position = each.end
         self._reader.moved()
 
     def position(self, partition: TopicPartition) -> int:
         """The offset of the record that comes next, if there is one."""
-        (each,) = self._assigned([partition])
+        self._assigned([partition])
         self._reader.settle()
+        (each,) = self._assigned([partition])  # its topic may be another one by now
         assert each.position is not None
         return each.position
 
     def highwater(self, partition: TopicPartition) -> int:
         """The end offset of a partition as far as this consumer has looked."""
         (each,) = self._assigned([partition])
+        arguments.partitions(each.tail.state, self.root, each.number)
         return each.end
 
     # ---- the group
@@ -255,19 +255,21 @@ class Consumer(Lookup):
         """Commits these offsets, or all positions: the group continues there. An offset is that of the next record, not of the last one.
 
         GenerationFenced if another consumer, a tracker or a reset took the group since: then it moved nothing. CallError GROUP_REQUIRED if
-        there is no group; OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND.
+        there is no group; OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND. RetryError TOPIC_RECREATED if that was not read.
         """
         group = self._require_group("commit")
         if offsets is None:
             self._reader.settle()
             group.commit({partition: (id, OffsetAndMetadata(offset)) for partition, (id, offset) in self._reader.positions().items()})
             return
+        # The offsets are of the topics that it reads, even if there is another one of the name by now.
+        ids = {partition: each.topic_id for partition, each in self._subscription.assigned.items()}
         given: dict[TopicPartition, tuple[str, OffsetAndMetadata]] = {}
-        for partition, value in offsets.items():
+        for partition, value in arguments.mapping("offsets", offsets):
             (each,) = self._existing([partition])
             offset, metadata = (value[0], value[1]) if isinstance(value, tuple) else (value, None)
             committed = OffsetAndMetadata(arguments.count("offset", offset), metadata or None)
-            given[each] = (self._subscription.tail(each.topic).state.topic_id, committed)
+            given[each] = (ids.get(each) or self._subscription.tail(each.topic).state.topic_id, committed)
         group.commit(given)
 
     def committed(self, partition: TopicPartition) -> int | None:
@@ -304,8 +306,7 @@ class Consumer(Lookup):
     def _next(self, call: str, timeout_ms: float, records_max: int, bytes_max: int) -> list[tuple[Assigned, pa.RecordBatch, int]]:
         """The next records, each with the position after them."""
         self._require_open(call)
-        if timeout_ms < 0:
-            raise SparklogError("OPTION_VALUE", option="timeout_ms", value=timeout_ms, reason="it must not be negative")
+        arguments.duration("timeout_ms", timeout_ms)
         if self._subscription.is_empty:
             raise SparklogError("NOT_SUBSCRIBED", call=call)
         return self._reader.next(timeout_ms / 1000, records_max, bytes_max)
@@ -334,6 +335,13 @@ class Consumer(Lookup):
                 raise SparklogError("PARTITION_NOT_ASSIGNED", topic=topic, partition=number, root=self.root)
             found.append(self._subscription.assigned[partition])
         return found
+
+    def _in_newest(self, partitions: Sequence[TopicPartition]) -> list[Assigned]:
+        """These partitions, or all, in the newest states of their topics; a topic that was created again may have fewer."""
+        for each in self._assigned(partitions or self._subscription.assigned):
+            self._subscription.tail(each.partition.topic)
+        self._existing(partitions or self._subscription.assigned)
+        return self._assigned(partitions or self._subscription.assigned)
 
     def _require_group(self, call: str) -> Group:
         self._require_open(call)

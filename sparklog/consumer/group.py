@@ -23,6 +23,7 @@ class Group:
     def __init__(self, root: str, name: str, table: str | os.PathLike[str] | OffsetTable, interval_s: float | None) -> None:
         """`interval_s`: how often `auto_commit` commits; None for never."""
         from sparklog.offsets import OffsetTable, Owner
+        from sparklog.offsets.topics import Topics
 
         opened = table if isinstance(table, OffsetTable) else OffsetTable(table, root)
         if opened.root != root:
@@ -31,6 +32,7 @@ class Group:
         self._name = name
         self._interval_s = interval_s
         self._tried = time.monotonic()
+        self._topics = Topics(root, opened.path)
         self._owner = Owner(opened, name)
 
     def committed(self) -> dict[tuple[TopicPartition, str], OffsetAndMetadata]:
@@ -52,7 +54,8 @@ class Group:
     def auto_commit(self, positions: Callable[[], Mapping[TopicPartition, tuple[str, int]]], *, at_once: bool = False) -> None:
         """Commits those positions that are not committed, if that is due or asked for; and once a minute, says that the consumer is there.
 
-        What fails is tried again after an interval. GenerationFenced as in `commit`.
+        What fails is tried again after an interval. GenerationFenced as in `commit`. A topic that was deleted or created again is left
+        out, and does not keep the others from being committed.
         """
         now = time.monotonic()
         due = self._interval_s is not None and (at_once or now - self._tried >= self._interval_s)
@@ -62,7 +65,7 @@ class Group:
                 changed = {
                     partition: (id, OffsetAndMetadata(offset))
                     for partition, (id, offset) in positions().items()
-                    if not self._owner.is_committed(partition.topic, id, partition.partition, offset)
+                    if not self._owner.is_committed(partition.topic, id, partition.partition, offset) and self._has(partition.topic, id)
                 }
                 if changed:
                     self.commit(changed)
@@ -75,3 +78,7 @@ class Group:
     def end(self) -> None:
         """Says that the consumer ended."""
         self._owner.end()
+
+    def _has(self, topic: str, id: str) -> bool:
+        state = self._topics.find_state(topic)
+        return state is not None and state.topic_id == id

@@ -62,7 +62,7 @@ class Lookup:
     def offsets_for_times(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Of any partitions, the first records at or after times in milliseconds since 1970-01-01 UTC; None if there is no such record."""
         found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
-        for given, time_ms in timestamps.items():
+        for given, time_ms in arguments.mapping("timestamps", timestamps):
             (each,) = self._existing([given])
             at = self._subscription.tail(each.topic).offset_at(each.partition, arguments.count("timestamp", time_ms))
             found[each] = OffsetAndTimestamp(*at) if at else None

@@ -78,6 +78,9 @@ class Reader:
 
     def settle(self) -> None:
         """Finds out the positions that are not known, and moves those that are not in the log."""
+        # A question about offsets, or a file that is gone, shows what is new too.
+        if self._subscription.has_changed and self._subscription.look():
+            self.moved()
         if self._settled:
             return
         assigned = self._subscription.assigned.values()

@@ -43,6 +43,11 @@ class Subscription:
         """Whether there is nothing to read, and nothing that could come."""
         return self.topics is None and not self.assigned
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether a topic has another state than `look` has told of."""
+        return self._changed or any(tail.has_moved for tail in self._tails.values())
+
     def subscribe(self, names: Iterable[str]) -> None:
         """Reads all partitions of these topics, which must exist. CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
         tails = {name: self.tail(name) for name in names}

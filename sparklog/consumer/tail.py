@@ -37,6 +37,11 @@ class Tail:
         self._told = self.state
         return changed
 
+    @property
+    def has_moved(self) -> bool:
+        """Whether the state is a newer one than `look` told of, as after a part whose files are gone. Positions need not be in it."""
+        return self.state is not self._told
+
     def _ask(self) -> None:
         self._asked = -_ASK_S  # until it answers: what does not exist is asked for in each call
         self.state = self._log.newest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
@@ -52,6 +52,12 @@ class Generations:
         """The groups that exist, by name, sorted."""
         return {name: group for name, group in rows.current(self._engine.rows(current=True)).items() if group.exists}
 
+    def some(self, names: Sequence[str] | None) -> list[Group]:
+        """The groups of these names, one or several, or all that exist. CallError if one does not exist."""
+        if names is None:
+            return list(self.all().values())
+        return [self.existing(name) for name in ([names] if isinstance(names, str) else names)]
+
     def group(self, name: str) -> Group:
         """The group of this name, which need not exist."""
         return Group(name, rows.positions(self._engine.rows(rows.require_group(name), current=True)))
@@ -68,7 +74,7 @@ class Generations:
     def require_newest(self, name: str, generation: int) -> None:
         """GenerationFenced if the newest generation of a group is another one."""
         newest = self._engine.claimed(name)
-        if newest != generation:
+        if newest != generation or generation < 1:
             raise SparklogError("GENERATION_FENCED", group=name, generation=generation, newest=newest, table=self._path)
 
     def require_still(self, group: Group, *, force: bool) -> None:

@@ -107,7 +107,10 @@ class Lake:
                 yield
         except SparklogError:
             raise
-        except (self._delta.exceptions.DeltaError, OSError, ValueError) as error:
+        except Exception as error:
+            # A query whose files are gone fails with a plain Exception.
+            if type(error) is not Exception and not isinstance(error, self._delta.exceptions.DeltaError | OSError | ValueError):
+                raise
             raise SparklogError("OFFSETS_TABLE", table=self._path, cause=error) from error
 
 

@@ -7,6 +7,7 @@ import datetime
 import io
 import itertools
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +21,11 @@ from sparklog.ondisk.state import State
 
 Offsets = Mapping[str, Mapping[int, int]]
 """Offsets by topic and partition."""
+Ids = Mapping[str, str]
+"""The ids of topics."""
 Target = str | int | datetime.datetime | datetime.timedelta | Offsets
 _FORMATS = ("json", "csv")
+_NUMBER = re.compile("-?[0-9]+")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
@@ -109,6 +113,8 @@ def target(to: Any) -> Any:
         if to not in ("earliest", "latest"):
             arguments.millis(to)
     else:
+        if isinstance(to, bool):
+            raise TypeError(f"`to` is {to!r}; a shift is given as a number")
         arguments.integer("to", to, ", which shifts, or 'earliest', 'latest', a time, a duration, or a dict {topic: {partition: offset}}")
     return to
 
@@ -145,6 +151,12 @@ def require_same(root: str | None, position: Position, state: State) -> None:
     arguments.partitions(state, str(root), position.partition)
 
 
+def require_id(root: str | None, state: State, expected: str | None) -> None:
+    """RetryError if the topic has another id than the one that was read; None is any."""
+    if expected not in (None, state.topic_id):
+        raise SparklogError("TOPIC_RECREATED", topic=state.topic, root=root, expected=expected, found=state.topic_id)
+
+
 # ---- the files of Kafka's tools
 
 
@@ -160,6 +172,9 @@ def written(positions: Iterable[Position], format: str) -> str:
 def read(text: str, format: str, group: str) -> dict[str, dict[int, int]]:
     """The offsets of a group in such a file. Lines of CSV may begin with a group: then only those of this group count."""
     _require_format(format)
+    if not isinstance(text, str):
+        raise TypeError(f"`text` is of type {type(text).__name__}; it must be a string, the content of a file and not its path")
+    text = text.removeprefix("\ufeff")  # spreadsheets begin files with it
     found: dict[str, dict[int, int]] = {}
     for where, topic, partition, offset in (_of_json if format == "json" else _of_csv)(text, group):
         if partition in found.setdefault(topic, {}):
@@ -187,6 +202,8 @@ def _of_csv(text: str, group: str) -> Iterable[tuple[str, str, int, int]]:
             continue
         topic, partition, offset = (field.strip() for field in line[-3:])
         try:
+            if not _NUMBER.fullmatch(partition) or not _NUMBER.fullmatch(offset):
+                raise ValueError  # Python's own numbers, as 1_000, are none of Kafka's
             yield f"line {number}", topic, int(partition), int(offset)
         except ValueError:
             raise _not_readable(f"line {number} has partition {partition!r} and offset {offset!r}, which must be numbers") from None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
+from sparklog.errors import CallError
 from sparklog.offsets import rows
 from sparklog.offsets.moves import Offsets
 from sparklog.offsets.rows import Position
@@ -54,14 +56,14 @@ class Owner:
         In a generation, offsets only rise. So to go back, it takes the next one, if its own is still the newest.
         """
         if is_behind(offsets, ids, self._known.values()):
-            self._generation = self._table.begin(self._group, offsets, after=self._generation)
+            self._generation = self._table.begin(self._group, offsets, after=self._generation, ids=ids)
             self.positions()
         moved = {
             topic: {partition: offset for partition, offset in of.items() if self._is_new(topic, partition, offset, metadata)}
             for topic, of in offsets.items()
         }
         if any(moved.values()):
-            self._table.append(self._group, self._generation, moved, query_id=query_id, epoch=epoch, metadata=metadata)
+            self._table.append(self._group, self._generation, moved, query_id=query_id, epoch=epoch, metadata=metadata, ids=ids)
             for topic, of in moved.items():
                 for partition, offset in of.items():
                     now = Position(
@@ -81,8 +83,15 @@ class Owner:
         now = time.monotonic()
         if now - self._wrote >= _HEARTBEAT_S:
             self._wrote = now
-            repeated = {each.topic: {each.partition: each.offset} for each in list(self._known.values())[:1]}
-            self._table.append(self._group, self._generation, repeated)
+            for each in list(self._known.values())[:1]:
+                with suppress(CallError):  # its topic was deleted or created again, and the group runs nevertheless
+                    repeated = {each.topic: {each.partition: each.offset}}
+                    # The whole row again: of rows with the same offset the newest one counts.
+                    self._table.append(
+                        self._group, self._generation, repeated, query_id=each.query_id, epoch=each.epoch, metadata=each.metadata
+                    )
+                    return
+            self._table.append(self._group, self._generation, {})
 
     def end(self) -> None:
         """Says that the group is not running any more. GenerationFenced as in `commit`."""

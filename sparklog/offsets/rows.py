@@ -170,6 +170,13 @@ def require_group(group: object) -> str:
     raise SparklogError("OPTION_VALUE", option="group", value=repr(group), reason=reason)
 
 
+def require_path(path: str) -> str:
+    """The path of a table, checked: an empty one would be the working directory."""
+    if not path:
+        raise SparklogError("OPTION_VALUE", option="path", value=repr(path), reason="it is empty; give the folder of the table, or its URL")
+    return path
+
+
 def require_schema(table: str, found: Mapping[str, str]) -> None:
     """CallError if the columns of a table, given by name with the type in Delta's words, are not those of `SCHEMA`."""
     expected = {field.name: _delta_type(field.type) for field in SCHEMA}

@@ -16,7 +16,7 @@ from sparklog.errors import SparklogError
 from sparklog.offsets import lags, moves, rows
 from sparklog.offsets.generations import Engine, Generations
 from sparklog.offsets.lake import Lake
-from sparklog.offsets.moves import Move, Offsets, Placing, Target
+from sparklog.offsets.moves import Ids, Move, Offsets, Placing, Target
 from sparklog.offsets.rows import Group, Position, Positions
 from sparklog.offsets.summaries import GroupSummaries, GroupSummary
 from sparklog.offsets.through_spark import ThroughSpark
@@ -55,7 +55,7 @@ class OffsetTable:
         `storage_options` are deltalake's. CallError if Delta is not installed.
         """
         text = os.fspath(path)
-        self.path = text if "://" in text else str(Path(text.removeprefix("file:")).absolute())
+        self.path = text if "://" in text else str(Path(rows.require_path(text).removeprefix("file:")).absolute())
         self._topics = Topics(root, self.path)
         self._engine: Engine = Lake(self.path, storage_options) if spark is None else ThroughSpark(self.path, spark)
         self._groups = Generations(self.path, self._engine)
@@ -109,14 +109,14 @@ class OffsetTable:
 
     # ---- what owners of a group do
 
-    def begin(self, group: str, offsets: Offsets | None = None, *, after: int | None = None) -> int:
+    def begin(self, group: str, offsets: Offsets | None = None, *, after: int | None = None, ids: Ids | None = None) -> int:
         """Takes the next generation of a group, which need not exist yet, and returns it. It begins with the positions of the one before.
 
         With `offsets`, given by topic and partition, the group moves there, back too. What it read of a topic that was created again is
         then forgotten, if the topic is named. From now on `append` refuses every earlier generation. With `after`, a generation of the
-        caller's, only if that is still the newest: GenerationFenced otherwise.
+        caller's, only if that is still the newest: GenerationFenced otherwise. `ids` is that of `append`.
         """
-        moved = self._rows(rows.require_group(group), offsets or {})
+        moved = self._rows(rows.require_group(group), offsets or {}, ids=ids)
         return self._groups.claim(group, "begin", lambda _: moved, after=after)
 
     def require_generation(self, group: str, generation: int) -> None:
@@ -132,17 +132,18 @@ class OffsetTable:
         query_id: str | None = None,
         epoch: int | None = None,
         metadata: str | None = None,
+        ids: Ids | None = None,
     ) -> int:
         """Commits positions, given by topic and partition, as one commit of the table. Returns the number of rows.
 
         The current positions given again are a heartbeat; so is an empty dict, for a group without positions. GenerationFenced if the group
         has another generation by now: then nothing was moved. CallError if a topic or partition does not exist or was created again, or an
-        offset is not between 0 and the end offset.
+        offset is not between 0 and the end offset. With `ids`, those of the topics that were read, RetryError if one has another id by now.
         """
         before = self._owned(group, generation)
         added = [
             dataclasses.replace(each, generation=generation, query_id=query_id, epoch=epoch, metadata=metadata)
-            for each in self._rows(group, offsets, before.values())
+            for each in self._rows(group, offsets, before.values(), ids)
         ]
         self._engine.append(rows.table_of(added or [rows.note(group, generation, rows.RUNNING)]))
         # Rows that were added beside the claim of another owner may have come too late for it.
@@ -238,8 +239,8 @@ class OffsetTable:
 
         * offset: its position, None if it has none; start, end: the log start offset and the end offset.
         * records: end − offset. bytes: what is stored of them, interpolated within a segment.
-        * seconds: from the time of the first unread record to that of the newest one of the partition; 0 if all is read. None if the
-          first unread record does not have a time.
+        * seconds: from the time of the first unread record to the greatest one of all unread records; 0 if all is read. None if the first
+          unread record does not have a time.
         """
         table = pa.Table.from_pylist(self._lag(group, topic), lags.LAG)
         return table if self._spark is None else self._spark.createDataFrame(table)
@@ -266,14 +267,13 @@ class OffsetTable:
 
         return GroupPlots(self)
 
-    def fence(self, groups: Sequence[str] | None = None) -> dict[str, dict[int, int]]:
+    def fence(self, groups: Sequence[str] | str | None = None) -> dict[str, dict[int, int]]:
         """The lowest offset that any of these groups, or any group at all, still needs, by topic and partition.
 
-        A group needs all of a partition of its topics in which it has no position. Topics that were created again or deleted since are
-        left out.
+        A group needs all of a partition of its topics in which it has no position. Topics created again or deleted since are left out.
         """
         found: dict[str, dict[int, int]] = {}
-        for group in self._groups.all().values() if groups is None else map(self._groups.existing, groups):
+        for group in self._groups.some(groups):
             by_topic: dict[str, dict[int, int]] = {}
             for each in group.positions:
                 state = self._topics.find_state(each.topic)
@@ -287,7 +287,7 @@ class OffsetTable:
     def maintain(self) -> dict[str, int]:
         """Makes the table quick to read: joins small files, writes a checkpoint, and deletes files that were replaced an hour ago.
 
-        Returns how many files were joined and how many deleted. No position is lost. `append` does this after every 50 commits.
+        Returns how many files were joined and deleted. No position is lost. `append` does this after every 50 commits.
         """
         return self._engine.maintain()
 
@@ -324,14 +324,15 @@ class OffsetTable:
         topics = sorted({each.topic for each in of})
         return [row for name in topics for row in lags.of_topic(group, self._topics.log(name), [each for each in of if each.topic == name])]
 
-    def _rows(self, group: str, offsets: Offsets, before: Iterable[Position] = ()) -> list[Position]:
-        """Rows for these offsets, still without a generation. CallError if a topic is not the one of the positions `before`."""
+    def _rows(self, group: str, offsets: Offsets, before: Iterable[Position] = (), ids: Ids | None = None) -> list[Position]:
+        """Rows for these offsets, still without a generation. An error if a topic is not that of the positions `before`, or of `ids`."""
         known = {position.topic: position for position in before}
         made: list[Position] = []
         for topic, by_partition in offsets.items():
             state = self._topics.state(topic)
             if topic in known:
                 moves.require_same(self.root, known[topic], state)
+            moves.require_id(self.root, state, (ids or {}).get(topic))
             for given, offset in by_partition.items():
                 # A position may have expired while its owner read on.
                 placed = moves.placed_in(state, str(self.root), given, offset, [0] * state.partitions)

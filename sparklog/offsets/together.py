@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparklog.offsets import reads
 from sparklog.offsets.owner import Owner
+from sparklog.offsets.rows import require_group
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.topics import Topics
 
@@ -39,6 +40,7 @@ def write_delta(
     first micro-batch of a run is written. A new checkpoint is a new query: it writes again what it reads again.
     """
     Topics(root, OffsetTable(table, root).path)  # says at once what is wrong with them
+    require_group(group)
     return WriteDelta(os.fspath(path), os.fspath(table), os.fspath(root), os.fspath(checkpoint), group, options)
 
 

@@ -35,6 +35,9 @@ def test_what_a_caller_can_do_wrong(topic):
         (lambda: consumer.pause(gone), "PARTITION_NOT_ASSIGNED"),
         (lambda: consumer.position(("u", 0)), "PARTITION_NOT_ASSIGNED"),
         (lambda: consumer.poll(-1), "OPTION_VALUE"),
+        (lambda: consumer.poll(float("nan")), "OPTION_VALUE"),
+        (lambda: read(topic, consumer_timeout_ms=-1), "OPTION_VALUE"),
+        (lambda: read(topic, group="g", table=""), "OPTION_VALUE"),
         (lambda: consumer.poll(max_records=0), "OPTION_VALUE"),
         (lambda: consumer.poll_batches(max_bytes=0), "OPTION_VALUE"),
         (lambda: consumer.commit(), "GROUP_REQUIRED"),
@@ -62,7 +65,15 @@ def test_what_a_caller_can_do_wrong(topic):
         with pytest.raises(sparklog.CallError, match=condition):
             call()
     assert not table.exists()
-    for call in (lambda: consumer.seek("t", 0), lambda: consumer.subscribe("t"), lambda: consumer.seek(T0, 1.5), lambda: read(topic, 7)):
+    for call in (
+        lambda: consumer.seek("t", 0),
+        lambda: consumer.subscribe("t"),
+        lambda: consumer.seek(T0, 1.5),
+        lambda: consumer.poll("5"),
+        lambda: consumer.offsets_for_times([T0]),
+        lambda: read(topic, consumer_timeout_ms="5"),
+        lambda: read(topic, 7),
+    ):
         with pytest.raises(TypeError):
             call()
     # Nothing of this changed what it reads.
