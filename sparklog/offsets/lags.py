@@ -74,9 +74,18 @@ def _bytes(log: CommitLog, state: State, partition: int, start: int) -> int:
 
 
 def _seconds(log: CommitLog, state: State, partition: int, start: int) -> float | None:
-    """From the time of the first unread record to the greatest one of the segments that have unread records; None if that has no time."""
-    newest = max((segment.max_timestamp for segment in log.segments(state, partition, start)), default=-1)
+    """From the time of the first unread record to the greatest one of the unread records; None if the first one has no time."""
+    segments = list(log.segments(state, partition, start))
+    if not segments:
+        return 0.0
+    first, *rest = segments
     reader = PartitionReader(log, state, partition)
+    newest = max((segment.max_timestamp for segment in rest), default=-1)
+    if start <= first.base or first.ordered:
+        newest = max(newest, first.max_timestamp)
+    elif first.max_timestamp > newest:
+        # Its greatest time may be that of a record that is read already.
+        newest = max(newest, reader.newest_time(start, first.end))
     for batch in reader.records(start, state.ends[partition], 1, columns=["timestamp"]):
         (micros,) = batch.column(0).cast(pa.int64()).to_pylist()
         return None if micros < 0 else max(0, newest - micros // 1000) / 1000

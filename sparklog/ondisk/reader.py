@@ -182,6 +182,21 @@ class PartitionReader:
                             return int(records.offsets[found[0]])
         return end
 
+    def newest_time(self, start: int, end: int) -> int:
+        """The greatest time of the records with the offsets from `start` to before `end`, in milliseconds; −1 if none has one.
+
+        It reads the headers of batches, and only the records of a batch that begins before `start`.
+        """
+        newest = -1
+        for _, reader, begin in self._segments(start, end):
+            for batch in takewhile(lambda batch: batch.base_offset < end, reader.batches(begin)):
+                if batch.base_offset >= begin:
+                    newest = max(newest, batch.header.max_timestamp)
+                    continue
+                for part in self.records(begin, min(batch.last_offset + 1, end), columns=["timestamp"]):
+                    newest = max(newest, int(part.column(0).view(pa.int64()).to_numpy().max()) // 1000)
+        return newest
+
     def _segments(
         self, start: int, end: int, wanted: Callable[[Segment], bool] = lambda _: True
     ) -> Iterator[tuple[Segment, SegmentReader, int]]:
