@@ -90,8 +90,11 @@ class Tracker:
         self._failed = 0
         ended = not query.isActive
         read = self._read()
-        if ended and read is not None and group in opened.groups() and is_behind(read.offsets, read.ids, opened.positions(group)):
-            raise SparklogError("QUERY_ENDED", query=read.query_id, group=group, table=opened.path)
+        if ended and read is not None and group in opened.groups():
+            # What the group read of a topic before it was created again is not further than the query, which read the one that is there.
+            same = [each for each in opened.positions(group) if each.topic_id == read.ids.get(each.topic)]
+            if is_behind(read.offsets, read.ids, same):
+                raise SparklogError("QUERY_ENDED", query=read.query_id, group=group, table=opened.path)
         self._owner = Owner(opened, group)
         self._thread = threading.Thread(target=self._run, name=f"sparklog tracker of {group}", daemon=True)
         atexit.register(self._at_exit)

@@ -90,6 +90,17 @@ def test_a_query_goes_on_from_its_group_exactly_and_is_rewound_by_time(start, to
     assert places(table) == {0: 33, 1: 10}
 
 
+def test_a_query_of_a_topic_that_was_created_again_takes_the_group_there_though_it_has_ended(start, topic, table):
+    table.end("g", table.begin("g", {"t": {0: 25, 1: 10}}))
+    topic.delete()
+    topic.append(records(4))
+    query, read = start('{"t":{"0":0,"1":0}}')
+    query.awaitTermination()
+    track(query, "g", topic.root, table)
+    assert len(read) == 4
+    assert places(table) == {0: 4, 1: 0}
+
+
 def test_a_query_that_began_further_back_takes_the_group_back_and_a_zombie_moves_nothing(start, topic, table):
     table.end("g", table.begin("g", {"t": {0: 25, 1: 10}}))
     topic.append(records(1))
