@@ -24,6 +24,7 @@ Offsets = Mapping[str, Mapping[int, int]]
 Ids = Mapping[str, str]
 """The ids of topics."""
 Target = str | int | datetime.datetime | datetime.timedelta | Offsets
+_LATE = "it has no record at or after that time: the end offset"
 _FORMATS = ("json", "csv")
 _NUMBER = re.compile("-?[0-9]+")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -89,7 +90,7 @@ class Placing:
     def _at(self, partition: int, millis: int) -> Move:
         offset = PartitionReader(self._log, self._state, partition).offset_at(millis)
         late = offset == self._state.ends[partition]
-        return self._move(partition, offset, "it has no record at or after that time: the end offset" if late else None)
+        return self._move(partition, offset, _LATE if late else None)
 
     def _move(self, partition: int, now: int, note: str | None = None) -> Move:
         before = self._before.get(partition)
@@ -117,6 +118,19 @@ def target(to: Any) -> Any:
             raise TypeError(f"`to` is {to!r}; a shift is given as a number")
         arguments.integer("to", to, ", which shifts, or 'earliest', 'latest', a time, a duration, or a dict {topic: {partition: offset}}")
     return to
+
+
+def reached(to: Target, moves: list[Move]) -> list[Move]:
+    """These moves. CallError if `to` is a time after all records: a mistake, for whoever wants the end offsets says so.
+
+    A duration is not: it tells how much to read again at most.
+    """
+    is_time = isinstance(to, str | datetime.datetime) and to not in ("earliest", "latest")
+    if is_time and moves and all(_LATE in (move.note or "") for move in moves):
+        topics = ", ".join(sorted({move.topic for move in moves}))
+        reason = f"it is after the last record of {topics}; give an earlier time, or 'latest' for the end offsets"
+        raise SparklogError("OPTION_VALUE", option="to", value=to, reason=reason)
+    return moves
 
 
 def placed_in(state: State, root: str, partition: object, offset: object, starts: Iterable[int]) -> tuple[int, int]:

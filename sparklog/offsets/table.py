@@ -178,10 +178,10 @@ class OffsetTable:
         * topics: only these, or in a dict only these partitions of them; by default, those of the group, or those that `to` names.
 
         All partitions of a topic go, with a dict those that it names, with a shift those with a position. The others stay. A topic that was
-        created again is forgotten but for what is reset. CallError if the group does not exist, or if it is running, unless `force` is
-        given: then its owner gets GenerationFenced at its next commit. CallError too if an offset is not in the log.
+        created again is forgotten but for what is reset. CallError if the group does not exist, or is running, unless `force` is given:
+        then its owner gets GenerationFenced at its next commit; also if an offset is not in the log, or a time is after all records.
         """
-        to = moves.target(to)
+        given, to = to, moves.target(to)
         if topics is not None and isinstance(to, Mapping):
             raise SparklogError("OPTION_VALUE", option="topics", value=topics, reason="`to` names topics already")
         asked = [topics] if isinstance(topics, str) else list(to) if isinstance(to, Mapping) else topics
@@ -189,7 +189,7 @@ class OffsetTable:
 
         def plan(found: Group) -> list[Move]:
             of = asked if asked is not None else sorted({each.topic for each in found.positions})
-            return [move for topic in of for move in Placing(self._topics.log(topic), found).moves(to, only.get(topic))]
+            return moves.reached(given, [each for t in of for each in Placing(self._topics.log(t), found).moves(to, only.get(t))])
 
         self._groups.existing(group)
         return self._move(group, "reset", plan, dry_run=dry_run, force=force)

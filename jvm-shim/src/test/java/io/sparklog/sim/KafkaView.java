@@ -15,9 +15,9 @@ final class KafkaView {
   /** Every name and every byte of the view is right, and there is nothing else. */
   static void requireRight(World world) {
     TreeMap<String, byte[]> expected = new TreeMap<>();
-    Truth.Known top = world.truth.top();
+    Known top = world.truth.top();
     int interval = Integer.parseInt(world.config.get("index.interval.bytes"));
-    for (Truth.Segment segment : top.live().values()) {
+    for (Known.Segment segment : top.live().values()) {
       byte[] file = world.disk.peek(Truth.FOLDER + segment.file()).orElse(new byte[0]);
       if (file.length < segment.position() + segment.bytes()) {
         throw new Truth.Broken("I1: the bytes of " + segment + " are gone");

@@ -15,7 +15,7 @@ final class Records {
   private Records() {}
 
   /** The values of the records of a segment. */
-  static List<String> values(byte[] file, Truth.Segment segment) {
+  static List<String> values(byte[] file, Known.Segment segment) {
     BatchDecoder decoder = new BatchDecoder(1 << 20);
     List<String> values = new ArrayList<>();
     int at = (int) segment.position();

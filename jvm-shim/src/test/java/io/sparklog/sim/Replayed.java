@@ -2,8 +2,7 @@ package io.sparklog.sim;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.sparklog.sim.Truth.Broken;
-import io.sparklog.sim.Truth.Known;
-import io.sparklog.sim.Truth.Segment;
+import io.sparklog.sim.Known.Segment;
 import java.util.Arrays;
 import java.util.TreeMap;
 import java.util.List;

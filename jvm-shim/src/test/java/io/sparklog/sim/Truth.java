@@ -2,6 +2,7 @@ package io.sparklog.sim;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.sparklog.sim.Known.Segment;
 import io.sparklog.log.State;
 import io.sparklog.storage.MemoryDisk;
 import java.io.IOException;
@@ -31,36 +32,6 @@ final class Truth {
   static final class Broken extends RuntimeException {
     Broken(String what) {
       super(what);
-    }
-  }
-
-  record Segment(int partition, String file, long position, long bytes, long base, long end) {}
-
-  /** The topic after a version. {@code live} is by partition, file and position. */
-  record Known(long version, JsonNode json, String tag, long[] starts, long[] ends, TreeMap<String, Segment> live) {
-    String topicId() {
-      return json.path("topicId").asText();
-    }
-
-    boolean deleted() {
-      return json.path("deleted").asBoolean();
-    }
-
-    long number(String field) {
-      return json.path(field).asLong();
-    }
-
-    /** The files of the segments that it removed. */
-    Set<String> removed() {
-      Set<String> files = new HashSet<>();
-      json.path("removed").forEach(removed -> files.add(removed.path("file").asText()));
-      return files;
-    }
-
-    Set<String> files() {
-      Set<String> files = new HashSet<>();
-      live.values().forEach(segment -> files.add(segment.file()));
-      return files;
     }
   }
 

@@ -99,7 +99,7 @@ final class Writers {
           }
         }
       }
-      Truth.Known begun = world.truth.top();
+      Known begun = world.truth.top();
       int life = world.truth.life();
       if (write(process, records, Once.NEVER) && begun != null && !begun.deleted() && life == world.truth.life()) {
         process.check(() -> requireAfter(world.truth, begun, records));
@@ -107,7 +107,7 @@ final class Writers {
     }
   }
 
-  private static void requireAfter(Truth truth, Truth.Known begun, TreeMap<Integer, List<String>> records) {
+  private static void requireAfter(Truth truth, Known begun, TreeMap<Integer, List<String>> records) {
     records.forEach((partition, written) -> {
       for (long offset = 0; offset < begun.ends()[partition]; offset++) {
         if (written.contains(truth.record(begun.topicId(), partition, offset))) {
