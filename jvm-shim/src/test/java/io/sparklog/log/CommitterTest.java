@@ -19,7 +19,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.IntStream;
 import java.util.zip.CRC32C;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
@@ -247,113 +246,5 @@ final class CommitterTest extends CommitsOverFaults {
       logger.setLevel(before);
     }
     assertEquals(1, state().version());
-  }
-
-  /** How a put comes to stand where no reader looks: while the writer slept, before its put or after it, others cleaned up. */
-  enum Unseen {
-    LATE, FIRST_OF_THE_TOPIC, PUT_TWICE
-  }
-
-  private void sleepInThePut(Unseen how, Long epochOfOthers) throws IOException {
-    if (how != Unseen.FIRST_OF_THE_TOPIC) {
-      commit(1, null);
-      commit(1, null);
-    }
-    if (how == Unseen.PUT_TWICE) {
-      boolean[] done = {false};
-      store.at((call, name, when) -> {
-        if (call.equals("putIfAbsent") && when == AFTER && !done[0]) {
-          done[0] = true;
-          overtakeAndCleanUp(epochOfOthers);
-          throw new IOException("the answer is lost");
-        }
-      });
-    } else {
-      before("putIfAbsent " + version(how == Unseen.LATE ? 2 : 0), 1, () -> overtakeAndCleanUp(epochOfOthers));
-    }
-  }
-
-  @ParameterizedTest
-  @EnumSource
-  void aPutWhereNobodyLooksIsUnknownWithoutAQuery(Unseen how) throws IOException {
-    sleepInThePut(how, null);
-    PartlogException e = assertThrows(PartlogException.class, () -> commit(100, null));
-    assertEquals("COMMIT_UNKNOWN", e.id());
-    assertEquals(how == Unseen.FIRST_OF_THE_TOPIC ? "0" : "2", e.parameters().get("version"));
-    assertTrue(Files.exists(root.resolve(version(how == Unseen.FIRST_OF_THE_TOPIC ? 0 : 2))));
-    assertEquals(6, state().version());
-  }
-
-  @ParameterizedTest
-  @EnumSource
-  void aPutWhereNobodyLooksIsDoneAgainForAQuery(Unseen how) throws IOException {
-    sleepInThePut(how, null);
-    Optional<Version> put = commit(100, 3L);
-    // Put twice: the first one counted before its version file was deleted.
-    assertEquals(how == Unseen.PUT_TWICE ? Optional.empty() : Optional.of(7L), put.map(Version::version));
-    assertEquals(3, state().query("q").orElseThrow().epoch());
-    assertEquals(how == Unseen.PUT_TWICE ? 200 + 4 + 2 * 4 : 200 + 2 * 7, records());
-  }
-
-  /** Others extend the version that began the topic, and clean up, before its writer learns that a sync failed. */
-  @Test
-  void aFirstVersionThatWasDeletedSinceIsDone() throws IOException {
-    store.at((call, name, when) -> {
-      if (call.equals("putIfAbsent") && when == AFTER) {
-        overtakeAndCleanUp(null);
-        throw new SyncFailedException("EIO");
-      }
-    });
-    assertEquals(Optional.of(0L), commit(100, null).map(Version::version));
-    assertFalse(Files.exists(root.resolve(version(0))));
-    assertEquals(200 + 2 * 6, records());
-  }
-
-  @Test
-  void aFirstVersionThatCannotBePutIsNotDone() throws IOException {
-    store.failAll("putIfAbsent", BEFORE, new IOException("no space left on device"));
-    assertEquals("COMMIT_FAILED", assertThrows(PartlogException.class, () -> commit(1, null)).id());
-    assertFalse(Files.exists(root.resolve(version(0))));
-  }
-
-  /** Of the same query there is another driver, and its epoch is what the newest state holds. */
-  @Test
-  void aPutWhereNobodyLooksIsDoneIfTheEpochIsThere() throws IOException {
-    sleepInThePut(Unseen.LATE, 3L);
-    assertEquals(Optional.empty(), commit(1, 3L));
-    assertEquals(2 * 7, records());
-  }
-
-  private long records() {
-    State state = state();
-    return IntStream.range(0, state.partitions()).mapToLong(state::end).sum();
-  }
-
-  @Test
-  @Timeout(30)
-  void aLookThatFailsIsUnknown() throws IOException {
-    commit(5, null);
-    int[] looks = {0};
-    store.at((call, name, when) -> {
-      if (call.equals("tag") && name.equals(version(0)) && when == BEFORE && Files.exists(root.resolve(version(1))) && ++looks[0] > 0) {
-        throw new IOException("EIO");
-      }
-    });
-    PartlogException e = assertThrows(PartlogException.class, () -> commit(5, null));
-    assertEquals("COMMIT_UNKNOWN", e.id());
-    assertEquals(5, looks[0]);
-    assertEquals(1, state().version());
-  }
-
-  /** The newest state would tell of a put where nobody looks, and cannot be read. */
-  @Test
-  void aPutWhereNobodyLooksIsUnknownIfTheTopicCannotBeRead() throws IOException {
-    sleepInThePut(Unseen.LATE, null);
-    store.at((call, name, when) -> {
-      if (call.equals("list") && name.equals(TOPIC_FOLDER) && Files.notExists(root.resolve(version(1)))) {
-        throw new IOException("EIO");
-      }
-    });
-    assertEquals("COMMIT_UNKNOWN", assertThrows(PartlogException.class, () -> commit(5, 3L)).id());
   }
 }
