@@ -13,7 +13,7 @@ import java.util.TreeMap;
 final class Operators {
   /** What a call may say without any fault: the topic is another one, or its version files were deleted while the caller slept. */
   private static final Set<String> EXPECTED = Set.of("TOPIC_NOT_FOUND", "TOPIC_RECREATED", "COMMIT_UNKNOWN", "OFFSETS_OUT_OF_RANGE",
-      "OPTION_VALUE");
+      "PARTITION_NOT_FOUND", "OPTION_VALUE");
 
   private Operators() {}
 
