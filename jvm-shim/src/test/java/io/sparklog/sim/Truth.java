@@ -7,8 +7,10 @@ import io.sparklog.log.State;
 import io.sparklog.storage.MemoryDisk;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -39,16 +41,20 @@ final class Truth {
   private final List<Known> versions = new ArrayList<>();
   /** By topic id and partition the records, from offset 0 on, for ever. */
   private final Map<String, List<String>> log = new HashMap<>();
-  /** How often a record was committed to the topic that is there now. */
-  private Map<String, Integer> counts = new HashMap<>();
-  private List<List<String>> notDone = new ArrayList<>();
-  /** The records that were reported done to the topic that is there now. */
-  private List<String> promised = new ArrayList<>();
-  /** In which version a record was committed to the topic that is there now. */
-  private Map<String, Long> committedIn = new HashMap<>();
+  /** What was written between two deletions of the topic; a power loss may take the last deletion. */
+  private static final class Life {
+    /** How often a record was committed. */
+    final Map<String, Integer> counts = new HashMap<>();
+    final List<List<String>> notDone = new ArrayList<>();
+    /** The records that were reported done. */
+    final List<String> promised = new ArrayList<>();
+    /** In which version a record was committed. */
+    final Map<String, Long> committedIn = new HashMap<>();
+  }
+
+  private final Deque<Life> lives = new ArrayDeque<>(List.of(new Life()));
   /** The data files that were deleted; a power loss may bring them back. */
   private final Set<String> deleted = new HashSet<>();
-  private int life;
   private int merges;
   private int cleaned;
 
@@ -68,9 +74,13 @@ final class Truth {
     return cleaned;
   }
 
+  private Life now() {
+    return lives.element();
+  }
+
   /** How often the topic was deleted. */
   int life() {
-    return life;
+    return lives.size() - 1;
   }
 
   /** The newest version; null if there is none. */
@@ -119,11 +129,7 @@ final class Truth {
     versions.add(after);
     merges += json.path("operation").asText().equals("merge") ? 1 : 0;
     if (after.deleted()) {
-      life++;
-      counts = new HashMap<>();
-      committedIn = new HashMap<>();
-      notDone = new ArrayList<>();
-      promised = new ArrayList<>();
+      lives.push(new Life());
     }
   }
 
@@ -179,8 +185,8 @@ final class Truth {
             "I4: the record at " + offset + " of partition " + segment.partition() + " changes in version " + version.version());
       }
       if (operation.equals("write")) {
-        committedIn.put(records.get(i), version.version());
-        if (counts.merge(records.get(i), 1, Integer::sum) > 1) {
+        now().committedIn.put(records.get(i), version.version());
+        if (now().counts.merge(records.get(i), 1, Integer::sum) > 1) {
           throw new Broken("I3: " + records.get(i) + " was committed twice");
         }
       }
@@ -282,17 +288,17 @@ final class Truth {
 
   /** A write of these records returned; it began when the topic had been deleted {@code inLife} times. */
   void done(List<String> records, int inLife, Optional<Long> version) {
-    for (String record : inLife == life ? records : List.<String>of()) {
-      if (counts.getOrDefault(record, 0) != 1) {
-        throw new Broken("I1: " + record + " was reported done and is there " + counts.getOrDefault(record, 0) + " times");
+    for (String record : inLife == life() ? records : List.<String>of()) {
+      if (now().counts.getOrDefault(record, 0) != 1) {
+        throw new Broken("I1: " + record + " was reported done and is there " + now().counts.getOrDefault(record, 0) + " times");
       }
     }
-    if (inLife == life) {
-      promised.addAll(records);
+    if (inLife == life()) {
+      now().promised.addAll(records);
     }
     TreeSet<Long> in = new TreeSet<>(version.stream().toList());
-    if (inLife == life) {
-      records.forEach(record -> in.add(committedIn.get(record)));
+    if (inLife == life()) {
+      records.forEach(record -> in.add(now().committedIn.get(record)));
     }
     // Once its file was deleted, one of a writer that slept through the clean-up may have its name.
     in.stream().filter(this::isThere).map(Truth::file).filter(name -> !disk.isDurable(name)).forEach(name -> {
@@ -306,14 +312,14 @@ final class Truth {
 
   /** A write of these records, which no other attempt writes, said that it is not done. */
   void notDone(List<String> records, int inLife) {
-    if (inLife == life) {
-      notDone.add(records);
+    if (inLife == life()) {
+      now().notDone.add(records);
     }
   }
 
   void requireNotDone() {
-    for (List<String> records : notDone) {
-      if (records.stream().anyMatch(counts::containsKey)) {
+    for (List<String> records : now().notDone) {
+      if (records.stream().anyMatch(now().counts::containsKey)) {
         throw new Broken("I6: a write that was reported as not done is there: " + records);
       }
     }
@@ -327,13 +333,15 @@ final class Truth {
         Segment segment = Replayed.segment(added);
         List<String> records = log.get(lost.topicId() + segment.partition());
         while (records.size() > segment.base()) {
-          counts.remove(records.remove(records.size() - 1));
+          now().counts.remove(records.remove(records.size() - 1));
         }
       }
-      life -= lost.deleted() ? 1 : 0;
+      if (lost.deleted()) {
+        lives.pop();
+      }
     }
-    for (String record : promised) {
-      if (!counts.containsKey(record)) {
+    for (String record : now().promised) {
+      if (!now().counts.containsKey(record)) {
         throw new Broken("I1: " + record + " was reported done, and the power loss took it");
       }
     }
