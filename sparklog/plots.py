@@ -195,7 +195,7 @@ class TopicPlots:
     def commits(self, limit: int | None = None, *, figsize: Size | None = None) -> Figure:
         """A timeline of the commits, as far as their version files are kept: when each was made, how many records it wrote, and by what.
 
-        Those of a merge were there before, in other segments. With `limit`, only so many of the newest.
+        Those of a merge were there before, in other segments. `limit` is how many of the newest to show.
         """
         found = self._topic.commits(limit)
         figure, (axes,) = _figure(1, figsize, f"Topic {self._topic.name}: {counted(len(found), 'commit')}")

@@ -79,7 +79,9 @@ def reset(
         str | None, typer.Option("--by-duration", help="To the first records of the last PT1H30M, P7D, …", show_default=False)
     ] = None,
     to_offset: Annotated[int | None, typer.Option("--to-offset", help="To this offset; needs --topic.", show_default=False)] = None,
-    shift_by: Annotated[int | None, typer.Option("--shift-by", help="By so many offsets.", show_default=False)] = None,
+    shift_by: Annotated[
+        int | None, typer.Option("--shift-by", help="By this number of offsets; a negative one goes back.", show_default=False)
+    ] = None,
     from_file: Annotated[
         Path | None, typer.Option("--from-file", help="To those of a file.", exists=True, dir_okay=False, show_default=False)
     ] = None,

@@ -140,7 +140,9 @@ def cat(
     since: Annotated[str | None, typer.Option("--from", help="Only records at or after this time.", show_default=False)] = None,
     until: Annotated[str | None, typer.Option("--to", help="Only records before this time.", show_default=False)] = None,
     key: Key = None,
-    limit: Annotated[int | None, typer.Option("--max-messages", "-c", "-n", help="At most so many.", min=0, show_default=False)] = None,
+    limit: Annotated[
+        int | None, typer.Option("--max-messages", "-c", "-n", help="How many records at most.", min=0, show_default=False)
+    ] = None,
     format: Annotated[
         str,
         typer.Option("--format", "-f", help="text, json, csv, arrow, parquet, or a format as kcat's: '%t %p %o %k %s %T %h %K %S\\n'."),

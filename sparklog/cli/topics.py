@@ -128,7 +128,7 @@ def segments(root: Root, topic: TopicName, partition: Partition = None, as_json:
 def commits(
     root: Root,
     topic: TopicName,
-    limit: Annotated[int | None, typer.Option("--max", "-n", help="Only so many of the newest.", min=0, show_default=False)] = None,
+    limit: Annotated[int | None, typer.Option("--max", "-n", help="How many of the newest to list.", min=0, show_default=False)] = None,
     as_json: Json = False,
 ) -> None:
     """List the commits of a topic, the newest last: what each added or removed, and who wrote it.

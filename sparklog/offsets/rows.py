@@ -16,7 +16,7 @@ from sparklog.errors import SparklogError
 
 COLUMNS = {
     "group": (pa.string(), "The group: any text of 1 to 255 characters."),
-    "generation": (pa.int64(), "Which owner of the group wrote the row: 1, 2, 3, …. Each one begins with the positions of the one before."),
+    "generation": (pa.int64(), "Which owner of the group wrote the row: 1, 2, 3, …. Each begins with the positions of the one before."),
     "topic": (pa.string(), "The topic; empty in a note."),
     "topic_id": (pa.string(), "The topic's id, by which one that was created again is told from the one before; empty in a note."),
     "partition": (pa.int32(), "The partition, from 0 on; −1 in a note."),

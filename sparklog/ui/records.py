@@ -17,7 +17,7 @@ from sparklog.ondisk.state import State
 
 ROWS_MAX = 500
 MERGED_MAX = 256
-"""A page shows the records of at most so many partitions together."""
+"""The most partitions whose records a page shows together."""
 _VALUE_BYTES = 2_048
 _KEY_BYTES = 512
 _HEADERS = 20

@@ -15,7 +15,7 @@ GROWTH_MAX = 48 << 20
 
 
 def filled(root: Path, segments: int) -> Topic:
-    """A topic of so many segments, whose data files are one file under many names."""
+    """A topic of the given number of segments, whose data files are one file under many names."""
     topic = Topic(root)
     octets = batches(*([[Record(b"x" * 1000, b"key", TIME)] * 512] * (2 * MEGABYTES)))
     first = None

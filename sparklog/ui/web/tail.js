@@ -6,7 +6,7 @@ import { rowOf } from "./records.js";
 
 const ROWS_MAX = 500;
 const AGAIN_MS = 2_000;
-/** The server follows at most so many partitions together. */
+/** The most partitions that the server follows together. */
 const TOGETHER_MAX = 256;
 
 export async function tail({ topic, query, signal, go }) {
