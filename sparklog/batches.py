@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparklog.display import SHOWN, Display, counted, when
+from sparklog.display import SHOWN, Display, Displayed, counted, when
 from sparklog.ondisk.header import CODECS
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.segment import StoredBatch
@@ -48,7 +48,7 @@ class Batch:
     crc: int
 
 
-class Batches(Iterator[Batch]):
+class Batches(Displayed, Iterator[Batch]):
     """The record batches of a partition, one after another. In a terminal and in a notebook it shows the first ones as a table."""
 
     def __init__(self, reader: PartitionReader, partition: int) -> None:
@@ -68,12 +68,6 @@ class Batches(Iterator[Batch]):
         for file, batch, content in self._reader.contents():
             yield batch and _batch(batch, file, self._partition), content
 
-    def __repr__(self) -> str:
-        return self._display().text()
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
-
     def _display(self) -> Display:
         found = list(islice(_batches(self._reader, self._partition), SHOWN + 1))
         columns = ["base offset", "last offset", "records", "codec", "bytes", "position", "newest (UTC)", "producer", "crc", "file"]
@@ -92,14 +86,11 @@ class Batches(Iterator[Batch]):
         return Display(title, [], columns, rows)
 
 
-class Segments(list[Segment]):
+class Segments(Displayed, list[Segment]):
     """Segments of a topic, in order of partitions and offsets. In a terminal and in a notebook the list shows itself as a table."""
 
-    def __repr__(self) -> str:
-        return self.display().text()
-
-    def _repr_html_(self) -> str:
-        return self.display().html()
+    def _display(self) -> Display:
+        return self.display()
 
     def display(self, most: int | None = SHOWN, of: str = "") -> Display:
         """The table of the first ones, at most that many; `of` begins its title."""

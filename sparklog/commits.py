@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass, field
 
-from sparklog.display import SHOWN, Display, counted, moment, readable, when
+from sparklog.display import SHOWN, Display, Displayed, counted, moment, readable, when
 from sparklog.ondisk.version import Version
 
 _SHOWN_OF_TEXTS = 60
@@ -57,14 +57,11 @@ class Commit:
         )
 
 
-class Commits(list[Commit]):
+class Commits(Displayed, list[Commit]):
     """A list of commits, the newest last, that shows itself as a table."""
 
-    def __repr__(self) -> str:
-        return self.display().text()
-
-    def _repr_html_(self) -> str:
-        return self.display().html()
+    def _display(self) -> Display:
+        return self.display()
 
     def display(self, most: int | None = SHOWN, of: str = "") -> Display:
         """The table of the newest ones, at most that many; `of` begins its title."""

@@ -147,3 +147,16 @@ class Display:
             ipython.display.display(self)
         else:
             print(self.text())
+
+
+class Displayed:
+    """Shows itself as `_display` says: as text in a terminal, as HTML in a notebook."""
+
+    def __repr__(self) -> str:
+        return self._display().text()
+
+    def _repr_html_(self) -> str:
+        return self._display().html()
+
+    def _display(self) -> Display:
+        raise NotImplementedError

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, counted, when
+from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, when
 from sparklog.ondisk import commitlog
 from sparklog.ondisk.root import local, require
 from sparklog.summary import Summary
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sparklog.verify import Report
 
 
-class Log:
+class Log(Displayed):
     """A root: the directory that holds topics. Every call sees what is committed at that moment.
 
     It is like a dict of topics by name: `log["orders"]`, `"orders" in log`, `len(log)`, and iteration over the names, sorted.
@@ -82,12 +82,6 @@ class Log:
 
     def __bool__(self) -> bool:
         return True
-
-    def __repr__(self) -> str:
-        return self._display().text()
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
 
     def _display(self) -> Display:
         topics = self.topics()

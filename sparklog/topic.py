@@ -12,7 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from sparklog import arguments
 from sparklog.batches import Batches, Segments
 from sparklog.commits import Commit, Commits
-from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, counted, readable, rows, when
+from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, readable, rows, when
 from sparklog.errors import SparklogError
 from sparklog.ondisk.columns import schema_of
 from sparklog.ondisk.commitlog import CommitLog
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SHOWN_COLUMNS = ["partition", "offset", "timestamp", "key", "value", "headers"]
 
 
-class Topic:
+class Topic(Displayed):
     """A topic of a log, as `Log.topic` returns it. Every call sees what is committed at that moment.
 
     It is an Arrow stream of all its records: `pa.table(topic)`, `pl.DataFrame(topic)`, DuckDB's `FROM topic`.
@@ -282,12 +282,6 @@ class Topic:
                 for partition, each in enumerate(totals)
             ],
         }
-
-    def __repr__(self) -> str:
-        return self._display().text()
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
 
     def _display(self) -> Display:
         try:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.display import SHOWN, Display, readable, when
+from sparklog.display import SHOWN, Display, Displayed, readable, when
 from sparklog.errors import SparklogError
 
 COLUMNS = {
@@ -71,14 +71,8 @@ class Position:
     note: str | None = None
 
 
-class Positions(list[Position]):
+class Positions(Displayed, list[Position]):
     """Positions of a group, which the list shows as a table in a terminal and in a notebook."""
-
-    def __repr__(self) -> str:
-        return self._display().text()
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
 
     def _display(self) -> Display:
         columns = ["topic", "partition", "offset", "generation", "committed at (UTC)", "query", "epoch", "metadata", "note"]

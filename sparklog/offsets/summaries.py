@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 
-from sparklog.display import SHOWN, Display, counted, readable, when
+from sparklog.display import SHOWN, Display, Displayed, counted, readable, when
 from sparklog.errors import SparklogError
 from sparklog.offsets.moves import require_same
 from sparklog.offsets.rows import Group, Position
@@ -53,18 +53,15 @@ def _unread(position: Position, topics: Topics) -> int:
     return max(0, state.ends[position.partition] - position.offset)
 
 
-class GroupSummaries(list[GroupSummary]):
+class GroupSummaries(Displayed, list[GroupSummary]):
     """Groups, sorted by name. In a terminal and in a notebook the list shows itself as a table."""
 
     def __init__(self, groups: list[GroupSummary], path: str) -> None:
         super().__init__(groups)
         self._path = path
 
-    def __repr__(self) -> str:
-        return self.display().text()
-
-    def _repr_html_(self) -> str:
-        return self.display().html()
+    def _display(self) -> Display:
+        return self.display()
 
     def display(self, most: int | None = SHOWN) -> Display:
         """The table of the first ones, at most that many."""

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from sparklog.display import SHOWN, Display, readable
+from sparklog.display import SHOWN, Display, Displayed, readable
 
 DAMAGE = "damage"
 REPAIRABLE = "repairable"
@@ -91,8 +91,8 @@ class Counts(NamedTuple):
         return Counts(*(mine + others for mine, others in zip(self, other, strict=True)))
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Displayed):
     """What was checked, and what was found. It shows itself as a table; `str(report)` has every finding in full.
 
     `findings` begin with the worst. `ok` says that there are none. `quick` says that no batch was read. `seconds` is how long it took.
@@ -135,12 +135,6 @@ class Report:
 
     def __str__(self) -> str:
         return "\n".join([f"{self.root}: {self.summary()}", *self.about(), *(f"\n{finding}" for finding in self.findings)])
-
-    def __repr__(self) -> str:
-        return self._display().text()
-
-    def _repr_html_(self) -> str:
-        return self._display().html()
 
     def about(self) -> list[str]:
         """What was checked, and what is there besides."""
