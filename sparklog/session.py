@@ -44,10 +44,10 @@ def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str]
     """The running Spark session if there is one, otherwise a new one; either has the connector.
 
     `conf` holds settings of Spark by their full names: `session(**{"spark.sql.shuffle.partitions": 8})`. Like
-    `SparkSession.builder`, it applies settings that can change at run time to a running session. Without `spark.master`, a
-    new session runs on all cores of this machine. With `delta`, it has Delta too, as in `configure`. CallError if Spark was started
-    without the connector, or without Delta if that is asked for; UpgradeError if Java is missing or too old, or PySpark has the wrong
-    version.
+    `SparkSession.builder`, it applies settings that can change at run time to a running session; it warns of others. Without
+    `spark.master`, a new session runs on all cores of this machine. With `delta`, it has Delta too, as in `configure`. CallError if Spark
+    was started without the connector, or without Delta if that is asked for; UpgradeError if Java is missing or too old, or PySpark has
+    the wrong version.
     """
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
@@ -79,6 +79,11 @@ def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str]
         if spark is not earlier:
             spark.stop()
         raise
+    if earlier is not None and (late := [name for name, value in conf.items() if not _is_in_force(spark, name, value)]):
+        names = ", ".join(sorted(late))
+        warnings.warn(
+            f"Spark is running already and does not take these settings any more: {names}. Give them to its first session.", stacklevel=2
+        )
     return spark
 
 
@@ -138,6 +143,24 @@ def _options_of(builder: SparkSession.Builder) -> Mapping[str, object]:
     return options
 
 
+def _is_in_force(spark: SparkSession, name: str, value: object) -> bool:
+    """Whether a running session has a setting as it was asked for, or takes it. A builder drops what a session does not take."""
+    from pyspark.errors import PySparkException
+
+    asked = str(value).lower() if isinstance(value, bool) else str(value)
+    context = getattr(spark, "_sc", None)  # a session of Connect has none, and says itself what it does not take
+    found = None if context is None else context.getConf().get(name)
+    if context is None or found == asked:
+        return True
+    if found is not None and not name.startswith("spark.sql."):
+        return False  # a session takes some of these, such as spark.master, and nothing comes of it
+    try:
+        spark.conf.set(name, asked)
+    except PySparkException:
+        return False
+    return True
+
+
 def _require_spark_version() -> None:
     import pyspark
 
@@ -187,7 +210,7 @@ def _delta_asked_for(builder: SparkSession.Builder) -> str | None:
 
 
 def _has_format(spark: SparkSession, format: str) -> bool:
-    """Whether the session has a data source. Probes with a read, which works in classic and Connect sessions."""
+    """Whether the session has a data source that it can use. Probes with a read, which works in classic and Connect sessions."""
     from pyspark.errors import PySparkException
 
     try:
@@ -195,7 +218,7 @@ def _has_format(spark: SparkSession, format: str) -> bool:
     except Exception as error:
         # Classic PySpark raises DATA_SOURCE_NOT_FOUND as a bare Py4JJavaError, which has no condition.
         condition = error.getCondition() if isinstance(error, PySparkException) else "DATA_SOURCE_NOT_FOUND"
-        if condition == "DATA_SOURCE_NOT_FOUND":
+        if condition in ("DATA_SOURCE_NOT_FOUND", "PARTLOG_CONNECTOR_MISSING"):
             return False
         if condition is None or not condition.startswith(("PARTLOG_", "DELTA_", "PATH_NOT_FOUND")):
             raise

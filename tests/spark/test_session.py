@@ -39,6 +39,12 @@ def test_settings_are_applied_to_a_session_that_runs(spark):
         spark.conf.set("spark.sql.shuffle.partitions", before)
 
 
+def test_settings_that_come_too_late_are_told(spark):
+    with pytest.warns(UserWarning, match=r"does not take these settings any more: spark\.driver\.memory, spark\.master\. Give them"):
+        again = sparklog.session(**{"spark.master": "local[7]", "spark.driver.memory": "9g", "spark.ui.enabled": False})
+    assert again is spark
+
+
 def test_another_thread_gets_the_same_session(spark):
     from pyspark import InheritableThread
 
@@ -60,6 +66,7 @@ def test_a_spark_without_the_connector_is_an_error_that_says_what_to_do():
     said = run(
         """
 import json, sparklog, traceback
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 def refused(call):
@@ -67,6 +74,8 @@ def refused(call):
         call()
     except sparklog.CallError as error:
         return [error.condition, str(error), len("".join(traceback.format_exception(error)).splitlines())]
+    except PySparkException as error:
+        return [error.getCondition(), str(error), 0]
 
 plain = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 running = [refused(sparklog.session), refused(lambda: sparklog.configure(SparkSession.builder))]
@@ -74,11 +83,26 @@ usable = plain.range(3).count()
 plain.stop()
 # The JVM outlives the session, and a new session in it does not get the jar.
 stopped = refused(lambda: sparklog.session(**{"spark.master": "local[1]", "spark.ui.enabled": "false"}))
-print(json.dumps([*running, usable, stopped, SparkSession.getActiveSession() is None]))
+nothing_left = SparkSession.getActiveSession() is None
+
+# Spark lets a session have the jar, and then tasks have classes of their own.
+plain = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+plain.sql("ADD JAR " + sparklog.jar())
+plain.conf.set("spark.sql.catalog.partlog", "io.sparklog.catalog.PartlogCatalog")
+rows = plain.range(3).selectExpr("CAST(id AS STRING) AS value")
+added = [
+    refused(sparklog.session),
+    refused(lambda: sparklog.configure(SparkSession.builder)),
+    refused(lambda: rows.write.format("partlog").option("topic", "t").mode("append").save("added")),
+    refused(lambda: plain.read.format("partlog").load("added").count()),
+    refused(lambda: plain.sql("CALL partlog.topics(root => 'added')").collect()),
+]
+print(json.dumps([[*running, stopped, *added], usable, nothing_left]))
 """
     )
-    running, configured, usable, stopped, nothing_left = said
-    for condition, text, lines in (running, configured, stopped):
+    refusals, usable, nothing_left = said
+    assert len(refusals) == 8
+    for condition, text, lines in refusals:
         assert condition == "PARTLOG_CONNECTOR_MISSING"
         assert f"without the connector {JAR}" in text
         assert "Start Python (or the notebook's kernel) again, and call sparklog.session()" in text

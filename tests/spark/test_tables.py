@@ -42,6 +42,25 @@ def test_a_table_describes_itself(spark: SparkSession, table: str, tmp_path: Pat
     assert sparklog.Log(tmp_path / "log").topic("t").end_offsets() != {}
 
 
+@pytest.mark.parametrize("place", ["none", "empty", "root"])
+def test_a_table_describes_itself_before_its_topic_is_there(
+    spark: SparkSession, fails: Callable[..., str], tmp_path: Path, place: str
+) -> None:
+    root = tmp_path / place
+    if place != "none":
+        root.mkdir()
+    if place == "root":
+        spark.sql("SELECT 'a' AS value").write.format("partlog").option("topic", "another").mode("append").save(str(root))
+    spark.sql(f"CREATE TABLE tables_early USING partlog OPTIONS (path '{root}', topic 't')")
+    try:
+        assert described(spark, "tables_early")["Provider"] == "partlog"
+        condition = {"none": "ROOT_NOT_FOUND", "empty": "ROOT_WITHOUT_LOG", "root": "TOPIC_NOT_FOUND"}[place]
+        fails(condition, lambda: spark.table("tables_early").count())
+        fails(condition, lambda: spark.table("tables_early").select("value").collect())
+    finally:
+        spark.sql("DROP TABLE tables_early")
+
+
 def test_altering_it(spark: SparkSession, table: str, fails: Callable[..., str], tmp_path: Path) -> None:
     insert = f"INSERT INTO {table} (key, value) VALUES ('a', 'b')"
     spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ('partitions' = '16')")

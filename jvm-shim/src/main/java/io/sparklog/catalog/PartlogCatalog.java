@@ -1,5 +1,6 @@
 package io.sparklog.catalog;
 
+import io.sparklog.spark.Connector;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
 import java.util.Optional;
@@ -54,6 +55,7 @@ public final class PartlogCatalog implements FunctionCatalog, ProcedureCatalog {
   /** Throws errors of Spark's kind only: Spark reports any other as FAILED_TO_LOAD_ROUTINE, without its text. */
   @Override
   public UnboundProcedure loadProcedure(Identifier procedure) {
+    SparkErrors.act(Connector::requireOfApplication);
     Optional<TopicProcedure> known = procedure.namespace().length > 0 ? Optional.empty() : Procedures.named(procedure.name());
     if (known.isPresent()) {
       return known.get();

@@ -1,6 +1,7 @@
 package io.sparklog.catalog;
 
 import io.sparklog.spark.Columns;
+import io.sparklog.spark.Connector;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import java.util.Map;
@@ -33,7 +34,10 @@ public final class PartlogProvider implements TableProvider, SessionConfigSuppor
   public StructType inferSchema(CaseInsensitiveStringMap options) {
     String key = "includeHeaders";
     Map<String, String> given = options.containsKey(key) ? Map.of(key, options.get(key)) : Map.of();
-    return SparkErrors.run(() -> Columns.read(Options.of(given, Options.Side.READ).bool(key)));
+    return SparkErrors.run(() -> {
+      Connector.requireOfApplication();
+      return Columns.read(Options.of(given, Options.Side.READ).bool(key));
+    });
   }
 
   @Override

@@ -8,6 +8,7 @@ import io.sparklog.read.Split;
 import io.sparklog.read.SplitSize;
 import io.sparklog.read.StreamStart;
 import io.sparklog.spark.Columns;
+import io.sparklog.spark.PartlogSparkException;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import io.sparklog.storage.CheckpointFolders;
@@ -46,6 +47,9 @@ import org.apache.spark.sql.types.StructType;
 final class PartlogScan implements SupportsReportStatistics, SupportsReportPartitioning, SupportsReportOrdering {
   /** Assumed expansion of compressed bytes; a low guess would let Spark broadcast a whole topic. */
   private static final int COMPRESSION_GUESS = 4;
+
+  /** What a write makes if it is missing. */
+  private static final List<String> NOT_THERE = List.of("TOPIC_NOT_FOUND", "ROOT_NOT_FOUND", "ROOT_WITHOUT_LOG");
 
   private static final List<String> PAYLOADS = List.of(Columns.KEY, Columns.VALUE, Columns.HEADERS);
 
@@ -144,11 +148,20 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
     return request.isOfOneTopic() ? List.of(Columns.PARTITION) : List.of(Columns.TOPIC, Columns.PARTITION);
   }
 
+  /** Nothing is known of a topic that is not there yet. DESCRIBE asks too, and must not fail; a read fails when it plans its tasks. */
   @Override
   public Statistics estimateStatistics() {
-    if (stream != null) {
-      return new Estimate(OptionalLong.empty(), OptionalLong.empty());
+    try {
+      return stream != null ? Estimate.UNKNOWN : estimate();
+    } catch (PartlogSparkException e) {
+      if (NOT_THERE.contains(e.id())) {
+        return Estimate.UNKNOWN;
+      }
+      throw e;
     }
+  }
+
+  private Statistics estimate() {
     long records = splits().stream().mapToLong(Split::offsets).sum();
     long rowBytes = 8;
     long payloadBytes = 0;
@@ -212,5 +225,7 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
     return batch.hashCode();
   }
 
-  private record Estimate(OptionalLong numRows, OptionalLong sizeInBytes) implements Statistics {}
+  private record Estimate(OptionalLong numRows, OptionalLong sizeInBytes) implements Statistics {
+    private static final Estimate UNKNOWN = new Estimate(OptionalLong.empty(), OptionalLong.empty());
+  }
 }
