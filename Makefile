@@ -11,6 +11,7 @@ JAR := sparklog/jars/sparklog.jar
 WHEEL := dist/sparklog-$(VERSION)-py3-none-any.whl
 KAFKA := .tools/kafka/.copied
 DELTA := .tools/delta/.copied
+AXE := .tools/axe/.copied
 VENV := .venv/.installed
 PY := .venv/bin/python
 MVN ?= mvn -q -B
@@ -42,7 +43,7 @@ wheel: $(WHEEL) ## build the wheel, with the jar inside, in dist/
 ## What a developer wants
 
 .PHONY: test
-test: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) jvm-test ## run all tests: Java, then Python, with Spark, Delta and Kafka's tools
+test: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) jvm-test ## run all tests: Java, then Python, with Spark, Delta and Kafka's tools
 	@$(PY) -m pytest --numprocesses 2 --dist loadscope $(ARGS)
 
 .PHONY: check
@@ -82,7 +83,7 @@ bench: toolchain $(VENV) $(JAR) $(DELTA) $(KAFKA) ## run the benchmarks, beside 
 	@$(PY) -m bench
 
 .PHONY: soak
-soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) jvm-test ## run the long tests
+soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) jvm-test ## run the long tests
 	@$(MAKE) --no-print-directory sim SEEDS=$(or $(SEEDS),50000)
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
 
@@ -138,7 +139,9 @@ $(KAFKA): NAME := Kafka's tools
 $(KAFKA): tests/kafka/pom.xml
 $(DELTA): NAME := Delta
 $(DELTA): bench/pom.xml
-$(KAFKA) $(DELTA): | toolchain
+$(AXE): NAME := axe-core
+$(AXE): tests/ui/pom.xml
+$(KAFKA) $(DELTA) $(AXE): | toolchain
 	@echo "Fetching $(NAME)"
 	@rm -rf $(@D)
 	@$(MVN) -f $< dependency:copy-dependencies

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 
 from sparklog.cli.about import TEXTS
@@ -24,10 +25,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _print(command: str) -> int:
     try:
-        print(TEXTS[command]())
+        print(TEXTS[command](), flush=True)
     except SparklogError as error:
         print(error, file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # Python would complain once more when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     return 0
 
 

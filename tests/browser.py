@@ -1,9 +1,12 @@
 """A real browser without a window: Debian's chromium."""
 
+import functools
 import json
 import shutil
 import time
+import zipfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +16,15 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 
 WAIT_S = 15
+
+
+@functools.cache
+def _axe() -> str:
+    """axe-core, out of the jar that `make test` fetched."""
+    jars = list((Path(__file__).resolve().parents[1] / ".tools" / "axe").glob("selenium-*.jar"))
+    assert jars, "axe-core is not there: run `make test`, or `make .tools/axe/.copied`"
+    with zipfile.ZipFile(jars[0]) as jar:
+        return jar.read("axe.min.js").decode()
 
 
 class Browser:
@@ -64,6 +76,13 @@ class Browser:
 
     def run(self, script: str, *arguments: object) -> Any:
         return self.driver.execute_script(script, *arguments)
+
+    def barriers(self) -> list[str]:
+        """What axe-core finds on the page that keeps people from using it: rule, how bad it is, and where."""
+        self.run(_axe())
+        found = self.driver.execute_async_script("axe.run().then(arguments[0], (error) => arguments[0]({error: String(error)}))")
+        assert "error" not in found, found["error"]
+        return [f"{each['id']} ({each['impact']}): {[node['html'][:120] for node in each['nodes'][:3]]}" for each in found["violations"]]
 
     def until(self, condition: Callable[[], object], what: str = "") -> None:
         """Waits until a condition is true."""

@@ -6,9 +6,10 @@ import inspect
 import os
 import sys
 import traceback
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from sparklog.cli import about, dump, groups, records, topics, ui, verify
 from sparklog.cli.show import complain
@@ -21,8 +22,45 @@ def _flowing(text: str) -> str:
     return "\n\n".join(each if each.startswith("Example") else " ".join(each.split("\n")) for each in paragraphs)
 
 
+_INSTEAD = {
+    "-C": "kcat's -C is `sparklog cat ROOT TOPIC`, or `sparklog tail ROOT TOPIC -f` to go on",
+    "-P": "kcat's -P is a write: df.write.format('partlog') in Spark",
+    "-L": "kcat's -L is `sparklog topics ROOT`",
+    "-Q": "kcat's -Q is `sparklog cat ROOT TOPIC -o s@TIME -c 1`",
+    "-b": "there is no broker: a command takes the root, as in `sparklog topics ROOT`",
+    "-t": "a command takes root and topic without options, as in `sparklog cat ROOT TOPIC`",
+    "create": "the first write to a topic creates it",
+    "consume": "use `sparklog cat ROOT TOPIC`, or `sparklog tail ROOT TOPIC -f` to go on",
+    "list": "use `sparklog topics ROOT`",
+    "ls": "use `sparklog topics ROOT`",
+}
+"""Words of Kafka's tools, and what to write here."""
+
+
+class _Commands(typer.core.TyperGroup):
+    """All commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] in _INSTEAD and args[0] not in self.commands:
+            raise typer.BadParameter(f"{args[0]} is not known here: {_INSTEAD[args[0]]}.", ctx)
+        return super().parse_args(ctx, args)
+
+
+class _Command(typer.core.TyperCommand):
+    """One of the commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuses an option that takes one value and is given twice: its last value would count without a word."""
+        given: list[Any] = [*self.make_parser(ctx).parse_args(list(args))[2]]
+        for option in given:
+            if option.param_type_name == "option" and not option.multiple and not option.is_flag and given.count(option) > 1:
+                raise typer.BadParameter(f"It is given {given.count(option)} times, and takes one value.", ctx, option)
+        return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
     name="sparklog",
+    cls=_Commands,
     help="Looks into a partitioned log: topics, records, segments, commits and groups. No JVM, no Spark, no server.",
     no_args_is_help=True,
     add_completion=True,
@@ -31,7 +69,7 @@ app = typer.Typer(
     epilog="ROOT is the directory that holds the topics. `sparklog COMMAND --help` has examples of each command.",
 )
 for command in [each for module in (topics, records, dump, groups, verify, ui) for each in module.COMMANDS]:
-    app.command(help=_flowing(command.__doc__ or ""))(command)
+    app.command(cls=_Command, help=_flowing(command.__doc__ or ""))(command)
 about.add(app)
 
 

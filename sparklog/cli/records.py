@@ -164,6 +164,9 @@ def cat(
     from sparklog.cli import formats
     from sparklog.log import Log
 
+    if as_json and format not in ("text", "json"):
+        reason = "it is given together with --json, which is another format"
+        raise SparklogError("OPTION_VALUE", option="--format", value=format, reason=reason)
     given = "json" if as_json else format
     of = Log(root).topic(topic)
     starts, ends = _range(of, partition, offset or [])

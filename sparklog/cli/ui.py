@@ -11,7 +11,6 @@ import typer
 
 from sparklog.cli.given import Root
 from sparklog.cli.show import write
-from sparklog.errors import SparklogError
 
 _PORT = 8470
 
@@ -36,11 +35,8 @@ def ui(
 
     Example:  sparklog ui /data/events --table /data/offsets
     """
-    try:
-        from sparklog.ui import serve
-        from sparklog.ui.server import is_local
-    except ModuleNotFoundError as error:
-        raise SparklogError("UI_EXTRA", module=error.name) from None
+    from sparklog.ui import serve
+    from sparklog.ui.server import is_local
 
     def ready(url: str) -> None:
         if not is_local(host):

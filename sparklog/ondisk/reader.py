@@ -170,9 +170,13 @@ class PartitionReader:
         for _, reader, begin in self._segments(self._state.starts[self._partition], self._state.ends[self._partition]):
             yield str(reader.path), [batch for batch in reader.headers() if batch.last_offset >= begin]
 
-    def offset_at(self, millis: int) -> int:
-        """The offset of the first record at or after a time in milliseconds since 1970-01-01 UTC; the end offset if there is none."""
-        start, end = self._state.starts[self._partition], self._state.ends[self._partition]
+    def offset_at(self, millis: int, after: int = 0) -> int:
+        """The offset of the first record at or after a time in milliseconds since 1970-01-01 UTC; the end offset if there is none.
+
+        Only records with the offset `after` or a greater one count.
+        """
+        end = self._state.ends[self._partition]
+        start = min(max(self._state.starts[self._partition], after), end)
         for _, reader, begin in self._segments(start, end, lambda segment: segment.max_timestamp >= millis):
             for batch in reader.headers():
                 if batch.header.max_timestamp >= millis and batch.last_offset >= begin and not batch.header.control:

@@ -71,11 +71,15 @@ def millis(request: Request, name: str) -> int | None:
         raise refused(name, text, "it is neither a time in ISO 8601, as 2024-05-01T12:00:00Z, nor milliseconds since 1970") from None
 
 
-def cursor(request: Request, name: str, state: State) -> dict[int, int] | None:
-    """Offsets by partition, as `0:42,3:7`; None if they are not given."""
+def cursor(request: Request, name: str, state: State, partition: int | None = None) -> dict[int, int] | None:
+    """Offsets by partition, as `0:42,3:7`; an offset alone is one of `partition`, or of the only one. None if they are not given."""
     text = request.query_params.get(name, "")
     if not text:
         return None
+    if _NUMBER.fullmatch(text):
+        if partition is None and state.partitions > 1:
+            raise refused(name, text, f"an offset needs a partition, and the topic has {state.partitions}: choose one")
+        text = f"{partition or 0}:{text}"
     if not _CURSOR.fullmatch(text):
         raise refused(name, text, "it must be partitions and offsets, as 0:42,3:7")
     pairs = [tuple(map(int, pair.split(":"))) for pair in text.split(",")]

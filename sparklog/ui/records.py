@@ -100,23 +100,36 @@ def header_of(header: Any, longest: int) -> dict[str, Any]:
 
 
 class Records:
-    """The records of a topic in one state, between some offsets of some partitions."""
+    """The records of a topic in one state, between some offsets of some partitions, and with times from `since` to before `until`."""
 
-    def __init__(self, log: CommitLog, state: State, ranges: Sequence[Range]) -> None:
+    def __init__(self, log: CommitLog, state: State, partitions: Sequence[int], since: int | None = None, until: int | None = None) -> None:
         self._log = log
         self._state = state
-        self._ranges = ranges
+        self._wanted = Wanted(since=since, until=until)
+        self.ranges = [self._range(each) for each in partitions]
+        """What has to be looked at: there may be records of other times in between."""
+
+    def _range(self, partition: int) -> Range:
+        wanted = self._wanted
+        low = self._state.starts[partition] if wanted.since is None else self._reader(partition).offset_at(wanted.since)
+        high = self._state.ends[partition]
+        if wanted.until is not None:
+            found = [each for each in self._log.segments(self._state, partition) if wanted.may_be_in(each)]
+            high = found[-1].end if found else low
+            if found and found[-1].ordered:
+                high = min(high, self._reader(partition).offset_at(wanted.until, found[-1].base))
+        return Range(partition, low, max(low, high))
 
     def after(self, positions: Mapping[int, int], count: int) -> Page:
         """The first records from these positions on. Those of several partitions are merged by time, and each keeps its order."""
-        begins = [(each, max(each.low, min(positions.get(each.partition, each.low), each.high))) for each in self._ranges]
+        begins = [(each, max(each.low, min(positions.get(each.partition, each.low), each.high))) for each in self.ranges]
         heads = [self._first(each, begin, count) for each, begin in begins]
         # A record comes when the clock has reached the times of all before it in its partition.
         return self._page(begins, heads, [np.maximum.accumulate(times) for _, times in heads], count, last=False)
 
     def before(self, positions: Mapping[int, int], count: int) -> Page:
         """The last records before these positions."""
-        begins = [(each, max(each.low, min(positions.get(each.partition, each.high), each.high))) for each in self._ranges]
+        begins = [(each, max(each.low, min(positions.get(each.partition, each.high), each.high))) for each in self.ranges]
         tails = [self._last(each, begin, count) for each, begin in begins]
         return self._page(begins, tails, [np.minimum.accumulate(times[::-1])[::-1] for _, times in tails], count, last=True)
 
@@ -142,11 +155,13 @@ class Records:
             if its.size:
                 first, end = int(its[0]), int(its[-1]) + 1
                 lows[each.partition], highs[each.partition] = (first, begin) if last else (begin, end)
-                for batch in self._reader(each.partition).records(first, end, columns=_COLUMNS):
+                for batch in self._reader(each.partition).records(first, end, wanted=self._wanted, columns=_COLUMNS):
                     rows.update({(each.partition, row["offset"]): row for row in rows_of(batch)})
+            if its.size == found[number][0].size < count:  # no other record of it is wanted
+                lows[each.partition], highs[each.partition] = (each.low, begin) if last else (begin, each.high)
         listed = [rows[begins[which][0].partition, offset] for which, offset in zip(owner.tolist(), offsets.tolist(), strict=True)]
-        older = lows if any(lows[each.partition] > each.low for each in self._ranges) else None
-        newer = highs if any(highs[each.partition] < each.high for each in self._ranges) else None
+        older = lows if any(lows[each.partition] > each.low for each in self.ranges) else None
+        newer = highs if any(highs[each.partition] < each.high for each in self.ranges) else None
         return Page(listed, older, newer)
 
     def _reader(self, partition: int) -> PartitionReader:
@@ -154,17 +169,17 @@ class Records:
 
     def _first(self, each: Range, begin: int, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The offsets and times of the first records from `begin` on."""
-        return _joined(self._reader(each.partition).records(begin, each.high, count, columns=["offset", "timestamp"]))
+        return _joined(self._reader(each.partition).records(begin, each.high, count, self._wanted, ["offset", "timestamp"]))
 
     def _last(self, each: Range, end: int, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The offsets and times of the last records before `end`."""
         span = count
         while True:
             first = max(each.low, end - span)
-            offsets, times = _joined(self._reader(each.partition).records(first, end, columns=["offset", "timestamp"]))
+            offsets, times = _joined(self._reader(each.partition).records(first, end, None, self._wanted, ["offset", "timestamp"]))
             if first == each.low or offsets.size >= count:
                 return offsets[-count:], times[-count:]
-            span *= 4  # offsets have gaps
+            span *= 4  # offsets have gaps, and records other times
 
     def search(self, wanted: Search, at: tuple[int, int] | None, count: int, *, newest_first: bool) -> Found:
         """Looks for records partition by partition: upwards, or downwards with the newest first. It stops after about a second.
@@ -172,7 +187,7 @@ class Records:
         It goes on at `at`, a partition and an offset: the first one to look at, or downwards the one to stop before.
         """
         deadline = time.monotonic() + _SEARCH_S
-        ranges = list(self._ranges)[::-1] if newest_first else list(self._ranges)
+        ranges = list(self.ranges)[::-1] if newest_first else list(self.ranges)
         if at is not None:
             ranges = [each for each in ranges if (each.partition <= at[0] if newest_first else each.partition >= at[0])]
         rows: Rows = []
@@ -208,7 +223,7 @@ class Records:
         return Found(rows, scanned, None)
 
     def _matching(self, partition: int, first: int, end: int, wanted: Search) -> Iterator[dict[str, Any]]:
-        for batch in self._reader(partition).records(first, end, wanted=Wanted(wanted.key), columns=_COLUMNS):
+        for batch in self._reader(partition).records(first, end, wanted=self._wanted._replace(key=wanted.key), columns=_COLUMNS):
             yield from rows_of(batch, None if wanted.contains is None else _containing(batch, wanted.contains))
 
 

@@ -98,7 +98,14 @@ def _files() -> list[Route]:
         if file.name == "index.html":
             # The browser's path says what is shown.
             found += [Route(path, lambda _, content=content: content()) for path in ("/", "/topics/{rest:path}", "/groups", "/group")]
-    return found
+            absent = functools.partial(_absent, content)
+    return [*found, Route("/{rest:path}", absent)]
+
+
+def _absent(page: Callable[..., Response], request: Request) -> Response:
+    """The page, which says that it has no such view; in short where no person asks."""
+    asked = request.url.path.startswith(("/api/", "/web/"))
+    return Response("Not Found", 404, media_type="text/plain") if asked else page(status_code=404)
 
 
 def _lines(root: str, names: list[str]) -> Iterator[bytes]:

@@ -18,7 +18,7 @@ from sparklog.partitioning import partition_for
 from sparklog.summary import Summary
 from sparklog.ui import ask
 from sparklog.ui.answer import text_of
-from sparklog.ui.records import MERGED_MAX, ROWS_MAX, Range, Records, Search, header_of, rows_of
+from sparklog.ui.records import MERGED_MAX, ROWS_MAX, Records, Search, header_of, rows_of
 
 _SEGMENTS_MAX = 200
 _MAP_PARTITIONS = 64
@@ -61,7 +61,7 @@ def records(root: str, request: Request) -> dict[str, Any]:
     log, state = opened(root, request)
     count = min(max(ask.number(request, "limit", 100), 1), ROWS_MAX)
     partition = ask.maybe_number(request, "partition")
-    begin, before = ask.cursor(request, "from", state), ask.cursor(request, "before", state)
+    begin, before = ask.cursor(request, "from", state, partition), ask.cursor(request, "before", state, partition)
     newest_first = ask.word(request, "order", ("newest", "oldest")) == "newest"
     wanted = Search(ask.octets(request, "key"), ask.octets(request, "contains"))
     searched = wanted != (None, None)
@@ -71,8 +71,11 @@ def records(root: str, request: Request) -> dict[str, Any]:
     too_many = len(partitions) > MERGED_MAX and not searched
     if too_many:
         partitions = []
-    ranges = _ranges(log, state, partitions, ask.millis(request, "since"), ask.millis(request, "until"))
-    found = Records(log, state, ranges)
+    since, until = ask.millis(request, "since"), ask.millis(request, "until")
+    if since is not None and until is not None and until <= since:
+        raise ask.refused("until", request.query_params["until"], "it is not after the time to begin at, so no record can be in between")
+    found = Records(log, state, partitions, since, until)
+    ranges = found.ranges
     about = {
         "topic": state.topic,
         "partitions": state.partitions,
@@ -99,16 +102,6 @@ def records(root: str, request: Request) -> dict[str, Any]:
         "most": MERGED_MAX if too_many else None,
         "moved": _moved(state, begin or before or {}),
     }
-
-
-def _ranges(log: CommitLog, state: State, partitions: list[int], since: int | None, until: int | None) -> list[Range]:
-    found = []
-    for each in partitions:
-        reader = PartitionReader(log, state, each)
-        low = state.starts[each] if since is None else reader.offset_at(since)
-        high = state.ends[each] if until is None else max(low, reader.offset_at(until))
-        found.append(Range(each, low, high))
-    return found
 
 
 def _cursor(positions: dict[int, int] | None) -> str | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from asking import got, places
 from handmade import TIME, Record, Topic, batch, batches, records, seeded
 from hostile_root import HOSTILE
 from starlette.testclient import TestClient
@@ -17,19 +18,8 @@ from sparklog.ui import records as pages
 from sparklog.ui.answer import written
 
 
-def got(client: TestClient, path: str, status: int = 200, **query: object) -> Any:
-    response = client.get(f"/api/{path}", params={name: str(value) for name, value in query.items() if value is not None})
-    assert response.status_code == status, response.text
-    assert response.content.isascii()
-    return response.json()
-
-
 def lines(client: TestClient) -> list[dict[str, Any]]:
     return [json.loads(line) for line in client.get("/api/topics").text.splitlines()]
-
-
-def places(rows: list[dict[str, Any]]) -> list[tuple[int, int]]:
-    return [(row["partition"], row["offset"]) for row in rows]
 
 
 def all_places(root: Path, topic: str, **arguments: Any) -> list[tuple[int, int]]:
@@ -88,9 +78,7 @@ def test_the_newest_page_is_that_of_tail(client, root):
 
 
 def test_records_from_a_time_until_a_time(client, root):
-    topic = Log(root)["t"]
-    starts, ends = topic.offsets_for_time(TIME + 3), topic.offsets_for_time(TIME + 1_004)
-    expected = all_places(root, "t", start=starts, end=ends)
+    expected = all_places(root, "t", since=TIME + 3, until=TIME + 1_004)
     assert 0 < len(expected) < 35
     for since, until in ((TIME + 3, TIME + 1_004), ("2023-11-14T22:13:20.003Z", "2023-11-14 22:13:21.004")):
         found = got(client, "topics/t/records", since=since, until=until, limit=500)

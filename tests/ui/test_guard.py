@@ -112,6 +112,15 @@ def test_no_path_of_a_request_is_one_of_a_file(client, topic):
         assert client.get(path).status_code == 404
 
 
+def test_what_is_not_there_is_told_by_the_page(client):
+    for path in ("/nowhere", "/index.html", "/a/b"):
+        response = client.get(path)
+        assert (response.status_code, response.headers["content-type"]) == (404, "text/html; charset=utf-8"), path
+        assert response.text == client.get("/").text
+    for path in ("/api/nowhere", "/web/nowhere.js"):
+        assert (client.get(path).status_code, client.get(path).text) == (404, "Not Found")
+
+
 def test_what_is_too_long_is_refused(client):
     assert client.get(f"/api/topics/t/records?contains={'x' * 20_000}").status_code == 414
     assert client.get(f"/{'x' * 2_000}").status_code == 414

@@ -24,7 +24,7 @@ function viewOf(address) {
     const [title, make] = PARTS[of || ""];
     return { title: `${name} · ${title}`, part: "topics", topic: name, tab: of || "", make };
   }
-  return { title: "Not found", part: "", make: async () => h("p", { class: "notice" }, "This page has no such view. ", h("a", { href: "/" }, "All topics")) };
+  return { title: "Not found", part: "", make: async () => h("div", null, h("h1", { tabindex: -1 }, "Not found"), h("p", { class: "notice" }, "This page has no such view."), h("a", { class: "button", href: "/" }, "All topics")) };
 }
 
 function decoded(part) {

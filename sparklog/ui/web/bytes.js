@@ -96,7 +96,7 @@ export function dump(octets, from, width) {
 
 /** Key or value of a record: { size, from, hex }, with a choice of how to show it. `more` asks for another part of it. */
 export function whole(name, octets, more, file) {
-  const title = h("h3", null, name);
+  const title = h("h2", { class: "part" }, name);
   if (octets === null) return h("section", { class: "octets" }, h("div", { class: "octets-head" }, title, h("span", { class: "null" }, "null")));
   const body = h("pre", { tabindex: 0, dir: "ltr", "aria-label": name });
   const part = bytesOf(octets.hex);

@@ -6,7 +6,7 @@ import { ago, failed, h, number, passed, plural, s, shown, size, sized, table, w
 const COLUMNS = [
   ["Version", "n"],
   ["Committed (UTC)", "t"],
-  ["", "t wide"],
+  ["Age", "t wide"],
   ["Operation", ""],
   ["Records", "n"],
   ["Bytes", "n"],
@@ -49,28 +49,34 @@ export async function commits({ topic, query, signal, note }) {
   );
 }
 
-/** The records of each commit, the oldest at the left. */
+/** Operations that bring records to the topic; the others only rewrite or delete. */
+const ADDS = new Set(["create", "write"]);
+
+/** The records that each commit added, the oldest at the left. One that added none is a mark on the axis. */
 function bars(commits) {
   const all = [...commits].reverse();
-  const most = Math.max(1, ...all.map((each) => Number(each.records)));
+  const added = all.map((each) => (ADDS.has(each.operation) ? Number(each.records) : 0));
+  const most = Math.max(1, ...added);
   const width = 100 / all.length;
+  const others = [...new Set(all.filter((each) => !ADDS.has(each.operation)).map((each) => each.operation))].sort();
   return h(
     "figure",
     null,
     h(
       "div",
-      { class: "chart", role: "img", "aria-label": "Records of each commit" },
+      { class: "chart", role: "img", "aria-label": `Records that each commit added, at most ${number(most)}` },
       s(
         "svg",
         { viewBox: "0 0 100 100", preserveAspectRatio: "none" },
         all.map((each, place) => {
-          const height = Math.max((100 * Number(each.records)) / most, each.records ? 1.5 : 0);
-          return [
-            s("rect", { x: place * width + width * 0.08, width: width * 0.84, y: 100 - height, height, "data-operation": each.operation }, s("title", null, `version ${number(each.version)}, ${when(each.time)}: ${each.operation}, ${plural(each.records, "record")}, ${size(each.bytes)}`)),
-          ];
+          const adds = ADDS.has(each.operation);
+          const height = adds ? Math.max((100 * added[place]) / most, added[place] ? 1.5 : 0) : 5;
+          const did = `${adds ? "" : "rewrote or deleted: "}${plural(each.records, "record")}, ${size(each.bytes)}`;
+          return s("rect", { x: place * width + width * 0.08, width: width * 0.84, y: 100 - height, height, "data-operation": each.operation }, s("title", null, `version ${number(each.version)}, ${when(each.time)}: ${each.operation}, ${did}`));
         }),
       ),
     ),
-    h("figcaption", null, h("span", null, when(all[0].time)), h("span", null, `records of each commit, at most ${number(most)}`), h("span", null, when(all.at(-1).time))),
+    h("figcaption", null, h("span", null, when(all[0].time)), h("span", null, `records that each commit added, at most ${number(most)}`), h("span", null, when(all.at(-1).time))),
+    others.length ? h("p", { class: "legend" }, "No records added: ", others.map((each) => h("span", { class: "key-of", "data-operation": each }, each))) : null,
   );
 }

@@ -68,10 +68,10 @@ export async function group({ query, signal }) {
       fact("Committed", passed(found.committed_at)),
       fact("Positions committed", number(found.commits)),
     ),
-    h("section", { "aria-label": "Lag over time" }, h("h2", null, "Lag over time"), found.history.length > 1 ? line(found.history) : notice("There are too few commits for a line.")),
+    h("section", null, h("h2", null, "Lag over time"), found.history.length > 1 ? line(found.history) : notice("There are too few commits for a line.")),
     h(
       "section",
-      { "aria-label": "Positions" },
+      null,
       h("h2", null, "Positions"),
       table("Positions", [["Topic", ""], ["Partition", "n"], ["Offset", "n"], ["End", "n"], ["Lag, records", "n"], ["Bytes", "n"], ["Time", "n wide"], ["Committed", "t"], ["Metadata", "wide"]], rows),
       found.more_rows ? notice(`${plural(found.more_rows, "partition")} more`) : null,
@@ -84,7 +84,7 @@ function line(points) {
   const [begin, end] = [points[0][0], points.at(-1)[0]];
   const most = Math.max(1, ...points.map(([, count]) => Number(count)));
   const x = (at) => (end > begin ? (1000 * (at - begin)) / (end - begin) : 0);
-  const y = (count) => 96 - (92 * Number(count)) / most;
+  const y = (count) => 100 - (96 * Number(count)) / most;
   // The lag after a commit holds until the next one.
   const path = points.map(([at, count], place) => (place ? `H${x(at).toFixed(2)}V${y(count).toFixed(2)}` : `M${x(at).toFixed(2)} ${y(count).toFixed(2)}`)).join("");
   const pointer = s("line", { class: "pointer", y1: 0, y2: 100, visibility: "hidden" });
@@ -92,7 +92,7 @@ function line(points) {
   const chart = h(
     "div",
     { class: "chart line", role: "img", "aria-label": `Lag over time: at most ${number(most)} records, ${number(points.at(-1)[1])} at the end` },
-    s("svg", { viewBox: "0 0 1000 100", preserveAspectRatio: "none" }, s("path", { class: "area", d: `${path}V100H0Z` }), s("path", { class: "stroke", d: path }), pointer),
+    s("svg", { viewBox: "0 0 1000 101", preserveAspectRatio: "none" }, s("path", { class: "area", d: `${path}V100H0Z` }), s("path", { class: "stroke", d: path }), pointer),
   );
   chart.addEventListener("pointermove", (event) => {
     const box = chart.getBoundingClientRect();

@@ -77,7 +77,7 @@ export async function records(context) {
     top.append(...links());
     bottom.append(...links());
     if (found.most) results.before(notice(`The topic has ${number(found.partitions)} partitions, and at most ${found.most} are shown together: choose one, or search.`));
-    status.append(`${plural(found.rows.length, "record")} of ${plural(found.offsets, "offset")}`, found.rows.length ? "" : ". There is nothing here.");
+    status.append(`${plural(found.rows.length, "record")} of ${plural(found.offsets, "offset")}`, found.rows.length ? "" : asked.since || asked.until ? ". No record has such a time." : ". There is nothing here.");
     say(status.textContent);
     return content;
   }
@@ -149,6 +149,12 @@ function movedNotes(found) {
   );
 }
 
+/** The offset that was asked for of one partition. */
+function offsetOf({ from, partition }) {
+  if (/^\d+$/.test(from)) return from;
+  return /^\d+:\d+$/.test(from) && partition ? from.split(":")[1] : "";
+}
+
 function form({ go }, path, asked, found) {
   const field = (name, label, of, wide) => h("label", { class: wide || "" }, h("span", null, label), h("input", { name, value: asked[name], autocomplete: "off", spellcheck: "false", ...of }));
   const partition = h("input", { name: "partition", value: asked.partition, inputmode: "numeric", placeholder: "all", pattern: "[0-9]*", list: null, autocomplete: "off", "aria-label": found ? `Partition, from 0 to ${found.partitions - 1}` : "Partition" });
@@ -157,7 +163,7 @@ function form({ go }, path, asked, found) {
     "form",
     { class: "query", role: "search", "aria-label": "Records" },
     h("label", { class: "short" }, h("span", null, "Partition"), partition),
-    h("label", { class: "short" }, h("span", null, "From offset"), h("input", { name: "offset", inputmode: "numeric", pattern: "[0-9]*", autocomplete: "off", value: /^\d+:\d+$/.test(asked.from) && asked.partition ? asked.from.split(":")[1] : "" })),
+    h("label", { class: "short" }, h("span", null, "From offset"), h("input", { name: "offset", inputmode: "numeric", pattern: "[0-9]*", autocomplete: "off", value: offsetOf(asked) })),
     field("since", "From time (UTC)", { placeholder: "2024-05-01T12:00" }),
     field("until", "Until time (UTC)", { placeholder: "2024-05-01T13:00" }),
     field("key", "Key", { placeholder: "text, or hex:00ff", type: "search" }),
@@ -170,10 +176,8 @@ function form({ go }, path, asked, found) {
     const given = Object.fromEntries([...new FormData(element)].map(([name, value]) => [name, value.trim()]));
     const query = { partition: given.partition, since: given.since, until: given.until, key: given.key, contains: given.contains };
     if (given.order !== "newest" || given.since) query.order = given.order;
-    if (given.offset) {
-      query.partition = given.partition || "0";
-      query[given.order === "newest" && (given.key || given.contains) ? "before" : "from"] = `${query.partition}:${given.offset}`;
-    }
+    // Without a partition, the server says whether one is needed.
+    if (given.offset) query[given.order === "newest" && (given.key || given.contains) ? "before" : "from"] = given.partition ? `${given.partition}:${given.offset}` : given.offset;
     go(path, query);
   });
   // On a phone it would take half of the screen.
@@ -240,7 +244,7 @@ async function detail({ topic, signal }, partition, offset, box, parts = {}) {
         ? h(
             "section",
             null,
-            h("h3", null, "Headers"),
+            h("h2", { class: "part" }, "Headers"),
             h("table", { class: "headers" }, h("caption", { class: "unseen" }, "Headers"), h("tbody", null, found.headers.map(({ key, value }) => h("tr", null, h("th", { scope: "row", class: "key" }, h("bdi", null, preview(key, 500))), h("td", { class: "value" }, h("bdi", null, preview(value, 4000))))))),
             found.header_count > found.headers.length ? notice(`${plural(found.header_count - found.headers.length, "header")} more`) : null,
           )

@@ -30,8 +30,8 @@ function picture(found, path) {
       rows.map((row) =>
         h("li", null, h(
           "a",
-          { class: "map-row", href: `${path}?partition=${row.partition}`, "aria-label": `Partition ${row.partition}: ${plural(row.segments, "segment")}` },
-          h("span", { class: "n" }, String(row.partition)),
+          { class: "map-row", href: `${path}?partition=${row.partition}` },
+          h("span", { class: "n" }, h("span", { class: "unseen" }, "Partition "), String(row.partition)),
           s(
             "svg",
             { viewBox: "0 0 1000 10", preserveAspectRatio: "none", "aria-hidden": "true" },
@@ -41,7 +41,7 @@ function picture(found, path) {
               return s("rect", { x, width: Math.max(width - Math.min(1, width / 5), 0.4), y: 0, height: 10, "fill-opacity": 0.3 + 0.7 * age(Number(time)) }, s("title", null, `${count > 1 ? `${number(count)} segments: ` : ""}offsets ${number(base)} to ${number(end)}, ${size(octets)}, newest record ${when(time)}`));
             }),
           ),
-          h("span", { class: "n muted" }, number(row.segments)),
+          h("span", { class: "n muted" }, number(row.segments), h("span", { class: "unseen" }, row.segments === 1 ? " segment" : " segments")),
         )),
       ),
     ),

@@ -5,6 +5,8 @@ import { cells, compare, fact, facts, h, notice, number, passed, plural, s, say,
 
 const ROWS_MAX = 500;
 const ROWS_FIRST = 60;
+/** Below more bars, numbers have no room. */
+const LABELS_MAX = 16;
 /** The topics as they were last read, which are shown until they are read again. */
 let kept = new Map();
 
@@ -177,7 +179,7 @@ export async function overview({ topic, query, note, signal }) {
     ),
     h(
       "section",
-      { "aria-label": "Skew" },
+      null,
       h("h2", null, "Skew"),
       total
         ? h(
@@ -189,8 +191,8 @@ export async function overview({ topic, query, note, signal }) {
         : notice("There are no records."),
       total && counts.length > 1 ? skew(counts, mean) : null,
     ),
-    h("section", { "aria-label": "Partitions" }, h("h2", null, "Partitions"), h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Partitions" }, h("table", null, h("caption", { class: "unseen" }, "Partitions"), h("thead", null, h("tr", null, heads)), body)), more),
-    h("section", { "aria-label": "Configuration" }, h("h2", null, "Configuration"), table("Configuration", [["Key", "code"], ["Value", "code"]], [...Object.entries(found.config), ["topic id", found.id]].map((row) => row.map((text) => shown(text))), { class: "narrow" })),
+    h("section", null, h("h2", null, "Partitions"), h("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": "Partitions" }, h("table", null, h("caption", { class: "unseen" }, "Partitions"), h("thead", null, h("tr", null, heads)), body)), more),
+    h("section", null, h("h2", null, "Configuration"), table("Configuration", [["Key", "code"], ["Value", "code"]], [...Object.entries(found.config), ["topic id", found.id]].map((row) => row.map((text) => shown(text))), { class: "narrow" })),
   );
 }
 
@@ -201,9 +203,10 @@ function skew(counts, mean) {
   for (let first = 0; first < counts.length; first += step) bars.push([first, Math.max(...counts.slice(first, first + step))]);
   const most = Math.max(...counts);
   const width = 100 / bars.length;
-  return h(
+  const css = { "max-width": `${Math.max(240, bars.length * 56)}px` };
+  const chart = h(
     "div",
-    { class: "chart skew", role: "img", "aria-label": "Records of each partition", css: { "max-width": `${Math.max(240, bars.length * 56)}px` } },
+    { class: "chart skew", role: "img", "aria-label": "Records of each partition; the table below has the numbers", css },
     s(
       "svg",
       { viewBox: "0 0 100 100", preserveAspectRatio: "none" },
@@ -213,4 +216,5 @@ function skew(counts, mean) {
       s("line", { x1: 0, x2: 100, y1: 100 - (100 * mean) / most, y2: 100 - (100 * mean) / most, class: "mean" }),
     ),
   );
+  return bars.length > LABELS_MAX ? chart : h("div", null, chart, h("div", { class: "labels", css, "aria-hidden": "true" }, bars.map(([, count]) => h("span", null, number(count)))));
 }

@@ -1,0 +1,41 @@
+"""What the page tells of charts and of slips, in a real browser."""
+
+from handmade import Topic, batch, records
+
+
+def test_an_offset_without_a_partition_and_times_the_wrong_way_round_are_told(browser, serve, root):
+    url = serve(root)
+    browser.open(f"{url}/topics/t/records", ".records tbody tr")
+    browser.find("input[name=offset]").send_keys("3\n")
+    browser.until(lambda: browser.all("main .failed"))
+    assert "an offset needs a partition" in browser.find("main .failed").text
+    assert browser.find("input[name=offset]").get_attribute("value") == "3"
+    browser.find("input[name=partition]").send_keys("1\n")
+    browser.until(lambda: browser.texts(".records tbody .link")[-1:] == ["3"] or browser.texts(".records tbody .link")[:1] == ["3"])
+    browser.open(f"{url}/topics/t/records?since=2024-05-02T00:00&until=2024-05-01T00:00", "main .failed")
+    assert "it is not after the time to begin at" in browser.find("main .failed").text
+    browser.open(f"{url}/topics/t/records?since=2034-05-02T00:00", ".records")
+    assert browser.texts(".over .sums")[0].endswith("No record has such a time.")
+
+
+def test_charts_show_what_they_say(browser, serve, root, table):
+    """A group without a lag is at the axis; a commit that only rewrites is a mark, whatever its size; bars have their numbers."""
+    rewritten = Topic(root, "rewritten")
+    first, second = rewritten.append(records(500)), rewritten.append(records(20))
+    whole = rewritten.data(batch(records(500)) + batch(records(20)), base=0, end=520)
+    rewritten.commit(whole, removed=[first, second], operation="merge")
+    rewritten.append(records(40))
+    generation = table.begin("level", {"rewritten": {0: 100}})
+    for offset in (300, 560):
+        table.append("level", generation, {"rewritten": {0: offset}})
+    url = serve(root, table.path)
+    browser.open(f"{url}/topics/rewritten/commits", ".chart rect")
+    heights = browser.run("return [...document.querySelectorAll('.chart rect')].map((each) => Number(each.getAttribute('height')))")
+    assert heights == [100.0, 4.0, 5.0, 8.0]
+    assert browser.texts(".legend .key-of") == ["merge"]
+    assert "at most 500" in browser.find("figcaption").text
+    browser.open(f"{url}/group?group=level", ".chart .stroke")
+    path = browser.find(".chart .stroke").get_attribute("d")
+    assert path.endswith("V100.00"), path  # the lag is 0 in the end
+    browser.open(f"{url}/topics/t", ".labels")
+    assert browser.texts(".labels span") == ["25", "10"]
