@@ -314,16 +314,16 @@ class Consumer(Lookup):
     def _records(self) -> Iterator[ConsumerRecord]:
         """One record after another. The position is always that after the one returned last, so that `commit` in a loop is exact."""
         while found := self._next("next", self._timeout_ms, self._max_poll_records, self._fetch_bytes):
-            for each, batch, after in found:
-                position = each.position
+            # All of them wait while the first is returned. What was fetched for another position by then is fetched again.
+            waiting = [(each, batch, after, each.position, each.topic_id) for each, batch, after in found]
+            for each, batch, after, position, topic_id in waiting:
                 for record in records_of(each.partition, batch, *self._deserializers):
-                    # A seek, a pause or another subscription in the loop.
-                    if each.position != position or each.paused or self._subscription.assigned.get(each.partition) is not each:
+                    if (each.position, each.topic_id) != (position, topic_id) or not self._subscription.returns(each):
                         break
                     each.position = position = record.offset + 1
                     yield record
                 else:
-                    if each.position == position:
+                    if (each.position, each.topic_id) == (position, topic_id) and self._subscription.returns(each):
                         each.position = after
 
     def _assigned(self, partitions: Iterable[TopicPartition]) -> list[Assigned]:

@@ -83,6 +83,21 @@ class Reader:
             self.moved()
         if self._settled:
             return
+        asked: set[str] = set()
+        while True:
+            self._find_out()
+            strayed = [each for each in self._subscription.assigned.values() if not each.start <= _known(each) <= each.end]
+            # A position may be in the log by now: only the newest state says that it is not.
+            if not (topics := {each.partition.topic for each in strayed} - asked):
+                break
+            asked |= topics
+            self._subscription.ask(topics)
+        for each in strayed:
+            each.position = self._in_log(each, _known(each))
+        self._settled = True
+
+    def _find_out(self) -> None:
+        """Finds out the positions that are not known."""
         assigned = self._subscription.assigned.values()
         for each in assigned:
             arguments.partitions(each.tail.state, self._root, each.number)
@@ -92,11 +107,6 @@ class Reader:
                 if each.position is None:
                     found = committed.get((each.partition, each.topic_id))
                     each.position = found.offset if found else self._first(each)
-        for each in assigned:
-            assert each.position is not None
-            if not each.start <= each.position <= each.end:
-                each.position = self._in_log(each, each.position)
-        self._settled = True
 
     def _first(self, each: Assigned) -> int:
         """The position in a partition in which none was committed."""
@@ -126,3 +136,8 @@ class Reader:
         """Commits what was returned, if that is due. GenerationFenced."""
         if self.group is not None:
             self.group.auto_commit(self.positions, at_once=at_once)
+
+
+def _known(each: Assigned) -> int:
+    assert each.position is not None
+    return each.position

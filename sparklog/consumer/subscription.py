@@ -73,15 +73,11 @@ class Subscription:
             arguments.partitions(tails[topic].state, self._root, number)
         before = self.assigned
         self._become(tails)
-        for each in wanted:
-            self.assigned[each] = before.get(each) or Assigned(tails[each.topic], each, late=False)
-        self._turns = deque(self.assigned.values())
+        self._keep({each: before.get(each) or Assigned(tails[each.topic], each, late=False) for each in wanted})
 
     def clear(self) -> None:
         """Reads nothing."""
         self._become({})
-        self.assigned = {}
-        self._turns.clear()
 
     def tail(self, topic: str) -> Tail:
         """A topic that is read or not, in its newest state. CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
@@ -89,9 +85,10 @@ class Subscription:
         if tail is None:
             tail = self._others[topic] = Tail(self._root, topic)
         elif topic in self._tails:
-            self._changed |= self._look_at(topic, tail)
+            self._changed |= self._look_at(topic, tail, surely=True)
             return self._tails.get(topic) or Tail(self._root, topic)
-        tail.look()
+        else:
+            tail.ask()
         return tail
 
     def look(self) -> bool:
@@ -102,6 +99,16 @@ class Subscription:
             self._changed |= self._look_at(topic, tail)
         changed, self._changed = self._changed, False
         return changed
+
+    def returns(self, each: Assigned) -> bool:
+        """Whether records of a partition may be returned, after calls that may have paused it or taken it away."""
+        return not each.paused and self.assigned.get(each.partition) is each
+
+    def ask(self, topics: Iterable[str]) -> None:
+        """Takes the newest state of some topics that are read. `look` tells of what that changes."""
+        for topic in topics:
+            if topic in self._tails:
+                self._changed |= self._look_at(topic, self._tails[topic], surely=True)
 
     def take(self, records_max: int, bytes_max: int, part_bytes_max: int) -> list[tuple[Assigned, pa.RecordBatch, int]]:
         """The next records of some partitions, each with the position after them, which the caller sets. Every partition gets its turn.
@@ -126,7 +133,7 @@ class Subscription:
         self._tails, self._names, self._pattern = tails, names, pattern
         for topic in tails:
             self._others.pop(topic, None)
-        self.assigned = {partition: each for partition, each in self.assigned.items() if partition.topic in tails}
+        self._keep({partition: each for partition, each in self.assigned.items() if partition.topic in tails})
 
     def _list(self, *, late: bool) -> bool:
         """Adds the topics that match and exist by now. Whether there were any."""
@@ -146,8 +153,10 @@ class Subscription:
                     added = True
         return added
 
-    def _look_at(self, topic: str, tail: Tail) -> bool:
+    def _look_at(self, topic: str, tail: Tail, *, surely: bool = False) -> bool:
         try:
+            if surely:
+                tail.ask()
             if not tail.look():
                 return False
         except SparklogError as error:

@@ -23,7 +23,7 @@ class Tail:
         self._log = CommitLog(root, arguments.topic(topic))
         self._stops: dict[int, Stop] = {}
         self._told: State | None = None
-        self._ask()
+        self.ask()
 
     def look(self) -> bool:
         """Takes the newest state. Whether it is another one than when this was called before. CallError TOPIC_NOT_FOUND.
@@ -32,7 +32,7 @@ class Tail:
         deleted finds out, which one stat does not tell (FORMAT.md section 9).
         """
         if time.monotonic() - self._asked >= _ASK_S or self._log.is_followed():
-            self._ask()
+            self.ask()
         changed = self.state is not self._told
         self._told = self.state
         return changed
@@ -42,7 +42,8 @@ class Tail:
         """Whether the state is a newer one than `look` told of, as after a part whose files are gone. Positions need not be in it."""
         return self.state is not self._told
 
-    def _ask(self) -> None:
+    def ask(self) -> None:
+        """Takes the newest state, whatever was put and deleted meanwhile. CallError TOPIC_NOT_FOUND."""
         self._asked = -_ASK_S  # until it answers: what does not exist is asked for in each call
         self.state = self._log.newest()
         self._asked = time.monotonic()
@@ -58,7 +59,7 @@ class Tail:
         except SparklogError as error:
             if error.id not in ("OFFSETS_EXPIRED", "TOPIC_REPLACED"):
                 raise
-            self._ask()
+            self.ask()
             return Part([], offset, None)
         if part.stop:
             self._stops[partition] = part.stop

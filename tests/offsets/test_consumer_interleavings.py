@@ -1,0 +1,76 @@
+"""Random calls of a consumer, beside everything that may happen to its topics: it returns each record in its turn."""
+
+import logging
+import random
+import tempfile
+from pathlib import Path
+
+import pytest
+from consumer_world import fault
+
+from sparklog.consumer.consumer import Consumer
+from sparklog.consumer.records import records_of
+from sparklog.consumer.subscription import Subscription
+
+SEEDS = 600
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> None:
+    """It warns of each position that is not in the log."""
+    logging.getLogger("sparklog.consumer.reader").setLevel(logging.ERROR)
+
+
+def found(seeds: range, *, with_group: bool = False) -> str | None:
+    for seed in seeds:
+        with tempfile.TemporaryDirectory() as folder:
+            if fault(seed, Path(folder), with_group=with_group):
+                return fault_again(seed, with_group=with_group)
+    return None
+
+
+def fault_again(seed: int, *, with_group: bool) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        return fault(seed, Path(folder), with_group=with_group) or f"seed {seed} finds a fault at times"
+
+
+def test_each_record_comes_in_its_turn() -> None:
+    assert found(range(SEEDS)) is None
+
+
+def test_a_group_goes_on_where_it_committed() -> None:
+    assert found(range(12), with_group=True) is None
+
+
+def test_records_that_were_fetched_before_a_seek_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fault put back: a partition's turn takes the position that it then has for the one it was fetched at."""
+
+    def records(self):
+        while fetched := self._next("next", self._timeout_ms, self._max_poll_records, self._fetch_bytes):
+            for each, batch, after in fetched:
+                position = each.position
+                for record in records_of(each.partition, batch, *self._deserializers):
+                    if each.position != position or each.paused or self._subscription.assigned.get(each.partition) is not each:
+                        break
+                    each.position = position = record.offset + 1
+                    yield record
+                else:
+                    if each.position == position:
+                        each.position = after
+
+    monkeypatch.setattr(Consumer, "_records", records)
+    assert found(range(400)) is not None
+
+
+def test_positions_that_are_judged_by_an_old_state_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fault put back: nobody asks for the newest state before a position is moved."""
+    monkeypatch.setattr(Subscription, "ask", lambda self, topics: None)
+    assert found(range(400)) is not None
+
+
+@pytest.mark.soak
+def test_each_record_comes_in_its_turn_for_new_seeds() -> None:
+    first = random.randrange(1 << 40)
+    print("first seed", first)
+    assert found(range(first, first + 20_000)) is None
+    assert found(range(first, first + 300), with_group=True) is None
