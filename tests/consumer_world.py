@@ -84,7 +84,10 @@ class World:
                 found |= {(each.life, offset) for offset in jumps[tp.partition]}
             # It reads another topic of the name from its start.
             for life in range(each.life + 1, log.life + 1):
-                found |= {(life, offset) for offset in log.bounds(life)[0][tp.partition]}
+                starts = log.bounds(life)[0][tp.partition]
+                found |= {(life, offset) for offset in starts}
+                if len(starts) > 1:  # the start where it began may be out of range by now
+                    found |= {(life, offset) for offset in log.bounds(life)[self.reset == "latest"][tp.partition]}
         return found
 
     def take(self, tp: TopicPartition, value: bytes | None, offset: int) -> None:
