@@ -16,9 +16,9 @@ SEEDS = 600
 
 
 @pytest.fixture(autouse=True)
-def quiet() -> None:
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
     """It warns of each position that is not in the log."""
-    logging.getLogger("sparklog.consumer.reader").setLevel(logging.ERROR)
+    caplog.set_level(logging.ERROR, "sparklog.consumer.reader")
 
 
 def found(seeds: range, *, with_group: bool = False) -> str | None:
