@@ -14,12 +14,12 @@ from sparklog.batches import Batches, Segments
 from sparklog.commits import Commit, Commits
 from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, readable, rows, when
 from sparklog.errors import SparklogError
+from sparklog.keys import Key
 from sparklog.ondisk.columns import schema_of
 from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.state import State
 from sparklog.ondisk.totals import Totals
-from sparklog.partitioning import partition_for
 
 if TYPE_CHECKING:
     from sparklog.plots import TopicPlots
@@ -59,10 +59,19 @@ class Topic(Displayed):
     def partition_for(self, key: bytes | bytearray | memoryview | str) -> int:
         """The partition that the topic's partitioner chooses for this key; a string is encoded as UTF-8.
 
-        A record that was written to an explicit partition, or before partitions were added, can be in another one. TypeError if the key
-        is None.
+        A record that was written to an explicit partition, or before partitions were added, can be in another one: see `partitions_for`.
+        TypeError if the key is None.
         """
-        return self._placed(self._log.newest(), key)[0]
+        return Key.of(self._log.newest(), key).home
+
+    def partitions_for(self, key: bytes | bytearray | memoryview | str) -> list[int]:
+        """All partitions that may hold records of this key, in order; a string is encoded as UTF-8. TypeError if the key is None.
+
+        They are the one that the partitioner chooses, and those that have records whose partition a caller chose, or that were written
+        before partitions were added.
+        """
+        state = self._log.newest()
+        return Key.of(state, key).partitions(self._log, state)
 
     def start_offsets(self) -> dict[int, int]:
         """The log start offset of each partition: the first offset that can still be read."""
@@ -120,16 +129,16 @@ class Topic(Displayed):
         """
         state = self._log.newest()
         n = arguments.count("n", n)
-        wanted = arguments.columns(columns)
-        read = wanted if "timestamp" in wanted else [*wanted, "timestamp"]
-        partitions, octets = self._asked(state, partition, key)
-        tails = [self._tail(state, each, n, octets, read) for each in partitions]
+        names = arguments.columns(columns)
+        read = names if "timestamp" in names else [*names, "timestamp"]
+        partitions, wanted = self._asked(state, partition, key)
+        tails = [self._tail(state, each, n, wanted, read) for each in partitions]
         merged = pa.concat_tables(tails)
         if len(tails) > 1:
             # Sort by the minimum time of a record and all later ones in its partition, so that each partition keeps its order.
             times = [np.minimum.accumulate(tail["timestamp"].cast(pa.int64()).to_numpy()[::-1])[::-1] for tail in tails]
             merged = merged.take(np.argsort(np.concatenate(times), kind="stable"))
-        return merged.slice(max(0, merged.num_rows - n)).select(wanted)
+        return merged.slice(max(0, merged.num_rows - n)).select(names)
 
     def read(
         self,
@@ -166,19 +175,20 @@ class Topic(Displayed):
         * start, end: the first offset, and the offset to stop before, for all partitions or as a dict by partition. The defaults are
           the log start offset and the end offset. Offsets outside these are an error (PARTLOG_OFFSETS_OUT_OF_RANGE).
         * limit: the most records to return, over all partitions.
-        * key: only records with this key (a string is encoded as UTF-8). Only the partition that the topic's partitioner chooses for the
-          key is read. For records that were written to an explicit partition, or before partitions were added, give theirs as `partition`.
+        * key: only records with this key (a string is encoded as UTF-8), from all partitions that may hold it (`partitions_for`). Segments
+          in which its partition shows that they cannot are not read.
         * since, until: only records with timestamps from `since` to before `until`, as times in `offsets_for_time`. Segments without such
           a record are not read.
         * columns: the names of the columns to return, in this order; by default, all of them.
         """
         state = self._log.newest()
-        partitions, octets = self._asked(state, partition, key)
+        partitions, wanted = self._asked(state, partition, key)
         firsts = arguments.offsets(state, self.root, "start", start, partitions, state.starts)
         ends = arguments.offsets(state, self.root, "end", end, partitions, state.ends)
         ranges = list(zip(partitions, firsts, ends, strict=True))
         names = arguments.columns(columns)
-        wanted = Wanted(octets, *(None if time is None else arguments.millis(time) for time in (since, until)))
+        since, until = (None if time is None else arguments.millis(time) for time in (since, until))
+        wanted = wanted._replace(since=since, until=until)
         batches = self._scan(state, ranges, None if limit is None else arguments.count("limit", limit), wanted, names)
         return pa.RecordBatchReader.from_batches(schema_of(names), batches)
 
@@ -186,19 +196,14 @@ class Topic(Displayed):
         """All records as a stream of Arrow's PyCapsule interface."""
         return self.scan().__arrow_c_stream__(requested_schema)
 
-    def _asked(self, state: State, partition: object, key: bytes | str | None) -> tuple[list[int], bytes | None]:
-        """The partitions to read, and the key as bytes."""
+    def _asked(self, state: State, partition: object, key: bytes | str | None) -> tuple[list[int], Wanted]:
+        """The partitions to read, and what of them."""
         if key is None:
-            return arguments.partitions(state, self.root, partition), None
-        placed, octets = self._placed(state, key)
-        return [placed] if partition is None else arguments.partitions(state, self.root, partition), octets
-
-    @staticmethod
-    def _placed(state: State, key: bytes | bytearray | memoryview | str) -> tuple[int, bytes]:
-        partition = partition_for(key, state.partitions, state.config["partitioner"])
+            return arguments.partitions(state, self.root, partition), Wanted()
+        its = Key.of(state, key)
         if partition is None:
-            raise TypeError("`key` is None; records without a key are in any partition")
-        return partition, key.encode() if isinstance(key, str) else bytes(key)
+            return its.partitions(self._log, state), Wanted(its.octets, its.home)
+        return arguments.partitions(state, self.root, partition), Wanted(its.octets)
 
     def _scan(
         self, state: State, ranges: list[tuple[int, int, int]], limit: int | None, wanted: Wanted, columns: list[str]
@@ -211,12 +216,12 @@ class Topic(Displayed):
                 if limit is not None:
                     limit -= batch.num_rows
 
-    def _tail(self, state: State, partition: int, n: int, key: bytes | None, columns: list[str]) -> pa.Table:
+    def _tail(self, state: State, partition: int, n: int, wanted: Wanted, columns: list[str]) -> pa.Table:
         start, end = state.starts[partition], state.ends[partition]
         span = n
         while True:
             first = max(start, end - span)
-            table = pa.Table.from_batches(self._scan(state, [(partition, first, end)], None, Wanted(key), columns), schema_of(columns))
+            table = pa.Table.from_batches(self._scan(state, [(partition, first, end)], None, wanted, columns), schema_of(columns))
             if first == start or table.num_rows >= n:
                 return table.slice(max(0, table.num_rows - n))
             # Offsets have gaps, or other records have other keys: look further back.

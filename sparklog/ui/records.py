@@ -55,9 +55,10 @@ class Found(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Which records are wanted: those with a key, those with some bytes in key or value."""
+    """Which records are wanted: those with a key, with its home as in `Wanted`, those with some bytes in key or value."""
 
     key: bytes | None
+    home: int | None
     contains: bytes | None
 
 
@@ -223,7 +224,9 @@ class Records:
         return Found(rows, scanned, None)
 
     def _matching(self, partition: int, first: int, end: int, wanted: Search) -> Iterator[dict[str, Any]]:
-        for batch in self._reader(partition).records(first, end, wanted=self._wanted._replace(key=wanted.key), columns=_COLUMNS):
+        for batch in self._reader(partition).records(
+            first, end, wanted=self._wanted._replace(key=wanted.key, home=wanted.home), columns=_COLUMNS
+        ):
             yield from rows_of(batch, None if wanted.contains is None else _containing(batch, wanted.contains))
 
 

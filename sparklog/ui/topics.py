@@ -9,12 +9,12 @@ from starlette.requests import Request
 
 from sparklog import arguments
 from sparklog.commits import Commit
+from sparklog.keys import Key
 from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.state import State
 from sparklog.ondisk.totals import Totals
 from sparklog.ondisk.version import Segment
-from sparklog.partitioning import partition_for
 from sparklog.summary import Summary
 from sparklog.ui import ask
 from sparklog.ui.answer import text_of
@@ -63,11 +63,12 @@ def records(root: str, request: Request) -> dict[str, Any]:
     partition = ask.maybe_number(request, "partition")
     begin, before = ask.cursor(request, "from", state, partition), ask.cursor(request, "before", state, partition)
     newest_first = ask.word(request, "order", ("newest", "oldest")) == "newest"
-    wanted = Search(ask.octets(request, "key"), ask.octets(request, "contains"))
-    searched = wanted != (None, None)
-    if wanted.key is not None and partition is None and not request.query_params.get("everywhere"):
-        partition = partition_for(wanted.key, state.partitions, state.config["partitioner"])
     partitions = arguments.partitions(state, log.root, partition)
+    wanted = Search(ask.octets(request, "key"), None, ask.octets(request, "contains"))
+    searched = wanted != (None, None, None)
+    if wanted.key is not None and partition is None:
+        key = Key.of(state, wanted.key)
+        partitions, wanted = key.partitions(log, state), wanted._replace(home=key.home)
     too_many = len(partitions) > MERGED_MAX and not searched
     if too_many:
         partitions = []
@@ -79,7 +80,7 @@ def records(root: str, request: Request) -> dict[str, Any]:
     about = {
         "topic": state.topic,
         "partitions": state.partitions,
-        "partition": partition,
+        "searched": len(partitions),
         "version": state.version,
         "ranges": [[each.partition, each.low, each.high] for each in ranges[:MERGED_MAX]],
         "offsets": sum(each.high - each.low for each in ranges),

@@ -4,7 +4,7 @@ import { ask, topicPath } from "./ask.js";
 import { preview, whole } from "./bytes.js";
 import { fact, facts, failed, h, notice, number, plural, say, shown, size, when } from "./dom.js";
 
-const KEYS = ["partition", "key", "contains", "since", "until", "order", "from", "before", "everywhere", "limit"];
+const KEYS = ["partition", "key", "contains", "since", "until", "order", "from", "before", "limit"];
 const SEARCH_PAGE = 100;
 
 export async function records(context) {
@@ -91,7 +91,7 @@ export async function records(context) {
   const progress = h("progress", { max: Math.max(1, Number(found.offsets)), value: Number(scanned), "aria-label": "Searched offsets" });
   const stop = h("button", { type: "button", onclick: () => (stopped = true) }, "Stop");
   const goOn = h("button", { type: "button", onclick: () => { wanted = count + SEARCH_PAGE; run(); } }, "Search on");
-  const where = () => (found.partition === null ? "all partitions" : `partition ${found.partition}`);
+  const where = () => (found.searched === found.partitions ? "all partitions" : found.searched === 1 ? `partition ${found.ranges[0][0]}` : `the ${found.searched} partitions that may hold the key`);
   add(found.rows);
 
   function tell(running) {
@@ -101,9 +101,6 @@ export async function records(context) {
     top.replaceChildren(...(running ? [progress, stop] : next ? [goOn] : []));
     bottom.replaceChildren(...(running || !next ? [] : [goOn.cloneNode(true)]));
     bottom.querySelector("button")?.addEventListener("click", () => goOn.click());
-    if (!running && asked.key && found.partition !== null && !asked.partition) {
-      status.append(" · ", h("a", { href: addressFor(path, { ...asked, everywhere: "1" }) }, "search every partition"));
-    }
   }
 
   async function run() {
