@@ -16,6 +16,16 @@ from sparklog.ondisk.state import State
 K = TypeVar("K")
 V = TypeVar("V")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_MILLISECOND = datetime.timedelta(milliseconds=1)
+TIME = (
+    "milliseconds since 1970-01-01 UTC, or ISO 8601 as 2024-05-01, 2024-05-01T12:00Z or 2024-05-01 12:00:30.5+02:00, in UTC without a zone"
+)
+"""What a text must be to be a time; docs/guide/reading-and-writing.md has the whole grammar, and `io.sparklog.spec.TimeText` the same."""
+_NUMBER = re.compile("-?[0-9]{1,19}")
+_ISO_8601 = re.compile(
+    "([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[Tt ]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:[.]([0-9]{1,9}))?)?)?"
+    "(?: ?(?:[Zz]|([+-])([0-9]{2})(?::?([0-9]{2}))?))?)?"
+)
 _KAFKAS_NAMES = "leave `start` out for the earliest offset and `end` for the latest, and take tail(n) for the last n records"
 
 
@@ -121,18 +131,35 @@ def columns(given: object) -> list[str]:
     return list(given)
 
 
-def millis(given: object) -> int:
-    """A time as milliseconds since 1970-01-01 UTC, rounded up."""
-    time = given
-    if isinstance(time, str):
-        try:
-            time = datetime.datetime.fromisoformat(re.sub("[zZ]$", "+00:00", time))
-        except ValueError:
-            raise SparklogError("OPTION_VALUE", option="time", value=given, reason="it is not a time in ISO 8601") from None
-    if not isinstance(time, datetime.datetime):
-        instead = " (milliseconds since 1970-01-01 UTC), a datetime with a time zone, or a time in ISO 8601 with one"
-        return max(integer("time", time, instead), -(2**63))
-    if time.tzinfo is None:
-        reason = "it must have a time zone, as 2024-05-01T12:00:00Z or a datetime in datetime.timezone.utc has"
-        raise SparklogError("OPTION_VALUE", option="time", value=given, reason=reason)
-    return -((_EPOCH - time) // datetime.timedelta(milliseconds=1))
+def millis(given: object, name: str = "time") -> int:
+    """A time as milliseconds since 1970-01-01 UTC, rounded up: an integer is that, and a text is of the form that `TIME` describes."""
+    if isinstance(given, str):
+        return _millis_of_text(given, name)
+    if not isinstance(given, datetime.datetime):
+        instead = f" (milliseconds since 1970-01-01 UTC), a datetime with a time zone, or a text: {TIME}"
+        return max(integer(name, given, instead), -(2**63))
+    if given.tzinfo is None:
+        reason = "it must have a time zone, as a datetime in datetime.timezone.utc has"
+        raise SparklogError("OPTION_VALUE", option=name, value=given, reason=reason)
+    return -((_EPOCH - given) // _MILLISECOND)
+
+
+def _millis_of_text(text: str, name: str) -> int:
+    refused = SparklogError("OPTION_VALUE", option=name, value=text[:200], reason=f"it is no time; a time is {TIME}")
+    if _NUMBER.fullmatch(text.strip()):
+        if -(2**63) <= (number := int(text)) < 2**63:
+            return number
+        raise refused
+    found = _ISO_8601.fullmatch(text.strip())
+    if not found:
+        raise refused
+    date, hour, minute, second, fraction, sign, zone_hour, zone_minute = found.groups()
+    ahead = int(zone_hour or 0) * 60 + int(zone_minute or 0)
+    try:
+        local = datetime.datetime.fromisoformat(f"{date}T{hour or '00'}:{minute or '00'}:{second or '00'}+00:00")
+    except ValueError:
+        raise refused from None
+    if int(zone_hour or 0) > 23 or int(zone_minute or 0) > 59:
+        raise refused
+    nanos = int((fraction or "").ljust(9, "0"))
+    return (local - _EPOCH) // _MILLISECOND - (-ahead if sign == "-" else ahead) * 60_000 - (-nanos // 1_000_000)

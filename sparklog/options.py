@@ -85,6 +85,8 @@ class Option:
             return ", ".join(f"`{value}`" for value in self.values)
         if self.words:
             return ", ".join(f"`{word}`" for word in self.words) + " or JSON"
+        if self.type == "time":
+            return "milliseconds, or a time"
         if self.max in (2**31 - 1, 2**63 - 1):
             return f"{self.type} ≥ {self.min}"
         if self.min is not None:

@@ -84,7 +84,8 @@ class Topic(Displayed):
     def offsets_for_time(self, time: int | datetime.datetime | str) -> dict[int, int]:
         """For each partition, the offset of its first record at or after this time, or its end offset if there is no such record.
 
-        An integer means milliseconds since 1970-01-01 UTC. A datetime needs a time zone, and so does a string in ISO 8601.
+        A time is an integer (milliseconds since 1970-01-01 UTC), a datetime with a time zone, or a text: such an integer, or ISO 8601 in
+        UTC if it has no zone, as `2024-05-01`, `2024-05-01T12:00Z` or `2024-05-01 12:00:30.5+02:00`.
         """
         state = self._log.newest()
         millis = arguments.millis(time)

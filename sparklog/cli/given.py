@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -59,27 +58,13 @@ Table = Annotated[
 ]
 
 
-def at(text: str, option: str) -> int:
-    """A time as milliseconds since 1970-01-01 UTC: a number of them, or ISO 8601, in UTC if it has no time zone."""
-    if re.fullmatch("-?[0-9]{1,18}", text):
-        return int(text)
-    try:
-        time = datetime.datetime.fromisoformat(text.replace("Z", "+00:00").replace("z", "+00:00"))
-    except ValueError:
-        reason = "it is neither milliseconds since 1970-01-01 UTC nor a time in ISO 8601, as 2026-11-23T10:00:00Z"
-        raise SparklogError("OPTION_VALUE", option=option, value=text, reason=reason) from None
-    if time.tzinfo is None:
-        time = time.replace(tzinfo=datetime.timezone.utc)
-    return -((datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc) - time) // datetime.timedelta(milliseconds=1))
-
-
 def octets(key: str | None) -> bytes | None:
     """A key as the bytes that the shell gave."""
     return None if key is None else os.fsencode(key)
 
 
-def millis(time: datetime.datetime) -> int:
+def millis(time: datetime.datetime | str, option: str = "time") -> int:
     """A time as milliseconds since 1970-01-01 UTC."""
     from sparklog import arguments
 
-    return arguments.millis(time)
+    return arguments.millis(time, option)

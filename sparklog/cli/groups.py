@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli.given import Group, Json, Root, Table, at, millis
+from sparklog.cli.given import Group, Json, Root, Table, millis
 from sparklog.cli.show import show, table, write, write_json
-from sparklog.display import counted, moment, readable
+from sparklog.display import counted, readable
 from sparklog.errors import SparklogError
 
 if TYPE_CHECKING:
@@ -148,7 +148,8 @@ def _target(earliest: bool, latest: bool, time: str | None, duration: str | None
     if earliest or latest:
         return "earliest" if earliest else "latest"
     if time is not None:
-        return moment(at(time, "--to-datetime"))
+        millis(time, "--to-datetime")
+        return time
     if duration is not None:
         return _duration(duration)
     return shift or 0  # no shift is --to-current

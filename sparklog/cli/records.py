@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli.given import Json, Key, Partition, Root, TopicName, at, octets
+from sparklog.cli.given import Json, Key, Partition, Root, TopicName, millis, octets
 from sparklog.cli.show import bar, table, terminal, write
 from sparklog.display import counted, readable, rows, when
 from sparklog.errors import SparklogError
@@ -152,8 +152,8 @@ def cat(
 ) -> None:
     """Print records: values as lines, JSON lines, CSV, or into an Arrow or Parquet file.
 
-    To a pipe or a file, values are printed byte by byte; in a terminal, what is not printable becomes an escape. Times are ISO 8601, or
-    milliseconds since 1970-01-01 UTC.
+    To a pipe or a file, values are printed byte by byte; in a terminal, what is not printable becomes an escape. Times are ISO 8601,
+    in UTC without a zone, or milliseconds since 1970-01-01 UTC.
 
     Examples:  sparklog cat /data/events orders -p 3 -o -100
                sparklog cat /data/events orders --from 2026-11-23T00:00:00Z -f '%o %k %s\\n'
@@ -170,7 +170,9 @@ def cat(
     of = Log(root).topic(topic)
     starts, ends = _range(of, partition, offset or [])
     wanted = formats.needed(given)
-    times = {name: at(text, option) for name, text, option in (("since", since, "--from"), ("until", until, "--to")) if text is not None}
+    times = {
+        name: millis(text, option) for name, text, option in (("since", since, "--from"), ("until", until, "--to")) if text is not None
+    }
     reader = of.scan(partition, starts, ends, limit, key=octets(key), columns=wanted, **times)
     total = sum(ends.values()) - sum(starts.values())
     progress: AbstractContextManager[Any] = bar(total, "records") if not terminal() or output else nullcontext(lambda _: None)
@@ -190,7 +192,7 @@ def _range(topic: Topic, partition: int | None, offsets: list[str]) -> tuple[dic
         if text in ("end", "latest"):
             first = dict(ends)
         elif text.startswith(("s@", "e@")):
-            found = topic.offsets_for_time(at(text[2:], "--offset"))
+            found = topic.offsets_for_time(millis(text[2:], "--offset"))
             first, last = (found, last) if text[0] == "s" else (first, found)
         elif text.startswith("-") and text[1:].isdecimal():
             first = {number: max(starts[number], end - int(text[1:])) for number, end in ends.items()}

@@ -172,9 +172,9 @@ class OffsetTable:
     ) -> list[Move]:
         """Moves a group, and returns where its partitions go. By default it only says so: `dry_run=False` moves it.
 
-        * to: `"earliest"` or `"latest"`; a time (a datetime with a time zone, or ISO 8601): the first record at or after it, or else the
-          end offset; a timedelta: that time before now; a dict of offsets by topic and partition; or an integer, by which the positions are
-          shifted, within the log.
+        * to: `"earliest"` or `"latest"`; a time (a datetime with a time zone, or a text as `Topic.offsets_for_time` takes it): the first
+          record at or after it, or else the end offset; a timedelta: that time before now; a dict of offsets by topic and partition; or an
+          integer, by which the positions are shifted, within the log.
         * topics: only these, or in a dict only these partitions of them; by default, those of the group, or those that `to` names.
 
         All partitions of a topic go, with a dict those that it names, with a shift those with a position. The others stay. A topic that was

@@ -59,16 +59,9 @@ def octets(request: Request, name: str) -> bytes | None:
 
 
 def millis(request: Request, name: str) -> int | None:
-    """A time: milliseconds since 1970-01-01 UTC, or ISO 8601, in which a time without a zone is in UTC; None if it is not given."""
+    """A time in milliseconds since 1970-01-01 UTC; None if it is not given."""
     text = request.query_params.get(name, "").strip()
-    if not text:
-        return None
-    if re.fullmatch("-?[0-9]{1,18}", text):
-        return int(text)
-    try:
-        return arguments.millis(text if re.search("([zZ]|[+-][0-9]{2}:?[0-9]{2})$", text) and "T" in text.upper() else f"{text}+00:00")
-    except SparklogError:
-        raise refused(name, text, "it is neither a time in ISO 8601, as 2024-05-01T12:00:00Z, nor milliseconds since 1970") from None
+    return arguments.millis(text, name) if text else None
 
 
 def cursor(request: Request, name: str, state: State, partition: int | None = None) -> dict[int, int] | None:

@@ -20,11 +20,11 @@ def test_a_key_counts_once_on_a_side(scopes):
 @pytest.mark.parametrize("option", DECLARED.options, ids=lambda option: option.key)
 class TestDeclaration:
     def test_is_complete(self, option):
-        assert option.type in {"boolean", "int", "long", "choice", "string", "names", "regex", "json", "duration"}
+        assert option.type in {"boolean", "int", "long", "choice", "string", "names", "regex", "json", "duration", "time"}
         assert option.scopes
         assert set(option.scopes) <= {"read", "batch", "stream", "write", "topic"}
         assert option.text.endswith((".", ")"))
-        assert (option.min is not None and option.max is not None) == (option.type in ("int", "long"))
+        assert (option.min is not None and option.max is not None) == (option.type in ("int", "long", "time"))
         assert bool(option.values) == (option.type == "choice")
         assert set(option.synonyms.values()) <= set(option.values)
 

@@ -29,7 +29,7 @@ final class Bound {
     text = options.text(option);
     byTime = !option.equals(keys.get(2));
     forAll = option.equals(keys.get(0)) ? Long.valueOf(options.number(option)) : null;
-    byPartition = text.startsWith("{") ? PartitionJson.numbers(option, text) : null;
+    byPartition = !text.startsWith("{") ? null : byTime ? PartitionJson.times(option, text) : PartitionJson.numbers(option, text);
   }
 
   /** @throws PartlogException OPTION_VALUE, PARTITION_NOT_FOUND if the option does not name exactly the partitions of {@code topics} */

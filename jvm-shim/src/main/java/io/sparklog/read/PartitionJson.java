@@ -7,8 +7,10 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.sparklog.log.Names;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.TimeText;
 import java.io.IOException;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -43,9 +45,18 @@ public final class PartitionJson {
 
   /** {@code {"orders":{"0":23,"1":-2}}}: a number for each partition, by topic. @throws PartlogException OPTION_VALUE */
   static TreeMap<String, TreeMap<Integer, Long>> numbers(String option, String json) {
+    return byTopic(option, json, false);
+  }
+
+  /** As {@link #numbers(String, String)}, where each number may also be a text that is a time; in ms since 1970-01-01 UTC. */
+  static TreeMap<String, TreeMap<Integer, Long>> times(String option, String json) {
+    return byTopic(option, json, true);
+  }
+
+  private static TreeMap<String, TreeMap<Integer, Long>> byTopic(String option, String json, boolean times) {
     TreeMap<String, TreeMap<Integer, Long>> topics = new TreeMap<>();
     for (Map.Entry<String, JsonNode> topic : object(option, json, parse(option, json))) {
-      topics.put(topic.getKey(), numbers(option, json, object(option, json, topic.getValue()), " of topic " + topic.getKey()));
+      topics.put(topic.getKey(), numbers(option, json, object(option, json, topic.getValue()), " of topic " + topic.getKey(), times));
     }
     return topics;
   }
@@ -56,7 +67,7 @@ public final class PartitionJson {
     if (!partitions.isObject() || partitions.isEmpty()) {
       throw Option.invalidValue(option, json, "it must be an object by partition, such as {\"0\":23,\"1\":-1}");
     }
-    return numbers(option, json, object(option, json, partitions), "");
+    return numbers(option, json, object(option, json, partitions), "", false);
   }
 
   /**
@@ -68,23 +79,27 @@ public final class PartitionJson {
   public static SortedMap<String, SortedMap<Integer, Long>> ofTopics(String option, String json, String topic) {
     JsonNode given = parse(option, json);
     if (topic != null && given.isObject() && !given.isEmpty() && given.elements().next().isNumber()) {
-      return new TreeMap<>(Map.of(topic, numbers(option, json, object(option, json, given), "")));
+      return new TreeMap<>(Map.of(topic, numbers(option, json, object(option, json, given), "", false)));
     }
     return new TreeMap<>(numbers(option, json));
   }
 
-  private static TreeMap<Integer, Long> numbers(String option, String json, Iterable<Map.Entry<String, JsonNode>> partitions,
-      String where) {
+  private static TreeMap<Integer, Long> numbers(String option, String json, Iterable<Map.Entry<String, JsonNode>> partitions, String where,
+      boolean times) {
     TreeMap<Integer, Long> numbers = new TreeMap<>();
     for (Map.Entry<String, JsonNode> partition : partitions) {
       if (!partition.getKey().matches("0|[1-9][0-9]{0,8}")) {
         throw Option.invalidValue(option, json, "\"" + partition.getKey() + "\" is not a partition number");
       }
-      JsonNode number = partition.getValue();
-      if (!number.isIntegralNumber() || !number.canConvertToLong()) {
-        throw Option.invalidValue(option, json, number + " for partition " + partition.getKey() + where + " is not an integer");
+      JsonNode given = partition.getValue();
+      OptionalLong number = given.isIntegralNumber() && given.canConvertToLong()
+          ? OptionalLong.of(given.longValue())
+          : times && given.isTextual() ? TimeText.millis(given.textValue()) : OptionalLong.empty();
+      if (number.isEmpty()) {
+        throw Option.invalidValue(option, json, given + " for partition " + partition.getKey() + where + " is "
+            + (times ? "no time; a time is " + TimeText.EXPECTED : "not an integer"));
       }
-      numbers.put(Integer.valueOf(partition.getKey()), number.longValue());
+      numbers.put(Integer.valueOf(partition.getKey()), number.getAsLong());
     }
     return numbers;
   }

@@ -108,7 +108,8 @@ public final class Option {
   String canonical(String name, String given) {
     String value = given == null ? "" : given.trim();
     return switch (declaration.get("type").textValue()) {
-      case "boolean", "choice", "int", "long" -> canonical(value).orElseThrow(() -> invalidValue(name, value, "it must be " + expected()));
+      case "boolean", "choice", "int", "long", "time" ->
+        canonical(value).orElseThrow(() -> invalidValue(name, value, "it must be " + expected()));
       case "regex" -> regex(name, given);
       case "duration" -> {
         milliseconds(name, value);
@@ -132,6 +133,9 @@ public final class Option {
 
   /** {@code "an integer from 1 to 10000"} or {@code "one of CreateTime, LogAppendTime"}. */
   public String expected() {
+    if (isTime()) {
+      return TimeText.EXPECTED + "; not before 1970";
+    }
     return isNumber() ? "an integer from " + least() + " to " + most() : "one of " + String.join(", ", words());
   }
 
@@ -141,7 +145,7 @@ public final class Option {
 
   private Optional<String> number(String value) {
     try {
-      long number = Long.parseLong(value);
+      long number = isTime() ? TimeText.millis(value).orElseThrow(NumberFormatException::new) : Long.parseLong(value);
       return number < least() || number > most() ? Optional.empty() : Optional.of(Long.toString(number));
     } catch (NumberFormatException e) {
       return Optional.empty();
@@ -152,6 +156,10 @@ public final class Option {
     JsonNode synonym = declaration.path("synonyms").get(lower(value));
     String meant = synonym == null ? value : synonym.textValue();
     return words().stream().filter(meant::equalsIgnoreCase).findFirst();
+  }
+
+  private boolean isTime() {
+    return declaration.get("type").textValue().equals("time");
   }
 
   private boolean isNumber() {

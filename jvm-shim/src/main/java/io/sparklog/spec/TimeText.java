@@ -1,0 +1,64 @@
+package io.sparklog.spec;
+
+import java.time.DateTimeException;
+import java.time.LocalDate;
+import java.time.LocalTime;
+import java.time.ZoneOffset;
+import java.util.OptionalLong;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * A time as a user writes it: milliseconds since 1970-01-01 UTC, or ISO 8601, in UTC without a zone. docs/guide/reading-and-writing.md has
+ * the grammar; {@code sparklog/arguments.py} has the same one.
+ */
+public final class TimeText {
+  /** What a text must be to be a time. */
+  public static final String EXPECTED = "milliseconds since 1970-01-01 UTC, or ISO 8601 as 2024-05-01, 2024-05-01T12:00Z or "
+      + "2024-05-01 12:00:30.5+02:00, in UTC without a zone";
+
+  private static final Pattern NUMBER = Pattern.compile("-?[0-9]{1,19}");
+
+  private static final Pattern ISO_8601 = Pattern
+      .compile("([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[Tt ]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:[.]([0-9]{1,9}))?)?)?"
+          + "(?: ?(?:[Zz]|([+-])([0-9]{2})(?::?([0-9]{2}))?))?)?");
+
+  private static final int MOST_HOURS = 23;
+
+  private static final int MOST_MINUTES = 59;
+
+  private TimeText() {}
+
+  /** The time in milliseconds since 1970-01-01 UTC, rounded up; empty if the text is none. */
+  public static OptionalLong millis(String text) {
+    String time = text.trim();
+    try {
+      if (NUMBER.matcher(time).matches()) {
+        return OptionalLong.of(Long.parseLong(time));
+      }
+      Matcher found = ISO_8601.matcher(time);
+      return found.matches() ? millis(found) : OptionalLong.empty();
+    } catch (NumberFormatException | DateTimeException e) {
+      return OptionalLong.empty();
+    }
+  }
+
+  private static OptionalLong millis(Matcher found) {
+    int zoneHours = number(found.group(7));
+    int zoneMinutes = number(found.group(8));
+    LocalDate date = LocalDate.parse(found.group(1));
+    if (zoneHours > MOST_HOURS || zoneMinutes > MOST_MINUTES || date.getYear() == 0) {
+      return OptionalLong.empty();
+    }
+    LocalTime time = LocalTime.of(number(found.group(2)), number(found.group(3)), number(found.group(4)));
+    String fraction = found.group(5) == null ? "" : found.group(5);
+    long nanos = number((fraction + "0".repeat(9)).substring(0, 9));
+    long ahead = (zoneHours * 60L + zoneMinutes) * 60_000 * ("-".equals(found.group(6)) ? -1 : 1);
+    long seconds = date.atTime(time).toEpochSecond(ZoneOffset.UTC);
+    return OptionalLong.of(seconds * 1000 - ahead - Math.floorDiv(-nanos, 1_000_000L));
+  }
+
+  private static int number(String digits) {
+    return digits == null ? 0 : Integer.parseInt(digits);
+  }
+}
