@@ -10,6 +10,8 @@ import pytest
 from logtool import BatchTool
 from xdist.scheduler import LoadScopeScheduling
 
+pytest_plugins = ["limits"]
+
 FASTEST_FIRST = (
     "tests/test_tidy.py",
     "tests/unit/",
