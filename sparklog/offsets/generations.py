@@ -19,20 +19,17 @@ _LISTED = 20
 class Engine(Protocol):
     """What reads and writes the Delta table. A table that does not exist has no rows, and the first `append` creates it."""
 
-    def rows(self, group: str | None = None, *, current: bool, generation: int | None = None) -> pa.Table:
-        """The rows of a group, or of all; of a generation, or of all; in the order in which they were committed.
+    def rows(self, group: str | None = None, *, current: bool) -> pa.Table:
+        """The rows of a group, or of all, in the order in which they were committed.
 
         With `current`, only the greatest (generation, offset) of each group, topic and partition.
         """
 
-    def claimed(self, group: str) -> int:
-        """The newest generation of a group; 0 if it has none."""
+    def last(self, group: str) -> int:
+        """The number of the newest commit of a group; 0 if it has none."""
 
-    def append(self, rows: pa.Table, claim: tuple[str, int] | None = None) -> bool:
-        """Adds rows in one commit.
-
-        With `claim`, a group and a generation, only if no commit claimed this generation of it or a later one: False otherwise.
-        """
+    def append(self, rows: pa.Table, group: str, number: int) -> bool:
+        """Adds rows in one commit, which has this number among those of the group: False if one has it already, or a greater one."""
 
     def maintain(self) -> dict[str, int]:
         """Joins small files, writes a checkpoint, and deletes files that were replaced longer ago than the table's properties say.
@@ -42,11 +39,16 @@ class Engine(Protocol):
 
 
 class Generations:
-    """The groups that an engine's rows tell of."""
+    """The groups that an engine's rows tell of.
+
+    Each commit of a group has the next number, so it is made only if nothing was committed to the group since its writer looked. By that
+    a claim begins with every commit that was acknowledged, and a writer whose generation is over adds nothing.
+    """
 
     def __init__(self, path: str, engine: Engine) -> None:
         self._path = path
         self._engine = engine
+        self._known: dict[str, _Known] = {}
 
     def all(self) -> dict[str, Group]:
         """The groups that exist, by name, sorted."""
@@ -73,9 +75,7 @@ class Generations:
 
     def require_newest(self, name: str, generation: int) -> None:
         """GenerationFenced if the newest generation of a group is another one."""
-        newest = self._engine.claimed(name)
-        if newest != generation or generation < 1:
-            raise SparklogError("GENERATION_FENCED", group=name, generation=generation, newest=newest, table=self._path)
+        self._newest(name, generation)
 
     def require_still(self, group: Group, *, force: bool) -> None:
         """CallError if the group is running, unless `force`."""
@@ -90,33 +90,59 @@ class Generations:
         Those are the ones that `moved` makes from what the group is just before, and with `carry` the other ones of the group. With
         `after`, only if that is still the newest generation: GenerationFenced otherwise.
         """
-        generation = 0
         while True:
-            if after is not None:
-                self.require_newest(name, after)
+            last = self._engine.last(name)
             group = self.group(name)
-            # A generation that another writer took but whose rows were deleted by hand stays taken.
-            generation = (max(group.generation, generation) if after is None else after) + 1
+            if after is not None and after != group.generation:
+                raise self._fenced(name, after, group.generation)
+            # Rows that were deleted by hand leave the number of their commit, and no generation of theirs was above it.
+            generation = (group.generation or last) + 1
             first = moved(group)
             keys = {(each.topic, each.partition) for each in first}
             ids = {each.topic: each.topic_id for each in first}
             kept = [each for each in group.positions if carry and group.exists and _stays(each, keys, ids)]
-            begun = [rows.note(name, generation, event)]
-            begun += [dataclasses.replace(each, generation=generation, committed_at=rows.now()) for each in kept + first]
-            if self._engine.append(rows.table_of(begun), (name, generation)):
-                break
-        if carry and group.exists:
-            # An owner of the generation before may have committed after its positions were read, and was told that it did.
-            last = Group(name, rows.positions(self._engine.rows(name, current=True, generation=group.generation)))
-            known = {(each.topic, each.topic_id, each.partition): each.offset for each in kept}
-            late = [
-                dataclasses.replace(each, generation=generation)
-                for each in last.positions
-                if _stays(each, keys, ids) and known.get((each.topic, each.topic_id, each.partition), -1) < each.offset
-            ]
-            if late:
-                self._engine.append(rows.table_of(late))
-        return generation
+            begun = [dataclasses.replace(each, committed_at=rows.now()) for each in kept + first]
+            if self._commit(name, last + 1, generation, [rows.note(name, generation, event), *begun]):
+                return generation
+
+    def add(self, name: str, generation: int, made: Callable[[Mapping[str, Position]], list[Position]]) -> list[Position]:
+        """Adds to the newest generation of a group, in one commit, the rows that `made` makes. GenerationFenced if it is another one.
+
+        `made` is given a position in each topic that the group has one in.
+        """
+        while True:
+            known = self._newest(name, generation)
+            added = made(known.in_topics)
+            if self._commit(name, known.number + 1, generation, added):
+                in_topics = {**known.in_topics, **{each.topic: each for each in added if not rows.is_note(each)}}
+                self._known[name] = _Known(known.number + 1, generation, in_topics)
+                return added
+
+    def _newest(self, name: str, generation: int) -> _Known:
+        """What is known of a group as it is now. GenerationFenced if its newest generation is not this one."""
+        last, known = self._engine.last(name), self._known.get(name)
+        if known is None or known.number != last:
+            group = self.group(name)
+            known = self._known[name] = _Known(last, group.generation, {each.topic: each for each in group.positions})
+        if generation != known.generation or generation < 1:
+            raise self._fenced(name, generation, known.generation)
+        return known
+
+    def _commit(self, name: str, number: int, generation: int, added: list[Position]) -> bool:
+        numbered = [dataclasses.replace(each, generation=generation, seq=number) for each in added]
+        return self._engine.append(rows.table_of(numbered), name, number)
+
+    def _fenced(self, name: str, generation: int, newest: int) -> SparklogError:
+        return SparklogError("GENERATION_FENCED", group=name, generation=generation, newest=newest, table=self._path)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Known:
+    """A group after its commit of this number: its newest generation, and a position in each topic."""
+
+    number: int
+    generation: int
+    in_topics: Mapping[str, Position]
 
 
 def _stays(position: Position, moved: set[tuple[str, int]], ids: Mapping[str, str]) -> bool:

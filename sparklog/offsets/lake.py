@@ -30,12 +30,12 @@ class Lake:
         # To look after each commit for log files that are due takes longer than the commit, and the longer, the more there were.
         self._after_commit = deltalake.PostCommitHookProperties(cleanup_expired_logs=False)
         self._open: DeltaTable | None = None
-        # Between the look at the newest generation and the commit of the next one, no other thread may bring the table up to date: the
+        # Between the look at the newest number and the commit of the next one, no other thread may bring the table up to date: the
         # commit would not conflict with what that thread saw.
         self._lock = threading.RLock()
 
-    def rows(self, group: str | None = None, *, current: bool, generation: int | None = None) -> pa.Table:
-        query = select("offsets", '"', None if group is None else _literal(group), generation, current=current)
+    def rows(self, group: str | None = None, *, current: bool) -> pa.Table:
+        query = select("offsets", '"', None if group is None else _literal(group), current=current)
         with self._faults():
             table = self._table()
             if table is None:
@@ -43,27 +43,23 @@ class Lake:
             found = self._delta.QueryBuilder().register("offsets", table).execute(query).read_all()
             return pa.table(found).cast(SCHEMA)
 
-    def claimed(self, group: str) -> int:
+    def last(self, group: str) -> int:
         with self._faults():
             table = self._table()
             return 0 if table is None else table.transaction_version(application(group)) or 0
 
-    def append(self, rows: pa.Table, claim: tuple[str, int] | None = None) -> bool:
-        properties = None
+    def append(self, rows: pa.Table, group: str, number: int) -> bool:
         with self._faults():
             table = self._table() or self._create()
-            if claim is not None:
-                group, generation = claim
-                if (table.transaction_version(application(group)) or 0) >= generation:
-                    return False
-                transaction = self._delta.Transaction(application(group), generation)
-                properties = self._delta.CommitProperties(app_transactions=[transaction])
+            if (table.transaction_version(application(group)) or 0) >= number:
+                return False
+            properties = self._delta.CommitProperties(app_transactions=[self._delta.Transaction(application(group), number)])
             try:
                 self._delta.write_deltalake(
                     table, rows, mode="append", commit_properties=properties, post_commithook_properties=self._after_commit
                 )
             except self._delta.exceptions.CommitFailedError as error:
-                if claim is None or "oncurrent transaction" not in str(error):
+                if "oncurrent transaction" not in str(error):
                     raise
                 return False
         return True

@@ -28,7 +28,7 @@ COLUMNS = {
     "query_id": (pa.string(), "The id of the streaming query that was tracked."),
     "epoch": (pa.int64(), "The micro-batch of that query."),
     "assignment_epoch": (pa.int64(), "For groups of several consumers; nothing writes it yet."),
-    "seq": (pa.int64(), "For groups of several consumers; nothing writes it yet."),
+    "seq": (pa.int64(), "The number of the commit that wrote the row, among those of its group: 1, 2, 3, …."),
     "metadata": (pa.string(), "Free text of the writer; in a note, JSON: what happened (`event`), and an id of the row."),
 }
 """The columns by name, each with its type and its meaning. Those up to `committed_at` are never null."""
@@ -185,25 +185,23 @@ def require_schema(table: str, found: Mapping[str, str]) -> None:
 
 
 def application(group: str) -> str:
-    """The id of an application under which Delta keeps the newest generation of a group, as the version of its transactions."""
+    """The id of an application under which Delta keeps the number of a group's newest commit, as the version of its transactions."""
     return f"sparklog.offsets/{group}"
 
 
-def select(source: str, quote: str, group: str | None, generation: int | None, *, current: bool) -> str:
+def select(source: str, quote: str, group: str | None, *, current: bool) -> str:
     """The query of an engine, whose names are quoted with `quote`, and in which `source` and `group` are expressions.
 
-    It asks for the rows of a group, or of all; of a generation, or of all; in the order in which they were committed. With `current`, only
-    for the greatest (generation, offset) of each group, topic and partition.
+    It asks for the rows of a group, or of all, in the order in which they were committed. With `current`, only for the greatest
+    (generation, offset) of each group, topic and partition.
     """
     names = {name: f"{quote}{name}{quote}" for name in SCHEMA.names}
-    wanted = [] if group is None else [f"{names['group']} = {group}"]
-    wanted += [] if generation is None else [f"generation = {generation:d}"]
-    found = f"(SELECT * FROM {source} WHERE {' AND '.join(wanted) or 'true'}) AS found"
+    found = f"(SELECT * FROM {source} WHERE {'true' if group is None else names['group'] + ' = ' + group}) AS found"
     if current:
         rank = f"PARTITION BY {names['group']}, topic, {names['partition']}"
-        rank += f" ORDER BY generation DESC, {names['offset']} DESC, committed_at DESC, metadata"
+        rank += f" ORDER BY generation DESC, {names['offset']} DESC, seq DESC NULLS LAST, committed_at DESC, metadata"
         found = f"(SELECT *, row_number() OVER ({rank}) AS place FROM {found}) AS ranked WHERE place = 1"
-    order = f"committed_at, generation, topic, {names['partition']}, {names['offset']}"
+    order = f"seq NULLS FIRST, committed_at, generation, topic, {names['partition']}, {names['offset']}"
     return f"SELECT {', '.join(names.values())} FROM {found} ORDER BY {order}"
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,8 +61,6 @@ class OffsetTable:
         self._groups = Generations(self.path, self._engine)
         self._spark = spark
         self._commits = 0
-        self._known: dict[str, tuple[int, dict[str, Position]]] = {}
-        """By group, the generation that this object commits with, and a position in each of its topics."""
 
     @property
     def root(self) -> str | None:
@@ -116,7 +114,7 @@ class OffsetTable:
         then forgotten, if the topic is named. From now on `append` refuses every earlier generation. With `after`, a generation of the
         caller's, only if that is still the newest: GenerationFenced otherwise. `ids` is that of `append`.
         """
-        moved = self._rows(rows.require_group(group), offsets or {}, ids=ids)
+        moved = self._rows(rows.require_group(group), offsets or {}, {}, ids)
         return self._groups.claim(group, "begin", lambda _: moved, after=after)
 
     def require_generation(self, group: str, generation: int) -> None:
@@ -140,24 +138,21 @@ class OffsetTable:
         has another generation by now: then nothing was moved. CallError if a topic or partition does not exist or was created again, or an
         offset is not between 0 and the end offset. With `ids`, those of the topics that were read, RetryError if one has another id by now.
         """
-        before = self._owned(group, generation)
-        added = [
-            dataclasses.replace(each, generation=generation, query_id=query_id, epoch=epoch, metadata=metadata)
-            for each in self._rows(group, offsets, before.values(), ids)
-        ]
-        self._engine.append(rows.table_of(added or [rows.note(group, generation, rows.RUNNING)]))
-        # Rows that were added beside the claim of another owner may have come too late for it.
-        self._groups.require_newest(group, generation)
-        before.update({each.topic: each for each in added})
+
+        def made(known: Mapping[str, Position]) -> list[Position]:
+            moved = self._rows(group, offsets, known, ids)
+            told = [dataclasses.replace(each, query_id=query_id, epoch=epoch, metadata=metadata) for each in moved]
+            return told or [rows.note(group, generation, rows.RUNNING)]
+
+        added = self._groups.add(rows.require_group(group), generation, made)
         self._commits += 1
         if self._commits % _MAINTAINED_AFTER == 0:
             self._try_to_maintain()
-        return len(added)
+        return sum(not rows.is_note(each) for each in added)
 
     def end(self, group: str, generation: int) -> None:
         """Says that the owner of this generation ends, so that the group is not running. GenerationFenced as in `append`."""
-        self.require_generation(group, generation)
-        self._engine.append(rows.table_of([rows.note(group, generation, "end")]))
+        self._groups.add(rows.require_group(group), generation, lambda _: [rows.note(group, generation, "end")])
 
     # ---- what operators do
 
@@ -293,13 +288,6 @@ class OffsetTable:
 
     # ---- within
 
-    def _owned(self, group: str, generation: int) -> dict[str, Position]:
-        """A position in each topic of the group. GenerationFenced if that has another generation."""
-        self.require_generation(group, generation)
-        if self._known.get(group, (0, {}))[0] != generation:
-            self._known[group] = generation, {each.topic: each for each in self._groups.group(group).positions}
-        return self._known[group][1]
-
     def _try_to_maintain(self) -> None:
         try:
             self.maintain()
@@ -324,9 +312,8 @@ class OffsetTable:
         topics = sorted({each.topic for each in of})
         return [row for name in topics for row in lags.of_topic(group, self._topics.log(name), [each for each in of if each.topic == name])]
 
-    def _rows(self, group: str, offsets: Offsets, before: Iterable[Position] = (), ids: Ids | None = None) -> list[Position]:
-        """Rows for these offsets, still without a generation. An error if a topic is not that of the positions `before`, or of `ids`."""
-        known = {position.topic: position for position in before}
+    def _rows(self, group: str, offsets: Offsets, known: Mapping[str, Position], ids: Ids | None) -> list[Position]:
+        """Rows for these offsets, still without a generation. An error if a topic is not that of a known position, or of `ids`."""
         made: list[Position] = []
         for topic, by_partition in offsets.items():
             state = self._topics.state(topic)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ABSENT = {"DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST", "PATH_NOT_FOUND"}
 _LOST = "DELTA_CONCURRENT_TRANSACTION"
-"""In the text of the error of a claim that lost, which classic PySpark raises without a condition."""
+"""In the text of the error of a commit that another one of its group was before, which classic PySpark raises without a condition."""
 
 _LISTING = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 """Delta lists the files of a table in this many tasks before it deletes: 10,000 by default, for a folder of some hundred files."""
@@ -31,38 +31,49 @@ class ThroughSpark:
         self._spark = spark
         self._path = path
         self._name = "delta.`" + path.replace("`", "``") + "`"
+        self._taken: dict[str, int] = {}
+        """By group, a number below the next one, where rows do not tell it, since they were deleted by hand."""
 
-    def rows(self, group: str | None = None, *, current: bool, generation: int | None = None) -> pa.Table:
+    def rows(self, group: str | None = None, *, current: bool) -> pa.Table:
         with self._faults():
             table = self._table()
             if table is None:
                 return SCHEMA.empty_table()
             of_group = table if group is None else table.where(table["group"] == group)
             # The rows are few: in one partition they are ranked and sorted without a shuffle.
-            found = self._spark.sql(select("{offsets}", "`", None, generation, current=current), offsets=of_group.coalesce(1))
+            found = self._spark.sql(select("{offsets}", "`", None, current=current), offsets=of_group.coalesce(1))
             return found.toArrow().cast(SCHEMA)
 
-    def claimed(self, group: str) -> int:
-        # Only a classic session tells the version of an application. But each claim has rows.
-        return max(self.rows(group, current=True)["generation"].to_pylist(), default=0)
+    def last(self, group: str) -> int:
+        # Only a classic session tells the version of an application. But each commit has rows.
+        with self._faults():
+            table = self._table()
+            if table is None:
+                return 0
+            # Before commits had numbers of their own, they had those of generations.
+            greatest = table.where(table["group"] == group).coalesce(1).agg({"seq": "max", "generation": "max"})
+            return max(self._taken.get(group, 0), *(each or 0 for each in greatest.collect()[0]))
 
-    def append(self, rows: pa.Table, claim: tuple[str, int] | None = None) -> bool:
+    def append(self, rows: pa.Table, group: str, number: int) -> bool:
         with self._faults():
             if self._table() is None:
                 self._create()
             writer = self._spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("append")
-            if claim is None:
-                writer.save(self._path)
-                return True
             try:
-                writer.option("txnAppId", application(claim[0])).option("txnVersion", claim[1]).save(self._path)
+                writer.option("txnAppId", application(group)).option("txnVersion", number).save(self._path)
             except Exception as error:
                 if _LOST not in str(error):
                     raise
                 return False
-        # Delta skips a write whose version is not above that of another one, and does not say so.
-        first = rows.slice(0, 1).to_pylist()[0]
-        return first in self.rows(first["group"], current=False, generation=first["generation"]).to_pylist()
+            # Delta skips a write whose version is not above that of another one, and does not say so.
+            table = self._table()
+            assert table is not None
+            found = table.where((table["group"] == group) & (table["seq"] == number)).coalesce(1).toArrow().cast(SCHEMA)
+        if rows.slice(0, 1).to_pylist()[0] in found.to_pylist():
+            return True
+        if self.last(group) < number:
+            self._taken[group] = 2 * number  # and on in such steps, since each try is a job of Spark
+        return False
 
     def maintain(self) -> dict[str, int]:
         # Delta itself writes the checkpoint, with every hundredth commit.

@@ -51,15 +51,14 @@ def test_a_generation_can_begin_further_back(table, topic):
     rival, engine = OffsetTable(table.path, topic.root), table._engine
     append = engine.append
 
-    def late(rows, claim=None):
-        if claim is not None:
-            rival.append("g", 1, {"t": {0: 11, 1: 3}})
-        return append(rows, claim)
+    def late(*commit):
+        engine.append = append
+        rival.append("g", 1, {"t": {0: 11, 1: 3}})
+        return append(*commit)
 
     engine.append = late
     assert table.begin("g", {"t": {0: 5}}) == 2
     assert places(table) == {("t", 0): 5, ("t", 1): 3}
-    engine.append = append
     topic.delete()
     topic.append(records(3))
     with pytest.raises(sparklog.SparklogError, match="PARTLOG_GROUP_OF_OTHER_TOPIC"):
@@ -87,30 +86,70 @@ def test_a_commit_beside_the_claim_of_the_next_generation_is_not_lost(table, top
     rival, engine = OffsetTable(table.path, topic.root), table._engine
     append = engine.append
 
-    def late(rows, claim=None):
-        if claim is not None:
-            assert rival.append("g", 1, {"t": {0: 9}}) == 1
-        return append(rows, claim)
+    def late(*commit):
+        engine.append = append
+        assert rival.append("g", 1, {"t": {0: 9}}) == 1
+        return append(*commit)
 
     engine.append = late
     assert table.begin("g") == 2
     assert places(table) == {("t", 0): 9, ("t", 1): 1}
 
 
+def test_a_commit_beside_the_claim_of_the_next_generation_is_refused(table, topic):
+    """The next owner claims after the earlier one saw that its generation is the newest, and before that commits."""
+    table.append("g", table.begin("g"), {"t": {0: 5, 1: 1}})
+    rival, engine = OffsetTable(table.path, topic.root), table._engine
+    append = engine.append
+
+    def late(*commit):
+        engine.append = append
+        assert rival.begin("g") == 2
+        return append(*commit)
+
+    engine.append = late
+    with pytest.raises(sparklog.GenerationFenced, match="newest one is 2"):
+        table.append("g", 1, {"t": {0: 9}})
+    assert rival.begin("g") == 3
+    assert places(table) == {("t", 0): 5, ("t", 1): 1}
+    assert [each.offset for each in table.history("g") if each.offset == 9] == []
+
+
+def test_commits_of_a_group_are_numbered(table, topic):
+    rival = OffsetTable(table.path, topic.root)
+    generation = table.begin("g")
+    for offset, each in enumerate([table, rival, rival, table], 1):
+        each.append("g", generation, {"t": {0: offset}})
+    assert table.begin("g") == 2
+    assert [each.seq for each in table.history("g")] == [2, 3, 4, 5, 6]
+    assert rival.begin("h") == 1
+
+
+def test_rows_that_were_deleted_by_hand_do_not_give_their_generation_to_another_owner(table):
+    import deltalake
+
+    table.append("g", table.begin("g"), {"t": {0: 5}})
+    deltalake.DeltaTable(table.path).delete("true")
+    table.begin("g")
+    with pytest.raises(sparklog.GenerationFenced):
+        table.append("g", 1, {"t": {0: 9}})
+    assert places(table) == {}
+
+
 def test_of_two_claims_of_a_generation_one_wins(table, topic):
     table.begin("g")
     rival, engine = OffsetTable(table.path, topic.root), table._engine
-    append, claims = engine.append, []
+    append, numbers = engine.append, []
 
-    def beaten(rows, claim=None):
-        if not claims:
+    def beaten(rows, group, number):
+        if not numbers:
             assert rival.begin("g") == 2
-        claims.append(claim)
-        return append(rows, claim)
+        numbers.append(number)
+        return append(rows, group, number)
 
     engine.append = beaten
     assert table.begin("g") == 3
-    assert claims == [("g", 2), ("g", 3)]
+    assert numbers == [2, 3]
     with pytest.raises(sparklog.GenerationFenced):
         rival.append("g", 2, {"t": {0: 1}})
 
@@ -124,10 +163,10 @@ def test_an_owner_goes_back_only_while_its_generation_is_the_newest(table, topic
     rival, engine = OffsetTable(table.path, topic.root), table._engine
     append = engine.append
 
-    def beaten(rows, claim=None):
+    def beaten(*commit):
         engine.append = append
         assert rival.begin("g", {"t": {0: 9}}) == 3
-        return append(rows, claim)
+        return append(*commit)
 
     engine.append = beaten
     for offset in (2, 1):  # refused by the table, and by a look before

@@ -109,6 +109,45 @@ def test_four_writers_of_both_kinds_lose_nothing(through, spark, topic):
     assert through["spark"].groups() == lake.groups() == [*(f"own-{number}" for number in range(4)), "shared"]
 
 
+@pytest.mark.parametrize(("one", "other"), [("spark", "lake"), ("lake", "spark")])
+def test_a_commit_of_a_group_sees_all_commits_before(through, one, other):
+    """Both engines give commits the same numbers: an owner commits beside a claim, and then a claim comes beside an owner's commit."""
+    table, rival = through[one], through[other]
+    engine, first = table._engine, table.begin("g")
+    append = engine.append
+
+    def beside(act):
+        def late(*commit):
+            engine.append = append
+            act()
+            return append(*commit)
+
+        engine.append = late
+
+    beside(lambda: rival.append("g", first, {"t": {0: 9}}))
+    assert table.begin("g") == 2
+    assert places(rival, "g") == {("t", 0): 9}
+    beside(lambda: rival.begin("g"))
+    with pytest.raises(sparklog.GenerationFenced, match="newest one is 3"):
+        table.append("g", 2, {"t": {0: 20}})
+    assert [each.offset for each in rival.history("g")] == [9, 9, 9]
+
+
+def test_rows_that_were_deleted_by_hand_leave_their_numbers(through):
+    table, lake = through["spark"], through["lake"]
+    generation = lake.begin("g")
+    for offset in range(1, 5):
+        lake.append("g", generation, {"t": {0: offset}})
+    import deltalake
+
+    deltalake.DeltaTable(lake.path).delete("true")
+    generation = table.begin("g")
+    table.append("g", generation, {"t": {0: 9}})
+    with pytest.raises(sparklog.GenerationFenced):
+        lake.append("g", 1, {"t": {0: 20}})
+    assert places(lake, "g") == {("t", 0): 9}
+
+
 def test_wrong_input_through_spark(through, spark, topic, tmp_path):
     table = through["spark"]
     generation = table.begin("g")

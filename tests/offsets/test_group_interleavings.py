@@ -1,0 +1,46 @@
+"""Owners of one group that overlap, and die at any step: it skips nothing, and loses no acknowledged commit."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+import pytest
+from group_world import Process, World
+
+STEPS = 250
+
+
+def found(seeds: range, folder: Path, changed: Callable[[Process], None] = lambda _: None) -> str | None:
+    for seed in seeds:
+        if fault := World(seed, folder / str(seed), changed).run(STEPS):
+            return f"seed {seed}, {fault}"
+    return None
+
+
+def test_the_group_skips_nothing_and_loses_no_acknowledged_commit(tmp_path: Path) -> None:
+    assert found(range(12), tmp_path) is None
+
+
+def test_commits_that_are_made_whatever_was_committed_before_are_found(tmp_path: Path) -> None:
+    """The fault put back: a claim does not notice a commit after it read the positions, nor a commit the claim of another owner."""
+
+    def changed(process: Process) -> None:
+        engine = process.table._engine
+        conditional = engine.append
+
+        def append(rows: pa.Table, group: str, _: int) -> bool:
+            while not conditional(rows, group, engine.last(group) + 1):
+                pass
+            return True
+
+        engine.append = append  # type: ignore[method-assign]
+
+    assert found(range(12), tmp_path, changed) is not None
+
+
+@pytest.mark.soak
+def test_the_same_for_new_seeds(tmp_path: Path) -> None:
+    first = random.randrange(1 << 40)
+    print("first seed", first)
+    assert found(range(first, first + 2_000), tmp_path) is None
