@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import operator
 import re
-from collections.abc import ItemsView, Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from sparklog.errors import SparklogError
@@ -30,8 +30,10 @@ _KAFKAS_NAMES = "leave `start` out for the earliest offset and `end` for the lat
 
 
 def integer(name: str, given: object, instead: str = "") -> int:
-    """The argument as an integer. TypeError if it is not one; `instead` names other types that the argument can have."""
+    """The argument as an integer. TypeError if it is not one, as True is not; `instead` names other types that the argument can have."""
     try:
+        if isinstance(given, bool):
+            raise TypeError
         return operator.index(given)  # type: ignore[arg-type] # that is the question
     except TypeError:
         raise TypeError(f"`{name}` is {given!r}, of type {type(given).__name__}; it must be an integer{instead}") from None
@@ -51,6 +53,32 @@ def positive(name: str, given: object) -> int:
     if number <= 0:
         raise SparklogError("OPTION_VALUE", option=name, value=number, reason="it must be positive")
     return number
+
+
+def long(name: str, given: object) -> int:
+    """The argument as an integer of 0 or more that 64 bits hold."""
+    number = count(name, given)
+    if number >= 2**63:
+        raise SparklogError("OPTION_VALUE", option=name, value=number, reason="it must be less than 2^63")
+    return number
+
+
+def text(name: str, given: object) -> str:
+    """The argument as a string that UTF-8 can encode."""
+    if not isinstance(given, str):
+        raise TypeError(f"`{name}` is {given!r}, of type {type(given).__name__}; it must be a string")
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise SparklogError("OPTION_VALUE", option=name, value=repr(given), reason="it is not text that UTF-8 can encode") from None
+    return given
+
+
+def texts(name: str, given: object) -> list[str]:
+    """The argument as strings: one, or a collection of them."""
+    if not isinstance(given, Iterable):
+        raise TypeError(f"`{name}` is {given!r}, of type {type(given).__name__}; it must be a name, or a list of names")
+    return [text(name, each) for each in ([given] if isinstance(given, str) else given)]
 
 
 def duration(name: str, given: object) -> float:

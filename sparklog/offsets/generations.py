@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.offsets import rows
 from sparklog.offsets.rows import Group, Position
@@ -32,7 +33,7 @@ class Engine(Protocol):
         """Adds rows in one commit, which has this number among those of the group: False if one has it already, or a greater one."""
 
     def maintain(self) -> dict[str, int]:
-        """Joins small files, writes a checkpoint, and deletes files that were replaced longer ago than the table's properties say.
+        """Joins small files, writes a checkpoint, and deletes files that were replaced long ago; never one that may still be committed.
 
         Returns how many files it joined, and how many it deleted.
         """
@@ -58,7 +59,7 @@ class Generations:
         """The groups of these names, one or several, or all that exist. CallError if one does not exist."""
         if names is None:
             return list(self.all().values())
-        return [self.existing(name) for name in ([names] if isinstance(names, str) else names)]
+        return [self.existing(name) for name in arguments.texts("groups", names)]
 
     def group(self, name: str) -> Group:
         """The group of this name, which need not exist."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +31,8 @@ class Lake:
         # To look after each commit for log files that are due takes longer than the commit, and the longer, the more there were.
         self._after_commit = deltalake.PostCommitHookProperties(cleanup_expired_logs=False)
         self._open: DeltaTable | None = None
+        self._used_by: int | None = None
+        """The process that used it first."""
         # Between the look at the newest number and the commit of the next one, no other thread may bring the table up to date: the
         # commit would not conflict with what that thread saw.
         self._lock = threading.RLock()
@@ -98,15 +101,21 @@ class Lake:
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
+        if self._used_by not in (None, os.getpid()):  # its lock may be held for ever by a thread that the fork did not copy
+            raise SparklogError("OFFSETS_FORKED", table=self._path)
+        self._used_by = os.getpid()
         try:
             with self._lock:
                 yield
         except SparklogError:
             raise
-        except Exception as error:
-            # A query whose files are gone fails with a plain Exception.
-            if type(error) is not Exception and not isinstance(error, self._delta.exceptions.DeltaError | OSError | ValueError):
+        except BaseException as error:
+            # A query whose files are gone fails with a plain Exception. A panic of deltalake's Rust is not even an Exception.
+            known = type(error) is Exception or type(error).__name__ == "PanicException"
+            if not known and not isinstance(error, self._delta.exceptions.DeltaError | OSError | ValueError):
                 raise
+            if "Forked process" in str(error):
+                raise SparklogError("OFFSETS_FORKED", table=self._path) from error
             raise SparklogError("OFFSETS_TABLE", table=self._path, cause=error) from error
 
 

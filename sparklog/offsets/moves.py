@@ -58,6 +58,8 @@ class Placing:
         moves = self._moves(to)
         if only is None:
             return moves
+        if isinstance(only, str) or not isinstance(only, Iterable):
+            raise TypeError(f"`topics` has {only!r} for topic {self._state.topic}; partitions are given as {{topic: [partition, …]}}")
         wanted = {partition for each in only for partition in arguments.partitions(self._state, self._log.root, each, "topics")}
         return [move for move in moves if move.partition in wanted]
 
@@ -114,8 +116,6 @@ def target(to: Any) -> Any:
         if to not in ("earliest", "latest"):
             arguments.millis(to)
     else:
-        if isinstance(to, bool):
-            raise TypeError(f"`to` is {to!r}; a shift is given as a number")
         arguments.integer("to", to, ", which shifts, or 'earliest', 'latest', a time, a duration, or a dict {topic: {partition: offset}}")
     return to
 
@@ -225,7 +225,7 @@ def _of_csv(text: str, group: str) -> Iterable[tuple[str, str, int, int]]:
 
 def _of_json(text: str, _: str) -> Iterable[tuple[str, str, int, int]]:
     try:
-        content = json.loads(text)
+        content = json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise _not_readable(f"it is not JSON: {error}") from None
     entries = content.get("partitions") if isinstance(content, dict) else None
@@ -236,6 +236,14 @@ def _of_json(text: str, _: str) -> Iterable[tuple[str, str, int, int]]:
         if not isinstance(topic, str) or type(partition) is not int or type(offset) is not int:
             raise _not_readable(f"entry {number} does not have a topic (text), a partition and an offset (integers)")
         yield f"entry {number}", topic, partition, offset
+
+
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) < len(members):
+        twice = next(name for number, (name, _) in enumerate(members) if name in dict(members[:number]))
+        raise _not_readable(f"an object in it has {twice!r} twice")
+    return found
 
 
 def _require_format(format: str) -> None:

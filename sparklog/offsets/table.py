@@ -7,11 +7,11 @@ import json
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.offsets import lags, moves, rows
 from sparklog.offsets.generations import Engine, Generations
@@ -52,10 +52,11 @@ class OffsetTable:
     ) -> None:
         """Opens a table at a path or URL. `root` is the root that holds the topics; what does not look at topics works without one.
 
-        `storage_options` are deltalake's. CallError if Delta is not installed.
+        A path is taken as that of a root: nothing in it is decoded or expanded. `storage_options` are deltalake's. CallError if Delta is
+        not installed, or if the path has what deltalake takes for something else: "%41" and the like, a backslash, [, ], ^, |, a control.
+        Threads may share a table. A process that was forked from one that used a table cannot use any: OFFSETS_FORKED.
         """
-        text = os.fspath(path)
-        self.path = text if "://" in text else str(Path(rows.require_path(text).removeprefix("file:")).absolute())
+        self.path = rows.require_path(os.fspath(path))
         self._topics = Topics(root, self.path)
         self._engine: Engine = Lake(self.path, storage_options) if spark is None else ThroughSpark(self.path, spark)
         self._groups = Generations(self.path, self._engine)
@@ -82,21 +83,22 @@ class OffsetTable:
 
         A position whose topic was created again or deleted has a `note`.
         """
-        found = self._groups.existing(group).positions
-        return Positions(self._noted(each) for each in found if topic is None or each.topic == topic)
+        return Positions(map(self._noted, self._positions(group, topic)))
 
     def history(self, group: str) -> list[Position]:
         """All positions that a group ever committed, the oldest first; a heartbeat is a repeated one."""
         self._groups.existing(group)
         return [row for row in rows.positions(self._engine.rows(group, current=False)) if not rows.is_note(row)]
 
-    def starting_offsets(self, group: str) -> str:
+    def starting_offsets(self, group: str, topic: str | None = None) -> str:
         """The option `startingOffsets` with which a batch read or a stream begins where the group is: JSON, by topic and partition.
+
+        With `topic`, only that topic, for a query that does not read the others.
 
         A partition that the group has no position in begins at its first record. CallError if a topic was created again.
         """
         found: dict[str, dict[str, int]] = {}
-        for position in self._groups.existing(group).positions:
+        for position in self._positions(group, topic):
             of = found.get(position.topic)
             if of is None:
                 state = self._topics.state(position.topic)
@@ -114,7 +116,8 @@ class OffsetTable:
         then forgotten, if the topic is named. From now on `append` refuses every earlier generation. With `after`, a generation of the
         caller's, only if that is still the newest: GenerationFenced otherwise. `ids` is that of `append`.
         """
-        moved = self._rows(rows.require_group(group), offsets or {}, {}, ids)
+        after = None if after is None else arguments.integer("after", after)
+        moved = self._rows(rows.require_group(group), {} if offsets is None else offsets, {}, ids)
         return self._groups.claim(group, "begin", lambda _: moved, after=after)
 
     def require_generation(self, group: str, generation: int) -> None:
@@ -138,13 +141,16 @@ class OffsetTable:
         has another generation by now: then nothing was moved. CallError if a topic or partition does not exist or was created again, or an
         offset is not between 0 and the end offset. With `ids`, those of the topics that were read, RetryError if one has another id by now.
         """
+        query_id = None if query_id is None else arguments.text("query_id", query_id)
+        metadata = None if metadata is None else arguments.text("metadata", metadata)
+        epoch = None if epoch is None else arguments.long("epoch", epoch)
 
         def made(known: Mapping[str, Position]) -> list[Position]:
             moved = self._rows(group, offsets, known, ids)
             told = [dataclasses.replace(each, query_id=query_id, epoch=epoch, metadata=metadata) for each in moved]
             return told or [rows.note(group, generation, rows.RUNNING)]
 
-        added = self._groups.add(rows.require_group(group), generation, made)
+        added = self._groups.add(rows.require_group(group), arguments.integer("generation", generation), made)
         self._commits += 1
         if self._commits % _MAINTAINED_AFTER == 0:
             self._try_to_maintain()
@@ -152,7 +158,9 @@ class OffsetTable:
 
     def end(self, group: str, generation: int) -> None:
         """Says that the owner of this generation ends, so that the group is not running. GenerationFenced as in `append`."""
-        self._groups.add(rows.require_group(group), generation, lambda _: [rows.note(group, generation, "end")])
+        self._groups.add(
+            rows.require_group(group), arguments.integer("generation", generation), lambda _: [rows.note(group, generation, "end")]
+        )
 
     # ---- what operators do
 
@@ -179,7 +187,7 @@ class OffsetTable:
         given, to = to, moves.target(to)
         if topics is not None and isinstance(to, Mapping):
             raise SparklogError("OPTION_VALUE", option="topics", value=topics, reason="`to` names topics already")
-        asked = [topics] if isinstance(topics, str) else list(to) if isinstance(to, Mapping) else topics
+        asked = list(to) if isinstance(to, Mapping) else None if topics is None else arguments.texts("topics", topics)
         only = topics if isinstance(topics, Mapping) else {}
 
         def plan(found: Group) -> list[Move]:
@@ -282,7 +290,8 @@ class OffsetTable:
     def maintain(self) -> dict[str, int]:
         """Makes the table quick to read: joins small files, writes a checkpoint, and deletes files that were replaced an hour ago.
 
-        Returns how many files were joined and deleted. No position is lost. `append` does this after every 50 commits.
+        Through Spark, it deletes those of seven days ago, and with them what writers left that died before their commit. Returns how many
+        files were joined and deleted. No position is lost. `append` does this after every 50 commits.
         """
         return self._engine.maintain()
 
@@ -307,20 +316,24 @@ class OffsetTable:
         self._groups.claim(name, event, moved)
         return planned
 
+    def _positions(self, group: str, topic: str | None) -> list[Position]:
+        wanted = None if topic is None else arguments.text("topic", topic)
+        return [each for each in self._groups.existing(group).positions if wanted in (None, each.topic)]
+
     def _lag(self, group: str, topic: str | None) -> list[dict[str, Any]]:
-        of = [each for each in self._groups.existing(group).positions if topic is None or each.topic == topic]
+        of = self._positions(group, topic)
         topics = sorted({each.topic for each in of})
         return [row for name in topics for row in lags.of_topic(group, self._topics.log(name), [each for each in of if each.topic == name])]
 
     def _rows(self, group: str, offsets: Offsets, known: Mapping[str, Position], ids: Ids | None) -> list[Position]:
         """Rows for these offsets, still without a generation. An error if a topic is not that of a known position, or of `ids`."""
         made: list[Position] = []
-        for topic, by_partition in offsets.items():
+        for topic, by_partition in arguments.mapping("offsets", offsets):
             state = self._topics.state(topic)
             if topic in known:
                 moves.require_same(self.root, known[topic], state)
             moves.require_id(self.root, state, (ids or {}).get(topic))
-            for given, offset in by_partition.items():
+            for given, offset in arguments.mapping("offsets", by_partition):
                 # A position may have expired while its owner read on.
                 placed = moves.placed_in(state, str(self.root), given, offset, [0] * state.partitions)
                 made.append(Position(group, 0, topic, state.topic_id, *placed, rows.now()))

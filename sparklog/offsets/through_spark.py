@@ -19,8 +19,16 @@ _ABSENT = {"DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOE
 _LOST = "DELTA_CONCURRENT_TRANSACTION"
 """In the text of the error of a commit that another one of its group was before, which classic PySpark raises without a condition."""
 
-_LISTING = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
-"""Delta lists the files of a table in this many tasks before it deletes: 10,000 by default, for a folder of some hundred files."""
+_VACUUMING = {
+    # Delta lists the files of a table in this many tasks before it deletes: 10,000 by default, for a folder of some hundred files.
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    # Otherwise Delta 4.1 and later go by the table's property in place of RETAIN.
+    "spark.databricks.delta.vacuum.retentionWindowIgnore.enabled": "false",
+}
+"""Settings of the session while it deletes files."""
+
+_RETAINED_H = 7 * 24
+"""Unlike that of deltalake, this VACUUM deletes also files that no commit ever named. A writer that slept may still commit such a file."""
 
 
 class ThroughSpark:
@@ -81,12 +89,17 @@ class ThroughSpark:
             if self._table() is None:
                 return {"joined": 0, "deleted": 0}
             (done,) = self._spark.sql(f"OPTIMIZE {self._name}").collect()
-            before = self._spark.conf.get(_LISTING)
-            self._spark.conf.set(_LISTING, "2")
+            before = {key: self._spark.conf.get(key, None) for key in _VACUUMING}
             try:
-                self._spark.sql(f"VACUUM {self._name}").collect()
+                for key, value in _VACUUMING.items():
+                    self._spark.conf.set(key, value)
+                self._spark.sql(f"VACUUM {self._name} RETAIN {_RETAINED_H} HOURS").collect()
             finally:
-                self._spark.conf.set(_LISTING, before or "10000")
+                for key, was in before.items():
+                    if was is None:
+                        self._spark.conf.unset(key)
+                    else:
+                        self._spark.conf.set(key, was)
             (vacuum, *_) = self._spark.sql(f"DESCRIBE HISTORY {self._name} LIMIT 1").collect()
             deleted = (vacuum["operationMetrics"] or {}).get("numDeletedFiles", 0)
             return {"joined": done["metrics"]["numFilesRemoved"], "deleted": int(deleted)}

@@ -7,7 +7,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from handmade import identity, records
+from handmade import Topic, identity, records
 
 import sparklog
 from sparklog.offsets import OffsetTable, Owner
@@ -222,6 +222,15 @@ def test_a_group_that_does_not_exist(table):
 def test_starting_offsets_name_every_partition(table):
     table.append("g", table.begin("g"), {"t": {1: 4}})
     assert json.loads(table.starting_offsets("g")) == {"t": {"0": -2, "1": 4}}
+
+
+def test_starting_offsets_of_one_topic(table, topic):
+    Topic(topic.root, "u").append(records(4))
+    table.append("g", table.begin("g"), {"t": {1: 4}, "u": {0: 3}})
+    assert json.loads(table.starting_offsets("g", "u")) == json.loads(table.starting_offsets("g", topic="u")) == {"u": {"0": 3}}
+    topic.delete()
+    assert json.loads(table.starting_offsets("g", "u")) == {"u": {"0": 3}}, "what happened to the other topic does not matter"
+    assert table.starting_offsets("g", "v") == "{}"
 
 
 @pytest.mark.parametrize(

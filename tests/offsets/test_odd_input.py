@@ -1,5 +1,8 @@
 """What a caller of an offset table can get wrong, and what a table can be found to be: clear errors, and nothing moved in silence."""
 
+import subprocess
+import sys
+
 import pytest
 from handmade import TIME, Record, Topic, records
 
@@ -65,9 +68,110 @@ def test_a_shift_is_not_true(table):
         table.reset("g", True)
 
 
+@pytest.mark.parametrize(
+    ("given", "error", "said"),
+    [
+        ({"metadata": 5}, TypeError, "`metadata` is 5, of type int"),
+        ({"metadata": "\ud800"}, sparklog.CallError, r"OPTION_VALUE.*`metadata`.*UTF-8"),
+        ({"query_id": b"q"}, TypeError, "`query_id` is b'q'"),
+        ({"epoch": 2**63}, sparklog.CallError, r"OPTION_VALUE.*`epoch`.*less than 2"),
+        ({"epoch": -1}, sparklog.CallError, r"OPTION_VALUE.*`epoch`.*negative"),
+        ({"epoch": 1.5}, TypeError, "`epoch` is 1.5"),
+        ({"epoch": True}, TypeError, "`epoch` is True"),
+        ({"offsets": {"t": {0: True}}}, TypeError, "`offset` is True"),
+        ({"offsets": {"t": {False: 1}}}, TypeError, "`partition` is False"),
+        ({"offsets": {"t": {0: 2**63}}}, sparklog.CallError, "OFFSETS_OUT_OF_RANGE"),
+        ({"offsets": {"t": 5}}, TypeError, "`offsets` is 5"),
+        ({"offsets": 5}, TypeError, "`offsets` is 5"),
+        ({"offsets": {5: {0: 1}}}, TypeError, "5, of type int"),
+        ({"generation": True}, TypeError, "`generation` is True"),
+        ({"generation": "1"}, TypeError, "`generation` is '1'"),
+        ({"group": 5}, TypeError, "`group` is 5"),
+    ],
+)
+def test_a_commit_of_a_wrong_type_says_which_argument_it_is(table, given, error, said):
+    commit = {"group": "g", "generation": table.begin("g"), "offsets": {"t": {0: 5}}}
+    with pytest.raises(error, match=said):
+        table.append(**commit | given)
+    assert table.positions("g") == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda table: table.reset("g", "latest", topics={"t": 0}),
+        lambda table: table.reset("g", "latest", topics=5),
+        lambda table: table.reset("g", {"t": {0: True}}),
+        lambda table: table.begin("g", {"t": {True: 1}}),
+        lambda table: table.begin("g", after="1"),
+        lambda table: table.fence(5),
+        lambda table: table.positions("g", topic=5),
+        lambda table: table.lag("g", 5),
+        lambda table: table.starting_offsets("g", 5),
+        lambda table: table.copy("g", 5),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named(table, call):
+    table.begin("g")
+    with pytest.raises(TypeError, match=r"`\w+` (is|has) "):
+        call(table)
+
+
+def test_a_name_that_comes_twice_in_a_file_moves_nothing(table):
+    with pytest.raises(sparklog.CallError, match=r"PARTLOG_OFFSETS_FILE.*'offset' twice"):
+        table.load("g", '{"partitions": [{"topic": "t", "partition": 0, "offset": 1, "offset": 2}]}')
+    assert table.groups() == []
+
+
 def test_a_table_has_a_path():
     with pytest.raises(sparklog.CallError, match=r"PARTLOG_OPTION_VALUE.*path"):
         OffsetTable("")
+
+
+@pytest.mark.parametrize("name", ["%zz 50%", "u#1?2", "a:b", "{x}*", "ü e\u0301 🦀", 'it\'s `the` "<t>"', "~x"])
+def test_a_table_is_where_its_path_says(topic, tmp_path, name):
+    table = OffsetTable(f"file://{tmp_path}/tables/{name}", topic.root)
+    table.append("g", table.begin("g"), {"t": {0: 5}})
+    table.maintain()
+    assert [each.name for each in (tmp_path / "tables").iterdir()] == [name]
+    assert OffsetTable(tmp_path / "tables" / name).groups() == ["g"]
+
+
+@pytest.mark.parametrize("name", ["a%20b", "o%CC%88", "back\\slash", "[br]", "a^b", "a|b", "a\nb"])
+def test_a_path_that_deltalake_takes_for_another_one_makes_nothing(tmp_path, name):
+    for path in (tmp_path / name, tmp_path / name / "below", f"file:{tmp_path}/{name}"):
+        with pytest.raises(sparklog.CallError, match=r"PARTLOG_OPTION_VALUE.*`path`.* deltalake takes"):
+            OffsetTable(path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_path_of_a_table_is_read_as_that_of_a_root():
+    assert OffsetTable("file:///a%").path == OffsetTable("file://localhost//a%").path == OffsetTable("/b/../a%").path == "/a%"
+    assert OffsetTable("s3://bucket/a%20b").path == "s3://bucket/a%20b"
+
+
+FORKS = """
+import os, sys
+import sparklog
+from sparklog.offsets import OffsetTable
+
+table = OffsetTable(sys.argv[1])
+print("before", table.begin("g"), flush=True)
+if child := os.fork():
+    print("ended", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+else:
+    for each in (table, OffsetTable(sys.argv[1])):
+        try:
+            each.groups()
+        except Exception as error:
+            print(type(error).__name__, error.id, flush=True)
+    os._exit(0)
+"""
+
+
+def test_a_process_that_was_forked_is_told_so(tmp_path):
+    ran = subprocess.run([sys.executable, "-c", FORKS, tmp_path / "offsets"], capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout.splitlines() == ["before 1", "CallError OFFSETS_FORKED", "CallError OFFSETS_FORKED", "ended 0"]
 
 
 def test_a_table_whose_files_are_gone(table, topic):

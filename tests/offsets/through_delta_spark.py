@@ -3,7 +3,9 @@
 A session in which Delta is the catalog of Spark cannot read tables `USING partlog`, which other tests need.
 """
 
+import os
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -146,6 +148,27 @@ def test_rows_that_were_deleted_by_hand_leave_their_numbers(through):
     with pytest.raises(sparklog.GenerationFenced):
         lake.append("g", 1, {"t": {0: 20}})
     assert places(lake, "g") == {("t", 0): 9}
+
+
+def test_a_file_that_may_still_be_committed_is_kept(through, tmp_path):
+    """A writer sleeps between its data file and its commit: for two hours, and for eight days."""
+    through["spark"].begin("g")
+    slept = {}
+    for hours in (2, 8 * 24):
+        slept[hours] = Path(through["lake"].path, f"part-{hours}-0-c000.snappy.parquet")
+        slept[hours].write_bytes(b"")
+        os.utime(slept[hours], times=(time.time() - hours * 3600,) * 2)
+    assert through["lake"].maintain()["deleted"] == 0
+    assert through["spark"].maintain()["deleted"] == 1
+    assert [hours for hours, file in slept.items() if file.exists()] == [2]
+
+
+def test_both_find_a_table_at_the_same_path(spark, topic, tmp_path):
+    name = "~ 50%zz u#1?2 a:b {x}* ü 🦀"
+    written = OffsetTable(tmp_path / name, topic.root, spark=spark)
+    assert written.begin("g") == 1
+    assert OffsetTable(tmp_path / name, topic.root).begin("g") == 2
+    assert OffsetTable(f"file:{tmp_path}/{name}", spark=spark).groups() == ["g"]
 
 
 def test_wrong_input_through_spark(through, spark, topic, tmp_path):
