@@ -1,13 +1,54 @@
 """The connector's log without Spark. Each process is a JVM that starts in a fraction of a second and can be stopped at any step."""
 
+import atexit
+import json
 import subprocess
+import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 HALTED = 42
 MERGE_BYTES = 32 << 20
 """The default of the option `merge.budget.bytes`."""
 TIMEOUT_S = 120
+
+
+class _Warm:
+    """A `LogTool` that stays, for commands that nothing stops: starting a JVM takes longer than most commands."""
+
+    _all: dict[str, "_Warm"] = {}
+
+    def __init__(self, classpath: str) -> None:
+        command = ["java", "-XX:+UseSerialGC", "-cp", classpath, "io.sparklog.log.LogTool", "serve"]
+        self._free = threading.Lock()
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8"
+        )
+        atexit.register(self._end)
+
+    @classmethod
+    def of(cls, classpath: str) -> "_Warm":
+        there = cls._all.get(classpath)
+        if there is None or there._process.poll() is not None:
+            there = cls._all[classpath] = cls(classpath)
+        return there
+
+    def _end(self) -> None:
+        with self._process:
+            self._process.kill()
+
+    def ask(self, words: list[str]) -> dict[str, Any] | None:
+        """What came of a command: `status`, `out`, `err`. None if another thread has one at work here."""
+        if not self._free.acquire(blocking=False):
+            return None
+        try:
+            assert self._process.stdin is not None and self._process.stdout is not None
+            print(json.dumps(words), file=self._process.stdin, flush=True)
+            answer: dict[str, Any] = json.loads(self._process.stdout.readline() or '{"status": -1, "out": "", "err": "it was killed"}')
+            return answer
+        finally:
+            self._free.release()
 
 
 @dataclass(frozen=True)
@@ -27,12 +68,18 @@ class LogTool:
             command.append(f"-Dpartlog.stop={stop}")
         if release:
             command.append(f"-Dpartlog.stop.release={release}")
-        command += ["io.sparklog.log.LogTool", *map(str, words), f"root={self.root}"]
-        command += [f"{key.replace('_', '.')}={value}" for key, value in arguments.items()]
+        command += ["io.sparklog.log.LogTool", *self._words(words, arguments)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
+    def _words(self, words: tuple[object, ...], arguments: dict[str, object]) -> list[str]:
+        return [*map(str, words), f"root={self.root}", *(f"{key.replace('_', '.')}={value}" for key, value in arguments.items())]
+
     def run(self, *words: object, status: int = 0, stop: str | None = None, **arguments: object) -> list[str]:
-        """The lines that it prints. It must exit with `status`."""
+        """The lines that it prints. It must exit with `status`. A command that may be stopped, or needs a JVM of its own, gets one."""
+        alone = stop or self.java or self.prefix
+        if not alone and (answer := _Warm.of(self.classpath).ask(self._words(words, arguments))):
+            assert answer["status"] == status, f"status {answer['status']}, not {status}\n{answer['out']}\n{answer['err']}"
+            return str(answer["out"]).splitlines()
         process = self.start(*words, stop=stop, **arguments)
         out, err = process.communicate(timeout=TIMEOUT_S)
         assert process.returncode == status, f"status {process.returncode}, not {status}\n{out}\n{err}"
