@@ -12,6 +12,7 @@ WHEEL := dist/sparklog-$(VERSION)-py3-none-any.whl
 KAFKA := .tools/kafka/.copied
 DELTA := .tools/delta/.copied
 AXE := .tools/axe/.copied
+ARCHIVE := .tools/spark.jsa
 VENV := .venv/.installed
 PY := .venv/bin/python
 MVN ?= mvn -q -B
@@ -43,16 +44,24 @@ wheel: $(WHEEL) ## build the wheel, with the jar inside, in dist/
 ## What a developer wants
 
 .PHONY: test
-test: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) jvm-test ## run all tests: Java, then Python, with Spark, Delta and Kafka's tools
-	@$(PY) -m pytest --numprocesses 2 --dist loadscope $(ARGS)
+test: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run all tests: Java beside Python, with Spark, Delta and Kafka's tools
+	@$(MVN) -f jvm-shim/pom.xml test-compile
+	@$(MAKE) --no-print-directory jvm-test > .tools/jvm-test.log 2>&1 & java=$$!; \
+	  trap 'kill $$java 2> /dev/null || true' EXIT; \
+	  python=0; $(PY) -m pytest --numprocesses 2 --dist loadscope $(ARGS) || python=$$?; \
+	  wait $$java || { cat .tools/jvm-test.log; exit 1; }; \
+	  cat .tools/jvm-test.log; exit $$python
 
 .PHONY: check
-check: toolchain $(VENV) ## format, lint, types, Python's layers and unit tests, without Spark: under a minute
+check: lint ## lint, and unit tests, without Spark: under a minute
+	@$(PY) -m pytest -q tests/unit tests/test_tidy.py $(ARGS)
+
+.PHONY: lint
+lint: toolchain $(VENV) ## format, lint and types of Python and Java
 	@$(PY) -m ruff format --check --quiet . || { echo "Some Python files are not formatted: run make format."; exit 1; }
 	@$(FORMATTER):validate > /dev/null || { echo "Some Java files are not formatted: run make format."; exit 1; }
 	@$(PY) -m ruff check --quiet .
 	@$(PY) -m mypy sparklog bench docs
-	@$(PY) -m pytest -q tests/unit tests/test_tidy.py $(ARGS)
 
 .PHONY: format
 format: toolchain $(VENV) ## format Python and Java, and fix what the linter can fix
@@ -83,7 +92,7 @@ bench: toolchain $(VENV) $(JAR) $(DELTA) $(KAFKA) ## run the benchmarks, beside 
 	@$(PY) -m bench
 
 .PHONY: soak
-soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) jvm-test ## run the long tests
+soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) jvm-test ## run the long tests
 	@$(MAKE) --no-print-directory sim SEEDS=$(or $(SEEDS),50000)
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
 
@@ -146,3 +155,11 @@ $(KAFKA) $(DELTA) $(AXE): | toolchain
 	@rm -rf $(@D)
 	@$(MVN) -f $< dependency:copy-dependencies
 	@touch $@
+
+# A Spark that a test starts takes the classes of its first use from an archive. The JVM ignores one that does not fit.
+# The pipe ends when the JVM does, which writes the archive after Python has ended.
+$(ARCHIVE): tests/first_use.py $(VENV) | $(JAR)
+	@echo "Archiving the classes of Spark's first use"
+	@rm -rf $@ .tools/first-use && mkdir -p .tools/first-use
+	@JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ArchiveClassesAtExit=$(CURDIR)/$@" \
+	  $(PY) $< .tools/first-use 2>&1 | cat > .tools/first-use.log || { cat .tools/first-use.log; exit 1; }

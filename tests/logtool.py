@@ -6,7 +6,7 @@ import subprocess
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 HALTED = 42
 MERGE_BYTES = 32 << 20
@@ -17,10 +17,10 @@ TIMEOUT_S = 120
 class _Warm:
     """A `LogTool` that stays, for commands that nothing stops: starting a JVM takes longer than most commands."""
 
-    _all: dict[str, "_Warm"] = {}
+    _all: ClassVar[dict[str, "_Warm"]] = {}
 
     def __init__(self, classpath: str) -> None:
-        command = ["java", "-XX:+UseSerialGC", "-cp", classpath, "io.sparklog.log.LogTool", "serve"]
+        command = ["java", "-XX:+UseSerialGC", "-cp", classpath, "io.sparklog.log.WarmLogTool"]
         self._free = threading.Lock()
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8"

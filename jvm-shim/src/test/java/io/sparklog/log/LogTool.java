@@ -2,7 +2,6 @@ package io.sparklog.log;
 
 import static java.util.stream.Collectors.joining;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.read.Filter;
@@ -26,10 +25,7 @@ import io.sparklog.upkeep.Publisher;
 import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
-import java.io.BufferedReader;
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -59,8 +55,6 @@ import java.util.stream.IntStream;
  * {@code state root=…}, {@code bits root=… topic=… file=…},
  * {@code change root=… topic=… what=records offsets=<partition>:<offset>,…|partitions to=…|config <topic option>=…|delete},
  * {@code walk root=… topic=… seconds=…}.
- *
- * <p>{@code serve} runs one such command after another, each with a root that knows nothing of the ones before.
  */
 public final class LogTool {
   /** So small that segments are cut, and indexes used. */
@@ -86,38 +80,6 @@ public final class LogTool {
   }
 
   public static void main(String[] words) throws Exception {
-    if (words[0].equals("serve")) {
-      serve();
-    } else {
-      run(words);
-    }
-  }
-
-  /** Each line of the input is a JSON array of words; the answer is a line of JSON: {@code status}, {@code out}, {@code err}. */
-  private static void serve() throws IOException {
-    ObjectMapper json = new ObjectMapper();
-    PrintStream answers = new PrintStream(System.out, true, StandardCharsets.UTF_8);
-    BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-    for (String line = in.readLine(); line != null; line = in.readLine()) {
-      ByteArrayOutputStream out = new ByteArrayOutputStream();
-      ByteArrayOutputStream err = new ByteArrayOutputStream();
-      PrintStream errors = new PrintStream(err, true, StandardCharsets.UTF_8);
-      System.setOut(new PrintStream(out, true, StandardCharsets.UTF_8));
-      System.setErr(errors);
-      int status = 0;
-      try {
-        run(json.readValue(line, String[].class));
-      } catch (Throwable e) { // What would have ended a process of its own must not end this one.
-        e.printStackTrace(errors);
-        status = 1;
-      }
-      System.out.flush();
-      answers.println(json.writeValueAsString(
-          Map.of("status", status, "out", out.toString(StandardCharsets.UTF_8), "err", err.toString(StandardCharsets.UTF_8))));
-    }
-  }
-
-  private static void run(String[] words) throws Exception {
     LogTool tool = new LogTool(words);
     switch (words[0]) {
       case "append" -> tool.append();
