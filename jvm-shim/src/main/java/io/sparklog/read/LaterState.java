@@ -5,6 +5,7 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
 import io.sparklog.spec.PartlogException;
+import java.util.Optional;
 
 /**
  * What a reader does when a data file is gone: it reads the newest state of the topic, and goes on there if other files hold the offsets
@@ -21,22 +22,30 @@ final class LaterState {
   }
 
   /**
-   * The newest state, which is later than {@code known}.
+   * The newest state, which is later than {@code known}; empty if the topic is gone, or another has its name, and that is no error.
    *
    * @param next the next offset to read of the partition; the state may start after it only if it is no error that offsets have expired
    * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_REPLACED, SEGMENT_MISSING, OFFSETS_EXPIRED
    */
-  State after(SegmentGone gone, State known, long next) {
+  Optional<State> after(SegmentGone gone, State known, long next) {
     return after(gone, known.topic(), known.topicId(), known.version(), next);
   }
 
   /** As the other, later than {@code version} of a topic. */
-  State after(SegmentGone gone, String topic, String topicId, long version, long next) {
+  Optional<State> after(SegmentGone gone, String topic, String topicId, long version, long next) {
     Segment missing = gone.segment();
-    State state = root.state(topic);
-    if (!state.topicId().equals(topicId)) {
-      throw PartlogException.caused(gone, "TOPIC_REPLACED", "topic", topic, "root", root.store().root());
+    Optional<State> newest = root.topic(topic).newest();
+    if (newest.isEmpty() || !newest.get().topicId().equals(topicId)) {
+      if (!dataLoss.isError()) {
+        // A file system that is not mounted has lost nothing.
+        root.requireReadable();
+      }
+      dataLoss.report(newest.isEmpty()
+          ? root.notFound(topic)
+          : PartlogException.caused(gone, "TOPIC_REPLACED", "topic", topic, "root", root.store().root()));
+      return Optional.empty();
     }
+    State state = newest.get();
     if (state.version() <= version) {
       throw gone.missing();
     }
@@ -50,6 +59,6 @@ final class LaterState {
       dataLoss.report(PartlogException.caused(gone, "OFFSETS_EXPIRED", "offset", next, "end", start, "count", start - next, "topic", topic,
           "partition", missing.partition(), "root", root.store().root(), "start", start));
     }
-    return state;
+    return newest;
   }
 }

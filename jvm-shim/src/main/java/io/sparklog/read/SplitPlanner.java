@@ -8,6 +8,7 @@ import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Shares offsets out to tasks. Small segments of a partition go together, large ones are cut where a batch begins; a split holds one
@@ -19,7 +20,7 @@ public final class SplitPlanner {
   private final LaterState later;
   private final ExtentFinder finder;
 
-  /** @param failOnDataLoss whether it is an error if offsets expire while the splits are planned; otherwise they are left out */
+  /** @param failOnDataLoss whether it is an error if offsets or the topic go while the splits are planned; otherwise they are left out */
   public SplitPlanner(Root root, SplitSize size, boolean failOnDataLoss) {
     this.store = root.store();
     this.size = size;
@@ -37,7 +38,8 @@ public final class SplitPlanner {
   /**
    * The splits for {@code selections}, by topic, partition and offset.
    *
-   * @throws PartlogException TOPIC_REPLACED, SEGMENT_MISSING, OFFSETS_EXPIRED; BATCH_CORRUPT or SEGMENT_CORRUPT of segments that are cut
+   * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_REPLACED, SEGMENT_MISSING, OFFSETS_EXPIRED; of segments that are cut,
+   *     BATCH_CORRUPT, SEGMENT_CORRUPT
    */
   public List<Split> plan(List<Selection> selections) throws IOException {
     List<Found> partitions = new ArrayList<>();
@@ -57,7 +59,11 @@ public final class SplitPlanner {
       try {
         return new Found(selection, finder.find(selection));
       } catch (SegmentGone gone) {
-        selection = again(selection, gone);
+        Optional<Selection> again = again(selection, gone);
+        if (again.isEmpty()) {
+          return new Found(selection, List.of());
+        }
+        selection = again.get();
       }
     }
   }
@@ -67,13 +73,18 @@ public final class SplitPlanner {
       try {
         return new Packing(found.selection, splitBytes).pack(found.extents);
       } catch (SegmentGone gone) {
-        found = find(again(found.selection, gone));
+        Optional<Selection> again = again(found.selection, gone);
+        if (again.isEmpty()) {
+          return List.of();
+        }
+        found = find(again.get());
       }
     }
   }
 
-  private Selection again(Selection selection, SegmentGone gone) {
-    return selection.in(later.after(gone, selection.state(), selection.offsets().first(0)));
+  /** The same in a later state; empty if the topic is gone, and that is no error. */
+  private Optional<Selection> again(Selection selection, SegmentGone gone) {
+    return later.after(gone, selection.state(), selection.offsets().first(0)).map(selection::in);
   }
 
   private static long bytesToRead(List<Extent> extents) {

@@ -12,6 +12,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Reads the batches of a split one after another, each fully checked, and shows those of their records that belong to it. FORMAT.md section
@@ -40,7 +41,7 @@ public final class SplitReader implements Closeable {
   private long batchesRead;
 
   /**
-   * @param failOnDataLoss whether it is an error if offsets have expired since the plan was made; otherwise they are left out
+   * @param failOnDataLoss whether it is an error if offsets or the topic have gone since the plan was made; otherwise they are left out
    * @param offsetsOnly whether the caller needs no more of the records than their offsets
    * @param rowsMax the most records to return
    */
@@ -59,7 +60,7 @@ public final class SplitReader implements Closeable {
   /**
    * Goes to the next batch with records to return; false if there is none.
    *
-   * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING, OFFSETS_EXPIRED, TOPIC_REPLACED
+   * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING, OFFSETS_EXPIRED, TOPIC_NOT_FOUND, TOPIC_REPLACED
    */
   public boolean next() throws IOException {
     while (rowsLeft > 0 && !left.isEmpty()) {
@@ -92,16 +93,20 @@ public final class SplitReader implements Closeable {
     return false;
   }
 
-  /** The data file of the first extent that is left is gone: its offsets may be in another file now, or they have expired. */
+  /** The data file of the first extent that is left is gone: its offsets may be in another file now, or be gone. */
   private void planAgain(SegmentGone gone) throws IOException {
     long next = reader == null ? left.peek().startOffset() : Math.max(left.peek().startOffset(), reader.nextOffset());
     close();
     List<Extent> extents = null;
     for (SegmentGone last = gone; extents == null;) {
-      State state = later.after(last, split.topic(), split.topicId(), knownVersion, next);
-      knownVersion = state.version();
+      Optional<State> state = later.after(last, split.topic(), split.topicId(), knownVersion, next);
+      if (state.isEmpty()) {
+        left.clear();
+        return;
+      }
+      knownVersion = state.get().version();
       try {
-        extents = extents(state, Math.max(next, state.start(split.partition())));
+        extents = extents(state.get(), Math.max(next, state.get().start(split.partition())));
       } catch (SegmentGone again) {
         last = again;
       }

@@ -2,6 +2,7 @@ package io.sparklog.read;
 
 import io.sparklog.log.Names;
 import io.sparklog.log.QueryStart;
+import io.sparklog.log.State;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.CheckpointFolder;
 import io.sparklog.storage.Step;
@@ -51,14 +52,19 @@ public final class StreamStart {
     return Optional.ofNullable(first).map(QueryStart::topics);
   }
 
-  /** The topics that the files name. */
+  /** The topics that the files name; of several of one name, the last. */
   SortedMap<String, QueryStart.Topic> topics() {
     return Collections.unmodifiableSortedMap(topics);
   }
 
-  /** A topic that a file names. */
+  /** The topic that the last file with its name means. */
   Optional<QueryStart.Topic> topic(String name) {
     return Optional.ofNullable(topics.get(name));
+  }
+
+  /** Whether the files name the topic that {@code state} is of, and no later one of its name. */
+  boolean isOf(State state) {
+    return topic(state.topic()).filter(known -> known.id().equals(state.topicId())).isPresent();
   }
 
   /** The first offset to read of a partition. */
@@ -102,8 +108,9 @@ public final class StreamStart {
       throw PartlogException.io(e, folder.location(name));
     }
     found.topics().forEach((topic, about) -> {
-      if (topics.put(topic, about) != null) {
-        throw corrupt(null, name, "it names topic " + topic + ", which an earlier file names");
+      QueryStart.Topic before = topics.put(topic, about);
+      if (before != null && before.id().equals(about.id())) {
+        throw corrupt(null, name, "it names topic " + topic + ", which an earlier file names with the same id");
       }
     });
     first = files == 0 ? found : first;

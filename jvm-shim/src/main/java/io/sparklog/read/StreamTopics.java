@@ -7,14 +7,16 @@ import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import java.time.Clock;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
-/** The topics of a streaming query: finds their newest states, and sees to it that they are the topics that the query began to read. */
-final class StreamTopics {
+/** The topics of a streaming query: finds their newest states, and sees to it that offsets are used for the topics that they mean. */
+final class StreamTopics implements Subscription.Topics {
   private final Root root;
   private final StreamStart start;
   private final Clock clock;
@@ -24,18 +26,21 @@ final class StreamTopics {
   /** What the last look found; null before the first. */
   private List<Subscription.Subscribed> newest;
 
+  /** The ids of lost topics that were reported. */
+  private final Set<String> reported = new HashSet<>();
+
   StreamTopics(Root root, Options options, StreamStart start, Clock clock, DataLoss dataLoss) {
     this.root = root;
     this.start = start;
     this.clock = clock;
-    this.subscription = new Subscription(root, this::existing, this::state, options);
+    this.subscription = new Subscription(root, this, options);
     this.dataLoss = dataLoss;
   }
 
   /**
    * The newest states of what is subscribed to; the list of the look before if nothing was committed since. That costs two stats a topic.
    *
-   * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, and what {@link Subscription#resolve} throws
+   * @throws PartlogException STREAM_TOPIC_GONE of a topic that the options name, and what {@link Subscription#resolve} throws
    */
   List<Subscription.Subscribed> look() {
     List<Subscription.Subscribed> seen = newest == null ? subscription.resolve() : subscription.again();
@@ -53,32 +58,69 @@ final class StreamTopics {
     return newest == null ? List.of() : newest;
   }
 
-  /** The names of the topics that exist, and of those that the last look found: it is noticed if one of these is gone. */
-  private List<String> existing() {
+  /** Those of the last look too: a listing may be a second old. */
+  @Override
+  public List<String> existing() {
     TreeSet<String> names = new TreeSet<>(newest == null ? root.topics() : root.recentTopics(clock));
     found().forEach(topic -> names.add(topic.state().topic()));
     return List.copyOf(names);
   }
 
-  /** The newest state of a topic that the query reads, or begins to read. @throws PartlogException as {@link #look} */
-  State state(String topic) {
-    Optional<State> state = root.topic(topic).newest();
-    Optional<QueryStart.Topic> known = start.topic(topic);
-    if (state.isEmpty() && known.isPresent()) {
-      throw PartlogException.of("STREAM_TOPIC_GONE", "topic", topic, "id", known.get().id(), "root", root.store().root(), "checkpoint",
-          start.checkpoint());
-    }
-    if (state.isPresent() && known.isPresent() && !known.get().id().equals(state.get().topicId())) {
-      throw PartlogException.of("STREAM_TOPIC_REPLACED", "topic", topic, "root", root.store().root(), "expected", known.get().id(), "found",
-          state.get().topicId(), "checkpoint", start.checkpoint());
-    }
-    return state.isPresent() ? state.get() : root.state(topic);
+  @Override
+  public Optional<State> state(String topic) {
+    return root.topic(topic).newest();
   }
 
-  /** The newest state of a topic that an offset names. @throws PartlogException QUERY_CHECKPOINT_CORRUPT, and as {@link #look} */
-  State read(String topic) {
+  /** A query goes on without a topic that it has read, as far as failOnDataLoss says so; any other name is a mistake. */
+  @Override
+  public void missing(String topic) {
+    QueryStart.Topic known = start.topic(topic).orElseThrow(() -> root.notFound(topic));
+    if (dataLoss.isError()) {
+      throw gone(topic, known);
+    }
+  }
+
+  private PartlogException gone(String topic, QueryStart.Topic known) {
+    return PartlogException.of("STREAM_TOPIC_GONE", "topic", topic, "id", known.id(), "root", root.store().root(), "checkpoint",
+        start.checkpoint());
+  }
+
+  private PartlogException replaced(State state, QueryStart.Topic known) {
+    return PartlogException.of("STREAM_TOPIC_REPLACED", "topic", state.topic(), "root", root.store().root(), "expected", known.id(),
+        "found", state.topicId(), "checkpoint", start.checkpoint());
+  }
+
+  /**
+   * The newest state of a topic that an offset names; empty if the topic is gone, or another has its name, and that is no error. That is
+   * reported once.
+   *
+   * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, QUERY_CHECKPOINT_CORRUPT; of a root that is not there,
+   *     what {@link Root#requireReadable} throws
+   */
+  Optional<State> read(String topic) {
     requireNoted(topic);
-    return state(topic);
+    return read(topic, state(topic));
+  }
+
+  private Optional<State> read(String topic, Optional<State> state) {
+    Optional<State> same = state.filter(start::isOf);
+    if (same.isEmpty()) {
+      QueryStart.Topic known = start.topic(topic).orElseThrow();
+      PartlogException loss = state.isPresent() ? replaced(state.get(), known) : gone(topic, known);
+      if (!dataLoss.isError()) {
+        // A file system that is not mounted has lost nothing.
+        root.requireReadable();
+      }
+      if (dataLoss.isError() || reported.add(known.id())) {
+        dataLoss.report(loss);
+      }
+    }
+    return same;
+  }
+
+  /** Whether the topic that offsets mean is still there. */
+  boolean isThere(String topic) {
+    return state(topic).filter(start::isOf).isPresent();
   }
 
   /**
@@ -100,37 +142,52 @@ final class StreamTopics {
     }
   }
 
-  /** Notes topics that are read from now on. If another driver of the query noted one before, they must be the same. */
-  void note(List<String> topics) {
+  /**
+   * Notes topics that are read from now on, unless an offset in Spark's log still means others of their names.
+   *
+   * @throws PartlogException STREAM_TOPIC_REPLACED if another driver of the query noted others
+   */
+  void note(List<State> topics) {
     while (true) {
       TreeMap<String, QueryStart.Topic> found = new TreeMap<>();
-      for (String topic : topics) {
-        if (start.topic(topic).isEmpty()) {
-          found.put(topic, new QueryStart.Topic(state(topic).topicId(), new TreeMap<>()));
+      for (State topic : topics) {
+        if (!start.isOf(topic)) {
+          found.put(topic.topic(), new QueryStart.Topic(topic.topicId(), new TreeMap<>()));
         }
       }
       if (found.isEmpty()) {
         return;
       }
+      Map<String, QueryStart.Topic> before = new HashMap<>(start.topics());
       start.add(new QueryStart(found));
-      found.keySet().forEach(this::state);
+      for (State topic : topics) {
+        Optional<QueryStart.Topic> noted = start.topic(topic.topic());
+        if (noted.isPresent() && !start.isOf(topic) && noted.get() != before.get(topic.topic())) {
+          throw replaced(topic, noted.get());
+        }
+      }
     }
   }
 
   /**
-   * Leaves out what the query has read and its options no longer name.
+   * Leaves out what the query has read and its options no longer name, and topics that are gone or have been replaced, if that is no error.
    *
-   * @throws PartlogException STREAM_UNSUBSCRIBED, OFFSETS_OUT_OF_RANGE, QUERY_CHECKPOINT_CORRUPT, and as {@link #look}
+   * @throws PartlogException STREAM_UNSUBSCRIBED, OFFSETS_OUT_OF_RANGE, and as {@link #read}
    */
   StreamOffsets subscribed(StreamOffsets from) {
     TreeMap<String, TreeMap<Integer, Long>> kept = new TreeMap<>();
-    Map<String, Subscription.Subscribed> named = new HashMap<>();
-    found().forEach(topic -> named.put(topic.state().topic(), topic));
+    Map<String, State> found = new HashMap<>();
+    found().forEach(topic -> found.put(topic.state().topic(), topic.state()));
     for (String topic : from.topics()) {
-      State state = named.containsKey(topic) ? named.get(topic).state() : read(topic);
+      requireNoted(topic);
+      Optional<State> newest = Optional.ofNullable(found.get(topic)).or(() -> state(topic));
+      Optional<State> state = subscription.names(topic) ? read(topic, newest) : newest.filter(start::isOf);
+      if (subscription.names(topic) && state.isEmpty()) {
+        continue;
+      }
       from.of(topic).forEach((partition, offset) -> {
-        requireEnd(state, partition, offset);
-        if (named.containsKey(topic) && named.get(topic).has(partition)) {
+        state.ifPresent(exists -> requireEnd(exists, partition, offset));
+        if (subscription.names(topic, partition)) {
           kept.computeIfAbsent(topic, first -> new TreeMap<>()).put(partition, offset);
         } else {
           dataLoss.report(PartlogException.of("STREAM_UNSUBSCRIBED", "checkpoint", start.checkpoint(), "topic", topic, "partition",

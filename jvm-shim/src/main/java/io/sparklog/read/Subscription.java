@@ -5,15 +5,12 @@ import io.sparklog.log.State;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Function;
-import java.util.function.Supplier;
 import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
@@ -21,19 +18,26 @@ import java.util.stream.IntStream;
 public final class Subscription {
   /** A topic in the state that the read was planned from, and the partitions to read of it, in order. */
   public record Subscribed(State state, int[] partitions) {
-    boolean has(int partition) {
-      return Arrays.binarySearch(partitions, partition) >= 0;
-    }
-
     /** What an earlier state has of it. */
     Subscribed in(State earlier) {
       return new Subscribed(earlier, Arrays.stream(partitions).filter(partition -> partition < earlier.partitions()).toArray());
     }
   }
 
+  /** The topics that there are to read. */
+  interface Topics {
+    /** The names of those that exist. One that was deleted since may be among them. */
+    List<String> existing();
+
+    /** The state of a topic; empty if it does not exist. */
+    Optional<State> state(String topic);
+
+    /** The options name a topic that does not exist. If this returns, the read goes on without it. */
+    void missing(String topic);
+  }
+
   private final Root root;
-  private final Supplier<List<String>> existing;
-  private final Function<String, State> states;
+  private final Topics topics;
   private final Options options;
 
   /** Null if the topics are not given by a pattern. */
@@ -42,16 +46,29 @@ public final class Subscription {
   /** What {@code assign} names; null before it is needed. */
   private TreeMap<String, TreeSet<Integer>> assigned;
 
-  /** @param states gives the state of a topic by its name: that of {@link Root#state}, or one that the same query was given before */
-  public Subscription(Root root, Function<String, State> states, Options options) {
-    this(root, root::topics, states, options);
+  /** @param states gives the state of a topic by its name, if there is one: the newest, or one that the same query was given before */
+  public Subscription(Root root, Function<String, Optional<State>> states, Options options) {
+    this(root, new Topics() {
+      @Override
+      public List<String> existing() {
+        return root.topics();
+      }
+
+      @Override
+      public Optional<State> state(String topic) {
+        return states.apply(topic);
+      }
+
+      @Override
+      public void missing(String topic) {
+        throw root.notFound(topic);
+      }
+    }, options);
   }
 
-  /** @param existing gives the names of the topics that exist */
-  Subscription(Root root, Supplier<List<String>> existing, Function<String, State> states, Options options) {
+  Subscription(Root root, Topics topics, Options options) {
     this.root = root;
-    this.existing = existing;
-    this.states = states;
+    this.topics = topics;
     this.options = options;
     this.pattern = options.given("subscribePattern") ? Pattern.compile(options.text("subscribePattern")) : null;
   }
@@ -70,46 +87,51 @@ public final class Subscription {
   /** As {@link #resolve}, of a root that was readable before. */
   List<Subscribed> again() {
     if (options.given("assign")) {
-      return assigned();
+      return assigned().entrySet().stream().flatMap(topic -> parts(topic.getKey(), topic.getValue()).stream()).toList();
     }
     if (options.given("subscribe")) {
-      return options.names("subscribe").stream().sorted().map(topic -> whole(states.apply(topic))).toList();
+      return options.names("subscribe").stream().sorted().flatMap(topic -> named(topic).stream()).map(Subscription::whole).toList();
     }
     // A pattern may be meant for topics that do not exist yet: if it matches none, nothing is read, as in Spark's Kafka source.
-    return existing.get()
-        .stream()
-        .filter(topic -> pattern == null || pattern.matcher(topic).matches())
-        .flatMap(topic -> listed(topic).stream())
-        .toList();
+    return topics.existing().stream().filter(this::names).flatMap(topic -> topics.state(topic).stream()).map(Subscription::whole).toList();
   }
 
-  /** Empty if the topic was deleted since it was listed. */
-  private Optional<Subscribed> listed(String topic) {
-    try {
-      return Optional.of(whole(states.apply(topic)));
-    } catch (PartlogException e) {
-      if (e.id().equals("TOPIC_NOT_FOUND")) {
-        return Optional.empty();
-      }
-      throw e;
+  /** Whether the options mean a topic of this name. */
+  boolean names(String topic) {
+    if (options.given("assign")) {
+      return assigned().containsKey(topic);
     }
+    return options.given("subscribe") ? options.names("subscribe").contains(topic) : pattern == null || pattern.matcher(topic).matches();
+  }
+
+  /** Whether the options mean this partition of a topic that has it. */
+  boolean names(String topic, int partition) {
+    return names(topic) && (!options.given("assign") || assigned().get(topic).contains(partition));
+  }
+
+  private Optional<State> named(String topic) {
+    Optional<State> state = topics.state(topic);
+    if (state.isEmpty()) {
+      topics.missing(topic);
+    }
+    return state;
   }
 
   private static Subscribed whole(State state) {
     return new Subscribed(state, IntStream.range(0, state.partitions()).toArray());
   }
 
-  private List<Subscribed> assigned() {
+  private Optional<Subscribed> parts(String topic, TreeSet<Integer> partitions) {
+    Optional<State> state = named(topic);
+    state.ifPresent(exists -> requirePartition("assign", root.store(), exists, partitions.last()));
+    return state.map(exists -> new Subscribed(exists, partitions.stream().mapToInt(Integer::intValue).toArray()));
+  }
+
+  private TreeMap<String, TreeSet<Integer>> assigned() {
     if (assigned == null) {
       assigned = PartitionJson.partitions("assign", options.text("assign"));
     }
-    List<Subscribed> topics = new ArrayList<>();
-    for (Map.Entry<String, TreeSet<Integer>> topic : assigned.entrySet()) {
-      State state = states.apply(topic.getKey());
-      requirePartition("assign", root.store(), state, topic.getValue().last());
-      topics.add(new Subscribed(state, topic.getValue().stream().mapToInt(Integer::intValue).toArray()));
-    }
-    return topics;
+    return assigned;
   }
 
   /** @throws PartlogException PARTITION_NOT_FOUND */

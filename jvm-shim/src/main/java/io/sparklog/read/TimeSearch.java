@@ -13,6 +13,7 @@ import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 
 /** Finds records by time: segments by what the state says of them, batches by their headers, then the record itself. */
@@ -28,7 +29,7 @@ final class TimeSearch {
   /**
    * The first offset of a partition whose record has {@code timestamp} (ms since 1970) or a later one; times need not be in order.
    *
-   * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING, TOPIC_REPLACED, OFFSETS_EXPIRED
+   * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT, SEGMENT_MISSING, TOPIC_NOT_FOUND, TOPIC_REPLACED, OFFSETS_EXPIRED
    */
   OptionalLong firstOffset(State planned, int partition, long timestamp) throws IOException {
     State state = planned;
@@ -39,7 +40,11 @@ final class TimeSearch {
       } catch (SegmentGone gone) {
         // The segments before this one were searched already.
         start = Math.max(start, gone.segment().base());
-        state = later.after(gone, state, start);
+        Optional<State> newest = later.after(gone, state, start);
+        if (newest.isEmpty()) {
+          return OptionalLong.empty();
+        }
+        state = newest.get();
         start = Math.max(start, state.start(partition));
       }
     }

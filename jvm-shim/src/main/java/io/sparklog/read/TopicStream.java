@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.StringJoiner;
 import java.util.TreeMap;
@@ -29,7 +30,7 @@ public final class TopicStream {
   private final DataLoss dataLoss;
   private final StreamTopics topics;
 
-  /** Where to stop, by topic; null if the stream goes on for ever. */
+  /** Where to stop, by topic id; null if the stream goes on for ever. */
   private Map<String, State> last;
 
   /** Where a query stands that has read all that the last look found; null if none did. */
@@ -67,7 +68,7 @@ public final class TopicStream {
   /** From now on, goes no further than what is committed now. @throws PartlogException as {@link StreamTopics#look} */
   public void stopAtNewest() {
     last = new HashMap<>();
-    look().forEach(topic -> last.put(topic.state().topic(), topic.state()));
+    look().forEach(topic -> last.put(topic.state().topicId(), topic.state()));
   }
 
   /** An idle query polls many times a second: what was found out stays while nothing is committed. */
@@ -84,12 +85,20 @@ public final class TopicStream {
   private List<Subscription.Subscribed> readable() {
     List<Subscription.Subscribed> readable = new ArrayList<>();
     for (Subscription.Subscribed topic : topics.found()) {
-      State until = last == null ? topic.state() : last.get(topic.state().topic());
+      State until = last == null ? topic.state() : last.get(topic.state().topicId());
       if (until != null) {
         readable.add(topic.in(until));
       }
     }
     return readable;
+  }
+
+  /**
+   * What may be read after an offset. One that names a topic means the topic that was noted: another of its name waits until an offset in
+   * Spark's log does not name it.
+   */
+  private List<Subscription.Subscribed> readable(StreamOffsets from) {
+    return readable().stream().filter(topic -> !from.topics().contains(topic.state().topic()) || start.isOf(topic.state())).toList();
   }
 
   /**
@@ -111,7 +120,8 @@ public final class TopicStream {
     }
     TreeMap<String, TreeMap<Integer, Long>> offsets = new TreeMap<>();
     start.first().orElseThrow().forEach((topic, about) -> {
-      if (!about.offsets().isEmpty()) {
+      // Another topic may have the name by now, and be noted: it begins at its own beginning.
+      if (!about.offsets().isEmpty() && about.equals(start.topics().get(topic))) {
         offsets.put(topic, new TreeMap<>(about.offsets()));
       }
     });
@@ -143,16 +153,16 @@ public final class TopicStream {
     if (from.equals(allRead)) {
       return from;
     }
-    topics.requireNoted(from);
-    topics.note(readable().stream().map(topic -> topic.state().topic()).toList());
     StreamOffsets read = topics.subscribed(from);
-    List<OffsetBounds.Range> waiting = waiting(read);
+    List<Subscription.Subscribed> readable = readable(from);
+    topics.note(readable.stream().map(Subscription.Subscribed::state).toList());
+    List<OffsetBounds.Range> waiting = waiting(read, readable);
     if (after(read, waiting).equals(from)) {
       allRead = from;
       return from;
     }
     if (last == null && !fires(limits, waiting)) {
-      return from;
+      return read.equals(from) ? from : read;
     }
     StreamOffsets next;
     try {
@@ -160,8 +170,9 @@ public final class TopicStream {
     } catch (SegmentGone gone) {
       // Other files hold its offsets by now, or they have expired; if neither is so, this throws.
       State known = waiting.stream().map(OffsetBounds.Range::state).filter(of -> of.topic().equals(gone.topic())).findFirst().orElseThrow();
-      topics.state(gone.topic());
-      new LaterState(root, dataLoss).after(gone, known, Long.MAX_VALUE);
+      if (topics.isThere(gone.topic())) {
+        new LaterState(root, dataLoss).after(gone, known, Long.MAX_VALUE);
+      }
       return next(from, limits);
     }
     firedMs = OptionalLong.of(clock.millis());
@@ -174,11 +185,11 @@ public final class TopicStream {
   }
 
   /** What may be read of each partition, in the newest state: merges may have replaced the files of earlier ones. */
-  private List<OffsetBounds.Range> waiting(StreamOffsets from) {
+  private List<OffsetBounds.Range> waiting(StreamOffsets from, List<Subscription.Subscribed> readable) {
     List<OffsetBounds.Range> waiting = new ArrayList<>();
     Map<String, State> newest = new HashMap<>();
     topics.found().forEach(topic -> newest.put(topic.state().topic(), topic.state()));
-    for (Subscription.Subscribed topic : readable()) {
+    for (Subscription.Subscribed topic : readable) {
       State state = newest.get(topic.state().topic());
       for (int partition : topic.partitions()) {
         long begin = begin(from, state.topic(), partition);
@@ -239,7 +250,8 @@ public final class TopicStream {
   }
 
   /**
-   * The offsets of a micro-batch, as the newest states have them. What it was planned to read is read, whatever the options name now.
+   * The offsets of a micro-batch, as the newest states have them. What it was planned to read is read, whatever the options name now; of a
+   * topic that is gone, or has been replaced, nothing is left to read.
    *
    * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, OFFSETS_OUT_OF_RANGE, OFFSETS_EXPIRED, QUERY_CHECKPOINT_CORRUPT
    */
@@ -247,18 +259,21 @@ public final class TopicStream {
     List<OffsetBounds.Range> ranges = new ArrayList<>();
     lost.begin(to);
     for (String topic : to.topics()) {
-      State state = topics.read(topic);
-      to.of(topic).forEach((partition, end) -> ranges.add(range(state, partition, begin(from, topic, partition), end)));
+      Optional<State> state = topics.read(topic);
+      to.of(topic).forEach((partition, end) -> {
+        long begin = begin(from, topic, partition);
+        if (begin > end) {
+          throw start.corrupt(null, "",
+              "a micro-batch of topic " + topic + ", partition " + partition + " goes from offset " + begin + " to " + end);
+        }
+        state.ifPresentOrElse(exists -> ranges.add(range(exists, partition, begin, end)), () -> lost.add(end - begin));
+      });
     }
     return ranges;
   }
 
   private OffsetBounds.Range range(State state, int partition, long begin, long end) {
     topics.requireEnd(state, partition, end);
-    if (begin > end) {
-      throw start.corrupt(null, "",
-          "a micro-batch of topic " + state.topic() + ", partition " + partition + " goes from offset " + begin + " to " + end);
-    }
     long first = Math.min(end, Math.max(begin, state.start(partition)));
     if (first > begin) {
       dataLoss.report(PartlogException.of("OFFSETS_EXPIRED", "offset", begin, "end", first, "count", first - begin, "topic", state.topic(),
@@ -287,6 +302,9 @@ public final class TopicStream {
     List<OffsetBounds.Range> unread = new ArrayList<>();
     for (Subscription.Subscribed topic : topics.found()) {
       State state = topic.state();
+      if (read.topics().contains(state.topic()) && !start.isOf(state)) {
+        continue;
+      }
       for (int partition : topic.partitions()) {
         long end = state.end(partition);
         unread.add(new OffsetBounds.Range(state, partition, Math.min(end, begin(read, state.topic(), partition)), end));

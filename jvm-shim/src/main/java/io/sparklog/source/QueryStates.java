@@ -7,6 +7,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.SQLExecution;
@@ -70,16 +71,16 @@ final class QueryStates {
     return query == null ? null : context.applicationId() + "/" + query;
   }
 
-  /** What {@link Root#state} gave when a scan of the query first asked. */
-  State state(String topic) {
+  /** The newest state of a topic when a scan of the query first asked for it; empty if there was none. */
+  Optional<State> state(String topic) {
     String place = root.store().root() + "/" + topic;
     synchronized (states) {
       SoftReference<State> known = states.get(place);
-      State state = known == null ? null : known.get();
-      if (state == null) {
-        state = root.state(topic);
-        states.put(place, new SoftReference<>(state));
+      if (known != null && known.get() != null) {
+        return Optional.of(known.get());
       }
+      Optional<State> state = root.topic(topic).newest();
+      state.ifPresent(newest -> states.put(place, new SoftReference<>(newest)));
       return state;
     }
   }

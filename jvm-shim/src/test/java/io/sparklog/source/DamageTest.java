@@ -301,15 +301,19 @@ final class DamageTest {
   void aTopicMadeAnewIsNotRead() throws IOException {
     WrittenTopic topic = new WrittenTopic(root, "t").segment(0, 10).commit();
     PartlogScan scan = Reads.of(root).scan();
+    PartlogScan lax = Reads.of(root, "failOnDataLoss", "false").scan();
     InputPartition[] planned = scan.toBatch().planInputPartitions();
+    InputPartition[] laxPlan = lax.toBatch().planInputPartitions();
     try (Stream<Path> files = Files.walk(root)) {
       for (Path path : files.sorted(Comparator.reverseOrder()).filter(path -> !path.equals(root)).toList()) {
         Files.delete(path);
       }
     }
     assertEquals("TOPIC_NOT_FOUND", assertThrows(PartlogException.class, () -> later(scan, planned)).id());
+    assertEquals("ROOT_WITHOUT_LOG", assertThrows(PartlogException.class, () -> later(lax, laxPlan)).id());
     new WrittenTopic(root, "t").with("partitions", "4").segment(0, 10).commit();
     assertEquals("TOPIC_REPLACED", assertThrows(PartlogException.class, () -> later(scan, planned)).id());
+    assertEquals(List.of(), later(lax, laxPlan));
     assertEquals(10, topic.allRows().size());
   }
 }

@@ -134,17 +134,18 @@ final class StreamCheckpointTest extends StreamRuns {
   void aTopicThatIsGoneOrAnotherIsNotRead() throws IOException {
     topic.segment(0, 10).commit();
     String before = id();
-    TopicStream stream = run("subscribe", "t", "failOnDataLoss", "false");
+    TopicStream stream = run("subscribe", "t");
     StreamOffsets from = stream.initial();
     delete();
-    for (TopicStream run : List.of(stream, run("subscribe", "t", "failOnDataLoss", "false"))) {
-      assertFails("STREAM_TOPIC_GONE", () -> run.next(from, TriggerLimits.NONE), before, "checkpoint/sources/0");
-      assertFails("STREAM_TOPIC_GONE", () -> run.ranges(from, from), before, "checkpoint/sources/0");
+    String remedy = "failOnDataLoss=false";
+    for (TopicStream run : List.of(stream, run("subscribe", "t"), run())) {
+      assertFails("STREAM_TOPIC_GONE", () -> run.next(from, TriggerLimits.NONE), before, "checkpoint/sources/0", remedy);
+      assertFails("STREAM_TOPIC_GONE", () -> run.ranges(from, from), before, "checkpoint/sources/0", remedy);
     }
     topic = new WrittenTopic(directory, "t").segment(0, 100).commit();
-    for (TopicStream run : List.of(stream, run("subscribe", "t", "failOnDataLoss", "false"), run())) {
-      assertFails("STREAM_TOPIC_REPLACED", () -> run.next(from, TriggerLimits.NONE), before, id(), directory.toString());
-      assertFails("STREAM_TOPIC_REPLACED", () -> run.ranges(from, from), before, id(), "checkpoint/sources/0");
+    for (TopicStream run : List.of(stream, run("subscribe", "t"), run())) {
+      assertFails("STREAM_TOPIC_REPLACED", () -> run.next(from, TriggerLimits.NONE), before, id(), directory.toString(), remedy);
+      assertFails("STREAM_TOPIC_REPLACED", () -> run.ranges(from, from), before, id(), "checkpoint/sources/0", remedy);
     }
   }
 

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.log.Root;
+import io.sparklog.log.TopicLog;
 import io.sparklog.read.StreamOffsets;
 import io.sparklog.read.StreamStart;
 import io.sparklog.read.TopicStream;
@@ -12,6 +13,7 @@ import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.CheckpointFolders;
 import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.Administration;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Clock;
@@ -71,6 +73,24 @@ abstract class StreamRuns {
     StreamStart start = new StreamStart(
         CheckpointFolders.open("file:" + folder.resolve("checkpoint/sources/0"), Map.<String, String>of()::entrySet), random);
     return new TopicStream(new Root(Stores.open(directory.toString())), options(keysAndValues), start, clock);
+  }
+
+  /** Deletes a topic, as the procedure does. */
+  void delete(String name) {
+    new Administration(new TopicLog(topic.store, name), clock, random).delete(false);
+    nowMs += 2000;
+  }
+
+  /** A topic of some partitions, with so many records in each. */
+  WrittenTopic create(String name, int... records) throws IOException {
+    WrittenTopic created = new WrittenTopic(directory, name).with("partitions", Integer.toString(records.length));
+    for (int partition = 0; partition < records.length; partition++) {
+      if (records[partition] > 0) {
+        created.segment(partition, records[partition]);
+      }
+    }
+    nowMs += 2000;
+    return created.commit();
   }
 
   static StreamOffsets at(String json) {
