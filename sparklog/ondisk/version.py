@@ -31,8 +31,9 @@ _CONFIG: dict[str, tuple[str, ...] | range] = {
     "retention.ms": range(-1, 2**63),
     "retention.bytes": range(-1, 2**63),
     "file.delete.delay.ms": range(2**63),
+    "kafka.view": ("all", "merged", "none"),
 }
-_OPTIONAL = {"retention.ms", "retention.bytes", "file.delete.delay.ms"}
+_OPTIONAL = {"retention.ms", "retention.bytes", "file.delete.delay.ms", "kafka.view"}
 _DECIMAL = re.compile("-1|0|[1-9][0-9]{0,18}")
 _TRAILER = re.compile(rb"crc32c:([0-9a-f]{8})\n")
 _TRAILER_BYTES = 16
@@ -58,6 +59,17 @@ class Segment(NamedTuple):
     routed: bool
     ordered: bool
     header_crc: int
+
+    @property
+    def in_own_file(self) -> bool:
+        """Whether it begins a data file of one partition: of its own, if the file ends where it ends. FORMAT.md section 8."""
+        name = self.file.rpartition("/")[2]
+        return name.startswith("p") and name != "pool.log" and not self.position
+
+    def in_view(self, config: Mapping[str, str]) -> bool:
+        """Whether it belongs in the Kafka view of a topic with this configuration, if it is live. FORMAT.md section 8."""
+        view = config.get("kafka.view", "all")
+        return view == "all" or (view == "merged" and self.in_own_file)
 
     def checked(self) -> Segment:
         """This segment. Damaged if its numbers contradict each other."""

@@ -190,9 +190,10 @@ class Chain:
         if before:
             self.sweeping |= version.horizon > before.horizon
             removed = set(version.removed)
-            for partition in range(before.partitions) if version.deleted else {segment.partition for segment in removed}:
+            all_move = version.deleted or "kafka.view" in version.config
+            for partition in range(before.partitions) if all_move else {segment.partition for segment in removed}:
                 for each in live_segments(before, partition):
-                    if version.deleted or (partition, each.file, each.position) in removed:
+                    if all_move or (partition, each.file, each.position) in removed:
                         self.fresh.add((partition, each.base))
 
     def _now(self, state: State) -> None:

@@ -220,9 +220,10 @@ class Folders:
             if self._chain.newest < 0 and self._unnamed >= 0:
                 self._lost()
             return
-        live: dict[int, set[int]] = {}
+        viewed: dict[int, set[int]] = {}
         for segment in self._chain.segments:
-            live.setdefault(segment.partition, set()).add(segment.base)
+            if segment.in_view(state.config):
+                viewed.setdefault(segment.partition, set()).add(segment.base)
         for partition in range(state.partitions):
             folder = view_folder(self._topic, partition)
             try:
@@ -237,8 +238,8 @@ class Folders:
                 )
                 continue
             if self._chain.broken is None:
-                self._strays(partition, folder, live.get(partition, set()), state.ends[partition])
-        if not self.has_view and self._chain.segments:
+                self._strays(partition, folder, viewed.get(partition, set()), state.ends[partition])
+        if not self.has_view and viewed:
             self.waiting.append(Waiting(self._topic, "view", 0, 0, view_folder(self._topic, 0)))
 
     def _lost(self) -> None:
@@ -255,7 +256,7 @@ class Folders:
         cost, mend = f"the records from offset {base} on", "restore the missing version files from a copy, before the next commit"
         self.findings.append(Finding(DAMAGE, "COMMIT_LOST", what, cost, mend, self._topic, partition, base, file, 0))
 
-    def _strays(self, partition: int, folder: str, live: set[int], end: int) -> None:
+    def _strays(self, partition: int, folder: str, viewed: set[int], end: int) -> None:
         strange = []
         for entry in self._inside(folder):
             file = f"{folder}/{entry.name}"
@@ -264,14 +265,17 @@ class Folders:
                 strange.append((file, 0))
                 continue
             base = int(match[1])
-            if base in live:
+            if base in viewed:
                 continue
             assert self._chain.state
             if match[2] == "log" and base >= end and self._is_of_this_topic() and self._is_published(file, base):
                 what = f"it holds records from offset {base} on, and the partition ends at offset {end}: their version is missing"
                 self._commit_lost(what, partition, base, file)
             else:
-                what, mend = "no live segment begins at that offset", "CALL partlog.publish removes it; so may the next commit"
+                what, mend = (
+                    "no live segment that belongs in the view begins at that offset",
+                    "CALL partlog.publish removes it; so may the next commit",
+                )
                 cost = "no record of sparklog; Kafka's tools see records that are not there"
                 self.findings.append(Finding(REPAIRABLE, "VIEW_STRAY", what, cost, mend, self._topic, partition, base, file))
         self.waiting += tallied(self._topic, "other", strange)

@@ -221,7 +221,7 @@ def _places(chain: Chain, has_view: bool) -> list[Place]:
             state.config["partitioner"],
             int(state.config["max.message.bytes"]),
             tuple(sorted(chain.intervals)),
-            has_view,
+            has_view and segment.in_view(state.config),
             _file_end(chain, segment.file) if segment.position + segment.bytes == ends[segment.file] else None,
         )
         for segment in chain.segments

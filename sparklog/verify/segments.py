@@ -37,7 +37,7 @@ class Place(NamedTuple):
     * start: the log start offset of its partition.
     * partitions, partitioner, message_bytes_max: of the topic.
     * intervals: every value that `index.interval.bytes` had.
-    * has_view: whether the topic's Kafka view was ever made.
+    * has_view: whether the topic's Kafka view was ever made, and the segment belongs in it.
     * file_end: where the data file must end, if this is its last segment and that is known.
     """
 
@@ -50,12 +50,6 @@ class Place(NamedTuple):
     intervals: tuple[int, ...]
     has_view: bool
     file_end: int | None
-
-    @property
-    def own_file(self) -> bool:
-        """Whether the segment has a data file of its own, if the file ends where it ends."""
-        name = self.segment.file.rpartition("/")[2]
-        return name.startswith("p") and name != "pool.log" and not self.segment.position
 
 
 class Walked(NamedTuple):
@@ -141,7 +135,7 @@ class SegmentCheck:
         view = f"{self._place.topic}-{self._segment.partition}/{self._segment.base:020d}.log"
         if not self._place.has_view or not os.path.lexists(Path(self._root, view)):
             return _RESTORE
-        if not self._place.own_file:
+        if not self._segment.in_own_file:
             return f"{_RESTORE}. The Kafka view may have the same records, in {view}"
         return f"its other name is still there: hard-link {view} to {self._name}" if missing else _RESTORE
 
@@ -233,7 +227,7 @@ class SegmentCheck:
 
     def _stamp(self) -> None:
         """Where there is no stamp, either every field has the relative offset, or every one the absolute one, after a merge."""
-        if self._segment.dense and not self._place.own_file and sum(map(bool, self._stamps)) > 1:
+        if self._segment.dense and not self._segment.in_own_file and sum(map(bool, self._stamps)) > 1:
             what = "some base offset fields hold relative offsets and some absolute ones, although nothing stamps this file"
             self._add(
                 REPAIRABLE,

@@ -88,7 +88,7 @@ class ViewOfSegment:
             self._add("VIEW_WRONG", str(damage), name, None)
             return
         segment = self._place.segment
-        if self._place.own_file:
+        if segment.in_own_file:
             data = Path(self._root, topic_file(self._place.topic, segment.file))
             try:
                 self._linked = os.path.samestat(data.lstat(), Path(self._root, name).lstat())

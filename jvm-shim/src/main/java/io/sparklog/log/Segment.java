@@ -42,6 +42,11 @@ public record Segment(int partition, String file, long position, long bytes, lon
     return limited(false, true);
   }
 
+  /** Whether it begins a data file of one partition: of its own, if the file ends where it ends. FORMAT.md section 8. */
+  public boolean isInOwnFile() {
+    return position == 0 && Names.isOwnFile(file);
+  }
+
   /** The position after the last batch. */
   public long endPosition() {
     return position + bytes;

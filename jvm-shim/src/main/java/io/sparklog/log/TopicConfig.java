@@ -27,11 +27,12 @@ public final class TopicConfig implements Serializable {
   public static final String RETENTION_MS = "retention.ms";
   public static final String RETENTION_BYTES = "retention.bytes";
   public static final String FILE_DELETE_DELAY_MS = "file.delete.delay.ms";
+  public static final String KAFKA_VIEW = "kafka.view";
 
   /** The options that declare the known keys. */
   private static final Map<String, Option> KNOWN = Stream
       .of(PARTITIONS, PARTITIONER, COMPRESSION, SEGMENT_BYTES, MAX_MESSAGE_BYTES, TIMESTAMP_TYPE, INDEX_INTERVAL_BYTES, RETENTION_MS,
-          RETENTION_BYTES, FILE_DELETE_DELAY_MS)
+          RETENTION_BYTES, FILE_DELETE_DELAY_MS, KAFKA_VIEW)
       .collect(Collectors.toUnmodifiableMap(key -> key, Option::ofTopic));
 
   private final TreeMap<String, String> entries;
@@ -133,6 +134,20 @@ public final class TopicConfig implements Serializable {
   /** How long a data file is kept after a version removed it. */
   public long fileDeleteDelayMs() {
     return fileDeleteDelayMs;
+  }
+
+  /** Whether a live segment belongs in the Kafka view. FORMAT.md section 8. */
+  public boolean isInView(Segment segment) {
+    return switch (get(KAFKA_VIEW)) {
+      case "none" -> false;
+      case "merged" -> segment.isInOwnFile();
+      default -> true;
+    };
+  }
+
+  /** Whether the topic has a Kafka view. */
+  public boolean hasView() {
+    return !get(KAFKA_VIEW).equals("none");
   }
 
   /** The most bytes of a batch that a writer makes. */

@@ -11,7 +11,6 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class TopicNotes {
   private final String topicId;
   private State view;
-  private boolean viewUnchecked = true;
   private long sweptFrom = -1;
   private long sweptTo = -1;
   private long waitingMs = -1;
@@ -32,15 +31,9 @@ public final class TopicNotes {
     return view;
   }
 
-  /** Whether something in the view may be cut short, or was not looked at. */
-  public boolean isViewUnchecked() {
-    return viewUnchecked;
-  }
-
-  /** The view is right as of {@code state}, which may be null. @param unchecked see {@link #isViewUnchecked} */
-  public void view(State state, boolean unchecked) {
+  /** The view is right as of {@code state}, which may be null. */
+  public void view(State state) {
     view = state;
-    viewUnchecked = unchecked;
   }
 
   /** Of all versions from here on up to {@link #sweptTo}, it is deleted what they removed; −1 if of none. */

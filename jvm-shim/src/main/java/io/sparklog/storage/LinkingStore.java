@@ -8,8 +8,8 @@ import java.io.IOException;
  */
 public interface LinkingStore extends LogStore {
   /**
-   * Gives the file {@code existing} the further name {@code name}, and creates the folders above that. The name is durable after
-   * {@link #flush} of its folder.
+   * Gives the file {@code existing} the further name {@code name}, and creates the folders above that, also while somebody else deletes
+   * them because they are empty. The name is durable after {@link #flush} of its folder.
    *
    * @throws java.nio.file.FileAlreadyExistsException if {@code name} exists: it keeps its content
    * @throws java.nio.file.NoSuchFileException if {@code existing} is absent

@@ -34,6 +34,9 @@ import java.util.concurrent.TimeUnit;
  * <p>Hadoop's local file system is not used: it writes {@code .crc} files next to ours, and has no safe put-if-absent.
  */
 class LocalStore implements LinkingStore {
+  /** The folder of a name may be deleted, while it is empty, just before the name is put there. */
+  private static final int LINK_TRIES = 100;
+
   private final Path directory;
 
   /** @param directory absolute: the working directory of a task may differ from the driver's */
@@ -184,8 +187,17 @@ class LocalStore implements LinkingStore {
 
   @Override
   public void link(String existing, String name) throws IOException {
-    createFolders(unlinked(name).getParent());
-    Files.createLink(path(name), path(existing));
+    for (int tries = 1;; tries++) {
+      createFolders(unlinked(name).getParent());
+      try {
+        Files.createLink(path(name), path(existing));
+        return;
+      } catch (NoSuchFileException absent) {
+        if (tries == LINK_TRIES || !exists(existing)) {
+          throw absent;
+        }
+      }
+    }
   }
 
   @Override

@@ -5,7 +5,6 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
-import io.sparklog.log.TopicNotes;
 import io.sparklog.log.Version;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LinkingStore;
@@ -24,7 +23,7 @@ import java.util.stream.Collectors;
  * nothing of it is synced but the stamps, which change data files. FORMAT.md section 8.
  */
 public final class Publisher {
-  /** A partition with more live segments is listed only with a checkpoint. */
+  /** A partition with more live segments is listed only when a checkpoint is due. */
   private static final int LISTED_MAX = 1000;
 
   /** How often what others commit meanwhile is brought in too. */
@@ -67,7 +66,7 @@ public final class Publisher {
       publisher.removeDead(partition, names.get(partition));
     }
     for (int partition = 0; partition < publisher.state.partitions(); partition++) {
-      publisher.missing.addAll(publisher.live(partition));
+      publisher.missing.addAll(publisher.viewed(partition));
     }
     int made = publisher.makeMissing(true);
     if (!publisher.gone.isEmpty()) {
@@ -83,7 +82,8 @@ public final class Publisher {
    * by less than its bytes, and touches only what has changed if this process knows the rest.
    *
    * @param own the versions that this process has just put, in order; none if another one has put the newest
-   * @param all whether to list partitions with very many segments too
+   * @param all whether to look at all of it, also at what this process knows, and at partitions with very many segments: a process that
+   *     slept may have put a file of a segment that was live when it fell asleep
    * @throws PartlogException for what could not be made, once the rest is
    */
   static void keepUp(TopicLog log, List<Version> own, String txn, boolean all) throws IOException {
@@ -92,20 +92,17 @@ public final class Publisher {
     }
     State state = log.latest().orElseThrow();
     List<Version> put = own;
-    for (int round = 0; round < ROUNDS_MAX && !isSame(state, log.notes(state).view()); round++) {
-      TopicNotes notes = log.notes(state);
-      State known = notes.view();
-      boolean unchecked = notes.isViewUnchecked();
+    for (int round = 0; round < ROUNDS_MAX && (round == 0 && all || !isSame(state, log.notes(state).view())); round++) {
+      State known = log.notes(state).view();
       Publisher publisher;
-      if (follow(known, put, state) && !(all && unchecked)) {
+      if (!all && follow(known, put, state)) {
         publisher = new Publisher(store, state, txn);
         publisher.compare(known);
       } else {
         List<Set<String>> names = names(store, state, all);
         state = log.latest().orElseThrow();
         publisher = new Publisher(store, state, txn);
-        publisher.look(names, put, known == null);
-        unchecked = names.contains(null);
+        publisher.look(names, put, all || known == null);
       }
       publisher.makeMissing(false);
       State now = log.latest().orElseThrow();
@@ -113,7 +110,7 @@ public final class Publisher {
       boolean isNewest = isSame(now, publisher.state);
       // What is damaged would only fail again; anything else the next commit tries again.
       boolean isKnown = publisher.failures.stream().allMatch(failure -> isNewest && !failure.id().equals("IO"));
-      log.notes(publisher.state).view(isKnown ? publisher.state : null, unchecked || !publisher.failures.isEmpty());
+      log.notes(publisher.state).view(isKnown ? publisher.state : null);
       if (isNewest) {
         publisher.throwFailures();
       }
@@ -152,26 +149,38 @@ public final class Publisher {
     return names;
   }
 
-  private List<Segment> live(int partition) {
-    return live(state, partition);
+  private List<Segment> viewed(int partition) {
+    return viewed(state, partition);
   }
 
-  private static List<Segment> live(State state, int partition) {
-    return state.isDeleted() || partition >= state.partitions() ? List.of() : state.segments(partition);
+  /** The segments of a partition that belong in the view. */
+  private static List<Segment> viewed(State state, int partition) {
+    if (state.isDeleted() || partition >= state.partitions() || !state.config().hasView()) {
+      return List.of();
+    }
+    return state.segments(partition).stream().filter(state.config()::isInView).toList();
   }
 
   private void removeDead(int partition, Set<String> names) {
-    Set<Long> live = new HashSet<>();
-    live(partition).forEach(segment -> live.add(segment.base()));
+    Set<Long> bases = new HashSet<>();
+    viewed(partition).forEach(segment -> bases.add(segment.base()));
     String folder = Names.viewFolder(state.topic(), partition);
     for (String name : names) {
-      if (!live.contains(Names.viewBase(name).getAsLong())) {
+      if (!bases.contains(Names.viewBase(name).getAsLong())) {
         attempt(() -> store.delete(folder + "/" + name));
       }
     }
+    if (state.isDeleted() || !state.config().hasView()) {
+      attempt(() -> store.deleteFolderIfEmpty(folder));
+    }
   }
 
-  /** Removes what is not live or not right, and finds what is missing. @param names what was there before {@link #state} was read */
+  /**
+   * Removes what does not belong in the view or is not right, and finds what is missing.
+   *
+   * @param names what was there before {@link #state} was read
+   * @param indexes whether to look at indexes too
+   */
   private void look(List<Set<String>> names, List<Version> own, boolean indexes) {
     for (int partition = 0; partition < Math.max(names.size(), state.partitions()); partition++) {
       int p = partition;
@@ -179,11 +188,11 @@ public final class Publisher {
       if (there == null) {
         Set<Long> added = new HashSet<>();
         own.forEach(version -> version.added().stream().filter(segment -> segment.partition() == p).forEach(s -> added.add(s.base())));
-        live(p).stream().filter(segment -> added.contains(segment.base())).forEach(missing::add);
+        viewed(p).stream().filter(segment -> added.contains(segment.base())).forEach(missing::add);
         continue;
       }
       removeDead(p, there);
-      for (Segment segment : live(p)) {
+      for (Segment segment : viewed(p)) {
         attempt(() -> {
           if (!view.seemsRight(segment, there, indexes)) {
             view.remove(p, segment.base());
@@ -197,8 +206,8 @@ public final class Publisher {
   /** As {@link #look}, where the view is right as of {@code known}. */
   private void compare(State known) {
     for (int partition = 0; partition < state.partitions(); partition++) {
-      List<Segment> before = partition < known.partitions() ? known.segments(partition) : List.of();
-      List<Segment> after = state.segments(partition);
+      List<Segment> before = viewed(known, partition);
+      List<Segment> after = viewed(partition);
       int same = 0;
       while (same < before.size() && same < after.size() && isSame(before.get(same), after.get(same))) {
         same++;
@@ -255,7 +264,7 @@ public final class Publisher {
   /** A data file that is gone is a failure if its segment is live {@code now} too. Otherwise a later version has removed it. */
   private void judgeGone(State now) {
     for (SegmentGone e : gone) {
-      if (live(now, e.segment().partition()).stream().anyMatch(segment -> isSame(segment, e.segment()))) {
+      if (viewed(now, e.segment().partition()).stream().anyMatch(segment -> isSame(segment, e.segment()))) {
         failures.add(e.missing());
       }
     }

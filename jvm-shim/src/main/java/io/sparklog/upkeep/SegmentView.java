@@ -65,8 +65,7 @@ final class SegmentView {
       }
     }
     try {
-      boolean own = Names.isOwnFile(segment.file()) && segment.position() == 0;
-      boolean log = own
+      boolean log = segment.isInOwnFile()
           ? store.isSameFile(Names.topicFile(state.topic(), segment.file()), view(segment, "log"))
           : store.bytes(view(segment, "log")) == segment.bytes();
       return log && (!indexes || isTimeIndexWhole(segment) && isOffsetIndexWhole(segment));
@@ -133,7 +132,7 @@ final class SegmentView {
    * @return whether that changed anything; true if it did not look
    */
   boolean make(Segment segment, boolean compare) throws IOException {
-    boolean own = Names.isOwnFile(segment.file()) && segment.position() == 0;
+    boolean own = segment.isInOwnFile();
     IndexBuilder index = new IndexBuilder(segment.base(), state.config().indexIntervalBytes());
     boolean changed = false;
     try (SegmentFile file = SegmentFile.open(store, state.topic(), segment)) {

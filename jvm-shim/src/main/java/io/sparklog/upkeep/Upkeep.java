@@ -106,11 +106,13 @@ public final class Upkeep {
   /** @param own the versions that this process has just put, in order; what is put here is added */
   private void follow(List<Version> own) {
     part("merging", () -> merge(own));
-    publish(own);
+    // Asked once: a checkpoint that became due meanwhile waits, since the whole view is looked at before each.
+    boolean due = state().isCheckpointDue(log.pace().checkpointVersions());
+    publish(own, due);
     part("deleting replaced data files", () -> new Sweep(log, state(), clock).goOn(own));
     int put = own.size();
     boolean[] written = {false};
-    part("the checkpoint", () -> written[0] = housekeeping.checkpoint(state(), txn));
+    part("the checkpoint", () -> written[0] = due && housekeeping.checkpoint(state(), txn));
     if (written[0] && !state().isDeleted()) {
       part("deleting expired records", () -> Retention.follow(log, state(), terms, clock, random).ifPresent(own::add));
     }
@@ -123,7 +125,7 @@ public final class Upkeep {
     }
     if (own.size() > put) {
       // Only what the view has not followed yet: with more it would be listed once more.
-      publish(own.subList(put, own.size()));
+      publish(own.subList(put, own.size()), false);
       part("deleting replaced data files", () -> new Sweep(log, state(), clock).goOn(own));
     }
     part("deleting old version files", () -> housekeeping.deleteVersions(state()));
@@ -145,9 +147,8 @@ public final class Upkeep {
   }
 
   /** What readers of the view see right after a stream was stopped is the promise, so an interrupt does not keep it from running. */
-  private void publish(List<Version> own) {
-    attempt("bringing the Kafka view up to date",
-        () -> Publisher.keepUp(log, own, txn, state().isCheckpointDue(log.pace().checkpointVersions())));
+  private void publish(List<Version> own, boolean all) {
+    attempt("bringing the Kafka view up to date", () -> Publisher.keepUp(log, own, txn, all));
   }
 
   private State state() {

@@ -71,6 +71,9 @@ final class TopicConfigTest {
     assertEquals(-1, new TopicConfig(with("retention.ms", "-1")).retentionMs());
     assertEquals(Long.MAX_VALUE, new TopicConfig(with("retention.bytes", Long.toString(Long.MAX_VALUE))).retentionBytes());
     assertEquals(0, new TopicConfig(with("file.delete.delay.ms", "0")).fileDeleteDelayMs());
+    assertEquals("all", config.get("kafka.view"));
+    assertEquals("config kafka.view is links, not one of all, merged, none",
+        assertThrows(Damaged.class, () -> new TopicConfig(with("kafka.view", "links"))).getMessage());
     assertEquals("config retention.ms is -2, not an integer from -1 to " + Long.MAX_VALUE,
         assertThrows(Damaged.class, () -> new TopicConfig(with("retention.ms", "-2"))).getMessage());
     assertEquals("config file.delete.delay.ms is -1, not an integer from 0 to " + Long.MAX_VALUE,

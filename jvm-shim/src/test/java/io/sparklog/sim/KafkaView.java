@@ -1,6 +1,9 @@
 package io.sparklog.sim;
 
 import io.sparklog.format.BatchHeader;
+import io.sparklog.storage.FileAppender;
+import io.sparklog.storage.LinkingStore;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -23,7 +26,7 @@ final class KafkaView {
         throw new Truth.Broken("I1: the bytes of " + segment + " are gone");
       }
       byte[] log = Arrays.copyOfRange(file, (int) segment.position(), (int) (segment.position() + segment.bytes()));
-      String name = Truth.TOPIC + "-" + segment.partition() + "/" + String.format("%020d", segment.base());
+      String name = prefix(segment.partition(), segment.base());
       stampAndIndex(log, segment.base(), interval, name, expected);
       expected.put(name + ".log", log);
     }
@@ -44,6 +47,39 @@ final class KafkaView {
         throw new Truth.Broken("view: " + name + " has other bytes");
       }
     });
+  }
+
+  /** A publisher that slept since long ago puts files of segments that are no longer live, and dies. */
+  static void wakeAPublisher(World world, LinkingStore store) throws IOException {
+    Known top = world.truth.top();
+    TreeSet<String> names = new TreeSet<>();
+    for (Known known : world.truth.versions()) {
+      if (known.topicId().equals(top.topicId())) {
+        known.json().path("added").forEach(added -> names.add(prefix(added.path("partition").asInt(), added.path("base").asLong())));
+      }
+    }
+    TreeSet<String> live = new TreeSet<>();
+    top.live().values().forEach(segment -> live.add(prefix(segment.partition(), segment.base())));
+    for (String name : names) {
+      String file = name + List.of(".index", ".timeindex", ".log").get(world.random.nextInt(3));
+      // A shorter segment that has become a part of a live one has the same name, and shorter indexes.
+      if (!live.contains(name)) {
+        put(store, file, new byte[100]);
+      } else if (!file.endsWith(".log") && world.disk.peek(file).orElseThrow().length > 0) {
+        store.delete(file);
+        put(store, file, new byte[0]);
+      }
+    }
+  }
+
+  private static void put(LinkingStore store, String name, byte[] bytes) throws IOException {
+    try (FileAppender file = store.create(name)) {
+      file.write(bytes, 0, bytes.length);
+    }
+  }
+
+  private static String prefix(int partition, long base) {
+    return Truth.TOPIC + "-" + partition + "/" + String.format("%020d", base);
   }
 
   private static void stampAndIndex(byte[] log, long base, int interval, String name, TreeMap<String, byte[]> to) {

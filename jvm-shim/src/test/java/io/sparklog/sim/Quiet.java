@@ -29,7 +29,8 @@ final class Quiet {
       Publisher.publish(fresh.log(), Names.identity(world.random));
     }
     fresh.check(() -> KafkaView.requireRight(world));
-    for (int n = 1; n < 9; n++) {
+    KafkaView.wakeAPublisher(world, fresh.store);
+    for (int n = 1; n < 9; n++) { // A checkpoint comes with one of them: the view is right after that at the latest.
       world.pass(60_000);
       write(n);
     }

@@ -9,6 +9,7 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.nio.ByteBuffer;
 import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -142,6 +143,12 @@ final class BrokenStoresTest {
     }));
     all.add(new Broken("anAbsentFileIsNotLinked", "creates what is absent", "link", (real, with) -> {
       real.create((String) with[1]).close();
+      return null;
+    }));
+    all.add(new Broken("aFolderThatIsDeletedMeanwhileIsMadeAgain", "makes it once", "link", (real, with) -> {
+      String to = (String) with[1];
+      real.createFolder(to.substring(0, to.indexOf('/')));
+      Files.createLink(Path.of(real.location(to)), Path.of(real.location(name(with))));
       return null;
     }));
     all.add(new Broken("aStampReplacesBytesInPlace", "creates what is absent", "stamp", (real, with) -> {

@@ -1,5 +1,6 @@
 package io.sparklog.storage;
 
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -8,6 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
 
 /** What {@link LinkingStore} promises beyond {@link LogStore}. */
@@ -52,6 +55,28 @@ abstract class LinkingStoreContract extends LogStoreContract {
     store.createFolder(TOPIC);
     assertThrows(NoSuchFileException.class, () -> linking().link(DATA, VIEW));
     assertFalse(store.exists(VIEW));
+  }
+
+  /** As when a topic is created while a process clears the folders of the deleted one of that name. */
+  @Test
+  void aFolderThatIsDeletedMeanwhileIsMadeAgain() throws Exception {
+    createFile(DATA, "data");
+    AtomicBoolean over = new AtomicBoolean();
+    CompletableFuture<Void> deletes = CompletableFuture.runAsync(() -> {
+      while (!over.get()) {
+        assertDoesNotThrow(() -> store.deleteFolderIfEmpty("t-0"));
+      }
+    });
+    try {
+      for (int i = 0; i < 1000; i++) {
+        linking().link(DATA, VIEW);
+        assertTrue(linking().isSameFile(DATA, VIEW));
+        store.delete(VIEW);
+      }
+    } finally {
+      over.set(true);
+      deletes.get();
+    }
   }
 
   @Test

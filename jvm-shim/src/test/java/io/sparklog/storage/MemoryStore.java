@@ -4,6 +4,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -172,8 +173,17 @@ public final class MemoryStore implements LinkingStore {
 
   @Override
   public void link(String existing, String name) throws IOException {
-    createFoldersAbove(name);
-    does("link", name, disk -> disk.link(existing, name));
+    for (;;) {
+      createFoldersAbove(name);
+      try {
+        does("link", name, disk -> disk.link(existing, name));
+        return;
+      } catch (NoSuchFileException absent) {
+        if (!exists(existing)) {
+          throw absent;
+        }
+      }
+    }
   }
 
   @Override
