@@ -105,7 +105,8 @@ def _errors_page() -> str:
         page += f"\n## {kind}\n\n`sparklog.{cls.__name__}`. {about}\n\n" + _head("condition", "text", "how to fix it")
         for id, entry in errors.declared().items():
             if entry.kind == kind:
-                page += _row(_code(f"PARTLOG_{id}"), _escaped(entry.text), _escaped(entry.mend))
+                shell = "" if entry.shell is None else f" The command line says in place of this: {entry.shell}"
+                page += _row(_code(f"PARTLOG_{id}"), _escaped(entry.text), _escaped(entry.mend + shell))
     return page
 
 

@@ -63,6 +63,12 @@ def long(name: str, given: object) -> int:
     return number
 
 
+def choice(name: str, given: object, words: Sequence[str]) -> None:
+    """Checks that the argument is one of these words. CallError otherwise."""
+    if given not in words:
+        raise SparklogError("OPTION_VALUE", option=name, value=given, reason=f"it must be one of {', '.join(words)}")
+
+
 def text(name: str, given: object) -> str:
     """The argument as a string that UTF-8 can encode."""
     if not isinstance(given, str):
@@ -70,7 +76,7 @@ def text(name: str, given: object) -> str:
     try:
         given.encode()
     except UnicodeEncodeError:
-        raise SparklogError("OPTION_VALUE", option=name, value=repr(given), reason="it is not text that UTF-8 can encode") from None
+        raise SparklogError("OPTION_VALUE", option=name, value=repr(given), reason="it must be text that UTF-8 can encode") from None
     return given
 
 
@@ -117,6 +123,13 @@ def partitions(state: State, root: str, given: object, name: str = "partition") 
     return [number]
 
 
+def some_partitions(state: State, root: str, given: object) -> list[int]:
+    """The given partition, or those of a collection, each once and in order; all partitions if it is None."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        return partitions(state, root, given)
+    return sorted({number for each in given for number in partitions(state, root, integer("partition", each))})
+
+
 def offsets(state: State, root: str, name: str, given: object, asked: Sequence[int], default: Sequence[int]) -> list[int]:
     """An offset for each of the partitions `asked`: the one given for it, or the one given for all, or the one in `default`.
 
@@ -141,6 +154,7 @@ def offsets(state: State, root: str, name: str, given: object, asked: Sequence[i
                 root=root,
                 start=state.starts[partition],
                 end=state.ends[partition],
+                way="Ask for offsets in that range",
             )
         found.append(offset)
     return found

@@ -11,10 +11,11 @@ def write_once(name: str, number: int) -> dict[str, str]:
     `name` tells the writes of one program from those of others; a topic skips a write if it holds one of the same name with the same or a
     higher `number`, which is at least 0. In the function of `foreachBatch`, `number` is the epoch that Spark passes, and each write to a
     topic has a name of its own. A query with a new checkpoint counts its epochs from 0 again, so it needs new names: take the checkpoint's
-    path into them. CallError if the name is empty or the number is negative.
+    path into them. TypeError if the name is not a string or the number not an integer; CallError if the name is empty or the number
+    negative.
     """
-    if not name:
+    from sparklog import arguments  # it imports Arrow, and a program that only configures Spark should not wait for that
+
+    if not arguments.text("name", name):
         raise SparklogError("OPTION_VALUE", option="txnAppId", value="''", reason="a write needs a name that tells it from others")
-    if number < 0:
-        raise SparklogError("OPTION_VALUE", option="txnVersion", value=number, reason="it must be at least 0")
-    return {"txnAppId": name, "txnVersion": str(int(number))}
+    return {"txnAppId": name, "txnVersion": str(arguments.long("number", number))}

@@ -47,6 +47,7 @@ class Option:
     text: str
     min: int | None = None
     max: int | None = None
+    unit: str | None = None
     values: tuple[str, ...] = ()
     synonyms: dict[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
@@ -62,7 +63,7 @@ class Option:
         if self.type == "boolean" and value.lower() not in ("true", "false"):
             return "it must be true or false"
         if self.type == "duration" and not re.fullmatch(r"[0-9]+\s*(us|ms|s|m|min|h|d|)", value.lower()):
-            return "it must be a number with a unit"
+            return "it must be a number with a unit, such as 30s, 15m or 2h"
         if self.type == "choice" and value.lower() not in {word.lower() for word in (*self.values, *self.synonyms)}:
             return f"it must be one of {', '.join(self.values)}"
         if self.type in ("int", "long"):
@@ -72,7 +73,7 @@ class Option:
                 fits = self.min <= int(value) <= self.max
             except ValueError:
                 fits = False
-            return None if fits else f"it must be a whole number from {self.min} to {self.max}"
+            return None if fits else f"it must be an integer from {self.min} to {self.max}" + (f", in {self.unit}" if self.unit else "")
         return None
 
     def shown_default(self) -> str | None:
@@ -88,9 +89,9 @@ class Option:
         if self.type == "time":
             return "milliseconds, or a time"
         if self.max in (2**31 - 1, 2**63 - 1):
-            return f"{self.type} ≥ {self.min}"
+            return f"{self.type} ≥ {self.min}" + (f", {self.unit}" if self.unit else "")
         if self.min is not None:
-            return f"{self.type}, {self.min} … {self.max}"
+            return f"{self.type}, {self.min} … {self.max}" + (f", {self.unit}" if self.unit else "")
         return {
             "json": "JSON",
             "names": "names, comma-separated",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,7 +94,7 @@ class Topic(Displayed):
     def show(
         self,
         n: int = 10,
-        partition: int | None = None,
+        partition: int | Collection[int] | None = None,
         *,
         key: bytes | str | None = None,
         last: bool = False,
@@ -116,13 +116,23 @@ class Topic(Displayed):
         Display(title, [], heads, cells).show()
 
     def head(
-        self, n: int = 10, partition: int | None = None, *, key: bytes | str | None = None, columns: Sequence[str] | None = None
+        self,
+        n: int = 10,
+        partition: int | Collection[int] | None = None,
+        *,
+        key: bytes | str | None = None,
+        columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """The first n records, partition by partition, in order of offsets. `key` and `columns` are as in `scan`."""
         return self.read(partition, limit=arguments.count("n", n), key=key, columns=columns)
 
     def tail(
-        self, n: int = 10, partition: int | None = None, *, key: bytes | str | None = None, columns: Sequence[str] | None = None
+        self,
+        n: int = 10,
+        partition: int | Collection[int] | None = None,
+        *,
+        key: bytes | str | None = None,
+        columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """The last n records. Several partitions are merged by timestamp, and each keeps the order of its offsets.
 
@@ -143,7 +153,7 @@ class Topic(Displayed):
 
     def read(
         self,
-        partition: int | None = None,
+        partition: int | Collection[int] | None = None,
         start: int | Mapping[int, int] | None = None,
         end: int | Mapping[int, int] | None = None,
         limit: int | None = None,
@@ -158,7 +168,7 @@ class Topic(Displayed):
 
     def scan(
         self,
-        partition: int | None = None,
+        partition: int | Collection[int] | None = None,
         start: int | Mapping[int, int] | None = None,
         end: int | Mapping[int, int] | None = None,
         limit: int | None = None,
@@ -172,7 +182,7 @@ class Topic(Displayed):
 
         The result is an iterator of Arrow record batches. DuckDB, Polars and PyArrow accept it as a stream.
 
-        * partition: only this partition; by default, all of them.
+        * partition: only this partition, or only those of a list; by default, all of them.
         * start, end: the first offset, and the offset to stop before, for all partitions or as a dict by partition. The defaults are
           the log start offset and the end offset. Offsets outside these are an error (PARTLOG_OFFSETS_OUT_OF_RANGE).
         * limit: the most records to return, over all partitions.
@@ -200,11 +210,11 @@ class Topic(Displayed):
     def _asked(self, state: State, partition: object, key: bytes | str | None) -> tuple[list[int], Wanted]:
         """The partitions to read, and what of them."""
         if key is None:
-            return arguments.partitions(state, self.root, partition), Wanted()
+            return arguments.some_partitions(state, self.root, partition), Wanted()
         its = Key.of(state, key)
         if partition is None:
             return its.partitions(self._log, state), Wanted(its.octets, its.home)
-        return arguments.partitions(state, self.root, partition), Wanted(its.octets)
+        return arguments.some_partitions(state, self.root, partition), Wanted(its.octets)
 
     def _scan(
         self, state: State, ranges: list[tuple[int, int, int]], limit: int | None, wanted: Wanted, columns: list[str]
@@ -235,17 +245,19 @@ class Topic(Displayed):
         (partition,) = arguments.partitions(state, self.root, partition)
         return Batches(PartitionReader(self._log, state, partition), partition)
 
-    def segments(self, partition: int | None = None) -> Segments:
+    def segments(self, partition: int | Collection[int] | None = None) -> Segments:
         """The live segments of a partition, or of all, in order of offsets: where each is stored, and what it holds.
 
         Offsets are [base, end). `file` is relative to `_partlog/<topic>/`, `position` a byte of it. Times are milliseconds since 1970-01-01
         UTC, or −1. FORMAT.md section 4.
         """
         state = self._log.newest()
-        asked = arguments.partitions(state, self.root, partition)
+        asked = arguments.some_partitions(state, self.root, partition)
         return Segments(segment for each in asked for segment in self._log.segments(state, each))
 
-    def stats(self, partition: int | None = None, *, hot_keys: int = 10, progress: Callable[[int], object] = lambda _: None) -> Stats:
+    def stats(
+        self, partition: int | Collection[int] | None = None, *, hot_keys: int = 10, progress: Callable[[int], object] = lambda _: None
+    ) -> Stats:
         """What the records of a partition, or of all, are like: numbers, sizes, keys, the most frequent keys. It reads all of them.
 
         `progress` is called with the number of records that were read since. CallError CLI_EXTRA if a library is missing.
@@ -253,7 +265,7 @@ class Topic(Displayed):
         from sparklog.stats import of_topic
 
         state = self._log.newest()
-        asked = arguments.partitions(state, self.root, partition)
+        asked = arguments.some_partitions(state, self.root, partition)
         return of_topic(self._log, state, asked, arguments.count("hot_keys", hot_keys), progress)
 
     @property

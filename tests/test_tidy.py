@@ -22,7 +22,7 @@ JAVA = ROOT / "jvm-shim" / "src"
 MAY_IMPORT = {
     "errors": set(),
     "options": set(),
-    "once": {"errors"},
+    "once": {"arguments", "errors"},
     "partitioning": {"errors", "options"},
     "launch": set(),
     "delta": {"errors"},

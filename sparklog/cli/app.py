@@ -28,6 +28,7 @@ _INSTEAD = {
     "-L": "kcat's -L is `sparklog topics ROOT`",
     "-Q": "kcat's -Q is `sparklog cat ROOT TOPIC -o s@TIME -c 1`",
     "-b": "there is no broker: a command takes the root, as in `sparklog topics ROOT`",
+    "-e": "leave it out: `sparklog cat ROOT TOPIC` ends at the end offset",
     "-t": "a command takes root and topic without options, as in `sparklog cat ROOT TOPIC`",
     "create": "the first write to a topic creates it",
     "consume": "use `sparklog cat ROOT TOPIC`, or `sparklog tail ROOT TOPIC -f` to go on",
@@ -50,8 +51,13 @@ class _Command(typer.core.TyperCommand):
     """One of the commands."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Refuses an option that takes one value and is given twice: its last value would count without a word."""
-        given: list[Any] = [*self.make_parser(ctx).parse_args(list(args))[2]]
+        """Refuses an option that takes one value and is given twice, whose last value would count without a word, and those of kcat."""
+        try:
+            given: list[Any] = [*self.make_parser(ctx).parse_args(list(args))[2]]
+        except typer.TyperException as error:
+            if (name := getattr(error, "option_name", "")) in _INSTEAD:
+                raise typer.BadParameter(f"{name} is not known here: {_INSTEAD[name]}.", ctx) from None
+            raise
         for option in given:
             if option.param_type_name == "option" and not option.multiple and not option.is_flag and given.count(option) > 1:
                 raise typer.BadParameter(f"It is given {given.count(option)} times, and takes one value.", ctx, option)

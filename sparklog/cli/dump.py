@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli.given import Json, Partition, Root, TopicName
+from sparklog.cli.given import Json, Partitions, Root, TopicName
 from sparklog.cli.show import complain, write
 from sparklog.display import field, readable
 from sparklog.errors import SparklogError
@@ -29,7 +29,7 @@ _END_MARKERS = ("ABORT", "COMMIT")
 def dump(
     root: Root,
     topic: TopicName,
-    partition: Partition = None,
+    partition: Partitions = None,
     batches_only: Annotated[bool, typer.Option("--batches", help="Only the batches, not their records.")] = False,
     data: Annotated[bool, typer.Option("--print-data-log", help="The keys and values of records too.")] = False,
     _deep: Annotated[bool, typer.Option("--deep-iteration", help="The records too; this is the default.", hidden=True)] = False,
@@ -46,7 +46,7 @@ def dump(
 
     of = Log(root).topic(topic)
     status = 0
-    for number in range(of.partitions) if partition is None else [partition]:
+    for number in range(of.partitions) if partition is None else partition:
         for batch, position, content in _contents(of, number, titles=not as_json):
             error = content if isinstance(content, SparklogError) else None
             if error is not None:

@@ -47,7 +47,8 @@ def sink(format: str, output: Path | None, columns: pa.Schema) -> Iterator[Sink]
         sys.stdout.buffer.flush()
         return
     if not output.parent.is_dir() or output.is_dir():
-        reason = "it is a directory" if output.is_dir() else f"there is no directory {output.parent}"
+        reason = "it must be a file, and is a directory"
+        reason = reason if output.is_dir() else f"it must be in a directory that exists, and {output.parent} does not"
         raise SparklogError("OPTION_VALUE", option="--output", value=output, reason=reason)
     if output.exists() and not output.is_file():  # a pipe or a device keeps its place
         with output.open("wb") as file, _into(format, file, columns, safe=file.isatty()) as write:
@@ -111,7 +112,7 @@ def parsed(format: str) -> list[tuple[str, bool]]:
     """The parts of a format string of kcat's: each the name of a token, or a text and True."""
     parts: list[tuple[str, bool]] = []
     if format.isalpha():
-        reason = f"it is not one of {', '.join(NAMES)}, and has no token as %s"
+        reason = f"it must be one of {', '.join(NAMES)}, or have tokens, such as %s"
         raise SparklogError("OPTION_VALUE", option="--format", value=format, reason=reason)
     for text, code, escape, token in re.findall(r"([^%\\]+)|\\x([0-9a-fA-F]{1,2})|\\(.)|%(.?)", format, re.DOTALL):
         if token and token in _TOKENS:
@@ -122,7 +123,8 @@ def parsed(format: str) -> list[tuple[str, bool]]:
             parts.append((text or _ESCAPES.get(escape, escape) or "%", True))
         else:
             known = ", ".join(f"%{name} ({what})" for name, what in _TOKENS.items())
-            raise SparklogError("OPTION_VALUE", option="--format", value=format, reason=f"%{token} is not one of {known}, and %%")
+            reason = f"%{token} is not one of {known}, and %%"
+            raise SparklogError("OPTION_VALUE", option="--format", value=format, reason=reason)
     return parts
 
 

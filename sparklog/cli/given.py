@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -34,6 +35,20 @@ def _groups(context: typer.Context, incomplete: str) -> list[str]:
         return []
 
 
+class Numbers(tuple[int, ...]):
+    """The partitions of an option, each once and in order: `3`, or `0,2`."""
+
+
+_NUMBERS = re.compile(r"[0-9]{1,9}(,[0-9]{1,9})*")
+
+
+def numbers(text: str, example: str = "0,2") -> Numbers:
+    """Partitions as an option gives them."""
+    if not _NUMBERS.fullmatch(text):
+        raise typer.BadParameter(f"{text!r} names no partitions; they are numbers from 0 on with commas, as {example}")
+    return Numbers(sorted(set(map(int, text.split(",")))))
+
+
 Root = Annotated[Path, typer.Argument(metavar="ROOT", help="The directory that holds the topics.", show_default=False)]
 TopicName = Annotated[str, typer.Argument(metavar="TOPIC", help="The name of the topic.", show_default=False, autocompletion=_topics)]
 Group = Annotated[str, typer.Argument(metavar="GROUP", help="The name of the group.", show_default=False, autocompletion=_groups)]
@@ -42,7 +57,12 @@ Topics = Annotated[
     typer.Argument(metavar="TOPIC", help="These topics; all by default.", show_default=False, autocompletion=_topics),
 ]
 Json = Annotated[bool, typer.Option("--json", "-J", help="Print JSON.")]
-Partition = Annotated[int | None, typer.Option("--partition", "-p", help="Only this partition.", show_default=False)]
+Partitions = Annotated[
+    Numbers | None,
+    typer.Option(
+        "--partition", "-p", help="Only this partition, or as 0,2 only these.", parser=numbers, metavar="N[,N]", show_default=False
+    ),
+]
 Key = Annotated[
     str | None,
     typer.Option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli.given import Group, Json, Root, Table, millis
+from sparklog.cli.given import Group, Json, Root, Table, millis, numbers
 from sparklog.cli.show import show, table, write, write_json
 from sparklog.display import counted, readable
 from sparklog.errors import SparklogError
@@ -34,7 +34,10 @@ def groups(root: Root, at_table: Table, as_json: Json = False) -> None:
 
     Example:  sparklog groups /data/events --table /data/offsets
     """
-    found = _opened(at_table, root).summaries()
+    of = _opened(at_table, root)
+    if not of.exists():
+        raise SparklogError("OFFSETS_TABLE_NOT_FOUND", table=of.path)
+    found = of.summaries()
     if as_json:
         write_json([_as_json(each) for each in found])
         return
@@ -123,8 +126,10 @@ def reset(
         return
     rows = [[each.topic, each.partition, "" if each.was is None else each.was, each.now, each.note or ""] for each in moves]
     done = "moved" if execute else "would be moved (add --execute to do it)"
-    title = f"Group {readable(group, 100)}: {counted(len(moves), 'partition')} {done}"
-    table(title, [], ["topic", "partition", "was", "new offset", "note"], rows)
+    stay = sum(each.stays for each in moves)
+    title = f"Group {readable(group, 100)}: {counted(len(moves) - stay, 'partition')} {done}"
+    about = [f"{counted(stay, 'partition')} at that offset already"] if stay else []
+    table(title, about, ["topic", "partition", "was", "new offset", "note"], rows)
     if not moves:
         write("It has no positions in these topics.")
 
@@ -137,10 +142,8 @@ def _partitions(of: OffsetTable, given: list[str]) -> dict[str, list[int]]:
     log = Log(of.root)
     found: dict[str, list[int]] = {}
     for each in given:
-        name, colon, numbers = each.partition(":")
-        if colon and not re.fullmatch(r"\d{1,9}(,\d{1,9})*", numbers):
-            raise typer.BadParameter(f"--topic {each}: partitions are given as {name}:0,2")
-        found.setdefault(name, []).extend(map(int, numbers.split(",")) if colon else range(log.topic(name).partitions))
+        name, colon, text = each.partition(":")
+        found.setdefault(name, []).extend(numbers(text, f"{name}:0,2") if colon else range(log.topic(name).partitions))
     return found
 
 
@@ -159,7 +162,7 @@ def _duration(text: str) -> datetime.timedelta:
     found = _DURATION.fullmatch(text)
     if not found:
         raise SparklogError(
-            "OPTION_VALUE", option="--by-duration", value=text, reason="it is not a duration in ISO 8601, as PT1H30M or P7D"
+            "OPTION_VALUE", option="--by-duration", value=text, reason="it must be a duration in ISO 8601, as PT1H30M or P7D"
         )
     days, hours, minutes, seconds = (int(each or 0) for each in found.groups())
     return datetime.timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli.given import Json, Key, Partition, Root, TopicName, millis, octets
+from sparklog.cli.given import Json, Key, Numbers, Partitions, Root, TopicName, millis, octets
 from sparklog.cli.show import bar, table, terminal, write
 from sparklog.display import counted, readable, rows, when
 from sparklog.errors import SparklogError
@@ -25,7 +25,7 @@ _COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value", "header
 Count = Annotated[int, typer.Option("--max-messages", "-n", "-c", help="How many records.", min=0)]
 
 
-def head(root: Root, topic: TopicName, n: Count = 10, partition: Partition = None, key: Key = None, as_json: Json = False) -> None:
+def head(root: Root, topic: TopicName, n: Count = 10, partition: Partitions = None, key: Key = None, as_json: Json = False) -> None:
     """Show the first records, partition by partition.
 
     Example:  sparklog head /data/events orders -n 3 -p 0
@@ -40,7 +40,7 @@ def tail(
     root: Root,
     topic: TopicName,
     n: Count = 10,
-    partition: Partition = None,
+    partition: Partitions = None,
     key: Key = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then print new records as they are committed.")] = False,
     as_json: Json = False,
@@ -67,16 +67,16 @@ def tail(
     _follow(of, ends, partition, octets(key), as_json=as_json)
 
 
-def _follow(topic: Topic, starts: dict[int, int], partition: int | None, wanted: bytes | None, *, as_json: bool) -> None:
+def _follow(topic: Topic, starts: dict[int, int], partitions: Numbers | None, wanted: bytes | None, *, as_json: bool) -> None:
     import sys
 
     from sparklog.consumer import Consumer, TopicPartition
 
     with Consumer(topic.root, auto_offset_reset="earliest") as consumer:
-        if partition is None:
+        if partitions is None:
             consumer.subscribe([topic.name])  # with the partitions that will be added, and the records that are then in them
         else:
-            consumer.assign([TopicPartition(topic.name, partition)])
+            consumer.assign([TopicPartition(topic.name, number) for number in partitions])
         for place in consumer.assignment() & {TopicPartition(topic.name, number) for number in starts}:
             consumer.seek(place, starts[place.partition])
         while True:
@@ -126,7 +126,7 @@ def _show(records: pa.Table, title: str, *, as_json: bool) -> None:
 def cat(
     root: Root,
     topic: TopicName,
-    partition: Partition = None,
+    partition: Partitions = None,
     offset: Annotated[
         list[str] | None,
         typer.Option(
@@ -164,7 +164,7 @@ def cat(
     from sparklog.log import Log
 
     if as_json and format not in ("text", "json"):
-        reason = "it is given together with --json, which is another format"
+        reason = "it is given together with --json, which is another format: give one of them"
         raise SparklogError("OPTION_VALUE", option="--format", value=format, reason=reason)
     given = "json" if as_json else format
     of = Log(root).topic(topic)
@@ -182,7 +182,7 @@ def cat(
             advance(batch.num_rows)
 
 
-def _range(topic: Topic, partition: int | None, offsets: list[str]) -> tuple[dict[int, int], dict[int, int]]:
+def _range(topic: Topic, partitions: Numbers | None, offsets: list[str]) -> tuple[dict[int, int], dict[int, int]]:
     """The first offset, and the offset to stop before, by partition."""
     starts, ends = topic.start_offsets(), topic.end_offsets()
     first, last = dict(starts), dict(ends)
@@ -197,13 +197,13 @@ def _range(topic: Topic, partition: int | None, offsets: list[str]) -> tuple[dic
         elif text.startswith("-") and text[1:].isdecimal():
             first = {number: max(starts[number], end - int(text[1:])) for number, end in ends.items()}
         elif text.isdecimal():
-            if partition is None and len(ends) > 1:
+            if partitions is None and len(ends) > 1:
                 raise SparklogError("OPTION_VALUE", option="--offset", value=text, reason="an offset needs a partition: add -p")
-            first = {partition or 0: int(text)}
+            first = dict.fromkeys(partitions or [0], int(text))
         else:
-            reason = "it is not beginning, end, an offset, -N, s@TIME or e@TIME"
+            reason = "it must be beginning, end, an offset, -N, s@TIME or e@TIME"
             raise SparklogError("OPTION_VALUE", option="--offset", value=text, reason=reason)
-    asked = [number for number in (ends if partition is None else [partition]) if number in first]
+    asked = [number for number in (ends if partitions is None else partitions) if number in first]
     for number in asked:
         # An end by time may be before the first offset that was asked for: then there is nothing, unless that offset is out of range.
         if last.get(number) != ends.get(number) and first[number] <= ends[number]:

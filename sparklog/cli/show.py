@@ -44,7 +44,7 @@ def write_json(value: object) -> None:
 
 def complain(error: SparklogError | OSError) -> int:
     """Prints an error, and returns the exit status for it."""
-    print(readable(str(error), None), file=sys.stderr)
+    print(readable(error.in_shell() if isinstance(error, SparklogError) else str(error), None), file=sys.stderr)
     return _STATUS[declared()[error.id].kind] if isinstance(error, SparklogError) else _STATUS["retry"]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli.given import Json, Partition, Root, TopicName, Topics, millis
+from sparklog.cli.given import Json, Partitions, Root, TopicName, Topics, millis
 from sparklog.cli.show import bar, progress, show, table, write, write_json
 from sparklog.display import counted, field, readable, when
 
@@ -111,7 +111,7 @@ def _describe(about: dict[str, Any]) -> None:
     table(f"Topic {about['topic']}", lines, columns, rows, ["segments", "from (UTC)", "to (UTC)"])
 
 
-def segments(root: Root, topic: TopicName, partition: Partition = None, as_json: Json = False) -> None:
+def segments(root: Root, topic: TopicName, partition: Partitions = None, as_json: Json = False) -> None:
     """List the segments of a topic: offsets, bytes, times, and the data file each is in.
 
     Example:  sparklog segments /data/events orders -p 3
@@ -196,7 +196,7 @@ def _held(of: Topic, partition: int, key: bytes) -> dict[str, Any]:
     return {"records": records, "first": first, "last": last, "timestamp": time}
 
 
-def stats(root: Root, topic: TopicName, partition: Partition = None, as_json: Json = False) -> None:
+def stats(root: Root, topic: TopicName, partition: Partitions = None, as_json: Json = False) -> None:
     """Count records, bytes and keys by partition: skew, hot keys, sizes of values, time range, compression.
 
     It reads all records.
@@ -207,7 +207,7 @@ def stats(root: Root, topic: TopicName, partition: Partition = None, as_json: Js
 
     of = Log(root).topic(topic)
     ends, starts = of.end_offsets(), of.start_offsets()
-    with bar(sum(ends[each] - starts[each] for each in ends if partition in (None, each)), "records") as advance:
+    with bar(sum(ends[each] - starts[each] for each in ends if partition is None or each in partition), "records") as advance:
         found = of.stats(partition, progress=advance)
     if as_json:
         write_json(found.as_dict())

@@ -14,6 +14,7 @@ from sparklog import arguments
 from sparklog.consumer.assigned import Assigned
 from sparklog.consumer.group import Group
 from sparklog.consumer.lookup import Lookup
+from sparklog.consumer.named import explained
 from sparklog.consumer.reader import Reader
 from sparklog.consumer.records import (
     ConsumerRecord,
@@ -46,6 +47,7 @@ class Consumer(Lookup):
     It is not thread-safe: use it in one thread at a time. Only `wakeup` may be called from others, and from signal handlers.
     """
 
+    @explained
     def __init__(
         self,
         root: str | os.PathLike[str],
@@ -84,9 +86,7 @@ class Consumer(Lookup):
         CallError if the root or a topic does not exist, or an argument is wrong.
         """
         super().__init__(root, arguments.count("metadata_max_age_ms", metadata_max_age_ms) / 1000)
-        if auto_offset_reset not in _RESETS:
-            reason = f"it must be one of {', '.join(_RESETS)}"
-            raise SparklogError("OPTION_VALUE", option="auto_offset_reset", value=auto_offset_reset, reason=reason)
+        arguments.choice("auto_offset_reset", auto_offset_reset, _RESETS)
         if names and topics:
             raise SparklogError("OPTION_CONFLICT", options="topics by position and topics=", reason="give one of them")
         wanted = names or ((topics,) if isinstance(topics, str) else tuple(topics))

@@ -27,7 +27,7 @@ class Group:
 
         opened = table if isinstance(table, OffsetTable) else OffsetTable(table, root)
         if opened.root != root:
-            reason = f"it was opened with the root {opened.root}, and the consumer reads {root}"
+            reason = f"it was opened with the root {opened.root}, and the consumer reads {root}: give one of the same root"
             raise SparklogError("OPTION_VALUE", option="table", value=opened.path, reason=reason)
         self._name = name
         self._interval_s = interval_s

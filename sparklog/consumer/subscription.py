@@ -59,7 +59,7 @@ class Subscription:
         try:
             compiled = re.compile(pattern)
         except re.error as error:
-            reason = f"it is not a regular expression ({error})"
+            reason = f"it must be a regular expression, and is not: {error}"
             raise SparklogError("OPTION_VALUE", option="pattern", value=pattern, reason=reason) from None
         self._become({name: tail for name, tail in self._tails.items() if compiled.match(name)}, pattern=compiled)
         self._align_all(late=False)

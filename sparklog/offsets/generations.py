@@ -20,6 +20,9 @@ _LISTED = 20
 class Engine(Protocol):
     """What reads and writes the Delta table. A table that does not exist has no rows, and the first `append` creates it."""
 
+    def exists(self) -> bool:
+        """Whether there is a Delta table."""
+
     def rows(self, group: str | None = None, *, current: bool) -> pa.Table:
         """The rows of a group, or of all, in the order in which they were committed.
 
@@ -55,7 +58,7 @@ class Generations:
         """The groups that exist, by name, sorted."""
         return {name: group for name, group in rows.current(self._engine.rows(current=True)).items() if group.exists}
 
-    def some(self, names: Sequence[str] | None) -> list[Group]:
+    def some(self, names: Sequence[str] | str | None) -> list[Group]:
         """The groups of these names, one or several, or all that exist. CallError if one does not exist."""
         if names is None:
             return list(self.all().values())
@@ -69,6 +72,8 @@ class Generations:
         """The group of this name. CallError if it does not exist."""
         group = self.group(name)
         if not group.exists:
+            if not self._engine.exists():
+                raise SparklogError("OFFSETS_TABLE_NOT_FOUND", table=self._path)
             names = list(self.all())
             listed = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
             raise SparklogError("GROUP_NOT_FOUND", group=name, table=self._path, groups=listed or "none")

@@ -37,6 +37,10 @@ class Lake:
         # commit would not conflict with what that thread saw.
         self._lock = threading.RLock()
 
+    def exists(self) -> bool:
+        with self._faults():
+            return self._table() is not None
+
     def rows(self, group: str | None = None, *, current: bool) -> pa.Table:
         query = select("offsets", '"', None if group is None else _literal(group), current=current)
         with self._faults():

@@ -32,7 +32,10 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 @dataclass(frozen=True)
 class Move:
-    """What a reset does to one partition: `was` is None if the group had no position in it. `note` says what is special, if anything is."""
+    """What a reset does to one partition: `was` is None if the group had no position in it. `note` says what is special, if anything is.
+
+    `stays` says that the group is there already, in the topic that is there now.
+    """
 
     topic: str
     topic_id: str
@@ -40,6 +43,7 @@ class Move:
     was: int | None
     now: int
     note: str | None = None
+    stays: bool = False
 
 
 class Placing:
@@ -99,7 +103,8 @@ class Placing:
         if before is not None and before.topic_id != self._state.topic_id:
             note = f"{note}; " if note else ""
             note += "the topic was created again since"
-        return Move(self._state.topic, self._state.topic_id, partition, before.offset if before else None, now, note)
+        stays = before is not None and (before.topic_id, before.offset) == (self._state.topic_id, now)
+        return Move(self._state.topic, self._state.topic_id, partition, before.offset if before else None, now, note, stays)
 
 
 def target(to: Any) -> Any:
@@ -147,6 +152,7 @@ def placed_in(state: State, root: str, partition: object, offset: object, starts
             root=root,
             start=state.starts[placed],
             end=state.ends[placed],
+            way="Give an offset in that range; reset() to 'earliest' or 'latest' gives the ends of it",
         )
     return placed, checked
 
@@ -247,8 +253,7 @@ def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _require_format(format: str) -> None:
-    if format not in _FORMATS:
-        raise SparklogError("OPTION_VALUE", option="format", value=format, reason=f"it is one of {', '.join(_FORMATS)}")
+    arguments.choice("format", format, _FORMATS)
 
 
 def _not_readable(reason: str) -> SparklogError:

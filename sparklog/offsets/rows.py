@@ -158,7 +158,7 @@ def require_group(group: object) -> str:
     """The name of a group, checked: text of 1 to 255 characters."""
     name = arguments.text("group", group)
     if not 0 < len(name) <= GROUP_MAX or "\0" in name:
-        reason = f"a group has 1 to {GROUP_MAX} characters, none of which is NUL"
+        reason = f"it must have 1 to {GROUP_MAX} characters, none of which is NUL"
         raise SparklogError("OPTION_VALUE", option="group", value=repr(name), reason=reason)
     return name
 

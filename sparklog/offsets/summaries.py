@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sparklog.display import SHOWN, Display, Displayed, counted, readable, when
 from sparklog.errors import SparklogError
+from sparklog.offsets import rows
 from sparklog.offsets.moves import require_same
 from sparklog.offsets.rows import Group, Position
 from sparklog.offsets.topics import Topics
@@ -20,6 +21,7 @@ class GroupSummary:
     """A group in short.
 
     * partitions: in how many it has a position. committed_at: when it last wrote one; None without positions.
+    * running: whether a tracker or a consumer runs it. It counts as running until it says that it ended, or for three minutes.
     * lag: the offsets that it has not read in these partitions; None if that cannot be told. Then `error` says why, unless the table was
       opened without a root.
     """
@@ -30,6 +32,7 @@ class GroupSummary:
     partitions: int
     lag: int | None
     committed_at: datetime.datetime | None
+    running: bool
     error: SparklogError | None = None
 
     @classmethod
@@ -44,7 +47,7 @@ class GroupSummary:
                 error = failed
         names = sorted({each.topic for each in positions})
         last = max((each.committed_at for each in positions), default=None)
-        return cls(group.name, group.generation, names, len(positions), lag, last, error)
+        return cls(group.name, group.generation, names, len(positions), lag, last, group.is_running(rows.now()), error)
 
 
 def _unread(position: Position, topics: Topics) -> int:
@@ -65,19 +68,20 @@ class GroupSummaries(Displayed, list[GroupSummary]):
 
     def display(self, most: int | None = SHOWN) -> Display:
         """The table of the first ones, at most that many."""
-        columns = ["group", "topics", "partitions", "lag", "last commit (UTC)", "error"]
-        rows: list[list[object]] = [
+        columns = ["group", "topics", "partitions", "lag", "state", "last commit (UTC)", "error"]
+        cells: list[list[object]] = [
             [
                 readable(each.group, _SHOWN_OF_TEXTS),
                 readable(", ".join(each.topics), _SHOWN_OF_TEXTS),
                 each.partitions,
                 "" if each.lag is None else each.lag,
+                "running" if each.running else "not running",
                 when(each.committed_at),
                 "" if each.error is None else readable(str(each.error), _SHOWN_OF_ERRORS),
             ]
             for each in self[:most]
         ]
         if not any(each.error for each in self):
-            columns, rows = columns[:-1], [row[:-1] for row in rows]
+            columns, cells = columns[:-1], [row[:-1] for row in cells]
         title = f"{counted(len(self), 'group')} in {self._path}"
-        return Display(title, [], columns, rows, more=len(self) - len(rows))
+        return Display(title, [], columns, cells, more=len(self) - len(cells))

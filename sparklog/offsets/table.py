@@ -74,16 +74,20 @@ class OffsetTable:
         """The names of the groups, sorted."""
         return list(self._groups.all())
 
-    def summaries(self) -> GroupSummaries:
-        """The groups in short, sorted by name: topics, lag, last commit. A group whose lag cannot be told has an `error`."""
-        return GroupSummaries([GroupSummary.of(each, self._topics) for each in self._groups.all().values()], self.path)
+    def exists(self) -> bool:
+        """Whether there is a Delta table at the path; the first write creates it."""
+        return self._engine.exists()
+
+    def summaries(self, groups: Sequence[str] | str | None = None) -> GroupSummaries:
+        """These groups, or all sorted by name, in short: topics, lag, last commit. A group whose lag cannot be told has an `error`."""
+        return GroupSummaries([GroupSummary.of(each, self._topics) for each in self._groups.some(groups)], self.path)
 
     def positions(self, group: str, topic: str | None = None) -> Positions:
         """The positions of a group, sorted by topic and partition; with `topic`, only those in that topic.
 
         A position whose topic was created again or deleted has a `note`.
         """
-        return Positions(map(self._noted, self._positions(group, topic)))
+        return Positions(map(self._topics.noted, self._positions(group, topic)))
 
     def history(self, group: str) -> list[Position]:
         """All positions that a group ever committed, the oldest first; a heartbeat is a repeated one."""
@@ -186,7 +190,7 @@ class OffsetTable:
         """
         given, to = to, moves.target(to)
         if topics is not None and isinstance(to, Mapping):
-            raise SparklogError("OPTION_VALUE", option="topics", value=topics, reason="`to` names topics already")
+            raise SparklogError("OPTION_VALUE", option="topics", value=topics, reason="`to` names topics already; leave it out")
         asked = list(to) if isinstance(to, Mapping) else None if topics is None else arguments.texts("topics", topics)
         only = topics if isinstance(topics, Mapping) else {}
 
@@ -222,7 +226,7 @@ class OffsetTable:
 
         def moved(found: Group) -> list[Position]:
             if found.exists:
-                raise SparklogError("OPTION_VALUE", option="to", value=to, reason="this group exists, and a copy is a new group")
+                raise SparklogError("OPTION_VALUE", option="to", value=to, reason="this group exists; give the name of a new one")
             return [dataclasses.replace(each, group=to) for each in source]
 
         return self._groups.claim(to, "copy", moved, carry=False)
@@ -338,13 +342,3 @@ class OffsetTable:
                 placed = moves.placed_in(state, str(self.root), given, offset, [0] * state.partitions)
                 made.append(Position(group, 0, topic, state.topic_id, *placed, rows.now()))
         return made
-
-    def _noted(self, position: Position) -> Position:
-        if self.root is None:
-            return position
-        state = self._topics.find_state(position.topic)
-        if state is None:
-            return dataclasses.replace(position, note="the topic does not exist")
-        if state.topic_id != position.topic_id:
-            return dataclasses.replace(position, note=f"the topic was created again, with the id {state.topic_id}")
-        return position

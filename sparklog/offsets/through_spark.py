@@ -42,6 +42,10 @@ class ThroughSpark:
         self._taken: dict[str, int] = {}
         """By group, a number below the next one, where rows do not tell it, since they were deleted by hand."""
 
+    def exists(self) -> bool:
+        with self._faults():
+            return self._table() is not None
+
     def rows(self, group: str | None = None, *, current: bool) -> pa.Table:
         with self._faults():
             table = self._table()

@@ -46,11 +46,16 @@ def local(root: str) -> str:
     return re.sub("^//", "/", os.path.normpath(Path(path).absolute()))
 
 
+def holding(path: str) -> str | None:
+    """The root that this absolute path names, or that it is in; None if there is none."""
+    return next((str(each) for each in (Path(path), *Path(path).parents) if os.path.lexists(each / COMMITS)), None)
+
+
 def require(root: str) -> None:
     """Checks that the directory at a path is a root.
 
-    CallError ROOT_NOT_A_DIRECTORY, ROOT_NOT_FOUND; for a directory that is not a root, ROOT_WITHOUT_LOG, PARTITION_DIRECTORY or
-    BROKER_DIRECTORY. RetryError IO if it cannot be read.
+    CallError ROOT_NOT_A_DIRECTORY, ROOT_NOT_FOUND; for a directory that is not a root, ROOT_WITHOUT_LOG, PARTITION_DIRECTORY,
+    LOG_DIRECTORY or BROKER_DIRECTORY. RetryError IO if it cannot be read.
     """
     here = Path(root)
     try:
@@ -71,6 +76,8 @@ def _require(here: Path) -> None:
     topic, _, partition = here.name.rpartition("-")
     if re.fullmatch("0|[1-9][0-9]{0,3}", partition) and is_topic(topic) and os.path.lexists(here.parent / COMMITS / topic):
         raise SparklogError("PARTITION_DIRECTORY", root=here, partition=partition, topic=topic, above=here.parent)
+    if within := next((each for each in (here, *here.parents) if each.name == COMMITS), None):
+        raise SparklogError("LOG_DIRECTORY", root=here, above=within.parent)
     raise SparklogError("ROOT_WITHOUT_LOG", root=here)
 
 

@@ -23,7 +23,7 @@ _ANSWER_S = 30
 _DOWNLOADS = 4
 _PIECE = 1 << 18
 _STATUS = {"call": 400, "data": 500, "upgrade": 500, "retry": 503, "unknown": 500, "fenced": 409}
-_ABSENT = {"TOPIC_NOT_FOUND", "PARTITION_NOT_FOUND", "GROUP_NOT_FOUND", "ROOT_NOT_FOUND"}
+_ABSENT = {"TOPIC_NOT_FOUND", "PARTITION_NOT_FOUND", "GROUP_NOT_FOUND", "OFFSETS_TABLE_NOT_FOUND", "ROOT_NOT_FOUND"}
 _reading = threading.BoundedSemaphore(_AT_ONCE)
 
 

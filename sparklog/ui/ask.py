@@ -54,7 +54,7 @@ def octets(request: Request, name: str) -> bytes | None:
     except ValueError:
         raise refused(name, text, "after hex: there must be pairs of hex digits") from None
     if len(found) > _NEEDLE_MAX:
-        raise refused(name, text, f"it has {len(found)} bytes, and {_NEEDLE_MAX} is the limit")
+        raise refused(name, text, f"it must have at most {_NEEDLE_MAX} bytes, and has {len(found)}")
     return found
 
 
@@ -79,6 +79,6 @@ def cursor(request: Request, name: str, state: State, partition: int | None = No
     found = {}
     for partition, offset in pairs:
         if partition >= state.partitions or offset > INT64_MAX:
-            raise refused(name, f"{partition}:{offset}", f"the topic has {state.partitions} partitions")
+            raise refused(name, f"{partition}:{offset}", f"its partition must be one of 0 to {state.partitions - 1}")
         found[partition] = offset
     return found

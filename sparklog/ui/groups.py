@@ -9,7 +9,6 @@ from typing import Any
 from starlette.requests import Request
 
 from sparklog.errors import SparklogError
-from sparklog.offsets.rows import ALIVE
 from sparklog.offsets.table import OffsetTable
 from sparklog.ui.answer import Refused, text_of
 
@@ -30,12 +29,12 @@ def table_of(root: str, path: str | None) -> OffsetTable:
 def groups(root: str, path: str | None, request: Request) -> dict[str, Any]:
     """All groups, each with its lag. For those that it does not come to in time there is only the name."""
     if path is None:
-        return {"table": None, "groups": [], "more": 0}
+        return {"table": None, "exists": False, "groups": [], "more": 0}
     table = table_of(root, path)
     names = table.groups()
     deadline = time.monotonic() + _LIST_S
     found = [_about(table, name) if time.monotonic() < deadline else _unknown(name) for name in names[:_GROUPS_MAX]]
-    return {"table": table.path, "groups": found, "more": max(0, len(names) - _GROUPS_MAX)}
+    return {"table": table.path, "exists": bool(names) or table.exists(), "groups": found, "more": max(0, len(names) - _GROUPS_MAX)}
 
 
 def group(root: str, path: str | None, request: Request) -> dict[str, Any]:
@@ -49,21 +48,20 @@ def group(root: str, path: str | None, request: Request) -> dict[str, Any]:
 
 def _unknown(name: str) -> dict[str, Any]:
     """A group about which only its name is known."""
-    numbers = dict.fromkeys(("generation", "committed_at", "recent", "records", "bytes", "seconds"))
+    numbers = dict.fromkeys(("generation", "committed_at", "running", "records", "bytes", "seconds"))
     return {"group": name, "topics": [], "rows": [], "errors": [], **numbers}
 
 
 def _about(table: OffsetTable, name: str) -> dict[str, Any]:
-    positions = table.positions(name)
-    last = max((each.committed_at for each in positions), default=None)
+    (short,) = table.summaries(name)
     found: dict[str, Any] = {
         **_unknown(name),
-        "generation": max((each.generation for each in positions), default=None),
-        "committed_at": _millis(last),
-        "recent": last is not None and datetime.datetime.now(datetime.timezone.utc) - last < ALIVE,
-        "topics": sorted({each.topic for each in positions}),
+        "generation": short.generation,
+        "committed_at": _millis(short.committed_at),
+        "running": short.running,
+        "topics": short.topics,
     }
-    written = {(each.topic, each.partition): each for each in positions}
+    written = {(each.topic, each.partition): each for each in table.positions(name)}
     for topic in found["topics"]:
         try:
             rows = table.lag(name, topic).to_pylist()

@@ -187,9 +187,13 @@ def _bound(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         return socket.create_server(address[:2], family=family, backlog=128)
-    except OverflowError as error:
-        raise SparklogError("OPTION_VALUE", option="port", value=port, reason=error) from None
+    except OverflowError:
+        raise SparklogError("OPTION_VALUE", option="port", value=port, reason="it must be from 0 to 65535") from None
     except OSError as error:
         taken = error.errno == errno.EADDRINUSE
-        reason = f"{error.strerror or error}; another server may run there: take another port" if taken else error
+        reason = (
+            f"{error.strerror or error}; another server may run there: take another port"
+            if taken
+            else f"{error}; give an address of this machine"
+        )
         raise SparklogError("OPTION_VALUE", option="port" if taken else "host", value=port if taken else host, reason=reason) from None

@@ -1,9 +1,15 @@
 """Words and options that a command refuses, and what it says to write."""
 
+import json
+import re
 import sys
 
+import pyarrow as pa
 import pytest
-from handmade import TIME
+from handmade import TIME, Topic, records
+
+from sparklog import Log
+from sparklog.offsets import OffsetTable
 
 
 @pytest.mark.parametrize(
@@ -13,6 +19,12 @@ from handmade import TIME
         (["head", ".", "t", "-n", "1", "--max-messages", "2"], "It is given 2 times, and takes one value."),
         (["cat", ".", "t", "--from", "1", "--to", "2", "--from", "3"], "Invalid value for '--from': It is given 2 times"),
         (["cat", ".", "t", "-f", "csv", "--json"], "Option `--format` has the value csv: it is given together with --json"),
+        (["-e", "-t", "orders"], "leave it out: `sparklog cat ROOT TOPIC` ends at the end offset"),
+        (["cat", ".", "-t", "orders"], "-t is not known here: a command takes root and topic without options"),
+        (["cat", ".", "t", "-C"], "kcat's -C is `sparklog cat ROOT TOPIC`"),
+        (["cat", ".", "t", "-p", "0,x"], "'0,x' names no partitions; they are numbers from 0 on with commas, as 0,2"),
+        (["head", ".", "t", "-p", "-1"], "'-1' names no partitions"),
+        (["head", ".", "t", "--partitoin", "1"], "No such option: --partitoin"),
         (["create", "."], "the first write to a topic creates it"),
         (["list", "."], "use `sparklog topics ROOT`"),
         (["-C", "-b", "host:9092", "-t", "orders"], "kcat's -C is `sparklog cat ROOT TOPIC`"),
@@ -28,3 +40,101 @@ def test_words_that_mean_something_else(run, monkeypatch, words, said):
 
 def test_an_option_that_may_be_repeated_may(run, topic):
     assert (run("cat", topic.root, "t", "--json", "-o", f"s@{TIME + 1003}", "-o", f"e@{TIME + 1005}", "-p", 0)) != ""
+
+
+def test_some_partitions_may_be_named_wherever_one_may(run, tmp_path):
+    topic = Topic(tmp_path / "three", partitions=3)
+    for partition in (0, 1, 2):
+        topic.append(records(4), partition)
+    some = Log(topic.root)["t"]
+
+    def shown(*words: object) -> list[tuple[int, int]]:
+        found = [json.loads(line) for line in run(*words[:1], topic.root, "t", *words[1:], "-p", "2,0", "--json").splitlines()]
+        return [(each["partition"], each["offset"]) for each in found]
+
+    assert shown("cat") == [(partition, offset) for partition in (0, 2) for offset in range(4)]
+    assert shown("head", "-n", 6) == shown("cat")[:6]
+    assert sorted(shown("tail", "-n", 8)) == shown("cat")
+    assert shown("cat", "-o", 2) == [(partition, offset) for partition in (0, 2) for offset in (2, 3)]
+    assert shown("cat", "-o", -1) == [(0, 3), (2, 3)]
+    assert [each["partition"] for each in json.loads(run("segments", topic.root, "t", "-p", "0,2", "--json"))] == [0, 2]
+    stats = json.loads(run("stats", topic.root, "t", "-p", "2,0,2", "--json"))
+    assert [each["partition"] for each in stats["partitions"]] == [0, 2]
+    dumped = run("dump", topic.root, "t", "-p", "0,2", "--batches")
+    assert [f"Dumping t-{number}/" in dumped for number in (0, 1, 2)] == [True, False, True]
+    assert "partition 3 of topic t" in run("cat", topic.root, "t", "-p", "0,3", status=2)
+    assert some.read([2, 0]).equals(pa.concat_tables([some.read(0), some.read(2)]))
+    assert some.read(range(3)).equals(some.read())
+    assert [each.partition for each in some.segments([1])] == [1]
+    assert some.read([], limit=5).num_rows == 0
+    with pytest.raises(TypeError, match="`partition` is '0', of type str"):
+        some.read("0")
+
+
+def test_new_records_of_some_partitions_are_followed(start, tmp_path):
+    topic = Topic(tmp_path / "three", partitions=3)
+    for partition in (0, 1, 2):
+        topic.append(records(1), partition)
+    process = start("tail", topic.root, "t", "-f", "-p", "0,2", "-n", "1", "--json")
+    try:
+        assert json.loads(process.stdout.readline())["offset"] == 0  # by then it knows where to follow from
+        for partition in (1, 0, 2):
+            topic.append(records(1), partition)
+        found = [json.loads(process.stdout.readline()) for _ in range(2)]
+        assert sorted((each["partition"], each["offset"]) for each in found) == [(0, 1), (2, 1)]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_root_or_a_table_that_is_none(run, topic, tmp_path):
+    """Where there is no table, there are no groups to be listed; and a folder of a root is not one."""
+    (tmp_path / "plain").mkdir()
+    for table in ("typo", "plain"):
+        for words in (["groups", topic.root], ["lag", topic.root, "g"], ["reset", topic.root, "g", "--to-latest"]):
+            said = run(*words, "--table", tmp_path / table, status=2)
+            assert said.startswith(f"[PARTLOG_OFFSETS_TABLE_NOT_FOUND] There is no Delta table at {tmp_path / table}"), said
+            assert "Check --table" in said and "Existing groups" not in said
+        assert list((tmp_path / "plain").iterdir()) == [], "looking makes nothing"
+    for within in ("_partlog", "_partlog/t"):
+        assert f"Give the root, {topic.root}, and select topics" in run("topics", topic.root / within, status=2)
+    assert "PARTLOG_OFFSETS_IN_ROOT" in run("groups", topic.root, "--table", topic.root / "offsets", status=2)
+
+
+def test_remedies_are_those_of_the_shell(run, topic, tmp_path):
+    """Not those of Python, of a Spark read or of a stream."""
+    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table.begin("g", {"t": {0: 20, 1: 10}})
+    given = ["g", "--table", tmp_path / "offsets"]
+    said = run("reset", topic.root, *given, "--to-earliest", "--execute", status=2)
+    assert "With --force it is moved now" in said
+    beyond = run("reset", topic.root, *given, "--topic", "t", "--to-offset", 500_000, status=2)
+    assert beyond.endswith("which holds offsets 0 to 25 (exclusive). Give an offset in that range.\n")
+    assert run("cat", topic.root, "t", "-p", 0, "-o", 26, status=2).endswith("(exclusive). Give an offset in that range.\n")
+    unknown = run("lag", topic.root, "h", *given[1:], status=2)
+    assert "Check the name and --table." in unknown
+    (tmp_path / "x.json").write_text("{}")
+    file = run("reset", topic.root, *given, "--from-file", tmp_path / "x.json", status=2)
+    assert "whose name ends in .json" in file
+    topic.delete()
+    topic.append(records(3))
+    gone = run("lag", topic.root, *given, status=2)
+    assert "`sparklog reset`" in gone
+    for text in (said, beyond, unknown, file, gone):
+        assert not re.search(r"=True|[A-Za-z]\(\)|failOnDataLoss|checkpoint", text), text
+
+
+def test_a_reset_counts_what_moves(run, topic, tmp_path):
+    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table.end("g", table.begin("g", {"t": {0: 25, 1: 4}}))
+
+    def said(*words: object) -> str:
+        return run("reset", topic.root, "g", "--table", tmp_path / "offsets", *words)
+
+    assert "Group g: 1 partition would be moved" in said("--to-latest")
+    assert "1 partition at that offset already" in said("--to-latest")
+    assert "Group g: 2 partitions moved\n\n" in said("--to-earliest", "--execute")
+    assert "Group g: 0 partitions would be moved" in said("--to-current")
+    topic.delete()
+    topic.append(records(3))
+    assert "Group g: 2 partitions would be moved" in said("--to-earliest"), "the topic is another one, at the same offset"

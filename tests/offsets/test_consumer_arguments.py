@@ -1,5 +1,7 @@
 """What a caller of a consumer can do wrong: each is a clear error, and changes nothing."""
 
+import inspect
+
 import pytest
 from handmade import Topic
 
@@ -76,6 +78,24 @@ def test_what_a_caller_can_do_wrong(topic):
     ):
         with pytest.raises(TypeError):
             call()
+    for call, said in (
+        (
+            lambda: sparklog.Consumer("t", bootstrap_servers="host:9092"),
+            "`bootstrap_servers` .* does not take it: give the root, the direct",
+        ),
+        (lambda: sparklog.Consumer(group_id="g"), "`group_id` .*: give `group`, its name, and `table`, the path"),
+        (lambda: read(topic, group_id="g"), "`group_id` "),
+        (lambda: sparklog.Consumer({"bootstrap.servers": "host:9092", "group.id": "g"}), "`bootstrap.servers` .*: give the root"),
+        (lambda: sparklog.Consumer({"x": 1}), "`root` is {'x': 1}, of type dict; give the root"),
+        (lambda: read(topic, session_timeout_ms=6000), "`session_timeout_ms` .*: leave it out: there is no broker"),
+        (lambda: read(topic, ssl_cafile="x"), "`ssl_cafile` .*: leave it out: there is no broker"),
+        (lambda: read(topic, isolation_level="read_committed"), "`isolation_level` .*: leave it out: no reader sees"),
+        (lambda: read(topic, topik="t"), "unexpected keyword argument 'topik'"),
+        (lambda: sparklog.Consumer(), "missing 1 required positional argument: 'root'"),
+    ):
+        with pytest.raises(TypeError, match=said):
+            call()
+    assert list(inspect.signature(sparklog.Consumer).parameters)[:4] == ["root", "names", "topics", "group"]
     # Nothing of this changed what it reads.
     assert {partition: len(its) for partition, its in consumer.poll().items()} == {T0: 25, T1: 10}
     consumer.seek(T0, 26)

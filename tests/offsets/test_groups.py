@@ -211,9 +211,11 @@ def test_a_name_that_no_group_can_have(table, name):
 
 
 def test_a_group_that_does_not_exist(table):
-    with pytest.raises(sparklog.CallError, match=r"Group g does not exist in the offset table .*offsets. Existing groups: none."):
+    assert not table.exists()
+    with pytest.raises(sparklog.CallError, match=r"PARTLOG_OFFSETS_TABLE_NOT_FOUND.* There is no Delta table at .*offsets, "):
         table.positions("g")
     table.begin("h")
+    assert table.exists()
     for call in (table.positions, table.history, table.starting_offsets):
         with pytest.raises(sparklog.CallError, match=r"Existing groups: h."):
             call("g")
@@ -319,31 +321,3 @@ def test_positions_are_shown_as_a_table(table):
     assert (lines[0], len(lines)) == ("Group g", 5)
     assert lines[3].split()[:4] == ["t", "0", "5", "1"]
     assert "&lt;b&gt;\\x1b" in table.positions("g")._repr_html_()
-
-
-def test_groups_in_short(table):
-    table.append("<g>\x1b", table.begin("<g>\x1b"), {"t": {0: 5, 1: 2}})
-    table.begin("new")
-    short = table.summaries()
-    assert [(each.group, each.generation, each.topics, each.partitions, each.error) for each in short] == [
-        ("<g>\x1b", 1, ["t"], 2, None),
-        ("new", 1, [], 0, None),
-    ]
-    assert [each.lag for each in short] == [25 - 5 + 10 - 2, 0]
-    assert short[1].committed_at is None
-    lines = repr(short).splitlines()
-    assert lines[0] == f"2 groups in {table.path}"
-    assert lines[3].split()[:4] == ["<g>\\x1b", "t", "2", "28"]
-    assert "&lt;g&gt;\\x1b" in short._repr_html_()
-    assert OffsetTable(table.path).summaries()[0].lag is None
-
-
-def test_a_group_whose_topic_was_created_again_is_still_listed(table, topic):
-    table.append("a", table.begin("a"), {"t": {0: 5}})
-    topic.delete()
-    topic.append(records(3))
-    table.append("b", table.begin("b"), {"t": {0: 1}})
-    first, second = table.summaries()
-    assert (first.lag, first.error.id) == (None, "GROUP_OF_OTHER_TOPIC")
-    assert (second.lag, second.error) == (2, None)
-    assert "PARTLOG_GROUP_OF_OTHER_TOPIC" in repr(table.summaries())

@@ -117,7 +117,11 @@ OPTIONS = {
     "other partitions": ({"partitions": 5}, "OPTION_CONTRADICTS_TOPIC", "has 4"),
     "another partitioner": ({"partitioner": "murmur2"}, "OPTION_CONTRADICTS_TOPIC", "murmur3"),
     "another codec": ({"compression.type": "zstd"}, "OPTION_CONTRADICTS_TOPIC", "none"),
-    "a transaction's long name": ({"txnAppId": "ä" * 16_385, "txnVersion": 1}, "OPTION_VALUE", "32770 bytes in UTF-8"),
+    "a transaction's long name": (
+        {"txnAppId": "ä" * 16_385, "txnVersion": 1},
+        "OPTION_VALUE",
+        "at most 32768 bytes in UTF-8, and has 32770",
+    ),
     "half a transaction": ({"txnAppId": "job"}, "OPTION_VALUE", "txnVersion"),
 }
 

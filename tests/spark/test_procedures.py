@@ -97,7 +97,7 @@ BAD = [
         "topics",
         "root => NULL",
         "ARGUMENT_VALUE",
-        "has the value NULL: it must have a value. Correct the value. The procedure is topics(root).",
+        "has the value NULL: it must have a value. The procedure is topics(root).",
     ),
     ("topics", "root => '~/x'", "ARGUMENT_VALUE", "Argument `root` of the procedure topics has the value ~/x: only a shell makes"),
     ("topics", "root => 's3://b/x'", "STORE_UNSUPPORTED", "the scheme s3"),

@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 from asking import got, places
 from handmade import TIME, Record, Topic, batch, batches, records, seeded
-from hostile_root import HOSTILE
 from starlette.testclient import TestClient
 
 from sparklog import Log
-from sparklog.ui import application, groups
 from sparklog.ui import records as pages
 from sparklog.ui.answer import written
 
@@ -209,34 +207,6 @@ def test_many_segments_are_joined_for_the_picture(client, root):
     assert joined["segments"] == 400 == sum(run[3] for run in joined["runs"])
     assert len(joined["runs"]) <= 256
     assert [run[0] for run in joined["runs"][1:]] == [run[1] for run in joined["runs"][:-1]]
-
-
-def test_groups_and_their_lag(client_with_groups, table):
-    client = client_with_groups
-    found = got(client, "groups")
-    assert [each["group"] for each in found["groups"]] == table.groups()
-    for each in found["groups"]:
-        lag = table.lag(each["group"]).to_pylist()
-        assert each["records"] == sum(row["records"] for row in lag) == 17
-        one = got(client, "group", group=each["group"])
-        assert [(row["partition"], row["offset"], row["end"]) for row in one["rows"]] == [
-            (row["partition"], row["offset"], row["end"]) for row in lag
-        ]
-        assert one["rows"][0]["metadata"] == HOSTILE[0]
-        assert one["history"][-1][1] == 17
-    assert got(client, "group", 404, group="absent")["error"]["condition"] == "PARTLOG_GROUP_NOT_FOUND"
-
-
-def test_groups_that_it_does_not_come_to_in_time(client_with_groups, table, monkeypatch):
-    monkeypatch.setattr(groups, "_LIST_S", 0)
-    found = got(client_with_groups, "groups")["groups"]
-    assert [(each["group"], each["records"], each["recent"]) for each in found] == [(name, None, None) for name in table.groups()]
-
-
-def test_a_page_without_a_table_says_so(root):
-    client = TestClient(application(root), base_url="http://127.0.0.1")
-    assert got(client, "groups") == {"table": None, "groups": [], "more": 0}
-    assert got(client, "group", 404, group="x")["error"]["condition"] == "TABLE_NOT_GIVEN"
 
 
 @pytest.mark.parametrize(

@@ -37,5 +37,11 @@ def test_charts_show_what_they_say(browser, serve, root, table):
     browser.open(f"{url}/group?group=level", ".chart .stroke")
     path = browser.find(".chart .stroke").get_attribute("d")
     assert path.endswith("V100.00"), path  # the lag is 0 in the end
+    assert browser.texts(".facts .state")[:1] == ["running"]
+    table.end("level", generation)
+    browser.open(f"{url}/groups", "tbody .state")
+    assert set(browser.texts("tbody .state")) >= {"running", "not running"}
+    browser.open(f"{url}/group?group=level", ".facts .state")
+    assert browser.texts(".facts .state") == ["not running"]
     browser.open(f"{url}/topics/t", ".labels")
     assert browser.texts(".labels span") == ["25", "10"]

@@ -42,7 +42,8 @@ def test_an_error_survives_being_sent_to_another_process():
 @pytest.mark.parametrize("id", errors.declared())
 def test_a_declared_error_is_a_sentence_and_a_remedy(id):
     entry = errors.declared()[id]
-    assert entry.text.endswith((".", "<nearest>"))
+    # Of a value that is refused, the reason is the remedy: it says what is valid.
+    assert entry.text.endswith((".", "<nearest>")) or (entry.text.endswith(":") and entry.mend == "<reason>.")
     assert entry.mend.endswith(".")
     # A process may have many roots: a topic's name alone does not say where to look.
     assert not re.search("<partition>|opic <topic>", entry.text) or re.search("<root>|<file>", entry.text)
@@ -54,3 +55,30 @@ def test_what_needs_nothing_but_a_second_run_is_to_be_retried():
 
 def test_no_error_sends_to_a_page_that_is_not_in_the_wheel():
     assert [id for id, entry in errors.declared().items() if "docs/" in entry.text + entry.mend] == []
+
+
+VALID = r"\b(must|give|leave|take|add|name|write|choose|load|needs?)\b|is not one of|a time is|offsets (from 0 to|begin at 0)"
+
+
+def test_a_value_that_is_refused_is_told_what_is_valid(repository):
+    """The reasons of OPTION_VALUE, as they stand in the sources: each says what to give, since the error says nothing else."""
+    reasons = []
+    for path in [*(repository / "sparklog").rglob("*.py"), *(repository / "jvm-shim/src/main").rglob("*.java")]:
+        text = re.sub(r'"\s*\n\s*f?"', "", re.sub(r'"\s*\n?\s*\+ "', "", path.read_text(encoding="utf-8")))
+        reasons += re.findall(r'"OPTION_VALUE",[^\n]*reason=(f?".*?)(?:\)|$)', text, re.MULTILINE)
+        reasons += re.findall(r"(?:Option\.|^ +throw )(?:invalidValue|bound\.refused|refused)\((.*?)\);", text, re.MULTILINE | re.DOTALL)
+    assert len(reasons) > 40
+    assert [each for each in reasons if '"' in each and not each.endswith(", reason") and not re.search(VALID, each)] == []
+
+
+def test_the_command_line_has_remedies_of_its_own():
+    error = sparklog.SparklogError("GROUP_RUNNING", group="g", table="t", last="l")
+    assert "force=True" in str(error) and "--force" not in str(error)
+    assert "--force" in error.in_shell() and "force=True" not in error.in_shell()
+    plain = sparklog.SparklogError("ROOT_NOT_FOUND", root="r")
+    assert plain.in_shell() == str(plain)
+    for id, entry in errors.declared().items():
+        if entry.shell is not None:
+            assert not re.search(r"[A-Za-z]\(\)|=True", entry.shell), id
+            assert set(re.findall("<([a-z]+)>", entry.shell)) <= entry.parameters()
+            assert entry.shell.endswith(".")

@@ -46,6 +46,8 @@ def test_a_directory_that_is_not_a_root(tmp_path, topic):
         ("plain-7", "ROOT_WITHOUT_LOG", "plain-7 exists"),
         ("t-01", "ROOT_WITHOUT_LOG", "t-01 exists"),
         ("t-1", "PARTITION_DIRECTORY", f"partition 1 of topic t, not a root. Give the directory above it, {tmp_path},"),
+        ("_partlog/t", "LOG_DIRECTORY", f"Give the root, {tmp_path}, and select topics by their names."),
+        ("_partlog", "LOG_DIRECTORY", f"Give the root, {tmp_path},"),
         ("broker", "BROKER_DIRECTORY", "keeps meta.properties there: reading it is not supported yet."),
         ("broker/t-0", "BROKER_DIRECTORY", "keeps ../meta.properties there: reading it is not supported yet."),
     ):

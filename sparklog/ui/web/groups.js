@@ -6,7 +6,7 @@ import { fact, facts, h, lasting, notice, number, passed, plural, s, shown, size
 const address = (group) => `/group?${new URLSearchParams({ group })}`;
 
 function state(each) {
-  return h("span", { class: "state", title: "whether it committed within the last three minutes" }, h("span", { class: "light", "data-state": each.recent ? "live" : "paused", "aria-hidden": "true" }), each.recent ? "active" : "idle");
+  return h("span", { class: "state", title: "whether a consumer or a tracker runs it: one that ended said so, or wrote nothing for three minutes" }, h("span", { class: "light", "data-state": each.running ? "live" : "paused", "aria-hidden": "true" }), each.running ? "running" : "not running");
 }
 
 export async function groups({ signal }) {
@@ -18,7 +18,7 @@ export async function groups({ signal }) {
   head.append(h("p", { class: "sums" }, `${plural(found.groups.length + found.more, "group")} in `, h("code", null, found.table)));
   const rows = found.groups.map((each) => [
     h("a", { href: address(each.group) }, h("bdi", null, shown(each.group))),
-    each.recent === null ? "" : state(each),
+    each.running === null ? "" : state(each),
     each.errors.length ? h("span", { class: "bad", title: each.errors.map((error) => error.text).join("\n") }, each.errors[0].condition) : number(each.records),
     each.errors.length ? "" : sized(each.bytes),
     each.errors.length ? "" : lasting(each.seconds),
@@ -26,13 +26,13 @@ export async function groups({ signal }) {
     number(each.generation),
     each.committed_at === null ? "–" : passed(each.committed_at),
   ]);
-  const unknown = found.groups.filter((each) => each.recent === null).length;
+  const unknown = found.groups.filter((each) => each.running === null).length;
   return h(
     "div",
     null,
     head,
     table("Groups", [["Group", ""], ["State", ""], ["Lag, records", "n"], ["Bytes", "n"], ["Time", "n", "from the first unread record to the newest one"], ["Topics", "wide"], ["Generation", "n wide"], ["Committed", "t"]], rows),
-    rows.length ? null : notice("The table has no groups."),
+    rows.length ? null : notice(found.exists ? "The table has no groups." : "There is no Delta table at this path yet: the first commit of a consumer or a tracker creates it."),
     unknown ? notice(`${plural(unknown, "group")} could not be looked at in time: choose one to see it.`) : null,
   );
 }

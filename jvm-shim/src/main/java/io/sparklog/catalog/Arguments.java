@@ -72,7 +72,7 @@ final class Arguments {
 
   private String text(Signature.Parameter parameter, String given) {
     if (given.isBlank()) {
-      throw signature.invalid(parameter.name(), "'" + given + "'", "it is empty");
+      throw signature.invalid(parameter.name(), "'" + given + "'", "it must not be empty");
     }
     return given;
   }
@@ -115,7 +115,7 @@ final class Arguments {
       config.put(key, given.valueArray().getUTF8String(i).toString());
     }
     if (config.isEmpty()) {
-      throw signature.invalid("config", "map()", "it names nothing to change");
+      throw signature.invalid("config", "map()", "it must name what to change");
     }
     return Options.ofTopic(config);
   }

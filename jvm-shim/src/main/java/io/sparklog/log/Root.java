@@ -160,7 +160,7 @@ public final class Root {
    * Whether a read may begin.
    *
    * @throws PartlogException ROOT_NOT_FOUND, ROOT_NOT_A_DIRECTORY; for an existing directory that is not a root, ROOT_WITHOUT_LOG,
-   *     PARTITION_DIRECTORY, BROKER_DIRECTORY
+   *     PARTITION_DIRECTORY, LOG_DIRECTORY, BROKER_DIRECTORY
    */
   public void requireReadable() {
     requireDirectory();
@@ -170,7 +170,7 @@ public final class Root {
     // Otherwise any directory would pass for a root without topics, and be read as empty.
     if (!exists(Names.FOLDER)) {
       requireNotOfABroker("reading it is not supported yet");
-      requireNotAPartition();
+      requireNotOfARoot();
       throw PartlogException.of("ROOT_WITHOUT_LOG", "root", store.root());
     }
   }
@@ -178,13 +178,13 @@ public final class Root {
   /**
    * Whether a write may begin; the first write creates the root.
    *
-   * @throws PartlogException ROOT_NOT_A_DIRECTORY, BROKER_DIRECTORY, PARTITION_DIRECTORY
+   * @throws PartlogException ROOT_NOT_A_DIRECTORY, BROKER_DIRECTORY, PARTITION_DIRECTORY, LOG_DIRECTORY
    */
   public void requireWritable() {
     requireDirectory();
     requireNotOfABroker("partlog never writes to it");
     if (!exists(Names.FOLDER)) {
-      requireNotAPartition();
+      requireNotOfARoot();
     }
   }
 
@@ -196,7 +196,7 @@ public final class Root {
     }
   }
 
-  private void requireNotAPartition() {
+  private void requireNotOfARoot() {
     int slash = store.root().lastIndexOf('/');
     String folder = store.root().substring(slash + 1);
     String topic = folder.substring(0, Math.max(0, folder.lastIndexOf('-')));
@@ -205,6 +205,10 @@ public final class Root {
       String above = store.root().substring(0, slash);
       throw PartlogException.of("PARTITION_DIRECTORY", "root", store.root(), "partition", partition.getAsInt(), "topic", topic, "above",
           above);
+    }
+    int within = (store.root() + "/").lastIndexOf("/" + Names.FOLDER + "/");
+    if (within >= 0) {
+      throw PartlogException.of("LOG_DIRECTORY", "root", store.root(), "above", store.root().substring(0, Math.max(within, 1)));
     }
   }
 

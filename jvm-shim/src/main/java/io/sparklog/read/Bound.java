@@ -58,17 +58,19 @@ final class Bound {
       TreeMap<Integer, Long> numbers = left.getOrDefault(name, new TreeMap<>());
       for (int partition : topic.partitions()) {
         if (numbers.remove(partition) == null) {
-          throw refused("it does not name partition " + partition + " of topic " + name + ", which is read");
+          throw refused("it does not name partition " + partition + " of topic " + name
+              + ", which is read; give an offset or a time for each partition that is read");
         }
       }
       if (!numbers.isEmpty()) {
         Subscription.requirePartition(option, store, topic.state(), numbers.lastKey());
-        throw refused("it names partition " + numbers.firstKey() + " of topic " + name + ", which is not read");
+        throw refused(
+            "it names partition " + numbers.firstKey() + " of topic " + name + ", which is not read; leave it out, or read it too");
       }
       left.remove(name);
     }
     for (String topic : left.keySet()) {
-      throw refused("it names topic " + topic + ", which is not read");
+      throw refused("it names topic " + topic + ", which is not read; leave it out, or read it too");
     }
     return this;
   }

@@ -89,7 +89,7 @@ public final class OffsetBounds {
       return found.orElse(state.end(partition));
     }
     if (given == LATEST) {
-      throw bound.refused("-1 (latest) is not allowed as the start of a batch read");
+      throw bound.refused("-1 (latest) cannot be the start of a batch read; give offsets, or -2 for the earliest");
     }
     return given == EARLIEST ? state.start(partition) : inside(bound, state, partition, given);
   }
@@ -103,21 +103,21 @@ public final class OffsetBounds {
       return atTime(bound, state, partition, given).orElse(state.end(partition));
     }
     if (given == EARLIEST) {
-      throw bound.refused("-2 (earliest) is not allowed as an end");
+      throw bound.refused("-2 (earliest) cannot be an end; give offsets, or -1 for the latest");
     }
     return given == LATEST ? state.end(partition) : inside(bound, state, partition, given);
   }
 
   private OptionalLong atTime(Bound bound, State state, int partition, long timestamp) throws IOException {
     if (timestamp < 0) {
-      throw bound.refused(timestamp + " is not a time in milliseconds since 1970-01-01 UTC");
+      throw bound.refused(timestamp + " is no time; give milliseconds since 1970-01-01 UTC, from 0 on");
     }
     return times.firstOffset(state, partition, timestamp);
   }
 
   private long inside(Bound bound, State state, int partition, long offset) {
     if (offset < 0) {
-      throw bound.refused(offset + " is not a valid offset");
+      throw bound.refused(offset + " is no offset; give offsets from 0 on, -2 for the earliest, or -1 for the latest");
     }
     long inside = Math.max(state.start(partition), Math.min(offset, state.end(partition)));
     if (inside != offset) {
@@ -133,6 +133,7 @@ public final class OffsetBounds {
 
   private PartlogException outside(String option, long offset, State state, int partition) {
     return PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", option, "offset", offset, "topic", state.topic(), "partition", partition,
-        "root", store.root(), "start", state.start(partition), "end", state.end(partition));
+        "root", store.root(), "start", state.start(partition), "end", state.end(partition), "way",
+        "Ask for offsets in that range, or set failOnDataLoss=false, which skips offsets that do not exist");
   }
 }

@@ -34,7 +34,7 @@ public final class PartitionJson {
       TreeSet<Integer> numbers = new TreeSet<>();
       for (JsonNode number : topic.getValue()) {
         if (!number.isInt() || number.intValue() < 0) {
-          throw Option.invalidValue(option, json, number + " is not a partition number");
+          throw Option.invalidValue(option, json, number + " is not a partition number, which must be 0 or more");
         }
         numbers.add(number.intValue());
       }
@@ -89,7 +89,8 @@ public final class PartitionJson {
     TreeMap<Integer, Long> numbers = new TreeMap<>();
     for (Map.Entry<String, JsonNode> partition : partitions) {
       if (!partition.getKey().matches("0|[1-9][0-9]{0,8}")) {
-        throw Option.invalidValue(option, json, "\"" + partition.getKey() + "\" is not a partition number");
+        throw Option.invalidValue(option, json,
+            "\"" + partition.getKey() + "\" is not a partition number, which must be 0 or more, without leading zeros");
       }
       JsonNode given = partition.getValue();
       OptionalLong number = given.isIntegralNumber() && given.canConvertToLong()
@@ -97,7 +98,7 @@ public final class PartitionJson {
           : times && given.isTextual() ? TimeText.millis(given.textValue()) : OptionalLong.empty();
       if (number.isEmpty()) {
         throw Option.invalidValue(option, json, given + " for partition " + partition.getKey() + where + " is "
-            + (times ? "no time; a time is " + TimeText.EXPECTED : "not an integer"));
+            + (times ? "no time, which must be " + TimeText.EXPECTED : "not an integer, as it must be"));
       }
       numbers.put(Integer.valueOf(partition.getKey()), number.getAsLong());
     }
@@ -108,7 +109,8 @@ public final class PartitionJson {
     try {
       return MAPPER.readTree(json);
     } catch (IOException e) {
-      throw Option.invalidValue(option, json, "it is not valid JSON: " + e.getMessage().lines().findFirst().orElse(""));
+      throw Option.invalidValue(option, json,
+          "it is not valid JSON: " + e.getMessage().lines().findFirst().orElse("") + "; give JSON by topic or partition");
     }
   }
 
@@ -118,7 +120,7 @@ public final class PartitionJson {
           "it must be an object by topic, such as {\"orders\":{\"0\":23}} or, to assign, {\"orders\":[0,1]}");
     }
     if (node.size() > Names.PARTITIONS_MAX) {
-      throw Option.invalidValue(option, "…", "it names more than " + Names.PARTITIONS_MAX + " topics or partitions");
+      throw Option.invalidValue(option, "…", "it must not name more than " + Names.PARTITIONS_MAX + " topics or partitions");
     }
     return node.properties();
   }

@@ -207,7 +207,8 @@ final class StreamTopics implements Subscription.Topics {
     boolean exists = partition < state.partitions();
     if (offset > (exists ? state.end(partition) : 0)) {
       throw PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", start.checkpoint(), "offset", offset, "topic", state.topic(), "partition",
-          partition, "root", root.store().root(), "start", exists ? state.start(partition) : 0, "end", exists ? state.end(partition) : 0);
+          partition, "root", root.store().root(), "start", exists ? state.start(partition) : 0, "end", exists ? state.end(partition) : 0,
+          "way", "If the log was put back from an older copy, start the query with a new checkpoint");
     }
     if (!exists) {
       throw start.corrupt(null, "", "an offset names partition " + partition + " of topic " + state.topic() + ", whose last partition is "

@@ -26,7 +26,7 @@ public record TriggerLimits(long offsetsMax, long bytesMax, long offsetsMin, lon
         options.milliseconds("maxTriggerDelay"));
     if (limits.offsetsMin > limits.offsetsMax) {
       throw Option.invalidValue("minOffsetsPerTrigger", Long.toString(limits.offsetsMin),
-          "it is greater than `maxOffsetsPerTrigger`, which is " + limits.offsetsMax);
+          "it must not be greater than `maxOffsetsPerTrigger`, which is " + limits.offsetsMax);
     }
     return limits;
   }

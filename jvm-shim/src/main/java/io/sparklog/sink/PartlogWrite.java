@@ -72,7 +72,8 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
   public StreamingWrite toStreaming() {
     return SparkErrors.run(() -> {
       if (options.given("txnAppId")) {
-        throw Option.invalidValue("txnAppId", options.text("txnAppId"), "a stream is exactly-once by itself, and each epoch needs another");
+        throw Option.invalidValue("txnAppId", options.text("txnAppId"),
+            "a stream is exactly-once by itself, and each epoch needs another; leave it out");
       }
       return new PartlogStreamWrite(write(() -> root.recentNames(clock), root.isPrepared()), info.queryId(), metrics);
     });

@@ -95,7 +95,9 @@ public final class Option {
   /** The option as a read takes it that may be a batch or a stream. */
   Option ofAnyRead() {
     return declaration.has("stream")
-        ? new Option(((ObjectNode) declaration).deepCopy().set("words", declaration.get("stream").get("words")))
+        ? new Option(((ObjectNode) declaration).deepCopy()
+            .<ObjectNode>set("words", declaration.get("stream").get("words"))
+            .set("batchWords", declaration.get("words")))
         : this;
   }
 
@@ -118,7 +120,7 @@ public final class Option {
       case "json" -> json(name, value);
       case "names" -> {
         if (Arrays.stream(value.split(",")).map(String::trim).allMatch(String::isEmpty)) {
-          throw invalidValue(name, value, "it names nothing");
+          throw invalidValue(name, value, "it must have one name or more, separated by commas");
         }
         yield value;
       }
@@ -136,7 +138,11 @@ public final class Option {
     if (isTime()) {
       return TimeText.EXPECTED + "; not before 1970";
     }
-    return isNumber() ? "an integer from " + least() + " to " + most() : "one of " + String.join(", ", words());
+    return isNumber() ? "an integer from " + least() + " to " + most() + unit() : "one of " + String.join(", ", words());
+  }
+
+  private String unit() {
+    return declaration.has("unit") ? ", in " + declaration.get("unit").textValue() : "";
   }
 
   private Optional<String> canonical(String value) {
@@ -184,7 +190,7 @@ public final class Option {
     int bytes = given == null ? 0 : given.getBytes(StandardCharsets.UTF_8).length;
     if (most != null && bytes > most.intValue()) {
       throw invalidValue(name, given.substring(0, SHOWN_CHARACTERS) + "…",
-          "it has " + bytes + " bytes in UTF-8, and at most " + most + " fit");
+          "it must have at most " + most + " bytes in UTF-8, and has " + bytes);
     }
     return given;
   }
@@ -193,7 +199,7 @@ public final class Option {
     try {
       return Pattern.compile(value).pattern();
     } catch (PatternSyntaxException e) {
-      throw invalidValue(name, value, "it is not a regular expression: " + e.getDescription());
+      throw invalidValue(name, value, "it must be a regular expression of Java, and is not: " + e.getDescription());
     }
   }
 
@@ -207,7 +213,7 @@ public final class Option {
     try {
       return unit.multipliedBy(Long.parseLong(duration.group(1))).toMillis();
     } catch (ArithmeticException | NumberFormatException e) {
-      throw invalidValue(name, value, "it is longer than this can count");
+      throw invalidValue(name, value, "it must be a time whose milliseconds 64 bits hold, such as 15m");
     }
   }
 
@@ -218,8 +224,10 @@ public final class Option {
       return lower(value);
     }
     if (!value.startsWith("{")) {
-      throw invalidValue(name, value,
-          "it must be " + (words.isEmpty() ? "" : String.join(" or ", words) + ", or ") + "JSON that names topics and partitions");
+      List<String> ofBatch = declaration.has("batchWords") ? texts(declaration.get("batchWords")) : words;
+      List<String> ofStream = words.stream().filter(word -> !ofBatch.contains(word)).toList();
+      throw invalidValue(name, value, "it must be " + (ofBatch.isEmpty() ? "" : String.join(" or ", ofBatch) + ", or ")
+          + "JSON that names topics and partitions" + (ofStream.isEmpty() ? "" : "; in a stream it may also be " + ofStream.get(0)));
     }
     return value;
   }

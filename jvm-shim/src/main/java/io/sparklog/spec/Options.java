@@ -105,7 +105,7 @@ public final class Options {
    */
   public Options ofStream() {
     values.keySet().stream().filter(key -> isOnlyOf("batch", key)).findFirst().ifPresent(key -> {
-      throw Option.invalidValue(key, values.get(key), "a stream has no end; only a batch read takes this option");
+      throw Option.invalidValue(key, values.get(key), "a stream has no end; leave it out, or read in a batch");
     });
     return of(values.entrySet().stream(), Side.STREAM);
   }
@@ -186,7 +186,7 @@ public final class Options {
     for (String key : values.keySet()) {
       Optional<String> other = declared.get(Option.lower(key)).requires();
       if (other.isPresent() && !values.containsKey(other.get())) {
-        throw Option.invalidValue(key, values.get(key), "it has no meaning without `" + other.get() + "`");
+        throw Option.invalidValue(key, values.get(key), "it has no meaning without `" + other.get() + "`; give both or none");
       }
     }
   }

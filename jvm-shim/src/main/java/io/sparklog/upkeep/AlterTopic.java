@@ -13,8 +13,8 @@ import java.util.Map;
 /** Changes the configuration of a topic, and so the number of its partitions. */
 final class AlterTopic extends Administrative {
   /** What cannot be changed by its value alone, and what to do instead. */
-  private static final Map<String, String> FIXED = Map.of(TopicConfig.PARTITIONS, "CALL partlog.add_partitions adds partitions",
-      TopicConfig.PARTITIONER,
+  private static final Map<String, String> FIXED = Map.of(TopicConfig.PARTITIONS,
+      "it is not changed in this way; take CALL partlog.add_partitions", TopicConfig.PARTITIONER,
       "it is fixed when a topic is created, as it says where the records of a key are; create another topic with it, and write the"
           + " records there");
 
@@ -33,7 +33,7 @@ final class AlterTopic extends Administrative {
     requireAllowed(TopicConfig.PARTITIONS, value);
     if (partitions <= planned.partitions()) {
       throw Option.invalidValue(TopicConfig.PARTITIONS, value,
-          "topic " + log.topic() + " has " + planned.partitions() + " partitions, and partitions can only be added");
+          "topic " + log.topic() + " has " + planned.partitions() + " partitions, and partitions can only be added: it must be more");
     }
     return new AlterTopic(log, planned, Map.of(TopicConfig.PARTITIONS, value));
   }

@@ -32,7 +32,8 @@ final class DeleteRecords extends Administrative {
       long end = planned.end(partition);
       if (offset < TO_THE_END || offset > end) {
         throw PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", "offsets", "offset", offset, "topic", topic, "partition", partition,
-            "root", root, "start", planned.start(partition), "end", end);
+            "root", root, "start", planned.start(partition), "end", end, "way",
+            "Give the first offset to keep: one in that range, or -1 for the end offset, which deletes all");
       }
       // The end of now and not of later: records that are committed meanwhile are not meant.
       long start = offset == TO_THE_END ? end : offset;

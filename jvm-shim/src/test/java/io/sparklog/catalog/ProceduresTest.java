@@ -92,7 +92,7 @@ final class ProceduresTest {
     assertTrue(refused("TOPIC_NOT_FOUND", "segments", "c").contains("Existing topics: a."));
     assertTrue(refused("TOPIC_NAME_ILLEGAL", "segments", "").contains("it is empty"));
     assertTrue(refused("ARGUMENT_VALUE", "segments", (Object) null)
-        .contains("Argument `topic` of the procedure segments has the value NULL: it must have a value. Correct the value. "
+        .contains("Argument `topic` of the procedure segments has the value NULL: it must have a value. "
             + "The procedure is segments(root, topic)."));
   }
 
@@ -176,7 +176,7 @@ final class ProceduresTest {
     for (long bad : new long[] {1, 2}) {
       assertTrue(refused("ARGUMENT_VALUE", "add_partitions", "a", bad).contains("topic a has 2 partitions"));
     }
-    assertTrue(refused("ARGUMENT_VALUE", "set_config", "a", Map.of()).contains("it names nothing to change"));
+    assertTrue(refused("ARGUMENT_VALUE", "set_config", "a", Map.of()).contains("it must name what to change"));
     assertTrue(refused("ARGUMENT_VALUE", "set_config", "a", Collections.singletonMap("retention.ms", null)).contains("NULL"));
     assertTrue(refused("OPTION_UNKNOWN", "set_config", "a", Map.of("retention.msec", "1")).contains("Did you mean `retention.ms`?"));
     assertTrue(refused("OPTION_UNKNOWN", "set_config", "a", Map.of("batch.size", "1000")).contains("Option `batch.size` is unknown"));

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 class RootTest {
   private static final int ROOTS = 2000;
 
-  /** Three ways to give the wrong directory, each told apart; tests/unit/test_log_arguments.py has them of the other reader. */
+  /** Ways to give the wrong directory, each told apart; tests/unit/test_log_arguments.py has them of the other reader. */
   @Test
   void aDirectoryThatIsNotARootIsToldApart(@TempDir Path folder) throws Exception {
     for (String made : List.of("_partlog/t", "t-1", "broker/t-0", "plain-7")) {
@@ -38,6 +38,13 @@ class RootTest {
     assertRefused("ROOT_WITHOUT_LOG", "plain-7 exists, but it is not a root", () -> root(folder, "plain-7").requireReadable());
     assertRefused("PARTITION_DIRECTORY", "Give the directory above it, " + folder + ",", () -> root(folder, "t-1").requireReadable());
     assertRefused("PARTITION_DIRECTORY", "partition 1 of topic t", () -> root(folder, "t-1").requireWritable());
+    for (String within : List.of("_partlog", "_partlog/t", "_partlog/new/er")) {
+      assertRefused("LOG_DIRECTORY", "Give the root, " + folder + ",", () -> root(folder, within).requireWritable());
+    }
+    assertRefused("LOG_DIRECTORY", "_partlog/t is the folder _partlog of a root, or in it",
+        () -> root(folder, "_partlog/t").requireReadable());
+    Files.createDirectories(folder.resolve("_partlog/t/root/_partlog"));
+    root(folder, "_partlog/t/root").requireReadable();
     assertRefused("BROKER_DIRECTORY", "meta.properties there: reading it is not supported yet.",
         () -> root(folder, "broker").requireReadable());
     assertRefused("BROKER_DIRECTORY", "../meta.properties there: reading it", () -> root(folder, "broker/t-0").requireReadable());

@@ -34,7 +34,8 @@ final class TopicConfigTest {
     }
     for (long refused : new long[] {least - 1, most + 1, -1, Long.MAX_VALUE}) {
       Damaged e = assertThrows(Damaged.class, () -> new TopicConfig(with(key, Long.toString(refused))));
-      assertEquals("config " + key + " is " + refused + ", not an integer from " + least + " to " + most, e.getMessage());
+      String unit = key.endsWith(".bytes") ? ", in bytes" : "";
+      assertEquals("config " + key + " is " + refused + ", not an integer from " + least + " to " + most + unit, e.getMessage());
     }
   }
 
@@ -74,9 +75,9 @@ final class TopicConfigTest {
     assertEquals("all", config.get("kafka.view"));
     assertEquals("config kafka.view is links, not one of all, merged, none",
         assertThrows(Damaged.class, () -> new TopicConfig(with("kafka.view", "links"))).getMessage());
-    assertEquals("config retention.ms is -2, not an integer from -1 to " + Long.MAX_VALUE,
+    assertEquals("config retention.ms is -2, not an integer from -1 to " + Long.MAX_VALUE + ", in milliseconds",
         assertThrows(Damaged.class, () -> new TopicConfig(with("retention.ms", "-2"))).getMessage());
-    assertEquals("config file.delete.delay.ms is -1, not an integer from 0 to " + Long.MAX_VALUE,
+    assertEquals("config file.delete.delay.ms is -1, not an integer from 0 to " + Long.MAX_VALUE + ", in milliseconds",
         assertThrows(Damaged.class, () -> new TopicConfig(with("file.delete.delay.ms", "-1"))).getMessage());
   }
 

@@ -12,6 +12,8 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 class OptionsTest {
   @ParameterizedTest
@@ -48,6 +50,31 @@ class OptionsTest {
         "topic is another name of it");
   }
 
+  /** A refusal says what is valid where the option was given: the unit of a number, and the words of a batch read and of a stream. */
+  @ParameterizedTest
+  @CsvSource(delimiter = '|', value = {"retention.ms     | 7d    | it must be an integer from -1 to 9223372036854775807, in milliseconds.",
+      "batch.size       | 1m    | it must be an integer from 1 to 1073741824, in bytes.",
+      "partitions       | 0     | it must be an integer from 1 to 10000.",
+      "compression.type | lzo   | it must be one of none, gzip, snappy, lz4, zstd."})
+  void aRefusalOfAWriteSaysWhatIsValid(String key, String value, String said) {
+    PartlogException error = assertThrows(PartlogException.class, () -> Options.of(Map.of(key, value), Options.Side.WRITE));
+    assertEquals("[PARTLOG_OPTION_VALUE] Option `" + key + "` has the value " + value + ": " + said, error.getMessage());
+  }
+
+  @ParameterizedTest
+  @CsvSource(delimiter = '|', value = {
+      "startingOffsets    | 0          | it must be earliest, or JSON that names topics and partitions; in a stream it may also be latest.",
+      "endingOffsets      | 0          | it must be latest, or JSON that names topics and partitions.",
+      "assign             | t          | it must be JSON that names topics and partitions.",
+      "subscribe          | ,          | it must have one name or more, separated by commas.",
+      "maxBytesPerTrigger | 10m        | it must be an integer from 1 to 9223372036854775807, in bytes.",
+      "maxTriggerDelay    | soon       | it must be a number with a unit, such as 30s, 15m or 2h.",
+      "includeHeaders     | yes        | it must be one of true, false."})
+  void aRefusalOfAReadSaysWhatIsValid(String key, String value, String said) {
+    PartlogException error = assertThrows(PartlogException.class, () -> Options.of(Map.of(key, value), Options.Side.READ));
+    assertEquals("[PARTLOG_OPTION_VALUE] Option `" + key + "` has the value " + value + ": " + said, error.getMessage());
+  }
+
   /** The unit of FORMAT.md: a commit must not find out that readers would refuse it. */
   @Test
   void textIsBoundedInBytes() {
@@ -55,6 +82,6 @@ class OptionsTest {
     assertEquals(fits, Options.of(Map.of("txnAppId", fits, "txnVersion", "1"), Options.Side.WRITE).text("txnAppId"));
     PartlogException error = assertThrows(PartlogException.class,
         () -> Options.of(Map.of("txnAppId", fits + "a", "txnVersion", "1"), Options.Side.WRITE));
-    assertTrue(error.getMessage().contains("it has 32769 bytes in UTF-8, and at most 32768 fit"), error.getMessage());
+    assertTrue(error.getMessage().contains("it must have at most 32768 bytes in UTF-8, and has 32769."), error.getMessage());
   }
 }

@@ -1,0 +1,59 @@
+"""The answers about groups, compared with those of `OffsetTable` on the same root."""
+
+from asking import got
+from hostile_root import HOSTILE
+from starlette.testclient import TestClient
+
+from sparklog import Consumer
+from sparklog.offsets import OffsetTable
+from sparklog.ui import application, groups
+
+
+def test_groups_and_their_lag(client_with_groups, table):
+    client = client_with_groups
+    found = got(client, "groups")
+    assert [each["group"] for each in found["groups"]] == table.groups()
+    for each in found["groups"]:
+        lag = table.lag(each["group"]).to_pylist()
+        assert each["records"] == sum(row["records"] for row in lag) == 17
+        one = got(client, "group", group=each["group"])
+        assert [(row["partition"], row["offset"], row["end"]) for row in one["rows"]] == [
+            (row["partition"], row["offset"], row["end"]) for row in lag
+        ]
+        assert one["rows"][0]["metadata"] == HOSTILE[0]
+        assert one["history"][-1][1] == 17
+    assert got(client, "group", 404, group="absent")["error"]["condition"] == "PARTLOG_GROUP_NOT_FOUND"
+
+
+def test_a_group_runs_until_it_says_that_it_ended(root, tmp_path):
+    table = OffsetTable(tmp_path / "running", root)
+    client = TestClient(application(root, table.path), base_url="http://127.0.0.1")
+
+    def running() -> bool:
+        (listed,) = got(client, "groups")["groups"]
+        assert got(client, "group", group="g")["running"] == listed["running"] == table.summaries()[0].running
+        return bool(listed["running"])
+
+    assert got(client, "groups") == {"table": table.path, "exists": False, "groups": [], "more": 0}
+    assert got(client, "group", 404, group="g")["error"]["condition"] == "PARTLOG_OFFSETS_TABLE_NOT_FOUND"
+    with Consumer(root, "t", group="g", table=table, auto_offset_reset="earliest") as consumer:
+        consumer.poll()
+        consumer.commit()
+        assert running()
+    assert not running(), "it was closed"
+    table.append("g", table.begin("g"), {"t": {0: 1}})
+    assert running()
+    table.reset("g", "latest", dry_run=False, force=True)
+    assert not running(), "it was moved"
+
+
+def test_groups_that_it_does_not_come_to_in_time(client_with_groups, table, monkeypatch):
+    monkeypatch.setattr(groups, "_LIST_S", 0)
+    found = got(client_with_groups, "groups")["groups"]
+    assert [(each["group"], each["records"], each["running"]) for each in found] == [(name, None, None) for name in table.groups()]
+
+
+def test_a_page_without_a_table_says_so(root):
+    client = TestClient(application(root), base_url="http://127.0.0.1")
+    assert got(client, "groups") == {"table": None, "exists": False, "groups": [], "more": 0}
+    assert got(client, "group", 404, group="x")["error"]["condition"] == "TABLE_NOT_GIVEN"
