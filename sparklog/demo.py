@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparklog.kafka import check_segments
+from sparklog.log import Log
 from sparklog.progress import progress
 
 if TYPE_CHECKING:
@@ -114,6 +115,9 @@ def main() -> int:
     if complaints is not None:
         verdict = "finds no fault in any segment" if not complaints else f"complains:\n    {complaints[:5]}"
         print(f"  Kafka's DumpLogSegments {verdict}.")
+    taken = [Log(root)[topic].describe() for topic in (TOPIC, *STREAMED)]
+    data, view = (sum(each[name] for each in taken) for name in ("bytes", "view_bytes"))
+    print(f"  The three topics take {data:,} bytes, and {view:,} more in the Kafka view: copies of small segments, and indexes.")
     print(f"  The log is in {root}: the record batches in {TOPIC}-0/ to {TOPIC}-{PARTITIONS - 1}/, the commits in _partlog/{TOPIC}/.")
     print(f'  Read it: sparklog.session().read.format("partlog").load("{root}")')
     return 1 if differences or lost or complaints else 0

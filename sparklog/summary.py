@@ -7,6 +7,7 @@ from typing import Any
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.commitlog import CommitLog
+from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.totals import Totals
 
 
@@ -16,6 +17,7 @@ class Summary:
 
     * partitions, version, committed_at: None if the topic cannot be read; then `error` says why.
     * offsets: how many are between the log start offsets and the end offsets.
+    * view_bytes: what the Kafka view takes beside the bytes of the segments, for copies and indexes; None if they were not summed up.
     * records, bytes, segments, min_timestamp, max_timestamp: of the live segments; None if they were not summed up. The times are also
       None if no record has one.
     """
@@ -25,6 +27,7 @@ class Summary:
     offsets: int | None = None
     records: int | None = None
     bytes: int | None = None
+    view_bytes: int | None = None
     segments: int | None = None
     min_timestamp: int | None = None
     max_timestamp: int | None = None
@@ -39,6 +42,7 @@ class Summary:
             log = CommitLog(root, topic)
             state = log.newest()
             totals = Totals.of_partitions(log, state, segments_max)
+            copies = None if totals is None else view_bytes(log, state)
         except SparklogError as error:
             return cls(topic, error=error)
         sums = None if totals is None else Totals.together(totals)
@@ -48,6 +52,7 @@ class Summary:
             sum(state.ends) - sum(state.starts),
             sums and sums.records,
             sums and sums.bytes,
+            copies,
             sums and sums.segments,
             sums and sums.min_timestamp,
             sums and sums.max_timestamp,

@@ -18,6 +18,7 @@ from sparklog.keys import Key
 from sparklog.ondisk.columns import schema_of
 from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader, Wanted
+from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.state import State
 from sparklog.ondisk.totals import Totals
 
@@ -280,7 +281,10 @@ class Topic(Displayed):
         return Commits(map(Commit.of, self._log.history(None if limit is None else arguments.count("limit", limit))))
 
     def describe(self) -> dict[str, Any]:
-        """All facts about the topic, in types that JSON has. Times are milliseconds since 1970-01-01 UTC; None if no record has one."""
+        """All facts about the topic, in types that JSON has. Times are milliseconds since 1970-01-01 UTC; None if no record has one.
+
+        `bytes` are those of the live segments, `view_bytes` those that the Kafka view takes beside them: copies and indexes.
+        """
         state = self._log.newest()
         totals = Totals.of_partitions(self._log, state)
         assert totals is not None
@@ -294,6 +298,7 @@ class Topic(Displayed):
             "config": dict(state.config),
             "records": together.records,
             "bytes": together.bytes,
+            "view_bytes": view_bytes(self._log, state),
             "segments": together.segments,
             "partitions": [
                 {"partition": partition, "start": state.starts[partition], "end": state.ends[partition], **each._asdict()}

@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "delta": {"errors"},
     "session": {"delta", "errors", "launch"},
     "kafka": set(),
-    "demo": {"kafka", "progress", "session"},
+    "demo": {"kafka", "log", "progress", "session"},
     "__main__": {"cli", "errors"},
     "cli": {"", "arguments", "batches", "consumer", "display", "errors", "log", "offsets", "options", "session", "topic", "ui", "verify"},
     "batches": {"display", "errors", "ondisk"},

@@ -33,13 +33,14 @@ def topics(root: Root, as_json: Json = False) -> None:
         write_json([each.as_dict() for each in found])
         return
     rows: list[list[object]] = [
-        [each.topic, *[""] * 8, each.error.condition]
+        [each.topic, *[""] * 9, each.error.condition]
         if each.error
         else [
             each.topic,
             _or_empty(each.partitions),
             _or_empty(each.offsets),
             _or_empty(each.bytes),
+            _or_empty(each.view_bytes),
             _or_empty(each.segments),
             when(each.min_timestamp),
             when(each.max_timestamp),
@@ -49,7 +50,8 @@ def topics(root: Root, as_json: Json = False) -> None:
         ]
         for each in found
     ]
-    columns = ["topic", "partitions", "offsets", "bytes", "segments", "from (UTC)", "to (UTC)", "version", "committed at (UTC)", "error"]
+    columns = ["topic", "partitions", "offsets", "bytes", "view bytes", "segments", "from (UTC)", "to (UTC)", "version"]
+    columns += ["committed at (UTC)", "error"]
     if not any(each.error for each in found):
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     table(
@@ -57,7 +59,7 @@ def topics(root: Root, as_json: Json = False) -> None:
         [],
         columns,
         rows,
-        ["segments", "from (UTC)", "version", "to (UTC)"],
+        ["view bytes", "segments", "from (UTC)", "version", "to (UTC)"],
     )
 
 
@@ -102,6 +104,7 @@ def _describe(about: dict[str, Any]) -> None:
     lines = [
         f"id {about['id']}, version {about['version']}, committed at {when(about['committed_at'])} UTC",
         f"{counted(about['records'], 'record')} in {about['bytes']:,} bytes, {counted(about['segments'], 'segment')}",
+        f"{about['view_bytes']:,} bytes more in the Kafka view, for copies and indexes",
         ", ".join(f"{name}={readable(value, 200)}" for name, value in sorted(about["config"].items())),
     ]
     columns = ["partition", "start", "end", "records", "bytes", "segments", "from (UTC)", "to (UTC)"]

@@ -16,6 +16,7 @@ _RESERVED = ("A" * 22, "A" * 21 + "Q")
 _DATA_FILE = re.compile(f"data/({_DIGITS})-({_IDENTITY})/(?:p{_PARTITION}-t{_NUMBER}-{_NUMBER}-{_NUMBER}|t{_NUMBER}-{_NUMBER}|pool)\\.log")
 _VERSION = re.compile(f"({_DIGITS})\\.json")
 _DELETION = re.compile(f"({_DIGITS})\\.deleted")
+_VIEW_FILE = re.compile(f"({_DIGITS})\\.(log|index|timeindex)")
 _CHECKPOINT = re.compile(f"({_DIGITS})\\.checkpoint-([0-9a-f]{{16}})\\.jsonl")
 
 COMMITS = "_partlog"
@@ -73,6 +74,12 @@ def deleted_version_of(name: str) -> int | None:
 def view_folder(topic: str, partition: int) -> str:
     """The folder of a partition in the Kafka view: for partition 3 of `orders`, `orders-3`."""
     return f"{topic}-{partition}"
+
+
+def view_file_of(name: str) -> tuple[int, str] | None:
+    """The base offset and the kind of a file in the Kafka view, as `00000000000000000042.log`; None if this is not the name of one."""
+    match = _VIEW_FILE.fullmatch(name)
+    return (int(match[1]), match[2]) if match and int(match[1]) <= INT64_MAX else None
 
 
 def index_file(base: int) -> str:

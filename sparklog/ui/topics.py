@@ -12,6 +12,7 @@ from sparklog.commits import Commit
 from sparklog.keys import Key
 from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader
+from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.state import State
 from sparklog.ondisk.totals import Totals
 from sparklog.ondisk.version import Segment
@@ -49,6 +50,7 @@ def topic(root: str, request: Request) -> dict[str, Any]:
         "committed_at": state.time,
         "config": dict(sorted(state.config.items())),
         **Totals.together(totals)._asdict(),
+        "view_bytes": view_bytes(log, state),
         "partitions": [
             {"partition": number, "start": state.starts[number], "end": state.ends[number], **each._asdict()}
             for number, each in enumerate(totals)

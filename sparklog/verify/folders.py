@@ -24,6 +24,7 @@ from sparklog.ondisk.names import (
     topic_file,
     topic_folder,
     version_of,
+    view_file_of,
     view_folder,
 )
 from sparklog.ondisk.records import Payload
@@ -31,7 +32,6 @@ from sparklog.verify.chain import Chain
 from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Finding, Waiting, tallied
 
 _DATA_FOLDER = re.compile("([0-9]{20})-(.{22})")
-_VIEW_FILE = re.compile("([0-9]{20})\\.(log|index|timeindex)")
 _VIEW_FOLDER = re.compile("(.+)-(0|[1-9][0-9]{0,3})")
 _DAY_S = 24 * 60 * 60
 _FIRST_BATCH_BYTES_MAX = 1 << 24
@@ -248,9 +248,9 @@ class Folders:
             match = _VIEW_FOLDER.fullmatch(folder.name)
             if match and match[1] == self._topic and folder.is_folder:
                 for entry in self._inside(folder.name):
-                    file, name = f"{folder.name}/{entry.name}", _VIEW_FILE.fullmatch(entry.name)
-                    if name and name[2] == "log" and self._is_published(file, int(name[1])):
-                        self._commit_lost("it holds records, and the topic has no version file", int(match[2]), int(name[1]), file)
+                    file, name = f"{folder.name}/{entry.name}", view_file_of(entry.name)
+                    if name and name[1] == "log" and self._is_published(file, name[0]):
+                        self._commit_lost("it holds records, and the topic has no version file", int(match[2]), name[0], file)
 
     def _commit_lost(self, what: str, partition: int, base: int, file: str) -> None:
         cost, mend = f"the records from offset {base} on", "restore the missing version files from a copy, before the next commit"
@@ -260,15 +260,15 @@ class Folders:
         strange = []
         for entry in self._inside(folder):
             file = f"{folder}/{entry.name}"
-            match = _VIEW_FILE.fullmatch(entry.name)
-            if not match or int(match[1]) > INT64_MAX:
+            name = view_file_of(entry.name)
+            if name is None:
                 strange.append((file, 0))
                 continue
-            base = int(match[1])
+            base, kind = name
             if base in viewed:
                 continue
             assert self._chain.state
-            if match[2] == "log" and base >= end and self._is_of_this_topic() and self._is_published(file, base):
+            if kind == "log" and base >= end and self._is_of_this_topic() and self._is_published(file, base):
                 what = f"it holds records from offset {base} on, and the partition ends at offset {end}: their version is missing"
                 self._commit_lost(what, partition, base, file)
             else:

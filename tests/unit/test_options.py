@@ -80,8 +80,10 @@ def test_of_the_ignored_the_more_special_come_first():
 
 
 def test_what_is_ignored_does_not_count():
+    """Of Kafka's prefix, one key is ours: an option that is declared comes before a pattern (`OptionsTest`)."""
     ignored = [entry.key.lower() for entry in (*DECLARED.warned, *DECLARED.silent)]
-    counting = keys_that_count({"read", "batch", "stream", "write", "topic"})
+    counting = set(keys_that_count({"read", "batch", "stream", "write", "topic"})) - {"kafka.view"}
+    assert "kafka.view" not in ignored
     for key in ignored:
         assert not [other for other in counting if other == key or (key.endswith("*") and other.startswith(key[:-1]))]
 

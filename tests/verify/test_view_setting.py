@@ -25,6 +25,10 @@ def test_the_view_is_what_the_topic_says(tool: LogTool, setting: str) -> None:
     tool.run("change", what="config", **{"kafka.view": setting})
     wanted = {"all": everything, "merged": links, "none": {}}[setting]
     assert logs(tool.root) == wanted
+    copies = sum((tool.root / name).stat().st_size for name, count in wanted.items() if count == 1)
+    indexes = sum(file.stat().st_size for file in tool.root.glob("t-*/*index"))
+    assert (copies > 0, indexes > 0) == (setting == "all", setting != "none")
+    assert Log(tool.root)["t"].describe()["view_bytes"] == next(Log(tool.root).summaries()).view_bytes == copies + indexes
     assert list(tool.root.glob("t-*")) == [] or wanted
     report = Log(tool.root).verify()
     assert report.findings == [] and "view" not in {each.what for each in report.waiting}

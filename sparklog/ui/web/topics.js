@@ -169,6 +169,7 @@ export async function overview({ topic, query, note, signal }) {
     facts(
       fact("Records", number(found.records)),
       fact("Bytes", sized(found.bytes)),
+      fact("Copies in the Kafka view", sized(found.view_bytes)),
       fact("Per record", found.records ? size(Number(found.bytes) / Number(found.records)) : "–"),
       fact("Partitions", number(found.partitions.length)),
       fact("Segments", number(found.segments)),

@@ -166,7 +166,7 @@ public final class Options {
         throw PartlogException.of("OPTION_CONFLICT", "options", "`" + option.key() + "` and `" + key + "`", "reason",
             "they are two names of one option");
       }
-    } else if (side != Side.TOPIC && listed("warned", key).isPresent()) {
+    } else if (side != Side.TOPIC && !isOtherSide(key) && listed("warned", key).isPresent()) {
       JsonNode entry = listed("warned", key).get();
       String pattern = entry.get("key").textValue();
       // Spark may have put the key into lower case.

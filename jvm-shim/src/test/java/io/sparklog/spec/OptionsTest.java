@@ -37,6 +37,17 @@ class OptionsTest {
     assertEquals(Optional.empty(), Options.of(Map.of("topic", "t"), Options.Side.WRITE).warning(told::add));
   }
 
+  /** Its name begins as those of Kafka's clients do. A table may have it, and a read of the table says nothing of it. */
+  @Test
+  void theKafkaViewIsNoOptionOfABroker() {
+    Options write = Options.of(Map.of("Kafka.View", "merged"), Options.Side.WRITE);
+    assertEquals(Map.of("kafka.view", "merged"), write.givenTopicConfig());
+    for (Options.Side side : Set.of(Options.Side.WRITE, Options.Side.READ, Options.Side.STREAM)) {
+      assertEquals(Optional.empty(), Options.of(Map.of("kafka.view", "none"), side).warning(told -> true), side.name());
+    }
+    assertThrows(PartlogException.class, () -> Options.of(Map.of("kafka.view", "links"), Options.Side.WRITE));
+  }
+
   @Test
   void whatIsGivenComesBeforeWhatTheTableHas() {
     Map<String, String> table = Map.of("Topic", "of-table", "partitions", "4", "compression.type", "zstd", "option.partitions", "4");
