@@ -10,6 +10,7 @@ import io.sparklog.log.Version;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
+import java.nio.file.NoSuchFileException;
 import java.time.Clock;
 import java.util.ArrayList;
 import java.util.List;
@@ -166,6 +167,11 @@ public final class Merges {
         return new Outcome(merge.done(), version, merge.isCut());
       } catch (SegmentGone e) {
         return Outcome.nothing(!isMissing(state, e));
+      } catch (NoSuchFileException e) {
+        if (isWanted(state)) {
+          throw e;
+        }
+        return Outcome.nothing(false); // Its folder went with the topic, or in a vacuum.
       } finally {
         if (settled) {
           merger.deleteAllBut(merge.named(log.newest()));
@@ -174,6 +180,11 @@ public final class Merges {
         } // Otherwise a put may have taken effect: a vacuum will tell.
       }
     }
+  }
+
+  /** Whether a merge that was planned on {@code state} may still commit. */
+  private boolean isWanted(State state) {
+    return log.newest().filter(newest -> newest.topicId().equals(state.topicId()) && state.version() + 1 >= newest.horizon()).isPresent();
   }
 
   /** Whether a data file that is gone should be there. Otherwise somebody else merged its segments. */

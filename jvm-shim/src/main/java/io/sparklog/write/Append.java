@@ -51,8 +51,14 @@ final class Append implements Change {
 
   @Override
   public void prepare() throws IOException {
-    segments = PieceCollector.segments(store, plan, txn, tasks);
-    requireFiles();
+    try {
+      segments = PieceCollector.segments(store, plan, txn, tasks);
+      requireFiles();
+    } catch (NoSuchFileException e) {
+      // Whoever deletes files and folders of writes that have not ended makes sure first that these are refused.
+      log.latest().ifPresent(latest -> plan.requireWanted(latest, store.root()));
+      throw e;
+    }
   }
 
   @Override
@@ -86,18 +92,18 @@ final class Append implements Change {
       ForeignSegments.requireNone(log, 0, plan.config().partitions());
     }
     if (plan.topicId() != null) {
-      throw recreated("none");
+      throw plan.recreated("none", store.root());
     }
     String topicId = Names.identity(random);
     if (deleted.isEmpty()) {
       return new NextVersion(plan.topic(), topicId, plan.config(), operation);
     }
-    requireNotExpired(deleted.get());
+    plan.requireWanted(deleted.get(), store.root());
     return new NextVersion(deleted.get(), topicId, plan.config(), operation);
   }
 
   private NextVersion extended(State state, String operation) {
-    requireWanted(state);
+    plan.requireWanted(state, store.root());
     if (!state.config().routing().equals(plan.config().routing())) {
       throw changed(state.config().routing(), plan.config().routing());
     }
@@ -113,20 +119,6 @@ final class Append implements Change {
     return new NextVersion(state, operation);
   }
 
-  private void requireWanted(State latest) {
-    if (plan.topicId() != null && (latest.isDeleted() || !plan.topicId().equals(latest.topicId()))) {
-      throw recreated(latest.isDeleted() ? "none" : latest.topicId());
-    }
-    requireNotExpired(latest);
-  }
-
-  private void requireNotExpired(State state) {
-    if (plan.plannedVersion() < state.horizon()) {
-      throw PartlogException.of("WRITE_EXPIRED", "topic", plan.topic(), "root", store.root(), "planned", plan.plannedVersion(), "horizon",
-          state.horizon());
-    }
-  }
-
   private void requireFiles() throws IOException {
     Map<String, Long> expected = new TreeMap<>();
     segments.forEach(segment -> expected.merge(segment.file(), segment.endPosition(), Math::max));
@@ -138,8 +130,7 @@ final class Append implements Change {
               store.root());
         }
       } catch (NoSuchFileException e) {
-        // Whoever deletes files of writes that have not ended makes sure first that these are refused.
-        log.latest().ifPresent(this::requireWanted);
+        log.latest().ifPresent(latest -> plan.requireWanted(latest, store.root()));
         throw PartlogException.caused(e, "FILE_NOT_SHARED", "file", name, "root", store.root());
       }
     }
@@ -147,10 +138,6 @@ final class Append implements Change {
       // Tasks sync what they make; an attempt that died may have made the data folder and not reached its sync.
       store.flush(Names.topicFile(plan.topic(), Names.DATA));
     }
-  }
-
-  private PartlogException recreated(String found) {
-    return PartlogException.of("TOPIC_RECREATED", "topic", plan.topic(), "root", store.root(), "found", found, "expected", plan.topicId());
   }
 
   private PartlogException changed(String found, String expected) {

@@ -33,7 +33,7 @@ final class PieceCollector {
    * @param tasks the pieces of each task, by task
    */
   static List<Segment> segments(LogStore store, TopicPlan plan, String txn, List<List<Piece>> tasks) throws IOException {
-    PieceCollector collector = new PieceCollector(plan, plan.folder(txn) + "/" + Names.poolFile());
+    PieceCollector collector = new PieceCollector(plan, pool(plan, txn));
     List<List<Piece>> partitions = new ArrayList<>();
     for (int p = 0; p < plan.config().partitions(); p++) {
       partitions.add(new ArrayList<>());
@@ -45,6 +45,11 @@ final class PieceCollector {
     }
     collector.write(store, plan.folder(txn));
     return collector.segments;
+  }
+
+  /** The data file of what travelled, relative to the topic's folder. */
+  static String pool(TopicPlan plan, String txn) {
+    return plan.folder(txn) + "/" + Names.poolFile();
   }
 
   private void add(Piece piece) {

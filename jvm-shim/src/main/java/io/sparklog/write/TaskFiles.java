@@ -1,12 +1,14 @@
 package io.sparklog.write;
 
 import io.sparklog.log.Names;
+import io.sparklog.log.Root;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Step;
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
@@ -42,7 +44,7 @@ final class TaskFiles implements Closeable {
 
   /** A data file for one partition alone, which is created when it is first written to. @param sequence 0, 1, 2, … for each partition */
   OwnFile ownFile(TopicPlan plan, int partition, int sequence) {
-    return new OwnFile(plan.topic(), plan.folder(txn) + "/" + Names.ownFile(partition, task, attempt, sequence));
+    return new OwnFile(plan, plan.folder(txn) + "/" + Names.ownFile(partition, task, attempt, sequence));
   }
 
   /** The name of the data file that partitions of a topic share, relative to the topic's folder. */
@@ -52,20 +54,48 @@ final class TaskFiles implements Closeable {
 
   /** Creates the data file of {@link #sharedName}. */
   FileAppender createShared(TopicPlan plan) throws IOException {
-    return create(Names.topicFile(plan.topic(), sharedName(plan)));
+    return create(plan, Names.topicFile(plan.topic(), sharedName(plan)));
   }
 
   /** Makes the names of a topic's data files durable. */
   void syncNames(TopicPlan plan) throws IOException {
-    store.flush(Names.topicFile(plan.topic(), plan.folder(txn)));
+    try {
+      store.flush(Names.topicFile(plan.topic(), plan.folder(txn)));
+    } catch (NoSuchFileException e) {
+      throw refused(plan, e);
+    }
   }
 
-  private FileAppender create(String name) throws IOException {
+  private FileAppender create(TopicPlan plan, String name) throws IOException {
     if (created.isEmpty()) {
       Step.TASK_WRITE.reached();
     }
     created.add(name);
-    return store.create(name);
+    try {
+      return store.create(name);
+    } catch (NoSuchFileException e) {
+      throw refused(plan, e);
+    }
+  }
+
+  private FileAppender append(TopicPlan plan, String name) throws IOException {
+    try {
+      return store.append(name);
+    } catch (NoSuchFileException e) {
+      throw refused(plan, e);
+    }
+  }
+
+  /**
+   * Why a file or the folder of this task is gone: whoever deletes those of writes that have not ended makes sure first that these are
+   * refused.
+   *
+   * @return {@code gone} if they are not
+   * @throws io.sparklog.spec.PartlogException TOPIC_RECREATED, WRITE_EXPIRED
+   */
+  private NoSuchFileException refused(TopicPlan plan, NoSuchFileException gone) {
+    new Root(store).topic(plan.topic()).latest().ifPresent(latest -> plan.requireWanted(latest, store.root()));
+    return gone;
   }
 
   /** Deletes all files that were created. Best effort: what stays is never seen. */
@@ -93,15 +123,17 @@ final class TaskFiles implements Closeable {
 
   /** A data file of one partition: open, or synced and closed until more is written. */
   final class OwnFile {
+    private final TopicPlan plan;
     private final String topicName;
     private final String name;
     private FileAppender writer;
     private long bytes;
     private long lastWrite;
 
-    private OwnFile(String topic, String topicName) {
+    private OwnFile(TopicPlan plan, String topicName) {
+      this.plan = plan;
       this.topicName = topicName;
-      this.name = Names.topicFile(topic, topicName);
+      this.name = Names.topicFile(plan.topic(), topicName);
     }
 
     /** Its name, relative to the topic's folder. */
@@ -114,7 +146,7 @@ final class TaskFiles implements Closeable {
         if (open.size() >= store.openFilesMax()) {
           Collections.min(open, Comparator.comparingLong(file -> file.lastWrite)).syncAndClose();
         }
-        writer = bytes == 0 ? create(name) : store.append(name);
+        writer = bytes == 0 ? create(plan, name) : append(plan, name);
         open.add(this);
       }
       lastWrite = ++writes;

@@ -12,7 +12,7 @@ import io.sparklog.upkeep.Upkeep;
 import java.io.IOException;
 import java.time.Clock;
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -29,7 +29,8 @@ public final class TopicCommits {
   private final Clock clock;
   private final RandomGenerator random;
   private long mergeBytes;
-  private final Map<String, Committer> committers = new HashMap<>();
+  /** The topics whose commit has begun. */
+  private final Set<String> begun = new HashSet<>();
 
   /**
    * @param txn the random identity of the write
@@ -93,11 +94,19 @@ public final class TopicCommits {
   public Committed commit(TopicPlan plan, List<List<Piece>> tasks) {
     TopicLog log = root.topic(plan.topic());
     Committer committer = new Committer(log, txn, clock, random);
-    committers.put(plan.topic(), committer);
+    begun.add(plan.topic());
     Once named = once.apply(plan.topic());
     Upkeep upkeep = new Upkeep(log, txn, mergeBytes, clock, random);
     long began = clock.millis();
-    Optional<Version> version = committer.commit(new Append(log, plan, txn, named, tasks, random));
+    Optional<Version> version;
+    try {
+      version = committer.commit(new Append(log, plan, txn, named, tasks, random));
+    } catch (Throwable e) {
+      if (!committer.putTried()) { // Otherwise a version may name them.
+        discard(plan, tasks);
+      }
+      throw e;
+    }
     long committed = clock.millis();
     if (plan.topicId() == null) {
       root.listAgain();
@@ -111,12 +120,22 @@ public final class TopicCommits {
         tidied - committed);
   }
 
-  /** Deletes the data files of a write that is not done. Files that a version may name stay: also after a failed commit. */
+  /** Deletes the data files of a commit that was refused, and their folder. */
+  private void discard(TopicPlan plan, List<List<Piece>> tasks) {
+    tasks.forEach(task -> task.forEach(piece -> delete(plan.topic(), piece)));
+    delete(plan.topic(), PieceCollector.pool(plan, txn));
+    try {
+      root.store().deleteFolderIfEmpty(Names.topicFile(plan.topic(), plan.folder(txn)));
+    } catch (IOException e) {
+      Warnings.warn(TopicCommits.class, "left {} of topic {}", plan.folder(txn), plan.topic(), e);
+    }
+  }
+
+  /** Deletes what the tasks wrote for topics whose commit has not begun. A commit that has begun sees to its files itself. */
   public void abort(List<Map<String, List<Piece>>> reports) {
     for (Map<String, List<Piece>> report : reports) {
       report.forEach((topic, pieces) -> {
-        Committer committer = committers.get(topic);
-        if (committer == null || !committer.putTried()) {
+        if (!begun.contains(topic)) {
           pieces.forEach(piece -> delete(topic, piece));
         }
       });
@@ -125,12 +144,15 @@ public final class TopicCommits {
 
   private void delete(String topic, Piece piece) {
     if (piece instanceof Piece.InFile inFile) {
-      String file = inFile.segment().file();
-      try {
-        root.store().delete(Names.topicFile(topic, file));
-      } catch (IOException e) {
-        Warnings.warn(TopicCommits.class, "left {} of topic {}", file, topic, e);
-      }
+      delete(topic, inFile.segment().file());
+    }
+  }
+
+  private void delete(String topic, String file) {
+    try {
+      root.store().delete(Names.topicFile(topic, file));
+    } catch (IOException e) {
+      Warnings.warn(TopicCommits.class, "left {} of topic {}", file, topic, e);
     }
   }
 }

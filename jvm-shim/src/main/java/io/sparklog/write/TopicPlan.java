@@ -4,6 +4,7 @@ import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.spec.PartlogException;
 import java.io.Serializable;
 import java.util.Map;
 import java.util.Optional;
@@ -47,5 +48,23 @@ public record TopicPlan(String topic, String topicId, long plannedVersion, Topic
   /** The folder for the data files of the write {@code txn}, relative to the topic's folder. */
   public String folder(String txn) {
     return Names.dataFolder(plannedVersion, txn);
+  }
+
+  /**
+   * Whether a write of this plan may still commit on {@code latest}.
+   *
+   * @throws PartlogException TOPIC_RECREATED or WRITE_EXPIRED if not
+   */
+  void requireWanted(State latest, String root) {
+    if (topicId != null && (latest.isDeleted() || !topicId.equals(latest.topicId()))) {
+      throw recreated(latest.isDeleted() ? "none" : latest.topicId(), root);
+    }
+    if (plannedVersion < latest.horizon()) {
+      throw PartlogException.of("WRITE_EXPIRED", "topic", topic, "root", root, "planned", plannedVersion, "horizon", latest.horizon());
+    }
+  }
+
+  PartlogException recreated(String found, String root) {
+    return PartlogException.of("TOPIC_RECREATED", "topic", topic, "root", root, "found", found, "expected", topicId);
   }
 }

@@ -8,7 +8,6 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.MemoryStore;
 import java.io.IOException;
 import java.io.SyncFailedException;
-import java.nio.file.NoSuchFileException;
 import java.time.Clock;
 import java.time.Instant;
 import java.time.ZoneId;
@@ -116,10 +115,7 @@ final class Process implements MemoryStore.Acts {
    */
   void excuse(PartlogException e, int before, Set<String> expected) {
     world.say(name + " gets " + e.getMessage());
-    // Whoever sleeps long enough finds that its data files were deleted, with a topic or by a vacuum.
-    boolean writes = e.id().equals("COMMIT_FAILED") || e.id().equals("IO") && !name.matches("r[0-9]");
-    boolean late = writes && e.getCause() instanceof NoSuchFileException;
-    if (isWrong(e) || faults == before && !late && !expected.contains(e.id())) {
+    if (isWrong(e) || faults == before && !expected.contains(e.id())) {
       throw world.scheduler.fail("I7: " + name + " gets " + e.getMessage(), e);
     }
   }

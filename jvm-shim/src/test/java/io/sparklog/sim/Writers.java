@@ -12,7 +12,6 @@ import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -57,8 +56,6 @@ final class Writers {
       if (once == Once.NEVER && !e.id().equals("COMMIT_UNKNOWN")) {
         world.truth.notDone(all, life);
       }
-    } catch (NoSuchFileException late) {
-      // Its data folder was deleted while it slept, with a topic.
     } catch (IOException e) {
       process.excuse(e, faults);
     }
