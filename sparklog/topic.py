@@ -21,6 +21,7 @@ from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.state import State
 from sparklog.ondisk.totals import Totals
+from sparklog.ondisk.waiting import Waiting
 
 if TYPE_CHECKING:
     from sparklog.plots import TopicPlots
@@ -284,11 +285,13 @@ class Topic(Displayed):
         """All facts about the topic, in types that JSON has. Times are milliseconds since 1970-01-01 UTC; None if no record has one.
 
         `bytes` are those of the live segments, `view_bytes` those that the Kafka view takes beside them: copies and indexes.
+        `waiting` has the `files` that wait for their deletion, which `bytes` does not count, and their `bytes`; None if that is not known.
         """
         state = self._log.newest()
         totals = Totals.of_partitions(self._log, state)
         assert totals is not None
         together = Totals.together(totals)
+        waiting = Waiting.of(self._log, state)
         return {
             "root": self.root,
             "topic": self.name,
@@ -300,6 +303,7 @@ class Topic(Displayed):
             "bytes": together.bytes,
             "view_bytes": view_bytes(self._log, state),
             "segments": together.segments,
+            "waiting": waiting and waiting._asdict(),
             "partitions": [
                 {"partition": partition, "start": state.starts[partition], "end": state.ends[partition], **each._asdict()}
                 for partition, each in enumerate(totals)

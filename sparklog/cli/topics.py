@@ -103,7 +103,7 @@ def _describe(about: dict[str, Any]) -> None:
         return
     lines = [
         f"id {about['id']}, version {about['version']}, committed at {when(about['committed_at'])} UTC",
-        f"{counted(about['records'], 'record')} in {about['bytes']:,} bytes, {counted(about['segments'], 'segment')}",
+        f"{counted(about['records'], 'record')} in {about['bytes']:,} bytes, {counted(about['segments'], 'segment')}{_waiting(about)}",
         f"{about['view_bytes']:,} bytes more in the Kafka view, for copies and indexes",
         ", ".join(f"{name}={readable(value, 200)}" for name, value in sorted(about["config"].items())),
     ]
@@ -112,6 +112,13 @@ def _describe(about: dict[str, Any]) -> None:
         [*(each[name] for name in columns[:6]), when(each["min_timestamp"]), when(each["max_timestamp"])] for each in about["partitions"]
     ]
     table(f"Topic {about['topic']}", lines, columns, rows, ["segments", "from (UTC)", "to (UTC)"])
+
+
+def _waiting(about: dict[str, Any]) -> str:
+    waiting = about["waiting"]
+    if not waiting or not waiting["files"]:
+        return ""
+    return f"; {waiting['bytes']:,} bytes in {counted(waiting['files'], 'replaced file')} wait for their deletion"
 
 
 def segments(root: Root, topic: TopicName, partition: Partitions = None, as_json: Json = False) -> None:

@@ -16,6 +16,7 @@ from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.state import State
 from sparklog.ondisk.totals import Totals
 from sparklog.ondisk.version import Segment
+from sparklog.ondisk.waiting import Waiting
 from sparklog.summary import Summary
 from sparklog.ui import ask
 from sparklog.ui.answer import text_of
@@ -43,6 +44,7 @@ def topic(root: str, request: Request) -> dict[str, Any]:
     log, state = opened(root, request)
     totals = Totals.of_partitions(log, state)
     assert totals is not None
+    waiting = Waiting.of(log, state)
     return {
         "topic": state.topic,
         "id": state.topic_id,
@@ -51,6 +53,7 @@ def topic(root: str, request: Request) -> dict[str, Any]:
         "config": dict(sorted(state.config.items())),
         **Totals.together(totals)._asdict(),
         "view_bytes": view_bytes(log, state),
+        "waiting": waiting and waiting._asdict(),
         "partitions": [
             {"partition": number, "start": state.starts[number], "end": state.ends[number], **each._asdict()}
             for number, each in enumerate(totals)

@@ -48,6 +48,11 @@ def test_topics(run, topic, tmp_path):
     assert both == sparklog.Log(topic.root)["t"].describe()
     assert "PARTLOG_VERSION_CORRUPT" in run("describe", topic.root, status=3)
     assert "35 records" in run("describe", topic.root, "t")
+    assert "wait for their deletion" not in run("describe", topic.root, "t")
+    expired = Topic(topic.root, "expired", partitions=1)
+    segment = expired.append(records(5))
+    expired.commit(removed=[segment], starts=[5])
+    assert f"; {segment['bytes']:,} bytes in 1 replaced file wait for their deletion" in run("describe", topic.root, "expired")
 
 
 def test_a_topic_that_cannot_be_listed_hides_no_other(run, topic, tmp_path, capfdbinary):

@@ -172,6 +172,26 @@ def test_describe(log, topic):
     }
 
 
+def test_describe_says_what_waits_for_its_deletion(tmp_path):
+    """Files that a version removed and that are still there, once each; not one of which a segment is live."""
+    topic = Topic(tmp_path, partitions=2)
+    topic.commit(topic.data(batch(records(10)), 0), topic.data(batch(records(4)), 1))  # They share a file.
+    topic.append(records(5))
+    log = Log(tmp_path).topic("t")
+    shared, other = topic.live[0]
+    assert log.describe()["waiting"] == {"files": 0, "bytes": 0}
+    topic.commit(removed=[shared], starts=[10, 0])
+    assert log.describe()["waiting"] == {"files": 0, "bytes": 0}
+    topic.commit(removed=[other, *topic.live[1]], starts=[15, 4])
+    files = [topic.folder / each["file"] for each in (shared, other)]
+    assert log.describe()["waiting"] == {"files": 2, "bytes": sum(file.stat().st_size for file in files)}
+    files[0].unlink()
+    assert log.describe()["waiting"] == {"files": 1, "bytes": files[1].stat().st_size}
+    topic.checkpoint()
+    topic.version_file(2).write_bytes(b"{}")
+    assert Log(tmp_path).topic("t").describe()["waiting"] is None
+
+
 def test_a_topic_without_records(tmp_path):
     Topic(tmp_path, partitions=3).commit()
     log = Log(tmp_path).topic("t")

@@ -174,6 +174,7 @@ export async function overview({ topic, query, note, signal }) {
       fact("Partitions", number(found.partitions.length)),
       fact("Segments", number(found.segments)),
       fact("Batches", number(found.batches)),
+      found.waiting && Number(found.waiting.files) ? fact("Wait for deletion", sized(found.waiting.bytes), " ", h("span", { class: "muted" }, plural(found.waiting.files, "file"))) : null,
       fact("From (UTC)", when(found.min_timestamp)),
       fact("To (UTC)", when(found.max_timestamp)),
       fact("Version", number(found.version), " ", h("span", { class: "muted" }, passed(found.committed_at))),

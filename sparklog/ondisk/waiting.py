@@ -1,0 +1,35 @@
+"""Data files that versions have removed, and that wait for their deletion. FORMAT.md section 14."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from sparklog.errors import SparklogError
+from sparklog.ondisk.commitlog import CommitLog
+from sparklog.ondisk.state import State
+
+
+class Waiting(NamedTuple):
+    """How many files wait, and how many bytes of the disk come back with them."""
+
+    files: int
+    bytes: int
+
+    @classmethod
+    def of(cls, log: CommitLog, state: State) -> Waiting | None:
+        """What waits in a topic; None if one of the version files that say so cannot be read. Reads those from the boundary on."""
+        try:
+            versions = log.history(state.version - state.boundary + 1)
+        except SparklogError:
+            return None
+        removed = {each.file for version in versions for each in version.removed}
+        if removed:
+            removed -= {segment.file for partition in range(state.partitions) for segment in log.segments(state, partition)}
+        sizes = []
+        for file in removed:
+            try:
+                sizes.append(os.lstat(log.folder / file).st_size)
+            except OSError:
+                continue  # It is deleted.
+        return cls(len(sizes), sum(sizes))
