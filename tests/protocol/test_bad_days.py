@@ -1,5 +1,6 @@
 """Full disks, read-only disks, missing permissions, wrong clocks: nothing acknowledged is lost, and what to do is said."""
 
+import contextlib
 import os
 import re
 import shutil
@@ -14,10 +15,14 @@ from audits import POOLS, SPILLS, Writer, audit, view
 from handmade import seeded
 from logtool import TIMEOUT_S, LogTool, commits
 from powerless_disk import formatted, mounted, needs_disk
+from verifying import faults
 
 POWERLESS = ("setpriv", "--inh-caps=-all", "--bounding-set=-all") if os.geteuid() == 0 else ()
 """Starts a process without the rights of root, which no permission of a file stops."""
-WAY_OUT = "If the disk is full, read-only or not writable for this user, mend that first. Then run the write again."
+WAY_OUT = (
+    "If the disk is full, read-only or not writable for this user, fix that first (docs/guide/operations.md says how to make room on a full"
+    " disk). Then run the write again."
+)
 
 
 @pytest.fixture
@@ -73,6 +78,43 @@ def fill(tool: LogTool, disk: Path, times: int) -> None:
 def test_a_full_disk(tool: LogTool, disk: Path) -> None:
     """Commits fail with a way out, or are done; readers do not mind; with space again, the next writer goes on."""
     fill(tool, disk, 1)
+
+
+def fill_up(disk: Path) -> None:
+    """To the last byte: no file can grow, and none can be made that is not empty."""
+    with (disk / "filler").open("wb", buffering=0) as file:
+        for size in (1 << 20, 4096, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(size))
+            os.fsync(file.fileno())
+
+
+@needs_disk("ext4")
+@pytest.mark.parametrize(
+    "way", [("change", "what=records", "offsets=0:-1,1:-1"), ("change", "what=delete")], ids=["delete_records", "delete_topic"]
+)
+def test_room_can_be_made_on_a_disk_that_is_full_to_the_last_byte(tool: LogTool, disk: Path, way: tuple[str, ...]) -> None:
+    """As docs/guide/operations.md says, in that order: the Kafka view of a topic, a version, a vacuum, `publish`."""
+    here = replace(tool, root=disk / "root")
+    here.run("append", tag="A", commits=8, partitions=2, records=40, big=20_000)
+    here.run("append", topic="other", tag="O", commits=2, partitions=2)
+    fill_up(disk)
+    for words in (("append", "tag=B"), way):
+        err = failure(here, *words)
+        assert "No space left on device" in err and "docs/guide/operations.md says how to make room" in err, err
+    for folder in here.root.glob("t-*"):
+        shutil.rmtree(folder)
+    here.run(*way)
+    here.run("vacuum", clock=1, topic="t" if "what=records" in way else "other")
+    free = shutil.disk_usage(disk).free
+    assert free > 4_000_000, free
+    here.run("append", tag="C", partitions=2, records=40, big=20_000)
+    here.run("publish")
+    lines = here.run("read")
+    assert len(lines) == 80 + 1 and all("C-0:" in line for line in lines[:-1])
+    assert commits(here.read("other")) == {"O-0": 20, "O-1": 20}
+    assert faults(here.root) == []
 
 
 @needs_disk("ext4")
