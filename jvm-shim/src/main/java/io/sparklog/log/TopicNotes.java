@@ -11,9 +11,7 @@ import java.util.concurrent.ConcurrentHashMap;
 public final class TopicNotes {
   private final String topicId;
   private State view;
-  private long sweptFrom = -1;
-  private long sweptTo = -1;
-  private long waitingMs = -1;
+  private final Removals removals = new Removals();
   private volatile long cleanedTo;
   private long filesFrom;
   private final Set<Segment> damaged = ConcurrentHashMap.newKeySet();
@@ -36,25 +34,9 @@ public final class TopicNotes {
     view = state;
   }
 
-  /** Of all versions from here on up to {@link #sweptTo}, it is deleted what they removed; −1 if of none. */
-  public long sweptFrom() {
-    return sweptFrom;
-  }
-
-  /** See {@link #sweptFrom}. */
-  public long sweptTo() {
-    return sweptTo;
-  }
-
-  /** The time of the version {@link #sweptTo}, whose turn is not yet; −1 if that is not known. */
-  public long waitingMs() {
-    return waitingMs;
-  }
-
-  public void swept(long from, long to, long waitingMs) {
-    sweptFrom = from;
-    sweptTo = to;
-    this.waitingMs = waitingMs;
+  /** What of the topic waits for its deletion. */
+  public Removals removals() {
+    return removals;
   }
 
   /** All that versions below it removed is deleted, and a checkpoint at or above it was read whole; 0 if that is not known. */

@@ -66,8 +66,8 @@ final class Housekeeping {
     if (kept < 0) {
       return;
     }
-    long swept = new Sweep(log, state, clock).fromBoundary(state.isDeleted() ? kept + 1 : kept);
-    log.notes(state).cleaned(Math.min(swept, kept));
+    long settled = new Sweep(log, state, clock).settle();
+    log.notes(state).cleaned(Math.min(settled, kept));
     if (checkpoints.isEmpty() || versionOf(checkpoints.get(checkpoints.size() - 1)) < kept) {
       return; // That of a deleted topic is not there yet.
     }

@@ -3,6 +3,7 @@ package io.sparklog.upkeep;
 import io.sparklog.log.Committer;
 import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
+import io.sparklog.log.Removals;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
@@ -15,13 +16,16 @@ import java.nio.file.NoSuchFileException;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.OptionalLong;
-import java.util.Set;
+import java.util.function.Predicate;
 import java.util.random.RandomGenerator;
+import java.util.stream.Stream;
 
-/** Deletes what dead writers left: data files that no version names, and temporary files. FORMAT.md section 14. */
+/**
+ * Deletes what dead writers left: data files that no version names, and temporary files; and at once what the next commit would delete.
+ * FORMAT.md section 14.
+ */
 public final class Vacuum {
   public static final Duration OLDER_THAN = Duration.ofDays(7);
 
@@ -51,7 +55,7 @@ public final class Vacuum {
   }
 
   /**
-   * Refuses every write that may still name what it finds, and then deletes it.
+   * Deletes what may go. If files of dead writers are among it, it first refuses every write that may still name them.
    *
    * @param olderThan how long ago the files must have been written to, all of their folder
    * @param dryRun whether to tell only what would be deleted
@@ -64,21 +68,31 @@ public final class Vacuum {
     }
     State state = log.newest().orElseThrow(() -> new Root(store).notFound(log.topic()));
     try {
-      Found found = new Found(state, clock.millis() - olderThan.toMillis());
-      long horizon = Math.max(state.horizon(), found.horizon);
+      Sweep sweep = new Sweep(log, state, clock);
+      Found found = new Found(state, sweep, clock.millis() - olderThan.toMillis());
+      // What needs no version comes first: on a full disk it makes the room for one.
       if (!dryRun) {
+        sweep.delete(found.replaced);
+      }
+      long bytes = found.bytes + temporary(olderThan.compareTo(TEMPORARY) < 0 ? TEMPORARY : olderThan, dryRun, found.temporary);
+      long horizon = Math.max(state.horizon(), found.horizon);
+      if (!dryRun && !found.unnamed.isEmpty()) {
         if (horizon > state.horizon()) {
           commit(state, horizon);
         }
-        // Only now: a write may have committed some of them before it.
-        new Sweep(log, log.latest().orElseThrow(), clock).delete(found.files);
+        deleteUnnamed(found.unnamed);
       }
-      List<String> files = new ArrayList<>(found.files);
-      long bytes = found.bytes + temporary(olderThan.compareTo(TEMPORARY) < 0 ? TEMPORARY : olderThan, dryRun, files);
-      return new Vacuumed(files, bytes, horizon);
+      return new Vacuumed(Stream.of(found.replaced, found.unnamed, found.temporary).flatMap(List::stream).toList(), bytes, horizon);
     } catch (IOException e) {
       throw PartlogException.io(e, store.location(Names.topicFile(log.topic(), Names.DATA)));
     }
+  }
+
+  /** Only now, as a write may have committed some of them before the horizon rose; and others may have replaced them since. */
+  private void deleteUnnamed(List<String> files) throws IOException {
+    Sweep sweep = new Sweep(log, log.latest().orElseThrow(), clock);
+    Removals removals = sweep.removals();
+    sweep.delete(files.stream().filter(file -> removals.of(file) == null).toList());
   }
 
   private void commit(State planned, long horizon) {
@@ -101,27 +115,43 @@ public final class Vacuum {
     }).ifPresent(new Upkeep(log, txn, 0, clock, random)::after);
   }
 
-  /** The data files that no live segment of {@code state} names, of folders in which nothing was written for long. */
+  /** The files that may go. */
   private final class Found {
-    private final Set<String> files = new LinkedHashSet<>();
+    /** Those that versions removed, if they have waited for long enough. */
+    private final List<String> replaced = new ArrayList<>();
+
+    /** Those that no version names, of folders in which nothing was written for long. */
+    private final List<String> unnamed = new ArrayList<>();
+
+    private final List<String> temporary = new ArrayList<>();
     private long bytes;
 
-    /** One above the greatest planned version of their folders. */
+    /** One above the greatest planned version of the folders of {@link #unnamed}. */
     private long horizon;
 
-    private Found(State state, long beforeMs) throws IOException {
-      Set<String> live = new Sweep(log, state, clock).live();
+    private Found(State state, Sweep sweep, long beforeMs) throws IOException {
+      Removals removals = sweep.removals();
+      for (String file : removals.files()) {
+        if (!sweep.live().contains(file) && sweep.isDue(removals.of(file))) {
+          try {
+            bytes += store.bytes(Names.topicFile(log.topic(), file));
+            replaced.add(file);
+          } catch (NoSuchFileException gone) {
+            continue;
+          }
+        }
+      }
       for (String folder : store.list(Names.topicFile(log.topic(), Names.DATA))) {
         OptionalLong planned = Names.plannedVersion(folder);
         // A greater one is of no writer, and would be a horizon that refuses all.
         if (planned.isPresent() && planned.getAsLong() <= state.version() + 1) {
-          look(Names.DATA + "/" + folder, planned.getAsLong(), live, beforeMs);
+          look(Names.DATA + "/" + folder, planned.getAsLong(), file -> sweep.live().contains(file) || removals.of(file) != null, beforeMs);
         }
       }
     }
 
-    private void look(String folder, long planned, Set<String> live, long beforeMs) throws IOException {
-      List<String> unnamed = new ArrayList<>();
+    private void look(String folder, long planned, Predicate<String> named, long beforeMs) throws IOException {
+      List<String> found = new ArrayList<>();
       long length = 0;
       for (String name : store.list(Names.topicFile(log.topic(), folder))) {
         String file = folder + "/" + name;
@@ -130,17 +160,17 @@ public final class Vacuum {
             if (store.modifiedMs(Names.topicFile(log.topic(), file)) >= beforeMs) {
               return;
             }
-            if (!live.contains(file)) {
+            if (!named.test(file)) {
               length += store.bytes(Names.topicFile(log.topic(), file));
-              unnamed.add(file);
+              found.add(file);
             }
           } catch (NoSuchFileException gone) {
             continue;
           }
         }
       }
-      if (!unnamed.isEmpty()) {
-        files.addAll(unnamed);
+      if (!found.isEmpty()) {
+        unnamed.addAll(found);
         bytes += length;
         horizon = Math.max(horizon, planned + 1);
       }

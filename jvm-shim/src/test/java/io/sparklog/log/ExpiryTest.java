@@ -181,6 +181,36 @@ final class ExpiryTest extends Drivers {
     assertEquals(List.of(), vacuum.run(Vacuum.OLDER_THAN_MIN, false).files());
   }
 
+  /** They are of writes that have committed: no writer died, and none is refused. */
+  @Test
+  void aVacuumWaitsWithReplacedFilesAndRefusesNobody() throws IOException {
+    nowMs = System.currentTimeMillis() + 86_400_000;
+    Driver driver = new Driver();
+    driver.commit();
+    List<String> replaced = data();
+    driver.replace();
+    Driver writer = new Driver();
+    TopicPlan plan = writer.plan(Map.of());
+    String txn = Names.identity(random);
+    List<List<Piece>> pieces = Writes.of("alive", 2, 28, 0).pieces(writer.store, plan, txn);
+    nowMs += 59_999;
+    Vacuum vacuum = new Vacuum(new Driver().log(), clock(), random);
+    assertEquals(new Vacuum.Vacuumed(List.of(), 0, 0), vacuum.run(Vacuum.OLDER_THAN_MIN, false), "readers and backups need them");
+    assertTrue(data().containsAll(replaced));
+    writer.commit(plan, txn, pieces);
+    nowMs += 1;
+    Vacuum later = new Vacuum(new Driver().log(), clock(), random);
+    List<String> named = replaced.stream().map(file -> file.substring("_partlog/t/".length())).toList();
+    assertEquals(named, later.run(Vacuum.OLDER_THAN_MIN, true).files());
+    assertTrue(data().containsAll(replaced));
+    Vacuum.Vacuumed done = later.run(Vacuum.OLDER_THAN_MIN, false);
+    assertEquals(named, done.files());
+    assertTrue(done.bytes() > 0);
+    assertEquals(0, done.horizon());
+    assertFalse(data().stream().anyMatch(replaced::contains));
+    assertEquals(2, state().version(), "nothing had to be committed for that");
+  }
+
   @Test
   void aVacuumOfYoungFilesIsRefused() throws IOException {
     new Driver().commit();

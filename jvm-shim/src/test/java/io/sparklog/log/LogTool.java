@@ -22,6 +22,7 @@ import io.sparklog.upkeep.Administration;
 import io.sparklog.upkeep.MergeResult;
 import io.sparklog.upkeep.Merges;
 import io.sparklog.upkeep.Publisher;
+import io.sparklog.upkeep.Vacuum;
 import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
@@ -51,9 +52,10 @@ import java.util.stream.IntStream;
  * [clock=<days it is wrong>] [pace=<versions of a checkpoint>] [merge=<bytes that a commit merges>] [<topic option>=…]},
  * {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…]
  * [maxRecordsPerPartition=…] [held=<file>] [planned=<file>]},
- * {@code publish root=… topic=…}, {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…},
+ * {@code publish root=… topic=…}, {@code vacuum root=… topic=… [hours=<how old>] [clock=…]},
+ * {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…},
  * {@code state root=…}, {@code bits root=… topic=… file=…},
- * {@code change root=… topic=… what=records offsets=<partition>:<offset>,…|partitions to=…|config <topic option>=…|delete},
+ * {@code change root=… topic=… [clock=…] what=records offsets=<partition>:<offset>,…|partitions to=…|config <topic option>=…|delete},
  * {@code walk root=… topic=… seconds=…}.
  */
 public final class LogTool {
@@ -90,6 +92,7 @@ public final class LogTool {
       case "bits" -> tool.bits();
       case "walk" -> tool.walk();
       case "merge" -> tool.merge();
+      case "vacuum" -> tool.vacuum();
       case "publish" -> System.out.println("published " + Publisher.publish(tool.log, Names.identity(new Random())));
       default -> throw new IllegalArgumentException(words[0]);
     }
@@ -113,7 +116,7 @@ public final class LogTool {
       }
     });
     Random random = new Random(Long.parseLong(text("seed", Long.toString(System.nanoTime()))));
-    Clock clock = Clock.offset(Clock.systemUTC(), Duration.ofDays(number("clock", 0)));
+    Clock clock = clock();
     for (int commit = 0; commit < number("commits", 1); commit++) {
       String txn = Names.identity(random);
       TopicPlan plan = TopicPlan.of(log.topic(), log.latest(), config);
@@ -138,6 +141,16 @@ public final class LogTool {
     MergeResult done = arguments.containsKey("rebatch") ? merges.rebatch(number("rebatch", 0)) : merges.all();
     long ms = (System.nanoTime() - began) / 1_000_000;
     System.out.println("merged " + done.replaced() + " into " + done.by() + " bytes " + done.bytes() + " ms " + ms);
+  }
+
+  /** Prints {@code vacuumed <files> bytes <n> horizon <n>}. */
+  private void vacuum() {
+    Vacuum.Vacuumed done = new Vacuum(log, clock(), new Random()).run(Duration.ofHours(number("hours", 1)), false);
+    System.out.println("vacuumed " + done.files().size() + " bytes " + done.bytes() + " horizon " + done.horizon());
+  }
+
+  private Clock clock() {
+    return Clock.offset(Clock.systemUTC(), Duration.ofDays(number("clock", 0)));
   }
 
   /** What makes a commit exactly once; {@code n} tells a batch write within an epoch. Each commit has the next number. */
@@ -279,7 +292,7 @@ public final class LogTool {
   }
 
   private void change() {
-    Administration administration = new Administration(log, Clock.systemUTC(), new Random());
+    Administration administration = new Administration(log, clock(), new Random());
     switch (text("what", null)) {
       case "records" -> {
         TreeMap<Integer, Long> offsets = new TreeMap<>();
@@ -291,7 +304,7 @@ public final class LogTool {
       case "partitions" -> administration.addPartitions(number("to", 0));
       case "config" -> {
         TreeMap<String, String> config = new TreeMap<>(arguments);
-        config.keySet().removeAll(Set.of("root", "topic", "what"));
+        config.keySet().removeAll(Set.of("root", "topic", "what", "clock"));
         administration.configure(config);
       }
       default -> administration.delete(false);

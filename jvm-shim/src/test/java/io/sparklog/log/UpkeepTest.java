@@ -78,6 +78,44 @@ final class UpkeepTest extends Drivers {
     assertViewIsRight();
   }
 
+  /** Each process commits once and ends: none is there to delete what it removed itself. */
+  @Test
+  void anyProcessDeletesWhatOthersHaveReplaced() throws IOException {
+    new Driver().commit();
+    List<String> before = data();
+    new Driver().replace();
+    for (int i = 0; i < 5; i++) {
+      new Driver().commit();
+    }
+    nowMs += 59_999;
+    new Driver().commit();
+    assertTrue(data().containsAll(before));
+    nowMs += 1;
+    new Driver().commit();
+    assertFalse(data().stream().anyMatch(before::contains));
+  }
+
+  /** Readers that planned before the second deletion still need it. */
+  @Test
+  void aSharedFileWaitsForTheLastOfItsSegments() throws IOException {
+    Driver driver = new Driver();
+    driver.commit();
+    String pool = data().get(0);
+    int[] used = IntStream.range(0, 4).filter(p -> state().end(p) > 0).toArray();
+    assertTrue(used.length > 1);
+    for (int p : used) {
+      nowMs += 40_000;
+      new Administration(driver.log(), clock(), random).deleteRecords(new TreeMap<>(Map.of(p, -1L)), new TreeMap<>(), false);
+    }
+    nowMs += 59_999;
+    driver.commit();
+    new Driver().commit();
+    assertTrue(data().contains(pool), "the first segments were removed longer ago, the last one was not");
+    nowMs += 1;
+    new Driver().commit();
+    assertFalse(data().contains(pool));
+  }
+
   /** A boundary above a version says that what it removed is gone. */
   @Test
   void theBoundaryWaitsForTheFiles() throws IOException {

@@ -23,7 +23,11 @@ final class Quiet {
 
   void run() throws IOException {
     world.pass(3_600_000 * 3);
+    Known before = world.truth.top();
     write(0);
+    if (before != null) {
+      fresh.check(() -> requireDeleted(before));
+    }
     if (world.powerLost) {
       // Only this compares bytes, and a power loss may leave others of the right length.
       Publisher.publish(fresh.log(), Names.identity(world.random));
@@ -45,6 +49,20 @@ final class Quiet {
     world.pass(2 * Vacuum.OLDER_THAN.toMillis()); // Clocks may be wrong.
     new Vacuum(fresh.log(), fresh.clock, world.random).run(Vacuum.OLDER_THAN, false);
     fresh.check(this::requireClean);
+  }
+
+  /** One commit of a process that has just started deletes what others had replaced long before it, {@code before} being the state then. */
+  private void requireDeleted(Known before) {
+    Set<String> live = before.files();
+    List<String> left = world.truth.versions()
+        .stream()
+        .filter(known -> known.version() >= world.truth.top().number("boundary") && known.version() <= before.version())
+        .flatMap(known -> known.removed().stream())
+        .filter(file -> !live.contains(file) && world.disk.peekTag(Truth.FOLDER + file).isPresent())
+        .toList();
+    if (!left.isEmpty()) {
+      throw new Truth.Broken("I9: after a commit of another process there is still " + left);
+    }
   }
 
   private void write(int n) throws IOException {
