@@ -1,0 +1,56 @@
+"""Mistakes of Python without Spark: a root with the topic t of 2 partitions, offsets 0 to 24 and 0 to 9, and no offset table yet."""
+
+import sparklog
+from mistakes import Mistake
+from sparklog import Consumer, Log
+from sparklog.offsets import OffsetTable
+
+LOGS = [
+    ("a typo in the path", lambda w: Log(w.tmp / "rooot"), "ROOT_NOT_FOUND", "/rooot", "Check the path"),
+    ("no path", lambda w: Log(""), "ROOT_REQUIRED", "No root is given", "Give one"),
+    ("a file for a root", lambda w: Log(w.file()), "ROOT_NOT_A_DIRECTORY", "/file", "Give the directory that holds the topics"),
+    ("a directory that is no root", lambda w: Log(w.folder()), "ROOT_WITHOUT_LOG", "/folder", "Give the directory"),
+    ("a home directory", lambda w: Log("~/log"), "OPTION_VALUE", "~/log", "write /"),
+    ("a store of objects", lambda w: Log("s3a://b/log"), "STORE_UNSUPPORTED", "s3a://b/log", "Use a path on a local disk"),
+    ("the folder _partlog", lambda w: Log(w.root / "_partlog"), "LOG_DIRECTORY", "/_partlog", "Give the root"),
+    ("a missing topic", lambda w: Log(w.root)["T"], "TOPIC_NOT_FOUND", "Topic T", "Existing topics: t."),
+    ("a missing partition", lambda w: w.topic.read(2), "PARTITION_NOT_FOUND", "partition 2 of topic t", "in that range only"),
+    ("Kafka's -1", lambda w: w.topic.read(start=-1), "OPTION_VALUE", "`start`", "leave `start` out for the earliest"),
+    ("an offset beyond the end", lambda w: w.topic.read(0, start=26), "OFFSETS_OUT_OF_RANGE", "topic t, partition 0", "in that range"),
+    ("a time that is none", lambda w: w.topic.offsets_for_time("14.11.2023"), "OPTION_VALUE", "`time`", "a time is milliseconds"),
+    ("a typo in a column", lambda w: w.topic.read(columns=["k"]), "OPTION_VALUE", "`columns`", "is not one of key, value"),
+    ("a number below 0", lambda w: w.topic.head(-1), "OPTION_VALUE", "`n`", "it must not be negative"),
+    ("a negative number for write_once", lambda w: sparklog.write_once("a", -1), "OPTION_VALUE", "`number`", "it must not be negative"),
+    ("a setting's short name", lambda w: sparklog.session(master="local"), "SESSION_SETTING", "`master`", "Use full names"),
+    ("a consumer's missing topic", lambda w: Consumer(w.root, "T"), "TOPIC_NOT_FOUND", "Topic T", "Existing topics: t."),
+    ("a group without a table", lambda w: Consumer(w.root, "t", group="g"), "GROUP_REQUIRED", "`table`", "Give Consumer() both"),
+    (
+        "Kafka's old reset",
+        lambda w: Consumer(w.root, auto_offset_reset="smallest"),
+        "OPTION_VALUE",
+        "`auto_offset_reset`",
+        "earliest, latest",
+    ),
+    ("commit without a group", lambda w: Consumer(w.root, "t").commit(), "GROUP_REQUIRED", "needs a group", "Give Consumer() both"),
+    ("poll without topics", lambda w: Consumer(w.root).poll(), "NOT_SUBSCRIBED", "reads nothing", "Name topics when you make it"),
+    ("a table in the root", lambda w: OffsetTable(w.root / "o", w.root).groups(), "OFFSETS_IN_ROOT", "root/o", "outside"),
+    ("a missing table", lambda w: w.table.positions("g"), "OFFSETS_TABLE_NOT_FOUND", "/offsets", "Check the path"),
+    ("reset of a running group", lambda w: w.running(), "GROUP_RUNNING", "Group g in the offset table", "Stop what runs it"),
+]
+
+TYPES = [
+    ("a text for a partition", lambda w: w.topic.read("0"), "`partition` is '0'", "it must be an integer"),
+    ("a word for an offset", lambda w: w.topic.read(start="earliest"), "`start` is 'earliest'", "leave `start` out for the earliest"),
+    ("a time in seconds", lambda w: w.topic.offsets_for_time(1.7e9), "`time` is 1700000000.0", "it must be an integer (milliseconds since"),
+    ("a number for a key", lambda w: w.topic.read(key=7), "a key is str, bytes or None", "not int"),
+    ("a text for columns", lambda w: w.topic.read(columns="key"), "`columns` is 'key'", "it must be a list of names"),
+    ("a text for write_once", lambda w: sparklog.write_once("a", "b"), "`number` is 'b'", "it must be an integer"),
+    ("kafka-python's servers", lambda w: Consumer("t", bootstrap_servers="b:9092"), "`bootstrap_servers`", "give the root"),
+    ("kafka-python's group", lambda w: Consumer(w.root, "t", group_id="g"), "`group_id`", "give `group`, its name, and `table`"),
+    ("confluent-kafka's dict", lambda w: Consumer({"group.id": "g"}), "`group.id`", "give `group`, its name, and `table`"),
+]
+
+TABLE = [
+    *(Mistake(what, act, f"PARTLOG_{id}", tuple(says)) for what, act, id, *says in LOGS),
+    *(Mistake(what, act, "TypeError", tuple(says)) for what, act, *says in TYPES),
+]
