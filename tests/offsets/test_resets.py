@@ -247,7 +247,7 @@ def test_lines_of_other_groups_do_not_count(table, group):
         ("t,0,26", "csv", "offset 26 of topic t, partition 0"),
         ("t,0,-1", "csv", "offset -1 of topic t, partition 0"),
         ("u,0,1", "csv", "Topic u does not exist"),
-        ("t,0,1", "xml", "one of json, csv"),
+        ("t,0,1", "xml", "it must be one of json, csv"),
     ],
 )
 def test_a_file_that_is_wrong_moves_nothing(table, group, text, format, said):
