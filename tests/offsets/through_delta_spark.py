@@ -58,9 +58,13 @@ def test_both_read_and_write_the_same_table(through):
     spark, lake = through["spark"], through["lake"]
     group = 'it\'s `g` \\ {x} :y "z"'
     assert spark.groups() == []
-    with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_NOT_FOUND"):
+    assert not spark.exists() and not lake.exists()
+    with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_NOT_FOUND"):
         spark.positions(group)
     assert spark.begin(group) == 1
+    assert spark.exists() and lake.exists()
+    with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_NOT_FOUND"):
+        spark.positions("other")
     assert lake.append(group, 1, {"t": {0: 5}}, query_id="q", epoch=7, metadata="m") == 1
     assert spark.append(group, 1, {"t": {0: 6, 1: 2}}) == 2
     assert lake.begin(group) == 2
