@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from mistakes import ACTION, GRADES, Mistake, check, python, reading, sql, writing
+from mistakes import ACTION, GRADES, Mistake, check, python, reading, sql, streams, writing
 
 import sparklog
 from sparklog.offsets import OffsetTable
 
-ALL = [*reading.TABLE, *writing.TABLE, *sql.TABLE, *python.TABLE]
+ALL = [*reading.TABLE, *writing.TABLE, *sql.TABLE, *streams.TABLE, *python.TABLE]
 
 
 @dataclass
@@ -58,6 +58,6 @@ def test_most_mistakes_are_told_where_they_are_made() -> None:
             assert mistake.why, mistake.what
 
 
-@pytest.mark.parametrize("table", [reading.TABLE, writing.TABLE, sql.TABLE, python.TABLE])
+@pytest.mark.parametrize("table", [reading.TABLE, writing.TABLE, sql.TABLE, streams.TABLE, python.TABLE])
 def test_no_mistake_is_in_a_table_twice(table: list[Mistake]) -> None:
     assert len({mistake.what for mistake in table}) == len(table)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mistakes import Mistake, check, reading, sql, writing
+from mistakes import Mistake, check, reading, sql, streams, writing
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 
 
@@ -23,6 +23,9 @@ class World:
 
     def read(self, root: object = None, **options: object) -> DataFrame:
         return self.format().options(**options).load(str(root or self.root))
+
+    def stream(self) -> DataFrame:
+        return self.spark.readStream.format("partlog").option("subscribe", "t").load(str(self.root))
 
     def rows(self, *columns: str) -> DataFrame:
         return self.spark.range(1).selectExpr(*(columns or ("'k' AS key", "'v' AS value")))
@@ -64,7 +67,7 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
     spark.sql("DROP TABLE mistaken")
 
 
-@pytest.mark.parametrize("mistake", [*reading.TABLE, *writing.TABLE, *sql.TABLE], ids=lambda mistake: mistake.what)
+@pytest.mark.parametrize("mistake", [*reading.TABLE, *writing.TABLE, *sql.TABLE, *streams.TABLE], ids=lambda mistake: mistake.what)
 def test_a_mistake(made: World, tmp_path: Path, mistake: Mistake) -> Any:
     made.tmp = tmp_path
     try:
