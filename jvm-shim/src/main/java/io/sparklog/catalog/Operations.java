@@ -10,8 +10,10 @@ import io.sparklog.upkeep.Merges;
 import io.sparklog.upkeep.Publisher;
 import io.sparklog.upkeep.Retention;
 import io.sparklog.upkeep.Terms;
+import io.sparklog.upkeep.Uninterrupted;
 import io.sparklog.upkeep.Upkeep;
 import io.sparklog.upkeep.Vacuum;
+import java.io.IOException;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.List;
@@ -66,7 +68,7 @@ final class Operations {
     call.row(was.topicId(), was.partitions(), totals.records(), totals.segments(), totals.bytes());
   }
 
-  static void merge(Call call) {
+  static void merge(Call call) throws IOException {
     Totals before = Totals.of(call.state());
     Merges merges = new Merges(call.log(), CLOCK, RANDOM);
     boolean rebatch = call.arguments().bool("rebatch");
@@ -83,11 +85,11 @@ final class Operations {
     }
     MergeResult done = rebatch ? merges.rebatch(batchBytes) : merges.all();
     upkeep(call).afterAll();
-    Totals after = Totals.of(call.state());
+    Totals after = Totals.of(Uninterrupted.run(call::state));
     call.row(before.segments(), after.segments(), before.batches(), after.batches(), before.bytes(), after.bytes(), done.bytes());
   }
 
-  static void expire(Call call) {
+  static void expire(Call call) throws IOException {
     State before = call.state();
     Long retentionMs = call.arguments().numberOrNull("retention_ms");
     Long retentionBytes = call.arguments().numberOrNull("retention_bytes");
@@ -101,7 +103,7 @@ final class Operations {
       upkeep(call).under(terms).afterAll();
     }
     Map<Integer, Retention.Expired> by = expired.stream().collect(Collectors.toMap(Retention.Expired::partition, each -> each));
-    State state = call.state();
+    State state = Uninterrupted.run(call::state);
     for (int partition = 0; partition < state.partitions(); partition++) {
       long start = state.start(partition);
       Retention.Expired of = by.getOrDefault(partition, new Retention.Expired(partition, start, start, 0, 0));

@@ -4,6 +4,7 @@ import io.sparklog.log.Root;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Signature;
+import io.sparklog.upkeep.Uninterrupted;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -83,7 +84,7 @@ final class TopicProcedure implements SimpleProcedure {
 
   @Override
   public Iterator<Scan> call(InternalRow input) {
-    return SparkErrors.run(() -> {
+    return SparkErrors.run(() -> Uninterrupted.run(() -> {
       Arguments arguments = new Arguments(signature, input);
       Root root = arguments.root();
       root.requireWritable();
@@ -91,12 +92,12 @@ final class TopicProcedure implements SimpleProcedure {
       requireTopics(root, arguments.keep().keySet());
       Rows rows = new Rows(signature);
       if (arguments.topic().isPresent()) {
-        body.run(new Call(root, arguments.topic().get(), arguments, rows));
+        run(new Call(root, arguments.topic().get(), arguments, rows));
       } else {
         forEachTopic(root, arguments, rows);
       }
       return List.<Scan>of(rows.answer()).iterator();
-    });
+    }));
   }
 
   /** Before anything is deleted: a name that is spelt wrong would keep nothing. */
@@ -109,6 +110,13 @@ final class TopicProcedure implements SimpleProcedure {
     }
   }
 
+  private void run(Call call) throws IOException {
+    Uninterrupted.run(() -> {
+      body.run(call);
+      return null;
+    });
+  }
+
   /** A topic where it fails does not keep it from the others. */
   private void forEachTopic(Root root, Arguments arguments, Rows rows) throws IOException {
     List<String> done = new ArrayList<>();
@@ -116,7 +124,7 @@ final class TopicProcedure implements SimpleProcedure {
     PartlogException failure = null;
     for (String topic : root.topics()) {
       try {
-        body.run(new Call(root, topic, arguments, rows));
+        run(new Call(root, topic, arguments, rows));
         done.add(topic);
       } catch (PartlogException e) {
         // A topic that was deleted after it was listed is not one of them any more.

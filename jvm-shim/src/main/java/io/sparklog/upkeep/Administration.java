@@ -74,9 +74,20 @@ public final class Administration {
     State latest = log.latest().orElseThrow(this::notFound);
     Changed changed = commit(new DeleteTopic(log, latest), dryRun);
     if (!dryRun) {
-      new DeletedTopic(log, Names.identity(random), clock).clear();
+      clear();
     }
     return changed;
+  }
+
+  private void clear() {
+    try {
+      Uninterrupted.run(() -> {
+        new DeletedTopic(log, Names.identity(random), clock).clear();
+        return null;
+      });
+    } catch (IOException e) {
+      throw PartlogException.io(e, log.store().location(Names.topicFolder(log.topic())));
+    }
   }
 
   private State existing() {

@@ -1,0 +1,50 @@
+package io.sparklog.upkeep;
+
+import io.sparklog.spec.PartlogException;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.nio.channels.ClosedByInterruptException;
+
+/**
+ * An operator's work, which an interrupt does not end half-way: a query that is stopped interrupts the thread of its {@code foreachBatch},
+ * and that closes the file which is being read. The work goes on, and the thread is interrupted again when it is done.
+ */
+public final class Uninterrupted {
+  private Uninterrupted() {}
+
+  /** What may be run again: what it has committed by then, it finds. */
+  @FunctionalInterface
+  public interface Work<T> {
+    T run() throws IOException;
+  }
+
+  /** Runs {@code work}, and again where an interrupt ended it. */
+  public static <T> T run(Work<T> work) throws IOException {
+    boolean interrupted = false;
+    try {
+      while (true) {
+        interrupted |= Thread.interrupted();
+        try {
+          return work.run();
+        } catch (PartlogException e) {
+          if (e.id().equals("COMMIT_UNKNOWN") || !isInterrupt(e.getCause())) {
+            throw e;
+          }
+        } catch (IOException e) {
+          if (!isInterrupt(e)) {
+            throw e;
+          }
+        }
+      }
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  /** Channels throw the one, Hadoop's file systems the other. Not a SocketTimeoutException. */
+  private static boolean isInterrupt(Throwable e) {
+    return e instanceof ClosedByInterruptException || e != null && e.getClass() == InterruptedIOException.class;
+  }
+}
