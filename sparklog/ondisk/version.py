@@ -25,6 +25,7 @@ _CONFIG: dict[str, tuple[str, ...] | range] = {
     "partitioner": ("murmur3", "murmur2"),
     "compression.type": CODECS,
     "segment.bytes": range(1024, 2**31),
+    "segment.ms": range(1, 2**63),
     "max.message.bytes": range(128, 2**30 + 1),
     "message.timestamp.type": ("CreateTime", "LogAppendTime"),
     "index.interval.bytes": range(2**31),
@@ -33,7 +34,7 @@ _CONFIG: dict[str, tuple[str, ...] | range] = {
     "file.delete.delay.ms": range(2**63),
     "kafka.view": ("all", "merged", "none"),
 }
-_OPTIONAL = {"retention.ms", "retention.bytes", "file.delete.delay.ms", "kafka.view"}
+_OPTIONAL = {"segment.ms", "retention.ms", "retention.bytes", "file.delete.delay.ms", "kafka.view"}
 _DECIMAL = re.compile("-1|0|[1-9][0-9]{0,18}")
 _TRAILER = re.compile(rb"crc32c:([0-9a-f]{8})\n")
 _TRAILER_BYTES = 16

@@ -21,6 +21,7 @@ public final class TopicConfig implements Serializable {
   public static final String PARTITIONER = "partitioner";
   public static final String COMPRESSION = "compression.type";
   public static final String SEGMENT_BYTES = "segment.bytes";
+  public static final String SEGMENT_MS = "segment.ms";
   public static final String MAX_MESSAGE_BYTES = "max.message.bytes";
   public static final String TIMESTAMP_TYPE = "message.timestamp.type";
   public static final String INDEX_INTERVAL_BYTES = "index.interval.bytes";
@@ -31,8 +32,8 @@ public final class TopicConfig implements Serializable {
 
   /** The options that declare the known keys. */
   private static final Map<String, Option> KNOWN = Stream
-      .of(PARTITIONS, PARTITIONER, COMPRESSION, SEGMENT_BYTES, MAX_MESSAGE_BYTES, TIMESTAMP_TYPE, INDEX_INTERVAL_BYTES, RETENTION_MS,
-          RETENTION_BYTES, FILE_DELETE_DELAY_MS, KAFKA_VIEW)
+      .of(PARTITIONS, PARTITIONER, COMPRESSION, SEGMENT_BYTES, SEGMENT_MS, MAX_MESSAGE_BYTES, TIMESTAMP_TYPE, INDEX_INTERVAL_BYTES,
+          RETENTION_MS, RETENTION_BYTES, FILE_DELETE_DELAY_MS, KAFKA_VIEW)
       .collect(Collectors.toUnmodifiableMap(key -> key, Option::ofTopic));
 
   private final TreeMap<String, String> entries;
@@ -40,6 +41,7 @@ public final class TopicConfig implements Serializable {
   private final Partitioner partitioner;
   private final Codec codec;
   private final int segmentBytes;
+  private final long segmentMs;
   private final int maxMessageBytes;
   private final TimestampType timestampType;
   private final int indexIntervalBytes;
@@ -64,6 +66,7 @@ public final class TopicConfig implements Serializable {
     this.partitioner = Partitioner.named(entries.get(PARTITIONER));
     this.codec = Codec.named(entries.get(COMPRESSION));
     this.segmentBytes = Integer.parseInt(entries.get(SEGMENT_BYTES));
+    this.segmentMs = Long.parseLong(get(SEGMENT_MS));
     this.maxMessageBytes = Integer.parseInt(entries.get(MAX_MESSAGE_BYTES));
     this.timestampType = TimestampType.named(entries.get(TIMESTAMP_TYPE));
     this.indexIntervalBytes = Integer.parseInt(entries.get(INDEX_INTERVAL_BYTES));
@@ -106,6 +109,11 @@ public final class TopicConfig implements Serializable {
   /** The most bytes of a segment. */
   public int segmentBytes() {
     return segmentBytes;
+  }
+
+  /** How far apart the times of records may lie, in ms, that a merge puts into one segment. */
+  public long segmentMs() {
+    return segmentMs;
   }
 
   /** The most bytes of a batch before compression. */

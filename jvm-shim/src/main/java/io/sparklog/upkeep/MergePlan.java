@@ -2,6 +2,7 @@ package io.sparklog.upkeep;
 
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -14,6 +15,9 @@ import java.util.stream.IntStream;
  * <p>A segment has a level: 0 below 64 KiB, and one more for each factor of 8. As soon as a partition has 8 of one of the lowest levels,
  * with only lower ones between them, they become one of a higher level. More than 32 neighbours are too many, whatever their levels are. So
  * each byte is copied a few times at most, and few small segments are left at any time, whatever the sizes of the writes are.
+ *
+ * <p>Only segments of one group of {@link TimeGroups} become one, so that records do not stay much longer than retention says. A group that
+ * is not the newest gets no more segments, so that all small neighbours in it become one at once.
  *
  * <p>Segments of half the limit or more are left alone: what they would become is too large, so that any two of the others fit into one.
  * They end a stretch of neighbours, as segments with stored offsets do, and those that are known to be damaged. Segments wholly below the
@@ -51,25 +55,30 @@ final class MergePlan {
 
   private final long limitBytes;
   private final long budgetBytes;
+  private final long spanMs;
   private final int ofOneLevel;
   private final Predicate<Segment> damaged;
 
   /**
    * @param limitBytes of one segment
    * @param budgetBytes of all that is merged at once
+   * @param spanMs how far apart the times of a group may lie
    * @param ofOneLevel how many segments of one level become one
    * @param damaged tells segments that must be left alone
    */
-  MergePlan(long limitBytes, long budgetBytes, int ofOneLevel, Predicate<Segment> damaged) {
+  MergePlan(long limitBytes, long budgetBytes, long spanMs, int ofOneLevel, Predicate<Segment> damaged) {
     this.limitBytes = limitBytes;
     this.budgetBytes = budgetBytes;
+    this.spanMs = spanMs;
     this.ofOneLevel = ofOneLevel;
     this.damaged = damaged;
   }
 
   /** What one commit should merge: at most one run of each partition, of {@code budgetBytes} together. */
   static List<Run> due(State state, long budgetBytes, int ofOneLevel, Predicate<Segment> damaged) {
-    return new MergePlan(Math.min(budgetBytes, state.config().segmentBytes()), budgetBytes, ofOneLevel, damaged).due(live(state));
+    TopicConfig config = state.config();
+    return new MergePlan(Math.min(budgetBytes, config.segmentBytes()), budgetBytes, TimeGroups.spanMs(config), ofOneLevel, damaged)
+        .due(live(state));
   }
 
   /**
@@ -78,14 +87,15 @@ final class MergePlan {
    * @param before only segments that hold nothing newer than this state
    */
   static List<Run> all(State state, State before, long limitBytes, Predicate<Segment> damaged) {
-    MergePlan plan = new MergePlan(limitBytes, Long.MAX_VALUE, 2, damaged);
+    MergePlan plan = new MergePlan(limitBytes, Long.MAX_VALUE, TimeGroups.spanMs(state.config()), 2, damaged);
     return plan.packed(live(state),
         segment -> segment.partition() < before.partitions() && segment.end() <= before.end(segment.partition()) && plan.mayMerge(segment));
   }
 
   /** The segments whose batches have fewer than {@code batchBytes} on average, in runs of up to the topic's {@code segment.bytes}. */
   static List<Run> tiny(State state, int batchBytes, Predicate<Segment> damaged) {
-    MergePlan plan = new MergePlan(state.config().segmentBytes(), Long.MAX_VALUE, 1, damaged);
+    TopicConfig config = state.config();
+    MergePlan plan = new MergePlan(config.segmentBytes(), Long.MAX_VALUE, TimeGroups.spanMs(config), 1, damaged);
     return plan.packed(live(state), segment -> plan.mayRead(segment) && segment.bytes() / segment.batches() < batchBytes);
   }
 
@@ -111,7 +121,7 @@ final class MergePlan {
     long left = budgetBytes;
     for (List<Segment> live : longest) {
       Run run = dueIn(live);
-      if (run != null && run.segments().size() > 1 && run.cost() <= left) {
+      if (run != null && run.cost() <= left) {
         runs.add(run);
         left -= run.cost();
       }
@@ -121,20 +131,26 @@ final class MergePlan {
 
   /** The run that is due in the oldest stretch that has one; null if none has. */
   private Run dueIn(List<Segment> live) {
-    for (int first = 0; first < live.size();) {
-      int end = endOfStretch(live, first, this::mayMerge);
-      Run run = end - first > 1 ? dueOf(live.subList(first, end)) : null;
-      if (run != null) {
-        return run;
+    List<List<Segment>> groups = TimeGroups.of(live, spanMs);
+    for (int i = 0; i < groups.size(); i++) {
+      List<Segment> group = groups.get(i);
+      boolean newest = i == groups.size() - 1;
+      for (int first = 0; first < group.size();) {
+        int end = endOfStretch(group, first, this::mayMerge);
+        List<Segment> stretch = group.subList(first, end);
+        Run run = stretch.size() < 2 ? null : newest ? dueOf(stretch) : fitting(stretch);
+        if (run != null && run.segments().size() > 1) {
+          return run;
+        }
+        first = end + 1;
       }
-      first = end + 1;
     }
     return null;
   }
 
-  private static int endOfStretch(List<Segment> live, int first, Predicate<Segment> within) {
+  private static int endOfStretch(List<Segment> group, int first, Predicate<Segment> within) {
     int end = first;
-    while (end < live.size() && within.test(live.get(end))) {
+    while (end < group.size() && within.test(group.get(end))) {
       end++;
     }
     return end;
@@ -216,11 +232,12 @@ final class MergePlan {
   /** As few runs as possible, of at least {@link #ofOneLevel} neighbours that are all {@code within}. */
   private List<Run> packed(List<List<Segment>> partitions, Predicate<Segment> within) {
     List<Run> runs = new ArrayList<>();
-    for (List<Segment> live : partitions) {
-      for (int first = 0; first < live.size();) {
-        int end = endOfStretch(live, first, within);
+    List<List<Segment>> groups = partitions.stream().flatMap(live -> TimeGroups.of(live, spanMs).stream()).toList();
+    for (List<Segment> group : groups) {
+      for (int first = 0; first < group.size();) {
+        int end = endOfStretch(group, first, within);
         while (first < end) {
-          Run run = fitting(live.subList(first, end));
+          Run run = fitting(group.subList(first, end));
           first += run.segments().size();
           if (run.segments().size() >= ofOneLevel) {
             runs.add(run);

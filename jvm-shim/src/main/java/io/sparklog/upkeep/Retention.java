@@ -15,13 +15,18 @@ import java.util.random.RandomGenerator;
 
 /** Deletes the records that a topic's {@code retention.ms} and {@code retention.bytes}, or a call's, let go. FORMAT.md section 14. */
 public final class Retention implements Repeatable {
+  /** An expired segment may wait for a checkpoint for this part of the span of times that a merge joins. */
+  private static final int WAIT_PART = 8;
+
+  private static final int WAIT_MS_MIN = 1000;
+
   private final String topicId;
   private final Terms terms;
   private final long nowMs;
   private List<Expired> expired = List.of();
 
   /**
-   * What expires of a partition: whole segments, the oldest first, and never the newest.
+   * What expires of a partition: whole segments, the oldest first.
    *
    * @param before the log start offset as it was
    * @param start the log start offset then
@@ -65,15 +70,17 @@ public final class Retention implements Repeatable {
     }
     State state = newest.get();
     expired = expired(state, terms, nowMs);
-    if (expired.isEmpty()) {
-      return Optional.empty();
-    }
+    return expired.isEmpty() ? Optional.empty() : Optional.of(deletion(state, expired));
+  }
+
+  /** The version after {@code state} that deletes what has expired of it. */
+  static NextVersion deletion(State state, List<Expired> expired) {
     NextVersion next = new NextVersion(state, "delete-records");
     for (Expired each : expired) {
       next.raiseStart(each.partition(), each.start());
       state.segments(each.partition()).stream().filter(segment -> segment.end() <= each.start()).forEach(next::remove);
     }
-    return Optional.of(next);
+    return next;
   }
 
   /** What of {@code state} has expired at a time in ms since 1970, by partition. Changes nothing. */
@@ -96,16 +103,36 @@ public final class Retention implements Repeatable {
   private static int gone(List<Segment> segments, long retentionMs, long retentionBytes, long limit, long nowMs) {
     long bytes = segments.stream().mapToLong(Segment::bytes).sum();
     int gone = 0;
-    while (gone < segments.size() - 1 && segments.get(gone).end() <= limit) {
+    while (gone < segments.size() && segments.get(gone).end() <= limit) {
       Segment oldest = segments.get(gone);
-      boolean old = retentionMs >= 0 && oldest.maxTimestamp() >= 0 && oldest.maxTimestamp() < nowMs - retentionMs;
-      boolean beyond = retentionBytes >= 0 && bytes - oldest.bytes() >= retentionBytes;
-      if (!old && !beyond) {
+      boolean beyond = retentionBytes >= 0 && gone < segments.size() - 1 && bytes - oldest.bytes() >= retentionBytes;
+      if (!beyond && !isOld(oldest, retentionMs, nowMs)) {
         break;
       }
       bytes -= oldest.bytes();
       gone++;
     }
     return gone;
+  }
+
+  private static boolean isOld(Segment segment, long retentionMs, long nowMs) {
+    return retentionMs >= 0 && segment.maxTimestamp() >= 0 && segment.maxTimestamp() < nowMs - retentionMs;
+  }
+
+  /**
+   * Whether a segment has been expired by its time for so long that it should not wait for the next checkpoint. Looks at the oldest segment
+   * of each partition. What is deleted then has not expired for long in any partition, so that there is a version of it at most once in
+   * the time that a segment may wait, whatever the rate of commits is.
+   */
+  static boolean isOverdue(State state, Terms terms, long nowMs) {
+    long retentionMs = terms.retentionMs(state);
+    long sinceMs = nowMs - Math.max(TimeGroups.spanMs(state.config(), retentionMs) / WAIT_PART, WAIT_MS_MIN);
+    for (int partition = 0; partition < state.partitions() && retentionMs >= 0; partition++) {
+      List<Segment> live = state.segments(partition, state.start(partition), state.end(partition));
+      if (!live.isEmpty() && live.get(0).end() <= terms.limit(partition) && isOld(live.get(0), retentionMs, sinceMs)) {
+        return true;
+      }
+    }
+    return false;
   }
 }

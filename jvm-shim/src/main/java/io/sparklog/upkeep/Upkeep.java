@@ -105,6 +105,8 @@ public final class Upkeep {
 
   /** @param own the versions that this process has just put, in order; what is put here is added */
   private void follow(List<Version> own) {
+    // A call of an operator may be followed by another that shows what would expire.
+    boolean isWrite = own.stream().anyMatch(version -> !version.added().isEmpty());
     part("merging", () -> merge(own));
     // Asked once: a checkpoint that became due meanwhile waits, since the whole view is looked at before each.
     boolean due = state().isCheckpointDue(log.pace().checkpointVersions());
@@ -113,7 +115,7 @@ public final class Upkeep {
     int put = own.size();
     boolean[] written = {false};
     part("the checkpoint", () -> written[0] = due && housekeeping.checkpoint(state(), txn));
-    if (written[0] && !state().isDeleted()) {
+    if (!state().isDeleted() && (written[0] || isWrite && Retention.isOverdue(state(), terms, clock.millis()))) {
       part("deleting expired records", () -> Retention.follow(log, state(), terms, clock, random).ifPresent(own::add));
     }
     if (written[0] || state().isDeleted()) {

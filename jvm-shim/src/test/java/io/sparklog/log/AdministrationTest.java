@@ -174,10 +174,10 @@ final class AdministrationTest extends CommitsOverFaults {
   @Test
   void theConfigurationIsChanged() throws IOException {
     commit(28, null);
-    Changed changed = administration().configure(Map.of("segment.bytes", "2048", "retention.ms", "5000"));
+    Changed changed = administration().configure(Map.of("segment.bytes", "2048", "retention.ms", "5000000000000"));
     assertEquals(List.of("1073741824", "2048"),
         List.of(changed.was().config().get("segment.bytes"), changed.is().config().get("segment.bytes")));
-    assertEquals(List.of(2048, 5000L), List.of(state().config().segmentBytes(), state().config().retentionMs()));
+    assertEquals(List.of(2048, 5_000_000_000_000L), List.of(state().config().segmentBytes(), state().config().retentionMs()));
     // -1 is what retention.bytes is without the key.
     administration().configure(Map.of("segment.bytes", "2048", "retention.bytes", "-1"));
     assertEquals(1, state().version());

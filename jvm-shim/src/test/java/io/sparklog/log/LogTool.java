@@ -62,8 +62,8 @@ public final class LogTool {
   /** So small that segments are cut, and indexes used. */
   private static final int SPLIT_BYTES = 1 << 16;
 
-  private static final Set<String> OPTIONAL_CONFIG = Set.of(TopicConfig.FILE_DELETE_DELAY_MS, TopicConfig.RETENTION_MS,
-      TopicConfig.RETENTION_BYTES, TopicConfig.KAFKA_VIEW);
+  private static final Set<String> OPTIONAL_CONFIG = Set.of(TopicConfig.FILE_DELETE_DELAY_MS, TopicConfig.SEGMENT_MS,
+      TopicConfig.RETENTION_MS, TopicConfig.RETENTION_BYTES, TopicConfig.KAFKA_VIEW);
 
   private final Map<String, String> arguments = new HashMap<>();
   private final LogStore store;

@@ -67,8 +67,12 @@ final class TopicConfigTest {
   @Test
   void aTopicNeedNotHaveEveryKey() throws Damaged {
     TopicConfig config = new TopicConfig(Writes.config());
-    assertEquals(List.of(-1L, -1L, 60_000L), List.of(config.retentionMs(), config.retentionBytes(), config.fileDeleteDelayMs()));
+    assertEquals(List.of(604_800_000L, -1L, -1L, 60_000L),
+        List.of(config.segmentMs(), config.retentionMs(), config.retentionBytes(), config.fileDeleteDelayMs()));
     assertEquals(Writes.config(), config.entries());
+    assertEquals(1, new TopicConfig(with("segment.ms", "1")).segmentMs());
+    assertEquals("config segment.ms is 0, not an integer from 1 to " + Long.MAX_VALUE + ", in milliseconds",
+        assertThrows(Damaged.class, () -> new TopicConfig(with("segment.ms", "0"))).getMessage());
     assertEquals(-1, new TopicConfig(with("retention.ms", "-1")).retentionMs());
     assertEquals(Long.MAX_VALUE, new TopicConfig(with("retention.bytes", Long.toString(Long.MAX_VALUE))).retentionBytes());
     assertEquals(0, new TopicConfig(with("file.delete.delay.ms", "0")).fileDeleteDelayMs());
