@@ -92,7 +92,7 @@ def test_what_the_catalog_says_of_them(spark: SparkSession) -> None:
 
 
 BAD = [
-    ("topics", "root => ''", "ARGUMENT_VALUE", "Argument `root` of the procedure topics has the value '': it is empty."),
+    ("topics", "root => ''", "ARGUMENT_VALUE", "Argument `root` of the procedure topics has the value '': it must not be empty."),
     (
         "topics",
         "root => NULL",

@@ -124,10 +124,13 @@ public final class Retention implements Repeatable {
    * of each partition. What is deleted then has not expired for long in any partition, so that there is a version of it at most once in
    * the time that a segment may wait, whatever the rate of commits is.
    */
-  static boolean isOverdue(State state, Terms terms, long nowMs) {
+  static boolean isOverdue(State state, Terms terms, Clock clock) {
     long retentionMs = terms.retentionMs(state);
-    long sinceMs = nowMs - Math.max(TimeGroups.spanMs(state.config(), retentionMs) / WAIT_PART, WAIT_MS_MIN);
-    for (int partition = 0; partition < state.partitions() && retentionMs >= 0; partition++) {
+    if (retentionMs < 0) {
+      return false;
+    }
+    long sinceMs = clock.millis() - Math.max(TimeGroups.spanMs(state.config(), retentionMs) / WAIT_PART, WAIT_MS_MIN);
+    for (int partition = 0; partition < state.partitions(); partition++) {
       List<Segment> live = state.segments(partition, state.start(partition), state.end(partition));
       if (!live.isEmpty() && live.get(0).end() <= terms.limit(partition) && isOld(live.get(0), retentionMs, sinceMs)) {
         return true;

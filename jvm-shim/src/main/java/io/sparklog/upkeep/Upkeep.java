@@ -109,13 +109,15 @@ public final class Upkeep {
     boolean isWrite = own.stream().anyMatch(version -> !version.added().isEmpty());
     part("merging", () -> merge(own));
     // Asked once: a checkpoint that became due meanwhile waits, since the whole view is looked at before each.
-    boolean due = state().isCheckpointDue(log.pace().checkpointVersions());
+    State newest = state();
+    boolean due = newest.isCheckpointDue(log.pace().checkpointVersions());
+    boolean overdue = isWrite && Retention.isOverdue(newest, terms, clock);
     publish(own, due);
     part("deleting replaced data files", () -> new Sweep(log, state(), clock).goOn(own));
     int put = own.size();
     boolean[] written = {false};
     part("the checkpoint", () -> written[0] = due && housekeeping.checkpoint(state(), txn));
-    if (!state().isDeleted() && (written[0] || isWrite && Retention.isOverdue(state(), terms, clock.millis()))) {
+    if (overdue || written[0] && !state().isDeleted()) {
       part("deleting expired records", () -> Retention.follow(log, state(), terms, clock, random).ifPresent(own::add));
     }
     if (written[0] || state().isDeleted()) {

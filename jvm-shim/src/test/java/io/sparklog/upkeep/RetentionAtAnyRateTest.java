@@ -15,6 +15,8 @@ import io.sparklog.log.TopicLog;
 import io.sparklog.storage.Stores;
 import java.nio.file.Path;
 import java.time.Clock;
+import java.time.Instant;
+import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -116,7 +118,8 @@ final class RetentionAtAnyRateTest {
     if (checkpoint) {
       lastCheckpoint = state.version();
     }
-    if (checkpoint || !onlyWithCheckpoints && Retention.isOverdue(state, Terms.OF_THE_TOPIC, nowMs)) {
+    if (checkpoint || !onlyWithCheckpoints
+        && Retention.isOverdue(state, Terms.OF_THE_TOPIC, Clock.fixed(Instant.ofEpochMilli(nowMs), ZoneOffset.UTC))) {
       expire();
     }
   }
