@@ -2,6 +2,7 @@
 
 import atexit
 import json
+import re
 import subprocess
 import threading
 from dataclasses import dataclass
@@ -84,6 +85,18 @@ class LogTool:
         out, err = process.communicate(timeout=TIMEOUT_S)
         assert process.returncode == status, f"status {process.returncode}, not {status}\n{out}\n{err}"
         return out.splitlines()
+
+    def outcome(self, *words: object, **arguments: object) -> list[str]:
+        """As `run`, or the id of the error that ended it."""
+        if not (answer := _Warm.of(self.classpath).ask(self._words(words, arguments))):
+            process = self.start(*words, **arguments)
+            out, err = process.communicate(timeout=TIMEOUT_S)
+            answer = {"status": process.returncode, "out": out, "err": err}
+        if not answer["status"]:
+            return str(answer["out"]).splitlines()
+        found = re.search(r"PARTLOG_([A-Z_]+)", str(answer["err"]))
+        assert found, answer["err"]
+        return [found[1]]
 
     def read(self, topic: str = "t") -> dict[int, list[str]]:
         """The values of each partition by offset. `LogTool` checks that offsets are dense, and every checksum."""

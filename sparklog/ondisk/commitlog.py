@@ -189,17 +189,12 @@ class CommitLog:
 
     def _attempt(self, checkpoints: list[tuple[int, str]], newest: int) -> _Kept:
         """The newest state, by a listing of the topic's folder; `newest` is the greatest version that it told of."""
-        start = self._start(checkpoints)
+        begin = self._start(checkpoints, newest)
+        start = begin.state if begin else None
         tried = [(name, os.path.lexists(self.folder / name)) for _, name in ([] if start else checkpoints)]
         first = start.version if start else 0
-        tag = self._tag(first)
-        if start:
-            data = self._bytes(first)
-            if data is None:
-                raise _Moved(start, first, self._missing(first, newest))
-            if hashlib.sha256(data).hexdigest() != start.hash:
-                raise _Moved(start, first, self._corrupt(first, f"it is not the version that {start.checkpoint} is of"))
-        kept = self._go_on(_Kept(start, tag) if start else None)
+        tag = begin.tag if begin else self._tag(first)
+        kept = self._go_on(begin)
         reached = kept.state.version if kept else -1
         if not kept or reached < newest:
             raise _Moved(start, reached + 1, self._missing(reached + 1, newest), tried)
@@ -209,15 +204,26 @@ class CommitLog:
             raise _Moved(start, reached + 1, self._missing(first, newest), tried)
         return kept
 
-    def _start(self, checkpoints: list[tuple[int, str]]) -> State | None:
-        """The state in the newest checkpoint that can be read; None if there is no such checkpoint."""
+    def _start(self, checkpoints: list[tuple[int, str]], newest: int) -> _Kept | None:
+        """The state in the newest checkpoint that is not damaged; None if there is no such checkpoint.
+
+        _Moved if the file of its version is gone, or another one.
+        """
         for version, name in reversed(checkpoints):
             try:
-                return State.of(Checkpoint(self.root, self.topic, name, version))
+                state = State.of(Checkpoint(self.root, self.topic, name, version))
             except Unreadable:
                 continue
             except TooNew as reason:
                 raise SparklogError("FORMAT_TOO_NEW", file=self.folder / name, reason=reason) from None
+            tag = self._tag(version)
+            data = self._bytes(version)
+            if data is None:
+                raise _Moved(state, version, self._missing(version, newest))
+            if hashlib.sha256(data).hexdigest() != state.hash:
+                raise _Moved(state, version, self._corrupt(version, f"it is not the version that {name} is of"))
+            if state.agrees_with(self._parsed(data, version)):
+                return _Kept(state, tag)
         return None
 
     def _go_on(self, kept: _Kept | None, until: int | None = None) -> _Kept | None:
@@ -248,9 +254,8 @@ class CommitLog:
     def _without_checkpoint(self, state: State, reason: Unreadable) -> State:
         """The same state, loaded from an older checkpoint or from none."""
         older = [each for each in self._list()[1] if each[1] < (state.checkpoint or "")]
-        start = self._start(older)
         try:
-            kept = self._go_on(_Kept(start, None) if start else None, state.version)
+            kept = self._go_on(self._start(older, state.version), state.version)
         except _Moved as moved:
             raise moved.error from None
         reached = kept.state.version if kept else -1
@@ -271,8 +276,11 @@ class CommitLog:
 
     def _read(self, version: int) -> Version | None:
         data = self._bytes(version)
+        return None if data is None else self._parsed(data, version)
+
+    def _parsed(self, data: bytes, version: int) -> Version:
         try:
-            return Version.read(data, self.topic, version) if data is not None else None
+            return Version.read(data, self.topic, version)
         except Damaged as damage:
             raise self._corrupt(version, damage) from None
         except TooNew as reason:

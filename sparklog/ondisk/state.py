@@ -48,6 +48,16 @@ class LiveSegments:
         segment = self._checkpoint.segment(lines[number], self._partition)
         return segment._replace(routed=False) if self._moved else segment
 
+    def all(self) -> list[Segment]:
+        """All of them. Unreadable if those of the checkpoint do not hold the offsets that it gives the partition."""
+        segments = [self[number] for number in range(len(self))]
+        if self._checkpoint:
+            head = self._checkpoint.head
+            its = segments[: len(self._lines)]
+            if lack := _lack(its, head.starts[self._partition], head.ends[self._partition]):
+                raise Unreadable(f"it leaves partition {self._partition} {lack}")
+        return segments
+
     def find(self, offset: int) -> int:
         """The number of the last segment whose base offset is `offset` or lower; −1 if there is none."""
         low, high = 0, len(self)
@@ -126,13 +136,25 @@ class State:
             return
         live = self.live[partition]
         number = live.find(start)
+        segment = live[number] if number >= 0 else None
+        if not segment or segment.end <= start:
+            raise Unreadable(f"it has no segment of partition {partition} with offset {start}")
+        reached = live[number - 1].end if number else 0
+        if not reached <= segment.base <= max(reached, self.starts[partition]):
+            raise Unreadable(f"it leaves partition {partition} with a gap or an overlap at offset {segment.base}")
         while start < end:
-            segment = live[number] if 0 <= number < len(live) else None
-            if not segment or not segment.base <= start < segment.end:
-                raise Unreadable(f"it has no segment of partition {partition} with offset {start}")
-            yield segment
-            start = segment.end
+            assert segment
             number += 1
+            following = live[number] if number < len(live) else None
+            if segment.end != (following.base if following else self.ends[partition]):
+                raise Unreadable(f"it leaves partition {partition} with a gap or an overlap at offset {segment.end}")
+            yield segment
+            start, segment = segment.end, following
+
+    def agrees_with(self, version: Version) -> bool:
+        """Whether a checkpoint says of the topic what the file of its version says."""
+        names = ("topic_id", "time", "horizon", "boundary", "deleted", "starts", "ends")
+        return all(getattr(self, name) == getattr(version, name) for name in names) and version.config.items() <= self.config.items()
 
     def precedes(self, version: Version) -> bool:
         """Whether a version was written as the successor of this state's version."""
@@ -198,19 +220,24 @@ def _live_after(before: Sequence[LiveSegments], ends: Sequence[int], version: Ve
 
 def _replaced(before: LiveSegments, partition: int, removed: set[tuple[str, int]], added: list[Segment], version: Version) -> LiveSegments:
     """The live segments of a partition after some were removed. Together they must still hold all of its offsets."""
-    kept = [segment for segment in map(before.__getitem__, range(len(before))) if (segment.file, segment.position) not in removed]
-    if len(kept) != len(before) - len(removed):
+    live = before.all()
+    kept = [segment for segment in live if (segment.file, segment.position) not in removed]
+    if len(kept) != len(live) - len(removed):
         raise Damaged(f"it removes a segment of partition {partition} that is not live")
     segments = sorted(kept + added, key=lambda segment: segment.base)
-    start = version.starts[partition]
-    reached = segments[0].base if segments else version.ends[partition]
+    if lack := _lack(segments, version.starts[partition], version.ends[partition]):
+        raise Damaged(f"it leaves partition {partition} {lack}")
+    return LiveSegments(partition, None, segments)
+
+
+def _lack(segments: Sequence[Segment], start: int, end: int) -> str | None:
+    """What segments in order of offsets lack to hold the offsets from `start` to before `end`, each once; None if nothing."""
+    reached = segments[0].base if segments else end
     if reached > start:
-        raise Damaged(f"it leaves partition {partition} without its first offsets")
+        return "without its first offsets"
     for segment in segments:
         # Segments below the start may be gone, so only what begins above it must follow the one before it.
         if segment.base < reached or segment.base > max(reached, start):
-            raise Damaged(f"it leaves a gap or an overlap at offset {reached} of partition {partition}")
+            return f"with a gap or an overlap at offset {reached}"
         reached = segment.end
-    if max(reached, start) != version.ends[partition]:
-        raise Damaged(f"it leaves partition {partition} without its last offsets")
-    return LiveSegments(partition, None, segments)
+    return None if max(reached, start) == end else "without its last offsets"

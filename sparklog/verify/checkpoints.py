@@ -50,8 +50,8 @@ def read(root: str, topic: str, name: str, version: int) -> Sound | None:
         raise Unsound(damage, 0) from None
     try:
         found = Checkpoint(root, topic, name, version)
-        for partition in range(len(found.head.ends)):
-            _require_whole(found, partition)
+        for live in State.of(found).live:
+            live.all()
         queries = {query[0]: (query[1], query[2]) for query in parse(first)["queries"]}
     except Unreadable as reason:
         raise Unsound(reason, 0) from None
@@ -84,27 +84,10 @@ def _read_lines(root: str, topic: str, name: str) -> bytes:
     return first
 
 
-def _require_whole(found: Checkpoint, partition: int) -> None:
-    """Checks that the segments of a partition hold all of its offsets, in order. Unreadable if not."""
-    start, end = found.head.starts[partition], found.head.ends[partition]
-    reached = None
-    for line in found.segments(partition):
-        segment = found.segment(line, partition)
-        if reached is not None and segment.base < reached:
-            raise Unreadable(f"segments of partition {partition} overlap at offset {segment.base}")
-        if segment.base > max(start, 0 if reached is None else reached):
-            raise Unreadable(f"a segment of partition {partition} is missing before offset {segment.base}")
-        reached = segment.end
-    if max(start, start if reached is None else reached) != end:
-        raise Unreadable(f"the segments of partition {partition} do not end at its end offset {end}")
-
-
 def difference(sound: Sound, state: State, queries: Queries) -> str | None:
     """What a checkpoint says differently from the state at its version; None if they agree."""
     head = sound.head
-    # Of a deleted topic only its version, hash, topic id, horizon and boundary count.
-    of_topics = () if state.deleted else ("time", "config", "starts", "ends")
-    for name in ("topic_id", "hash", "horizon", "boundary", "deleted", *of_topics):
+    for name in ("topic_id", "hash", "time", "horizon", "boundary", "deleted", "starts", "ends", *(() if state.deleted else ("config",))):
         here, there = getattr(head, name), getattr(state, name)
         if here != there:
             return f"its `{name}` is {_short(here)}, that of the version is {_short(there)}"
@@ -123,8 +106,7 @@ def difference(sound: Sound, state: State, queries: Queries) -> str | None:
 
 def live_segments(state: State, partition: int) -> list[Segment]:
     """The live segments of a partition in order of offsets, also those that are wholly below the log start offset."""
-    live = state.live[partition]
-    return [live[number] for number in range(len(live))]
+    return state.live[partition].all()
 
 
 def _short(value: object) -> str:

@@ -67,6 +67,13 @@ final class Replay {
     return head.hash().equals(Version.sha256(bytes));
   }
 
+  /** Whether the checkpoint says of the topic what {@code version}, the version that it is of, says. FORMAT.md section 6. */
+  boolean agreesWith(Version version) {
+    return head.topicId().equals(version.topicId()) && head.time() == version.time() && head.horizon() == version.horizon()
+        && head.boundary() == version.boundary() && head.deleted() == version.deleted() && Arrays.equals(head.starts(), version.starts())
+        && Arrays.equals(head.ends(), version.ends()) && head.config().entries().entrySet().containsAll(version.config().entrySet());
+  }
+
   /** Whether {@code version} was written as the successor of the version that was applied last. */
   boolean precedes(Version version) {
     return head == null

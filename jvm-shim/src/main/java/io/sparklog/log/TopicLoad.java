@@ -128,8 +128,10 @@ final class TopicLoad {
         if (!builder.isAt(bytes)) {
           throw new Moved(start, version, files.corrupt(null, version, "it is not the version that " + checkpoint + " is of"));
         }
-        builder.tag(tag);
-        return start;
+        if (builder.agreesWith(files.parse(bytes, version))) {
+          builder.tag(tag);
+          return start;
+        }
       }
       tried.append(checkpoint).append(store.exists(Names.topicFile(topic, checkpoint)) ? " " : " gone ");
     }

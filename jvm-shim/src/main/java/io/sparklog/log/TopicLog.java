@@ -143,12 +143,13 @@ public final class TopicLog {
   /**
    * Whether readers can begin at the checkpoint {@code name}: it is read whole, and is of the version that is there.
    *
-   * @throws PartlogException FORMAT_TOO_NEW
+   * @throws PartlogException FORMAT_TOO_NEW, VERSION_CORRUPT
    */
   public boolean isWhole(String name) throws IOException {
     Replay checkpoint = load.readable(name, new ArrayList<>());
-    byte[] version = checkpoint == null ? null : files.readIfPresent(checkpoint.nextVersion() - 1);
-    return version != null && checkpoint.isAt(version);
+    long number = checkpoint == null ? -1 : checkpoint.nextVersion() - 1;
+    byte[] version = checkpoint == null ? null : files.readIfPresent(number);
+    return version != null && checkpoint.isAt(version) && checkpoint.agreesWith(files.parse(version, number));
   }
 
   /**

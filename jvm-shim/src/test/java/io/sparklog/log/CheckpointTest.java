@@ -38,7 +38,7 @@ final class CheckpointTest {
   private State state(int queries, int idLength, char padding) throws Damaged {
     Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
-    State.Head head = new State.Head("t", Names.identity(new Random(1)), 100, Version.sha256(new byte[0]), null, 0, 0, 0,
+    State.Head head = new State.Head("t", Names.identity(new Random(1)), 100, Version.sha256(versionFile()), null, 0, 0, 0,
         new TopicConfig(config), new long[] {0}, new long[] {0}, false);
     Map<String, Query> newest = new TreeMap<>();
     for (int i = 0; i < queries; i++) {
@@ -46,6 +46,12 @@ final class CheckpointTest {
       newest.put(id, new Query(id, i, i % 2 == 0 ? null : HexFormat.of().toHexDigits((long) i)));
     }
     return new Replay(head, newest, List.of(List.of())).build();
+  }
+
+  /** The file of the version that the checkpoint is of. */
+  private static byte[] versionFile() {
+    return new Version("t", Names.identity(new Random(1)), 100, TXN, "0".repeat(64), 0, "write", null, 0, 0, false, Map.of(),
+        new long[] {0}, new long[] {0}, List.of(), List.of()).toBytes();
   }
 
   private List<String> written() throws IOException {
@@ -82,7 +88,7 @@ final class CheckpointTest {
   @Test
   void aBugIsNotTakenForDamage() throws IOException, Damaged {
     Checkpoint.write(store, state(1, 10, 'x'), TXN);
-    store.putIfAbsent(Names.topicFile("t", Names.versionFile(100)), Names.topicFile("t", "tmp/x"), new byte[0], Step.Put.NONE);
+    store.putIfAbsent(Names.topicFile("t", Names.versionFile(100)), Names.topicFile("t", "tmp/x"), versionFile(), Step.Put.NONE);
     LogStore buggy = FaultyStore.of(store).failAll("open", BEFORE, new IllegalArgumentException("a bug")).store();
     IllegalArgumentException e = assertThrows(IllegalArgumentException.class, () -> new TopicLog(buggy, "t").newest());
     assertEquals("a bug", e.getMessage());
