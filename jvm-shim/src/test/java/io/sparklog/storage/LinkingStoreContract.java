@@ -11,6 +11,7 @@ import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
 /** What {@link LinkingStore} promises beyond {@link LogStore}. */
@@ -65,6 +66,7 @@ abstract class LinkingStoreContract extends LogStoreContract {
     CompletableFuture<Void> deletes = CompletableFuture.runAsync(() -> {
       while (!over.get()) {
         assertDoesNotThrow(() -> store.deleteFolderIfEmpty("t-0"));
+        LockSupport.parkNanos(5_000_000); // Making a folder durable takes as long: without a pause each one would be deleted.
       }
     });
     try {
