@@ -131,6 +131,9 @@ def test_a_root_from_a_backup_that_has_fewer_records_is_refused(stream: Stream, 
         assert "offset 4 of topic events, partition 0" in text and "0 to 2 (exclusive)" in text and str(stream.checkpoint) in text
 
 
+Fails = Callable[[str, Callable[[], object]], str]
+
+
 @pytest.mark.parametrize(
     ("options", "condition", "part"),
     [
@@ -138,23 +141,105 @@ def test_a_root_from_a_backup_that_has_fewer_records_is_refused(stream: Stream, 
         ({"endingTimestamp": 5}, "OPTION_VALUE", "`endingTimestamp`"),
         ({"minOffsetsPerTrigger": 5, "maxOffsetsPerTrigger": 4}, "OPTION_VALUE", "greater than `maxOffsetsPerTrigger`, which is 4"),
         ({"subscribe": "missing"}, "TOPIC_NOT_FOUND", "Topic missing"),
+        ({"assign": '{"events":[7]}'}, "PARTITION_NOT_FOUND", "partition 7"),
+        ({"assign": "events"}, "OPTION_VALUE", "`assign`"),
+        ({"maxOffsetsPerTrigger": 0}, "OPTION_VALUE", "`maxOffsetsPerTrigger`"),
+        ({"maxBytesPerTrigger": "10m"}, "OPTION_VALUE", "10m: it must be an integer from 1 to 9223372036854775807, in bytes"),
+        ({"maxTriggerDelay": "soon"}, "OPTION_VALUE", "`maxTriggerDelay`"),
+        ({"subscribe": "events", "subscribePattern": "e.*"}, "OPTION_CONFLICT", "`subscribe` and `subscribePattern`"),
+        ({"subscribePattern": "e(*"}, "OPTION_VALUE", "it must be a regular expression"),
+        ({"maxFilesPerTrigger": 5}, "OPTION_UNKNOWN", "`maxFilesPerTrigger`"),
+        ({"maxOffsetPerTrigger": 5}, "OPTION_UNKNOWN", "`maxOffsetPerTrigger` is unknown. Did you mean `maxOffsetsPerTrigger`?"),
+        ({"path": ""}, "ROOT_REQUIRED", ""),
+        ({"path": "/nowhere/at-all"}, "ROOT_NOT_FOUND", "/nowhere/at-all"),
+    ],
+)
+def test_a_stream_that_cannot_be_is_refused_where_it_is_defined(
+    spark: SparkSession, stream: Stream, fails: Fails, options: dict[str, object], condition: str, part: str
+) -> None:
+    stream.write(range(8))
+    given = {"path": stream.root, **options}
+    reader = spark.readStream.format("partlog").options(**{key: value for key, value in given.items() if value})
+    if options.get("maxOffsetsPerTrigger") == 0:
+        reader = reader.option("maxOffsetsPerTrigger", 0)
+    assert part in fails(condition, lambda: reader.load())
+
+
+def test_settings_of_the_session_are_checked_too(spark: SparkSession, stream: Stream, fails: Fails) -> None:
+    stream.write(range(8))
+    key = "spark.datasource.partlog.maxOffsetsPerTrigger"
+    spark.conf.set(key, "none")
+    try:
+        reader = spark.readStream.format("partlog").option("path", stream.root)
+        assert "`maxOffsetsPerTrigger`" in fails("OPTION_VALUE", reader.load)
+        assert reader.option("MAXOFFSETSPERTRIGGER", 3).load().isStreaming
+    finally:
+        spark.conf.unset(key)
+
+
+@pytest.mark.parametrize(
+    ("options", "condition", "part"),
+    [
         ({"startingOffsets": '{"events":{"0":0}}'}, "OPTION_VALUE", "partition 1 of topic events"),
         ({"startingOffsets": '{"events":{"0":9,"1":0,"2":0,"3":0}}'}, "OFFSETS_OUT_OF_RANGE", "offset 9"),
         ({"startingTimestamp": 1 << 50}, "TIMESTAMP_NOT_FOUND", "topic events"),
-        ({"assign": '{"events":[7]}'}, "PARTITION_NOT_FOUND", "partition 7"),
-        ({"maxOffsetsPerTrigger": 0}, "OPTION_VALUE", "`maxOffsetsPerTrigger`"),
-        ({"maxTriggerDelay": "soon"}, "OPTION_VALUE", "`maxTriggerDelay`"),
-        ({"subscribe": "events", "subscribePattern": "e.*"}, "OPTION_CONFLICT", "`subscribe` and `subscribePattern`"),
-        ({"maxFilesPerTrigger": 5}, "OPTION_UNKNOWN", "`maxFilesPerTrigger`"),
+        ({"subscribe": "missing", "failOnDataLoss": False}, "TOPIC_NOT_FOUND", "Topic missing"),
     ],
 )
 def test_a_query_that_cannot_be(stream: Stream, options: dict[str, object], condition: str, part: str) -> None:
+    """Only a query knows where it begins, and whether it has read a topic."""
     stream.write(range(8))
     assert part in stream.fails(condition, **options)
     assert stream.rows == [] and stream.sources() == []
 
 
-def test_options_of_a_stream_in_a_batch(spark: SparkSession, stream: Stream, fails: Callable[[str, Callable[[], object]], str]) -> None:
+def test_a_topic_that_comes_between_load_and_start_is_read(spark: SparkSession, stream: Stream) -> None:
+    stream.write(range(4), topic="other")
+    source = (
+        spark.readStream.format("partlog").option("subscribePattern", "e.*").option("startingOffsets", "earliest").load(str(stream.root))
+    )
+    stream.write(range(8))
+    query = source.writeStream.format("memory").queryName("between").option("checkpointLocation", str(stream.checkpoint))
+    query.trigger(availableNow=True).start().awaitTermination()
+    assert spark.table("between").count() == 8
+
+
+def test_there_is_no_other_source(spark: SparkSession, stream: Stream) -> None:
+    """Spark falls back to a source of its first API, if a setting says so."""
+    stream.write(range(4))
+    key = "spark.sql.streaming.disabledV2MicroBatchReaders"
+    spark.conf.set(key, "io.sparklog.catalog.PartlogProvider")
+    try:
+        assert key in stream.fails("STREAM_SOURCE_DISABLED")
+    finally:
+        spark.conf.unset(key)
+    assert numbers(stream.run(startingOffsets="earliest")) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("options", "condition", "part"),
+    [
+        ({"partition": 4}, "OPTION_UNKNOWN", "`partitions`"),
+        ({"partitions": 0}, "OPTION_VALUE", "`partitions`"),
+        ({"batch.size": "1m"}, "OPTION_VALUE", "in bytes"),
+        ({"topic": "a/b"}, "TOPIC_NAME_ILLEGAL", "a/b"),
+        ({"txnAppId": "a", "txnVersion": 1}, "OPTION_VALUE", "`txnAppId`"),
+        ({"path": None}, "ROOT_REQUIRED", ""),
+        ({"path": "{file}"}, "ROOT_NOT_A_DIRECTORY", "file"),
+    ],
+)
+def test_a_sink_that_cannot_be_is_refused_where_it_is_started(
+    spark: SparkSession, stream: Stream, fails: Fails, tmp_path: Path, options: dict[str, object], condition: str, part: str
+) -> None:
+    (tmp_path / "file").touch()
+    given = {"path": str(tmp_path / "out"), "topic": "t", "checkpointLocation": stream.checkpoint, **options}
+    given = {key: str(value).format(file=tmp_path / "file") for key, value in given.items() if value is not None}
+    rows = spark.readStream.format("rate").load().selectExpr("CAST(value AS STRING) AS value")
+    assert part in fails(condition, rows.writeStream.format("partlog").options(**given).start)
+    assert spark.streams.active == [] and not (tmp_path / "out").exists()
+
+
+def test_options_of_a_stream_in_a_batch(spark: SparkSession, stream: Stream, fails: Fails) -> None:
     stream.write(range(8))
     batch = spark.read.format("partlog").option("subscribe", "events")
     assert batch.option("maxOffsetsPerTrigger", 3).load(str(stream.root)).count() == 8

@@ -168,11 +168,8 @@ def test_a_query_may_be_stopped_at_any_moment(sink: Sink) -> None:
     [
         ("COLUMN_REQUIRED", ["'k' AS key"], {}),
         ("COLUMN_TYPE", ["n AS value"], {}),
-        ("OPTION_UNKNOWN", ["value"], {"partition": 3}),
-        ("OPTION_VALUE", ["value"], {"txnAppId": "job", "txnVersion": 1}),
         ("TOPIC_REQUIRED", ["value"], {"topic": None}),
         ("TOPIC_NULL", ["value", "IF(n < 3, NULL, 't') AS topic"], {"topic": None}),
-        ("TOPIC_NAME_ILLEGAL", ["value"], {"topic": "a/b"}),
     ],
 )
 def test_bad_input_is_an_error_and_writes_nothing(sink: Sink, condition: str, columns: list[str], options: dict[str, object]) -> None:

@@ -4,17 +4,34 @@ import io.sparklog.spark.Columns;
 import io.sparklog.spark.Connector;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
+import java.util.HashMap;
 import java.util.Map;
+import java.util.Set;
+import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
 import org.apache.spark.sql.connector.catalog.SessionConfigSupport;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Utils;
+import org.apache.spark.sql.execution.streaming.Source;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.sources.StreamSourceProvider;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import scala.Option;
+import scala.Tuple2;
+import scala.jdk.javaapi.CollectionConverters;
 
-/** {@code format("partlog")}. Spark makes one for each load and save. */
-public final class PartlogProvider implements TableProvider, SessionConfigSupport, DataSourceRegister {
+/**
+ * {@code format("partlog")}. Spark makes one for each load and save.
+ *
+ * <p>It is a StreamSourceProvider only because Spark asks that for a schema where a stream is defined: what is wrong with its options is
+ * told there. {@link PartlogTable} is what is read.
+ */
+public final class PartlogProvider implements TableProvider, SessionConfigSupport, DataSourceRegister, StreamSourceProvider {
   /** Spark asks for a public constructor without arguments. */
   public PartlogProvider() {}
 
@@ -42,6 +59,44 @@ public final class PartlogProvider implements TableProvider, SessionConfigSuppor
 
   @Override
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
-    return SparkErrors.run(() -> new PartlogTable(new CaseInsensitiveStringMap(properties), schema));
+    return SparkErrors.run(() -> {
+      PartlogTable table = new PartlogTable(new CaseInsensitiveStringMap(properties), schema);
+      if (isSinkOfStream(properties.keySet())) {
+        table.requireSinkOfStream();
+      }
+      return table;
+    });
+  }
+
+  /** By the one option that only {@code writeStream.start} has: Spark does not say for what it makes a table. */
+  private static boolean isSinkOfStream(Set<String> options) {
+    return options.stream().anyMatch("checkpointLocation"::equalsIgnoreCase)
+        && options.stream().noneMatch(option -> Options.isOnlyOfReads(option));
+  }
+
+  @Override
+  public Tuple2<String, StructType> sourceSchema(SQLContext context, Option<StructType> schema, String name,
+      scala.collection.immutable.Map<String, String> parameters) {
+    return SparkErrors.run(() -> {
+      // As the user wrote them, for messages.
+      Map<String, String> given = CollectionConverters
+          .asJava(parameters instanceof CaseInsensitiveMap<String> any ? any.originalMap() : parameters);
+      Map<String, String> options = new HashMap<>(
+          CollectionConverters.asJava(DataSourceV2Utils.extractSessionConfigs(this, SQLConf.get())));
+      options.keySet().removeIf(option -> given.keySet().stream().anyMatch(option::equalsIgnoreCase));
+      options.putAll(given);
+      CaseInsensitiveStringMap all = new CaseInsensitiveStringMap(options);
+      StructType columns = inferSchema(all);
+      new PartlogTable(all, columns).requireSourceOfStream();
+      return Tuple2.apply(shortName(), columns);
+    });
+  }
+
+  @Override
+  public Source createSource(SQLContext context, String metadataPath, Option<StructType> schema, String name,
+      scala.collection.immutable.Map<String, String> parameters) {
+    return SparkErrors.run(() -> {
+      throw PartlogException.of("STREAM_SOURCE_DISABLED", "class", PartlogProvider.class.getName());
+    });
   }
 }

@@ -5,6 +5,7 @@ import io.sparklog.log.Roots;
 import io.sparklog.sink.PartlogWrite;
 import io.sparklog.sink.SinkMetrics;
 import io.sparklog.source.PartlogScanBuilder;
+import io.sparklog.source.StreamRequest;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
@@ -119,6 +120,16 @@ final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetr
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
     return SparkErrors.run(() -> new PartlogWrite(requireRoot(), options(info.options(), Options.Side.WRITE), info, metrics,
         Clock.systemUTC(), new SecureRandom()));
+  }
+
+  /** @throws PartlogException what {@link StreamRequest#require} throws, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */
+  void requireSourceOfStream() {
+    StreamRequest.require(requireRoot(), options(CaseInsensitiveStringMap.empty(), Options.Side.READ));
+  }
+
+  /** @throws PartlogException what {@link PartlogWrite#requireStream} throws, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */
+  void requireSinkOfStream() {
+    PartlogWrite.requireStream(requireRoot(), options(CaseInsensitiveStringMap.empty(), Options.Side.WRITE));
   }
 
   /** Spark asks at the end of each trigger of a stream that writes to this table. */

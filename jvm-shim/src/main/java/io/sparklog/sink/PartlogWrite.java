@@ -44,6 +44,27 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
     this.random = random;
   }
 
+  /**
+   * Refuses what no query can write, whatever its rows are.
+   *
+   * @param options of a write
+   * @throws PartlogException OPTION_VALUE, TOPIC_NAME_ILLEGAL, and what {@link Root#requireWritable} throws
+   */
+  public static void requireStream(Root root, Options options) {
+    requireNoTransaction(options);
+    if (options.given("topic")) {
+      Root.requireLegal(options.text("topic"));
+    }
+    root.requireWritable();
+  }
+
+  private static void requireNoTransaction(Options options) {
+    if (options.given("txnAppId")) {
+      throw Option.invalidValue("txnAppId", options.text("txnAppId"),
+          "a stream is exactly-once by itself, and each epoch needs another; leave it out");
+    }
+  }
+
   @Override
   public WriteBuilder truncate() {
     truncate = true;
@@ -71,10 +92,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
   @Override
   public StreamingWrite toStreaming() {
     return SparkErrors.run(() -> {
-      if (options.given("txnAppId")) {
-        throw Option.invalidValue("txnAppId", options.text("txnAppId"),
-            "a stream is exactly-once by itself, and each epoch needs another; leave it out");
-      }
+      requireNoTransaction(options);
       return new PartlogStreamWrite(write(() -> root.recentNames(clock), root.isPrepared()), info.queryId(), metrics);
     });
   }

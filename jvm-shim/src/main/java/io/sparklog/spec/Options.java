@@ -204,6 +204,12 @@ public final class Options {
     return Optional.empty();
   }
 
+  /** Whether it is an option that a read takes and a write does not. */
+  public static boolean isOnlyOfReads(String key) {
+    List<Option> named = Option.ALL.stream().filter(option -> option.names().contains(Option.lower(key))).toList();
+    return !named.isEmpty() && named.stream().noneMatch(option -> Side.WRITE.scopes.stream().anyMatch(option::isIn));
+  }
+
   private static boolean isOtherSide(String key) {
     return Option.ALL.stream().anyMatch(option -> option.names().contains(Option.lower(key)));
   }

@@ -1,0 +1,28 @@
+package io.sparklog.source;
+
+import io.sparklog.log.Root;
+import io.sparklog.read.Subscription;
+import io.sparklog.read.TriggerLimits;
+import io.sparklog.spec.Options;
+
+/** What a streaming read asks for, before it is known which query it becomes. */
+public final class StreamRequest {
+  private StreamRequest() {}
+
+  /**
+   * Refuses what no query can do, so that it is told where the stream is defined and not by the query when it runs. Where a query begins is
+   * for its checkpoint to say, and so is whether it has read a topic that is gone.
+   *
+   * @param options of a read
+   * @throws io.sparklog.spec.PartlogException OPTION_VALUE, and what {@link Subscription#resolve} throws
+   */
+  public static void require(Root root, Options options) {
+    Options ofStream = options.ofStream();
+    TriggerLimits.of(ofStream);
+    if (ofStream.bool("failOnDataLoss") && (ofStream.given("subscribe") || ofStream.given("assign"))) {
+      new Subscription(root, topic -> root.topic(topic).newest(), ofStream).resolve();
+    } else {
+      root.requireReadable();
+    }
+  }
+}
