@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,16 +34,18 @@ class Read:
 def of_progress(last: Mapping[str, Any], topics: Topics) -> Read | None:
     """What `lastProgress` of a query says, as a dict; None if the query has read nothing yet. CallError if it does not read this root."""
     sources: list[Source] = []
+    of_topics = False
     for source in last.get("sources") or []:
-        ids = json.loads((source.get("metrics") or {}).get("topicIds", "{}"))
-        sources.append((ids, source_offsets(source.get("endOffset"))))
-    if not any(ends for _, ends in sources) and any(ids for ids, _ in sources):
-        return None
-    return _read(str(last["id"]), int(last["batchId"]), sources, topics)
+        metrics = source.get("metrics") or {}
+        of_topics |= "topicIds" in metrics
+        sources.append((json.loads(metrics.get("topicIds", "{}")), source_offsets(source.get("endOffset"))))
+    read = _read(str(last["id"]), int(last["batchId"]), sources, topics, of_topics)
+    return read if read.offsets else None
 
 
 def of_checkpoint(checkpoint: str | os.PathLike[str], epoch: int, topics: Topics) -> Read:
-    """What a query has read after a micro-batch that is running or done, from its checkpoint. CallError as in `of_progress`."""
+    """What a query has read after a micro-batch that runs or is done, from its checkpoint. No offsets if that is nothing. CallError as in
+    `of_progress`."""
     folder = Path(local(os.fspath(checkpoint)))
     query = _parsed(folder / "metadata")
     file = folder / "offsets" / str(epoch)
@@ -51,17 +53,20 @@ def of_checkpoint(checkpoint: str | os.PathLike[str], epoch: int, topics: Topics
     if version != _OFFSET_LOG:
         raise SparklogError("QUERY_CHECKPOINT_CORRUPT", file=file, reason=f"it begins with {version[:20]!r}, not with {_OFFSET_LOG}")
     sources = []
+    of_topics = False
     for number, line in enumerate(lines):
         begun = sorted((folder / "sources" / str(number)).glob("[0-9]*"), key=lambda found: (len(found.name), found.name))
         ids: dict[str, str] = {}
         for each in begun:
             if isinstance(about := _parsed(each).get("topics"), dict):
+                of_topics = True
                 ids.update({topic: str(of.get("id")) for topic, of in about.items() if isinstance(of, dict)})
         sources.append((ids, source_offsets(line)))
-    return _read(str(query.get("id")), epoch, sources, topics)
+    return _read(str(query.get("id")), epoch, sources, topics, of_topics)
 
 
-def _read(query_id: str, epoch: int, sources: Iterable[Source], topics: Topics) -> Read:
+def _read(query_id: str, epoch: int, sources: Sequence[Source], topics: Topics, of_topics: bool) -> Read:
+    """`of_topics`: whether a source reads topics, if there are any: a pattern may match none yet, or none any more."""
     ids: dict[str, str] = {}
     offsets: dict[str, dict[int, int]] = {}
     for of_source, ends in sources:
@@ -73,7 +78,7 @@ def _read(query_id: str, epoch: int, sources: Iterable[Source], topics: Topics) 
             if topic in of_source and ids.get(topic) == of_source[topic]:
                 before = offsets.setdefault(topic, {}).get(partition, end)
                 offsets[topic][partition] = min(before, end)
-    if not offsets:
+    if not offsets and not (of_topics and not any(ends for _, ends in sources)):
         raise SparklogError("QUERY_NOT_OF_ROOT", query=query_id, root=topics.root)
     return Read(query_id, epoch, offsets, {topic: ids[topic] for topic in offsets})
 

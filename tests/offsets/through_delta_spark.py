@@ -217,3 +217,29 @@ def test_sql_reads_a_topic_through_a_view(spark, topic):
     options = f"USING partlog OPTIONS (path '{topic.root}', topic 't')"
     spark.sql(f"CREATE TEMPORARY VIEW seen {options}")
     assert spark.sql("SELECT count(*) FROM seen").first()[0] == 35
+
+
+def test_a_pattern_without_topics_and_one_whose_topic_went(spark, topic, tmp_path):
+    """A micro-batch that names no topic has no positions to commit."""
+    table = OffsetTable(tmp_path / "table", topic.root)
+    out, checkpoint = tmp_path / "out", str(tmp_path / "checkpoint")
+    function = write_delta(out, table=table.path, group="g", root=topic.root, checkpoint=checkpoint)
+    options = {"subscribePattern": "u.*", "startingOffsets": "earliest", "failOnDataLoss": False}
+
+    def run() -> None:
+        given = spark.readStream.format("partlog").options(**options).load(str(topic.root)).select("partition", "offset")
+        writer = given.writeStream.foreachBatch(function).option("checkpointLocation", checkpoint)
+        writer.trigger(availableNow=True).start().awaitTermination()
+
+    run()
+    later = Topic(topic.root, "u", partitions=1)
+    later.append(records(4))
+    run()
+    assert spark.read.format("delta").load(str(out)).count() == 4
+    assert places(table, "g") == {("u", 0): 4}
+    later.delete()
+    run()
+    later.append(records(2))
+    run()
+    assert spark.read.format("delta").load(str(out)).count() == 6
+    assert places(table, "g") == {("u", 0): 2}

@@ -168,3 +168,13 @@ def test_several_sources_and_none(start, spark, topic, table, tmp_path):
     with pytest.raises(sparklog.CallError, match=r"PARTLOG_QUERY_NOT_OF_ROOT.* does not read a topic under"):
         track(query, "h", topic.root, table)
     assert table.groups() == ["g"]
+
+
+def test_a_query_of_a_pattern_without_topics_is_tracked(start, spark, topic, table, tmp_path):
+    rows = spark.readStream.format("partlog").options(subscribePattern="u", startingOffsets="earliest").load(str(topic.root))
+    query, _ = start(rows=rows.select("topic", "partition", "offset"), always=True)
+    until(lambda: query.lastProgress)
+    tracker = track(query, "g", topic.root, table, interval_s=0.2)
+    Topic(tmp_path / "root", "u", partitions=1).append(records(4))
+    until(lambda: {(each.topic, each.partition): each.offset for each in table.positions("g")} == {("u", 0): 4})
+    tracker.stop()
