@@ -108,6 +108,24 @@ def test_a_damaged_file_of_the_checkpoint_is_refused(stream: Stream, damage: Cal
     assert stream.rows == [] or len(stream.rows) == 4
 
 
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_a_lost_start_is_not_resolved_again(stream: Stream, epochs: int) -> None:
+    """Also where the first micro-batch is in Spark's log and not done: from `latest` it would leave out what came since."""
+    stream.write(range(4))
+    stream.run(startingOffsets="earliest")
+    for _ in range(1, epochs):
+        stream.write(range(4, 8))
+        stream.run()
+    for file in (stream.checkpoint / "commits").glob(f"*{epochs - 1}*"):
+        file.unlink()
+    for file in (stream.checkpoint / "sources" / "0").iterdir():
+        file.unlink()
+    stream.write(range(8, 12))
+    text = stream.fails("QUERY_CHECKPOINT_CORRUPT", startingOffsets="latest")
+    assert str(stream.checkpoint / "sources" / "0" / "0") in text and "Spark's log has an offset" in text
+    assert stream.sources() == []
+
+
 def test_a_damaged_offset_in_sparks_log_is_refused(stream: Stream) -> None:
     stream.write(range(4))
     stream.run(startingOffsets="earliest")

@@ -50,8 +50,7 @@ final class ExtentFinder {
     for (Segment segment : state.segments(partition, start, end)) {
       long first = Math.max(start, segment.base());
       long after = Math.min(end, segment.end());
-      // A record without a time has -1 ms.
-      long earliest = Times.micros(segment.dense() ? segment.minTimestamp() : Math.min(-1, segment.minTimestamp()));
+      long earliest = earliest(segment);
       long latest = Times.micros(segment.maxTimestamp());
       if (!filter.canMeet(first, after - 1, earliest, latest)) {
         continue;
@@ -65,6 +64,11 @@ final class ExtentFinder {
       }
     }
     return extents;
+  }
+
+  /** No record has a lower time, in microseconds. A version cannot say times below -1 ms, which is also that of a record without a time. */
+  private static long earliest(Segment segment) {
+    return segment.dense() && segment.minTimestamp() >= 0 ? Times.micros(segment.minTimestamp()) : Long.MIN_VALUE;
   }
 
   private BatchPosition place(String topic, Segment segment, long offset) throws IOException {

@@ -52,6 +52,20 @@ public final class StreamStart {
     return Optional.ofNullable(first).map(QueryStart::topics);
   }
 
+  /**
+   * Spark has logged an offset of the query, so the first file must be there.
+   *
+   * @throws PartlogException QUERY_CHECKPOINT_CORRUPT
+   */
+  void requireFirst() {
+    if (first == null) {
+      readOn();
+    }
+    if (first == null) {
+      throw corrupt(null, "0", "it does not exist, and Spark's log has an offset that the query reached");
+    }
+  }
+
   /** The topics that the files name; of several of one name, the last. */
   SortedMap<String, QueryStart.Topic> topics() {
     return Collections.unmodifiableSortedMap(topics);

@@ -128,6 +128,11 @@ public final class TopicStream {
     return new StreamOffsets(offsets);
   }
 
+  /** Spark has logged an offset: then the query has begun. @throws PartlogException QUERY_CHECKPOINT_CORRUPT */
+  public void requireBegun() {
+    start.requireFirst();
+  }
+
   /** The ends of what is committed, as the last look found them. */
   public StreamOffsets newest() {
     if (ends == null) {

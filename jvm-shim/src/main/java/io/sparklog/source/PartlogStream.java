@@ -68,7 +68,11 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
 
   @Override
   public synchronized Offset deserializeOffset(String json) {
-    return SparkErrors.run(() -> new StreamOffset(parse(json)));
+    return SparkErrors.run(() -> {
+      // Spark asks this first where it repeats the first micro-batch: the start must not be resolved again.
+      stream.requireBegun();
+      return new StreamOffset(parse(json));
+    });
   }
 
   private StreamOffsets parse(String json) {

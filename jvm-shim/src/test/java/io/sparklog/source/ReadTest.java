@@ -14,10 +14,14 @@ import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.LiteralValue;
 import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.aggregate.CountStar;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan.ColumnarSupportMode;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -281,5 +285,28 @@ final class ReadTest {
     topic();
     assertEquals("partlog[subscribe=t] " + root, Reads.of(root, "topic", "t").scan().description());
     assertEquals("partlog[all topics] " + root, Reads.of(root).scan().description());
+  }
+
+  /** As imported records may have them; a version can only say -1 of such a segment. */
+  @Test
+  void timesBeforeMinusOneAreFound() throws IOException {
+    WrittenTopic topic = new WrittenTopic(root, "t").with("partitions", "1");
+    topic.times = offset -> offset % 3 == 0 ? -5000 - offset : offset % 3 == 1 ? -1 : 7;
+    topic.segment(0, 6);
+    topic.times = offset -> -100;
+    topic.segment(0, 2).commit();
+    assertEquals(List.of(3L), at("=", -5003));
+    assertEquals(List.of(0L, 3L), at("<", -1000));
+    assertEquals(List.of(1L, 4L), at("=", -1));
+    assertEquals(List.of(1L, 2L, 4L, 5L), at(">=", -1));
+    assertEquals(List.of(6L, 7L), at("=", -100));
+    assertEquals(List.of(0L, 1L, 3L, 4L, 6L, 7L), at("<=", -1));
+  }
+
+  private List<Long> at(String comparison, long ms) throws IOException {
+    PartlogScanBuilder builder = Reads.of(root, "subscribe", "t").builder();
+    builder.pushPredicates(new Predicate[] {new Predicate(comparison,
+        new Expression[] {Expressions.column("timestamp"), new LiteralValue<>(1000 * ms, DataTypes.TimestampType)})});
+    return Reads.rows((PartlogScan) builder.build()).stream().map(WrittenTopic.Row::offset).toList();
   }
 }

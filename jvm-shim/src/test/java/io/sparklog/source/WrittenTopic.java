@@ -34,6 +34,7 @@ import java.util.Random;
 import java.util.TreeMap;
 import java.util.function.Consumer;
 import java.util.function.LongToIntFunction;
+import java.util.function.LongUnaryOperator;
 import java.util.zip.CRC32C;
 
 /** A topic whose batches and segments a test lays out itself, and what a reader must find in it. */
@@ -59,6 +60,9 @@ final class WrittenTopic {
 
   /** How many bytes the value at an offset is padded with. */
   LongToIntFunction padding = offset -> random.nextInt(200);
+
+  /** The time of the record at an offset, in ms. */
+  LongUnaryOperator times = WrittenTopic::time;
 
   private final List<List<Piece>> pending = new ArrayList<>();
   private TopicPlan plan;
@@ -105,7 +109,7 @@ final class WrittenTopic {
         rows.get(partition).add(row);
         add(encoder, row);
       }
-      least = Math.min(least, encoder.minTimestamp());
+      least = Math.max(-1, Math.min(least, encoder.minTimestamp()));
       ordered &= encoder.isOrdered() && encoder.minTimestamp() >= greatest;
       greatest = Math.max(greatest, encoder.maxTimestamp());
       byte[] batch = encoder.close(before);
@@ -165,7 +169,7 @@ final class WrittenTopic {
         ? null
         : kind == 3 ? "" : "value of " + partition + "/" + offset + " " + "x".repeat(padding.applyAsInt(offset));
     List<String> headers = kind == 4 ? List.of("a=1", "a=2", "ü=ß", "null") : kind == 5 ? List.of("empty=") : null;
-    return new Row(topic, partition, offset, time(offset), key, value, headers);
+    return new Row(topic, partition, offset, times.applyAsLong(offset), key, value, headers);
   }
 
   static long time(long offset) {
