@@ -5,6 +5,7 @@ from pathlib import Path
 from audits import audit_view, read_by_python
 from logtool import LogTool, commits
 
+from sparklog import Log
 from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.version import Segment
 
@@ -35,3 +36,21 @@ def test_many_commits_leave_few_segments(tool: LogTool) -> None:
     assert [segments[0].batches for segments in live(tool.root)] == [1] * 4
     assert tool.read() == found
     assert read_by_python(tool.root) == found
+
+
+def test_batches_go_on_with_those_of_a_rebatch(tool: LogTool) -> None:
+    """The next batch begins below where the iteration stands, because it holds records of batches that were returned."""
+    tool.run("append", tag="A", commits=6, tasks=1, records=40, **{"file.delete.delay.ms": 0})
+    topic = Log(tool.root).topic("t")
+    before = list(topic.batches(0))
+    assert len(before) > 1
+    going_on = topic.batches(0)
+    assert next(going_on) == before[0]
+
+    tool.run("merge", rebatch=1 << 18)
+    tool.run("append", tag="B", commits=1, tasks=1, records=40, merge=BUDGET)
+    assert not Path(before[1].file).exists()
+    rest = list(going_on)
+    assert rest == list(topic.batches(0))[: len(rest)]
+    assert rest[0].base_offset == before[0].base_offset < before[0].last_offset
+    assert rest[0].last_offset >= before[-1].last_offset
