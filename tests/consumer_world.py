@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from consumer_lookups import lookups
+from handmade import TIME
 from living_topic import Log
 
 from sparklog import CallError, Consumer, SparklogError
@@ -33,7 +35,8 @@ class World:
         self.root = root
         self.logs = {"t": Log(root, "t", 2), "u": Log(root, "u", 1)}
         self.reset = self.random.choice(("earliest", "latest"))
-        self.options: dict[str, Any] = {"group": "g", "table": table, "enable_auto_commit": False} if table else {}
+        self.options: dict[str, Any] = {"group": "g", "table": table, "auto_commit_interval_ms": 3_600_000} if table else {}
+        self.options["enable_auto_commit"] = table is not None and self.random.random() < 0.5  # when partitions go, and at its end
         self.options["max_partition_fetch_bytes"] = self.random.choice((1, 150, 1 << 20))
         self.options["max_poll_records"] = self.random.choice((1, 4, 500))
         self.options["metadata_max_age_ms"] = 0
@@ -111,6 +114,7 @@ class World:
 
     def _assigned(self, wanted: list[TopicPartition]) -> None:
         """They are read now: as before, from what the group has committed, or from where a reset puts them."""
+        self._handed_over()
         before, self.at = self.at, {}
         for tp in wanted:
             log = self.logs[tp.topic]
@@ -146,7 +150,21 @@ class World:
 
     def unsubscribe(self) -> None:
         self.consumer.unsubscribe()
+        self._handed_over()
         self.at, self.paused = {}, set()
+
+    def _handed_over(self, committing: bool = True) -> None:
+        """What the group has committed, as far as its topics are there. Without `committing`, nothing came to it since."""
+        if "group" not in self.options:
+            return
+        for tp in self.at:
+            log = self.logs[tp.topic]
+            committed = self.consumer.committed(tp) if log.exists else None
+            if committed is None or (log.life, committed) == self.held.get(tp):
+                continue
+            assert committing and self.options["enable_auto_commit"], f"{tp}: nothing committed {committed}"
+            assert (log.life, committed) in self.nexts(tp), f"{tp} committed {committed}, and was at {self.at[tp]}"
+            self.held[tp] = (log.life, committed)
 
     def one(self) -> TopicPartition:
         return self.random.choice(sorted(self.at))
@@ -168,6 +186,19 @@ class World:
                 self.put(tp, (log.life, to))
             else:  # it is moved if it is read at this moment
                 self.put(tp, (log.life, to), (log.life, 0), *((each.life, each.offset) for each in self.at[tp]))
+
+    def seek_to_time(self) -> None:
+        tp = self.one()
+        log = self.logs[tp.topic]
+        wanted = self.random.randrange(40)
+        (found,) = self.consumer.offsets_for_times({tp: TIME + wanted}).values()
+        expected = max(wanted, log.starts[tp.partition][-1])
+        if expected >= log.ends[tp.partition][-1]:
+            assert found is None
+            return
+        assert found == (expected, TIME + expected)
+        self.consumer.seek(tp, expected)
+        self.put(tp, *{(life, expected) for life in {log.life, *(each.life for each in self.at[tp])}})
 
     def pause(self) -> None:
         tp = self.one()
@@ -197,21 +228,6 @@ class World:
         tp = self.one()
         self.know(tp, self.consumer.position(tp))
 
-    def lookups(self) -> None:
-        every = self.begin(sorted(self.logs))
-        assert self.consumer.beginning_offsets(every) == {tp: self.logs[tp.topic].starts[tp.partition][-1] for tp in every}
-        assert self.consumer.end_offsets(every) == {tp: self.logs[tp.topic].ends[tp.partition][-1] for tp in every}
-        tp = self.random.choice(every)
-        log = self.logs[tp.topic]
-        if log.starts[tp.partition][-1] < log.ends[tp.partition][-1]:
-            fetched = self.consumer.fetch(tp, log.ends[tp.partition][-1] - 1)
-            assert fetched.next_offset == log.ends[tp.partition][-1]
-        sure = {tp for tp in self.at if tp.topic not in self.dropped}
-        assert {tp for tp in self.consumer.paused() if tp in sure} == self.paused & sure
-        assert {tp for tp in self.consumer.assignment() if tp.topic not in self.dropped} == sure
-        for tp in sure:
-            assert self.consumer.highwater(tp) <= self.logs[tp.topic].ends[tp.partition][-1]
-
     def commit(self) -> None:
         self.consumer.commit()
         for tp in list(self.at):
@@ -220,10 +236,11 @@ class World:
                 self.know(tp, committed)
                 self.held[tp] = next((each.life, each.offset) for each in self.at[tp])
 
-    def reopen(self) -> None:
-        """Another process goes on for the group; without a group it begins anew."""
-        self.consumer.close(autocommit=False)
+    def reopen(self, autocommit: bool = False) -> None:
+        """Another process goes on for the group; without a group it begins from nothing."""
+        self.consumer.close(autocommit=autocommit)
         self.consumer = self._open()
+        self._handed_over(autocommit)
         self.at, self.paused = {}, set()
 
     def delete(self, log: Log) -> None:
@@ -249,10 +266,12 @@ class World:
             (2, "subscribe", self.subscribe),
             (2, "assign", self.assign),
             (1, "reopen", self.reopen),
+            (1, "reopen with autocommit", lambda: self.reopen(autocommit=True)),
         ]
         if self.at:
             calls += [
                 (6, "seek", self.seek),
+                (2, "seek to a time", self.seek_to_time),
                 (2, "seek_to_beginning", lambda: self.seek_to("seek_to_beginning")),
                 (2, "seek_to_end", lambda: self.seek_to("seek_to_end")),
                 (2, "pause", self.pause),
@@ -261,7 +280,7 @@ class World:
                 (3, "poll_batches", self.poll_batches),
                 (12, "iterate", self.iterate),
                 (4, "position", self.position),
-                (2, "lookups", self.lookups),
+                (2, "lookups", lambda: lookups(self)),
                 (1, "wakeup", self.consumer.wakeup),
                 (1, "unsubscribe", self.unsubscribe),
             ]

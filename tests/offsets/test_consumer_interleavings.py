@@ -42,6 +42,25 @@ def test_a_group_goes_on_where_it_committed() -> None:
     assert found(range(12), with_group=True) is None
 
 
+def test_each_public_call_is_among_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that the consumer gets later must be driven too."""
+    public = {name for name in dir(Consumer) if not name.startswith("_")}
+    driven = set()
+
+    def noting(name, call):
+        def noted(self, *values, **named):
+            driven.add(name)
+            return call(self, *values, **named)
+
+        return noted
+
+    for name in public:
+        monkeypatch.setattr(Consumer, name, noting(name, getattr(Consumer, name)))
+    assert found(range(40)) is None
+    assert found(range(6), with_group=True) is None
+    assert driven == public
+
+
 def test_records_that_were_fetched_before_a_seek_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault put back: a partition's turn takes the position that it then has for the one it was fetched at."""
 
