@@ -49,7 +49,11 @@ class Batch:
 
 
 class Batches(Displayed, Iterator[Batch]):
-    """The record batches of a partition, one after another. In a terminal and in a notebook it shows the first ones as a table."""
+    """The record batches of a partition, one after another. In a terminal and in a notebook it shows the first ones as a table.
+
+    A segment's headers are all checked before its first batch. If a merge with `rebatch` replaced the batches and their files are deleted,
+    it goes on with the new ones; the first of them may begin below the end of the batch before it. To get each record once, use `scan`.
+    """
 
     def __init__(self, reader: PartitionReader, partition: int) -> None:
         self._reader = reader

@@ -241,11 +241,7 @@ class Topic(Displayed):
             span *= 4
 
     def batches(self, partition: int) -> Batches:
-        """The record batches of a partition, from their headers. A segment's headers are all checked before its first batch.
-
-        If a merge with `rebatch` replaces batches while this goes on, and the old files are deleted, it continues with the new batches. The
-        first of them may then begin below the end of the batch before it: its first records are those of batches that were returned.
-        """
+        """The record batches of a partition, from their headers. After a rebatch, the next one may begin below where this stands."""
         state = self._log.newest()
         arguments.integer("partition", partition)
         (partition,) = arguments.partitions(state, self.root, partition)
