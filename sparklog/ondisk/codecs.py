@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.ondisk.faults import Damaged
+from sparklog.ondisk.faults import Damaged, TooLarge
 from sparklog.ondisk.header import CODECS
+from sparklog.ondisk.memory import batch_bytes_max
 
 _FEED_BYTES = 4096
 _ROOM_BYTES = 1 << 16
@@ -16,12 +17,17 @@ _ROOM_BYTES_MAX = 1 << 24
 
 
 def decompress(codec: int, payload: memoryview, bytes_max: int) -> list[bytes]:
-    """The records as pieces of at most `bytes_max` bytes in all. `codec` must not be 0, and `payload` must not be empty."""
-    return _DECOMPRESS[CODECS[codec]](payload, bytes_max)
+    """The records as pieces of at most `bytes_max` bytes in all. `codec` must not be 0, and `payload` must not be empty.
 
-
-def _too_large(bytes_max: int) -> Damaged:
-    return Damaged(f"it decompresses to more than {bytes_max} bytes")
+    TooLarge if that is more than this process may hold.
+    """
+    own = batch_bytes_max()
+    try:
+        return _DECOMPRESS[CODECS[codec]](payload, min(bytes_max, own))
+    except TooLarge:
+        if own < bytes_max:
+            raise
+        raise Damaged(f"it decompresses to more than {bytes_max} bytes") from None
 
 
 def _gzip(payload: memoryview, bytes_max: int) -> list[bytes]:
@@ -39,7 +45,7 @@ def _gzip(payload: memoryview, bytes_max: int) -> list[bytes]:
             except zlib.error as error:
                 raise Damaged(f"its gzip stream is damaged ({error})") from None
             if len(piece) > left:
-                raise _too_large(bytes_max)
+                raise TooLarge(bytes_max)
             left -= len(piece)
             pieces.append(piece)
             at = min(at + feed, len(payload)) - len(member.unused_data) - len(member.unconsumed_tail)
@@ -82,7 +88,7 @@ def _snappy_block(block: memoryview, left: int, bytes_max: int) -> bytes:
     else:
         raise Damaged("a snappy block has no length")
     if size > left:
-        raise _too_large(bytes_max)
+        raise TooLarge(bytes_max)
     try:
         return bytes(pa.Codec("snappy").decompress(block, size, asbytes=True))
     except (OSError, pa.ArrowException) as error:
@@ -168,7 +174,7 @@ def _streamed(codec: str, payload: memoryview, bytes_max: int) -> list[bytes]:
         stream = pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(payload)), codec)
         while piece := stream.read_buffer(min(room, _ROOM_BYTES_MAX, left + 1)):
             if len(piece) > left:
-                raise _too_large(bytes_max)
+                raise TooLarge(bytes_max)
             left -= len(piece)
             pieces.append(piece)
             room *= 2

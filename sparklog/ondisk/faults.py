@@ -7,6 +7,14 @@ class Damaged(Exception):
     """Bytes that the format does not allow, as a reason in words. The module that knows the file makes a SparklogError of it."""
 
 
+class TooLarge(Damaged):
+    """A batch that the format allows, and that decompresses to more than `limit` bytes, which this process may not hold."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"it decompresses to more than {limit} bytes, the limit of this process")
+        self.limit = limit
+
+
 class TooNew(Exception):
     """A file that a later version of the format wrote, as a reason in words."""
 

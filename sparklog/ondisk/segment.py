@@ -10,7 +10,7 @@ import google_crc32c
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk import index
-from sparklog.ondisk.faults import Absent, Damaged
+from sparklog.ondisk.faults import Absent, Damaged, TooLarge
 from sparklog.ondisk.files import File
 from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header
 from sparklog.ondisk.names import index_file, topic_file, view_folder
@@ -95,7 +95,11 @@ class SegmentReader:
         )
 
     def batch_corrupt(self, position: int, reason: object) -> SparklogError:
-        """The error that the batch at this byte of the data file is damaged."""
+        """The error that the batch at this byte of the data file is damaged, or too large for this process."""
+        if isinstance(reason, TooLarge):
+            return SparklogError(
+                "BATCH_TOO_LARGE", topic=self._topic, partition=self._segment.partition, byte=position, file=self.path, limit=reason.limit
+            )
         return SparklogError(
             "BATCH_CORRUPT", topic=self._topic, partition=self._segment.partition, byte=position, file=self.path, reason=reason
         )

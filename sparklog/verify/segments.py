@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from sparklog.ondisk.faults import Absent, Damaged
+from sparklog.errors import SparklogError
+from sparklog.ondisk.faults import Absent, Damaged, TooLarge
 from sparklog.ondisk.files import File
 from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header
 from sparklog.ondisk.names import topic_file
@@ -244,6 +245,11 @@ class SegmentCheck:
         header = batch.header
         try:
             payload = Payload.of(header, batch.data, batch.base, self._decompressed_max)
+        except TooLarge as excess:
+            file, partition = f"{self._root}/{self._name}", self._segment.partition
+            raise SparklogError(
+                "BATCH_TOO_LARGE", topic=self._place.topic, partition=partition, byte=batch.position, file=file, limit=excess.limit
+            ) from None
         except Damaged as damage:
             self._batch_fault(batch.position, batch.base, batch.base + header.last_offset_delta, damage)
             return
