@@ -248,11 +248,11 @@ for run in range(2):
     print(len([name for name in os.listdir(folder + "/checkpoint/offsets") if not name.startswith(".")]))
     assert query.exception() is None
 print(spark.read.parquet(folder + "/out").distinct().count())
-query = source.option("endingOffsets", "latest").load(root).writeStream.format("noop").option("checkpointLocation", folder + "/c").start()
+refused = source.option("endingOffsets", "latest").load(root)  # Connect asks the server only for what needs an answer
 try:
-    query.awaitTermination()
+    refused.writeStream.format("noop").option("checkpointLocation", folder + "/c").start()
 except Exception as error:
-    print("[PARTLOG_OPTION_VALUE]" in str(error))
+    print("[PARTLOG_OPTION_VALUE]" in str(error), len(spark.streams.active))
 """
 
 
@@ -261,4 +261,4 @@ def test_connect(stream: Stream, tmp_path: Path) -> None:
     command = [sys.executable, "-c", CONNECT, str(stream.root), str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
-    assert ran.stdout.splitlines() == ["4", "4", "100", "True"]
+    assert ran.stdout.splitlines() == ["4", "4", "100", "True 0"]
