@@ -35,11 +35,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def short_lived(monkeypatch: pytest.MonkeyPatch, repository: Path) -> None:
     """A JVM that a test starts lives for seconds, and gains nothing from the second compiler. The session above is there before.
 
-    The archive of classes, which `make` keeps, saves a Spark a third of its start; a JVM ignores one that does not fit it.
+    The archive of classes, which `make` keeps, saves a Spark a third of its start. A JVM ignores one that does not fit it, and would say
+    so on standard output.
     """
     options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     archive = repository / ".tools" / "spark.jsa"
-    monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"{options} -XX:SharedArchiveFile={archive}" if archive.is_file() else options)
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"{options} -XX:SharedArchiveFile={archive} -Xlog:disable" if archive.is_file() else options)
 
 
 @pytest.fixture(scope="session")

@@ -124,12 +124,12 @@ final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetr
 
   /** @throws PartlogException what {@link StreamRequest#require} throws, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */
   void requireSourceOfStream() {
-    StreamRequest.require(requireRoot(), options(CaseInsensitiveStringMap.empty(), Options.Side.READ));
+    StreamRequest.require(requireRoot(), parsed(CaseInsensitiveStringMap.empty(), Options.Side.READ));
   }
 
   /** @throws PartlogException what {@link PartlogWrite#requireStream} throws, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */
   void requireSinkOfStream() {
-    PartlogWrite.requireStream(requireRoot(), options(CaseInsensitiveStringMap.empty(), Options.Side.WRITE));
+    PartlogWrite.requireStream(requireRoot(), parsed(CaseInsensitiveStringMap.empty(), Options.Side.WRITE));
   }
 
   /** Spark asks at the end of each trigger of a stream that writes to this table. */
@@ -139,8 +139,13 @@ final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetr
   }
 
   /** The options of one read or write, put over those of the table or view: Spark does not merge them. */
+  private Options parsed(CaseInsensitiveStringMap given, Options.Side side) {
+    return Options.of(given.asCaseSensitiveMap(), properties.asCaseSensitiveMap(), side);
+  }
+
+  /** As {@link #parsed}, with a warning of those without effect. A stream's query, which has a session of its own, gives it. */
   private Options options(CaseInsensitiveStringMap given, Options.Side side) {
-    Options options = Options.of(given.asCaseSensitiveMap(), properties.asCaseSensitiveMap(), side);
+    Options options = parsed(given, side);
     options.warning(key -> warnedInThisSession().add(key)).ifPresent(text -> Warnings.warn(PartlogTable.class, text));
     return options;
   }
