@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from sparklog.cli import about, dump, groups, records, topics, ui, verify
+from sparklog.cli import about, dump, groups, producer, records, topics, ui, upkeep, verify
 from sparklog.cli.show import complain
 from sparklog.errors import SparklogError
 
@@ -24,13 +24,13 @@ def _flowing(text: str) -> str:
 
 _INSTEAD = {
     "-C": "kcat's -C is `sparklog cat ROOT TOPIC`, or `sparklog tail ROOT TOPIC -f` to go on",
-    "-P": "kcat's -P is a write: df.write.format('partlog') in Spark",
+    "-P": "kcat's -P is `sparklog produce ROOT TOPIC`",
     "-L": "kcat's -L is `sparklog topics ROOT`",
     "-Q": "kcat's -Q is `sparklog cat ROOT TOPIC -o s@TIME -c 1`",
     "-b": "there is no broker: a command takes the root, as in `sparklog topics ROOT`",
     "-e": "leave it out: `sparklog cat ROOT TOPIC` ends at the end offset",
     "-t": "a command takes root and topic without options, as in `sparklog cat ROOT TOPIC`",
-    "create": "the first write to a topic creates it",
+    "create": "the first write to a topic creates it, as `sparklog produce ROOT TOPIC -X partitions=4` does",
     "consume": "use `sparklog cat ROOT TOPIC`, or `sparklog tail ROOT TOPIC -f` to go on",
     "list": "use `sparklog topics ROOT`",
     "ls": "use `sparklog topics ROOT`",
@@ -67,14 +67,14 @@ class _Command(typer.core.TyperCommand):
 app = typer.Typer(
     name="sparklog",
     cls=_Commands,
-    help="Looks into a partitioned log: topics, records, segments, commits and groups. No JVM, no Spark, no server.",
+    help="Looks into a partitioned log without a JVM, Spark or a server. Only commands that change topics start Spark.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
     epilog="ROOT is the directory that holds the topics. `sparklog COMMAND --help` has examples of each command.",
 )
-for command in [each for module in (topics, records, dump, groups, verify, ui) for each in module.COMMANDS]:
+for command in [each for module in (topics, records, dump, producer, groups, upkeep, verify, ui) for each in module.COMMANDS]:
     app.command(cls=_Command, help=_flowing(command.__doc__ or ""))(command)
 about.add(app)
 

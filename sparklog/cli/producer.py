@@ -1,0 +1,309 @@
+"""The command that writes lines as records: it reads, and commits what was read again and again."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparklog.cli import lines
+from sparklog.cli.given import Root, TopicName
+from sparklog.cli.show import table, write
+from sparklog.display import counted
+from sparklog.errors import SparklogError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PIECE = 1 << 16
+_COMMIT_BYTES = 32 << 20
+"""A commit has at most about as many bytes of lines, however few records they are."""
+_LINE_BYTES = 64 << 20
+"""A longer line is refused, so that memory is bounded."""
+_LOOKS_S = 0.2
+"""How often the command looks whether it was interrupted."""
+_BESIDE = 16
+"""The most commits that are searched for the one that was just made."""
+
+
+def produce(
+    root: Root,
+    topic: TopicName,
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="Its lines; standard input without it.", exists=True, dir_okay=False, show_default=False),
+    ] = None,
+    separator: Annotated[
+        str | None, typer.Option("--key-separator", "-K", help="What stands between key and value of a line.", show_default=False)
+    ] = None,
+    null: Annotated[bool, typer.Option("--null", "-Z", help="An empty key or value is null.")] = False,
+    partition: Annotated[
+        int | None, typer.Option("--partition", "-p", help="All records to this partition.", min=0, max=2**31 - 1, show_default=False)
+    ] = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--config", "-X", metavar="KEY=VALUE", help="An option of the topic that is created; may be repeated.", show_default=False
+        ),
+    ] = None,
+    commit_records: Annotated[int, typer.Option("--commit-records", help="Commit after this number of records.", min=1)] = 10_000,
+    commit_seconds: Annotated[
+        float, typer.Option("--commit-seconds", help="Or when the oldest record that was read has waited as long.", min=0.0)
+    ] = 1.0,
+    as_json: Annotated[bool, typer.Option("--json", "-J", help="Each line is an object, in the form that cat --json prints.")] = False,
+) -> None:
+    """Write records: each line of standard input or of a file is one. The first commit creates the topic, and starts Spark.
+
+    With -K a line is a key and a value; a line without the separator is a value. Bytes that are not UTF-8 are written as they are. With
+    --json, a line may have key, value, headers, partition and timestamp; topic and offset do not count. A line that is wrong ends the
+    command: the lines before it are committed. Ctrl-C commits what was read, and ends; a second one ends at once.
+
+    Examples:  sparklog produce ROOT orders -K : < orders.txt
+               sparklog cat ROOT orders --json | sparklog produce ROOT copy --json -X partitions=8
+    """
+    if as_json and (separator is not None or null):
+        raise typer.BadParameter("--json goes without -K and -Z: a line says itself what its key is, and what is null")
+    if separator == "":
+        raise typer.BadParameter("the separator of -K is empty")
+    pairs = [each.partition("=") for each in config or ()]
+    if wrong := [each for each, equals, _ in pairs if not equals or not each]:
+        raise typer.BadParameter(f"-X is given as KEY=VALUE, not {wrong[0]!r}")
+    parse = lines.as_json if as_json else lines.plain(lines.delimiter(separator) if separator else None, null=null)
+    with file.open("rb") if file else os.fdopen(os.dup(0), "rb") as source:
+        into = _Topic(root, topic, {key.strip(): value.strip() for key, _, value in pairs}, str(file or "standard input"))
+        stopped = _produce(source.fileno(), parse, partition, into, commit_records, commit_seconds, blank=as_json)
+    if stopped:
+        raise typer.Exit(130)
+
+
+def _produce(
+    fd: int,
+    parse: lines.Parser,
+    partition: int | None,
+    into: _Topic,
+    most: int,
+    seconds: float,
+    *,
+    blank: bool,
+) -> bool:
+    """Commits all lines of a file or pipe, and says what was committed. Whether an interrupt ended it."""
+    held: list[lines.Record] = []
+    number, octets, since = 0, 0, 0.0
+
+    def commit() -> None:
+        nonlocal octets
+        into.commit(held, number)
+        held.clear()
+        octets = 0
+
+    with _interrupts() as asked:
+        try:
+            for piece in _pieces(fd, asked):
+                for line in piece:
+                    if blank and not line.strip():
+                        number += 1
+                        continue
+                    try:
+                        if len(line) > _LINE_BYTES:
+                            raise ValueError(f"it has more than {_LINE_BYTES:,} bytes")
+                        record = parse(line)
+                    except ValueError as error:
+                        commit()
+                        raise SparklogError(
+                            "LINE",
+                            line=number + 1,
+                            source=into.source,
+                            reason=error,
+                            committed=into.said(),
+                            topic=into.name,
+                            root=into.root,
+                        ) from None
+                    if not held:
+                        since = time.monotonic()
+                    held.append(record if partition is None else dataclasses.replace(record, partition=partition))
+                    number += 1
+                    octets += len(line)
+                    if len(held) >= most or octets >= _COMMIT_BYTES:
+                        commit()
+                if held and time.monotonic() - since >= seconds:
+                    commit()
+                if asked():
+                    break
+            commit()
+        finally:
+            into.end()
+        return asked()
+
+
+def _pieces(fd: int, asked: Callable[[], bool]) -> Iterator[list[bytes]]:
+    """The lines of a file or pipe as they come, without their ends; an empty list each time that none came for a while.
+
+    The last line needs no end, unless an interrupt came: then the program that writes it may have been stopped within it.
+    """
+    prompt = os.isatty(fd)
+    begun: list[bytes] = []
+    size = 0
+    while True:
+        if prompt and not begun:
+            sys.stderr.write(">")
+            sys.stderr.flush()
+        while not select.select([fd], [], [], _LOOKS_S)[0]:
+            yield []
+        piece = os.read(fd, _PIECE)
+        if not piece:
+            break
+        first, *others = piece.split(b"\n")
+        begun.append(first)
+        size += len(first)
+        if others:
+            yield [b"".join(begun), *others[:-1]]
+            begun, size = [others[-1]] if others[-1] else [], len(others[-1])
+        elif size > _LINE_BYTES:
+            break
+    if begun and not asked():
+        yield [b"".join(begun)]
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Gives a function that tells whether an interrupt came. The first one only sets that; the second one is a KeyboardInterrupt."""
+    came = False
+
+    def note(_number: int, _frame: object) -> None:
+        nonlocal came
+        if came:
+            raise KeyboardInterrupt
+        came = True
+
+    def asked() -> bool:
+        return came
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+class _Topic:
+    """The topic that is written, and what was committed to it."""
+
+    def __init__(self, root: Path, name: str, config: dict[str, str], source: str) -> None:
+        self.root, self.name, self.source = str(root.absolute()), name, source
+        self._config = config
+        self._spark: SparkSession | None = None
+        self._records = self._commits = self._lines = 0
+        self._version = -1
+        self._placed: dict[int, list[int]] = {}
+        """By partition: the first and the last offset, and the number of records."""
+        self._known = True
+        self._began = time.monotonic()
+
+    def commit(self, records: list[lines.Record], lines_read: int) -> None:
+        """Commits records, in their order, as one version. An error says which lines are not committed."""
+        if not records:
+            return
+        from sparklog.cli import spark
+
+        try:
+            if self._spark is None:
+                handler = signal.getsignal(signal.SIGINT)
+                self._version = self._newest()
+                self._spark = spark.start(1)
+                signal.signal(signal.SIGINT, handler)  # Spark's own cancels the commit that runs
+            with spark.errors():
+                frame = self._spark.createDataFrame(_arrow(records)).coalesce(1)  # one task keeps the order
+                frame.write.format("partlog").options(**{**self._config, "topic": self.name}).mode("append").save(self.root)
+        except BaseException as error:
+            self.clear()
+            sure = isinstance(error, SparklogError) and error.id != "COMMIT_UNKNOWN"
+            state = "are not committed" if sure else "may be committed or not"
+            print(f"Lines {self._lines + 1} to {lines_read} of {self.source} {state}.", file=sys.stderr)
+            raise
+        self._records += len(records)
+        self._commits += 1
+        self._lines = lines_read
+        self._place(len(records))
+        if sys.stderr.isatty():
+            rate = self._records / (time.monotonic() - self._began)
+            sys.stderr.write(f"\r\x1b[K{self.said()}, {rate:,.0f} a second")
+            sys.stderr.flush()
+
+    def said(self) -> str:
+        """How much was committed."""
+        return f"{counted(self._records, 'record')} in {counted(self._commits, 'commit')}"
+
+    def end(self) -> None:
+        """Prints what was committed, and where it is."""
+        self.clear()
+        rows = [[number, first, last, count] for number, (first, last, count) in sorted(self._placed.items())]
+        title = f"{self.said()} to {self.name}"
+        if self._known:
+            table(title, [], ["partition", "first offset", "last offset", "records"], rows)
+        else:
+            write(f"{title}; others wrote to it at the same time, so it is not known which offsets these are")
+
+    @staticmethod
+    def clear() -> None:
+        """Removes the line of progress."""
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[K")
+
+    def _newest(self) -> int:
+        """The newest version of the topic; -1 if it does not exist."""
+        from sparklog.log import Log
+
+        try:
+            return int(Log(self.root).topic(self.name).describe()["version"])
+        except SparklogError:
+            return -1
+
+    def _place(self, records: int) -> None:
+        """Notes which offsets the commit that was just made gave. It is that of its number of records, if there is just one."""
+        from sparklog.log import Log
+
+        try:
+            newest = Log(self.root).topic(self.name).commits(_BESIDE)
+        except SparklogError:  # it may have been deleted at once
+            self._known = False
+            return
+        found = [each for each in newest if each.version > self._version and each.operation == "write" and each.records == records]
+        before = {each.version + 1: each.end_offsets for each in newest}
+        self._version = newest[-1].version
+        if len(found) != 1 or (found[0].version and found[0].version not in before):
+            self._known = False
+            return
+        earlier = before.get(found[0].version, {})
+        for number, end in found[0].end_offsets.items():
+            if (start := earlier.get(number, 0)) < end:
+                first, _, count = self._placed.get(number, [start, 0, 0])
+                self._placed[number] = [first, end - 1, count + end - start]
+
+
+def _arrow(records: list[lines.Record]) -> Any:
+    import pyarrow as pa
+
+    header = pa.struct([("key", pa.string()), ("value", pa.binary())])
+    return pa.table(
+        {
+            "key": pa.array([each.key for each in records], pa.binary()),
+            "value": pa.array([each.value for each in records], pa.binary()),
+            "headers": pa.array([each.headers for each in records], pa.list_(header)),
+            "partition": pa.array([each.partition for each in records], pa.int32()),
+            "timestamp": pa.array(
+                [None if each.timestamp is None else each.timestamp * 1000 for each in records], pa.timestamp("us", "UTC")
+            ),
+        }
+    )
+
+
+COMMANDS = (produce,)

@@ -1,0 +1,105 @@
+"""Spark for the commands that change a log: started without a word, and with the connector's errors as ours."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparklog.errors import SparklogError, declared
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_SHOWN = 20
+"""The most lines of Spark's own output that are shown if it does not start."""
+
+
+def start(cores: int = 2) -> SparkSession:
+    """A session on this machine that prints nothing and leaves no files; the running one if there is one."""
+    import sparklog
+
+    settings = {
+        "spark.master": f"local[{cores}]",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir(), f"sparklog-{os.getpid()}")),  # nothing is ever put there
+    }
+    with _quietly():
+        return sparklog.session(app_name="sparklog", **settings)
+
+
+@contextmanager
+def errors() -> Iterator[None]:
+    """An error of the connector within becomes a SparklogError."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        raise _ours(error) from None
+
+
+def call(session: SparkSession, procedure: str, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a procedure. An argument is a text, a number, a truth value, a timedelta, or a dict of texts."""
+    given: dict[str, Any] = {}
+    words = []
+    for name, value in arguments.items():
+        if isinstance(value, dict):
+            texts = [text for pair in value.items() for text in pair]
+            given |= {f"{name}_{number}": text for number, text in enumerate(texts)}
+            words.append(f"{name} => map({', '.join(f':{name}_{number}' for number in range(len(texts)))})")
+        else:
+            given[name] = value
+            words.append(f"{name} => :{name}")
+    with errors():
+        return [row.asDict() for row in session.sql(f"CALL partlog.{procedure}({', '.join(words)})", args=given).collect()]
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Keeps what the JVM prints, then and later, in a file without a name, which is shown only if Spark does not start."""
+    shown = sys.stderr.isatty()
+    if shown:
+        sys.stderr.write("Starting Spark …")
+        sys.stderr.flush()
+    sys.stdout.flush()
+    with tempfile.TemporaryFile() as kept:
+        ours = [os.dup(number) for number in (1, 2)]
+        try:
+            for number in (1, 2):
+                os.dup2(kept.fileno(), number)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                yield
+        except BaseException as error:
+            os.dup2(ours[1], 2)
+            if not isinstance(error, SparklogError | KeyboardInterrupt):
+                kept.seek(0)
+                print(*kept.read().decode(errors="replace").splitlines()[-_SHOWN:], sep="\n", file=sys.stderr)
+            raise
+        finally:
+            for number, fd in zip((1, 2), ours, strict=True):
+                os.dup2(fd, number)
+                os.close(fd)
+            if shown:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+
+
+def _ours(error: Any) -> Exception:
+    id = (error.getCondition() or "").removeprefix("PARTLOG_")
+    parameters = error.getMessageParameters() or {}
+    if id in declared() and declared()[id].parameters() == parameters.keys():
+        return SparklogError(id, **parameters)
+    assert isinstance(error, Exception)
+    return error

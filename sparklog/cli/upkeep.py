@@ -1,0 +1,228 @@
+"""Commands that change a log. Those of procedures are made from spec/procedures.json, which alone knows arguments, defaults and texts."""
+
+from __future__ import annotations
+
+import datetime
+import inspect
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sparklog import options
+from sparklog.cli.given import Json, Root, TopicName
+from sparklog.cli.procedures import Parameter, Procedure, declared
+from sparklog.cli.show import table, write_json
+from sparklog.display import counted
+
+_EXAMPLES = {
+    "add_partitions": ["ROOT orders --partitions 16"],
+    "delete_records": ["ROOT orders --offsets 0:100,1:-1", 'ROOT orders --offsets \'{"0":100,"1":-1}\' --execute'],
+    "delete_topic": ["ROOT orders", "ROOT orders --execute"],
+    "merge": ["ROOT orders --rebatch", "ROOT --dry-run"],
+    "expire": ["ROOT", "ROOT orders --retention-ms 7d --execute"],
+    "vacuum": ["ROOT", "ROOT --older-than 2d --execute"],
+    "publish": ["ROOT orders"],
+}
+"""By procedure, the words after the command of its examples. A procedure that is not here has a command of another kind."""
+_LOSES = {"delete_records", "delete_topic", "expire", "vacuum"}
+"""Procedures that delete: their commands only say so, unless `--execute` is given."""
+_UNITS = {
+    "ms": {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000},
+    "bytes": {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40},
+}
+"""By what a number counts, the units that it may have."""
+_TOPIC: dict[str, Any] = {"metavar": "[TOPIC]", "help": "The topic; all topics of the root without it.", "show_default": False}
+_PAIRS = re.compile(r"\d{1,9}:-?\d{1,19}(,\d{1,9}:-?\d{1,19})*")
+
+
+def _number(text: str, unit: str | None, least: int | None = None, most: int | None = None) -> int:
+    """A number as the options take it, or with a unit: `7d` in ms, `10g` in bytes."""
+    found = re.fullmatch(r"(-?\d{1,19})\s*([a-z]*)", text.strip().lower())
+    units = {"": 1, **(_UNITS[unit] if unit else {})}
+    if not found or found[2] not in units:
+        known = f", or one with a unit: {', '.join(list(units)[1:])}" if unit else ""
+        raise typer.BadParameter(f"{text!r} is not a whole number{known}.")
+    value = int(found[1]) * units[found[2]]
+    if (least is not None and value < least) or (most is not None and value > most):
+        raise typer.BadParameter(f"{text!r}: it must be at least {least}" + (f", and at most {most}." if most is not None else "."))
+    return value
+
+
+def _unit(name: str) -> str | None:
+    """What a number of this name counts; None if it has no unit."""
+    return {"ms": "ms", "bytes": "bytes", "size": "bytes"}.get(re.split(r"[._]", name)[-1])
+
+
+def _long(parameter: Parameter) -> Callable[[str], int]:
+    return lambda text: _number(text, _unit(parameter.name), parameter.min, parameter.max)
+
+
+def _interval(parameter: Parameter) -> Callable[[str], datetime.timedelta]:
+    return lambda text: datetime.timedelta(milliseconds=_number(text, "ms", parameter.min))
+
+
+def _offsets(text: str) -> str:
+    """Offsets by partition as JSON: that itself, or `0:100,1:-1`."""
+    if not _PAIRS.fullmatch(text):
+        return text
+    return json.dumps({partition: int(offset) for partition, offset in (pair.split(":") for pair in text.split(","))})
+
+
+def _plain(markdown: str) -> str:
+    """A text of the declarations without Markdown's signs."""
+    return re.sub(r"\[(.+?)\]\([^)]*\)", r"\1", markdown).replace("`", "")
+
+
+def _option(parameter: Parameter) -> Any:
+    """The option of a parameter."""
+    words: dict[str, Any] = {"help": _plain(parameter.text), "show_default": False}
+    flag = "--" + parameter.name.replace("_", "-")
+    if parameter.type == "boolean":
+        return Annotated[bool, typer.Option(flag, **words)]
+    if interval := re.fullmatch(r"INTERVAL '(\d+)' (\w)\w*", parameter.default or ""):
+        words["show_default"] = interval[1] + interval[2].lower()
+    kinds: dict[str, Any] = {"long": _long(parameter), "interval": _interval(parameter), "offsets": _offsets, "keep": _offsets}
+    metavar = {"long": "NUMBER", "interval": "DURATION"}.get(parameter.type, "OFFSETS")
+    if parameter.type in ("offsets", "keep"):
+        words["help"] += " Offsets by partition may be given as 0:100,1:150 too."
+    return Annotated[Any, typer.Option(flag, parser=kinds[parameter.type], metavar=metavar, **words)]
+
+
+def _command(procedure: Procedure) -> Callable[..., None]:
+    """The command of a procedure: root and topic are its arguments, each other parameter is an option."""
+    loses = procedure.name in _LOSES
+    annotations: dict[str, tuple[Any, Any]] = {}
+    """By name: the type with what typer needs, and the default."""
+    for each in procedure.parameters:
+        required = each.default is None
+        annotation: Any = Root
+        if each.type == "topic":
+            annotation = TopicName if required else Annotated[str | None, typer.Argument(**_TOPIC)]
+        elif each.name != "root":
+            annotation = _option(each)
+        annotations[each.name] = (annotation, inspect.Parameter.empty if required else False if each.type == "boolean" else None)
+    if loses:
+        annotations["execute"] = (
+            Annotated[bool, typer.Option("--execute", help="Do it. Without it, only say what would be deleted.")],
+            False,
+        )
+    annotations["as_json"] = (Json, False)
+
+    def command(root: Path, as_json: bool, topic: str | None = None, **given: Any) -> None:
+        if loses:
+            execute = given.pop("execute")
+            if execute and given["dry_run"]:
+                raise typer.BadParameter("--dry-run and --execute contradict each other")
+            given["dry_run"] = not execute
+        arguments = {name: value for name, value in given.items() if value is not None}
+        rows = _called(procedure.name, root, topic, arguments)
+        if as_json:
+            write_json({"executed": not given["dry_run"], "rows": rows} if "dry_run" in given else rows)
+            return
+        title = procedure.name.replace("_", " ") + ": " + counted(len(rows), "row")
+        if given.get("dry_run"):
+            title += " of a dry run; nothing was changed (" + ("add --execute to do it)" if loses else "leave out --dry-run to do it)")
+        _show(title, procedure.columns, rows)
+
+    words = procedure.name.replace("_", "-")
+    examples = [f"{'Examples' if len(_EXAMPLES[procedure.name]) > 1 else 'Example'}:  "] + [" " * 11] * len(_EXAMPLES[procedure.name])
+    lines = [f"{lead}sparklog {words} {line}" for lead, line in zip(examples, _EXAMPLES[procedure.name], strict=False)]
+    dry = "A dry run unless --execute is given. " if loses else ""
+    command.__name__ = procedure.name
+    command.__doc__ = f"{_plain(procedure.text)}\n\n{dry}It starts Spark, as CALL partlog.{procedure.name} does.\n\n" + "\n".join(lines)
+    command.__annotations__ = {name: annotation for name, (annotation, _) in annotations.items()}
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # typer reads it
+        [
+            inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation)
+            for name, (annotation, default) in annotations.items()
+        ]
+    )
+    return command
+
+
+def _called(procedure: str, root: Path, topic: str | None, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a procedure. A root or a topic that is not there is an error before Spark starts."""
+    from sparklog.log import Log
+
+    log = Log(root)
+    if topic is not None:
+        arguments = {"topic": topic, **arguments}
+        if procedure != "delete_topic":  # which also ends what a call that died has left of a topic
+            log.topic(topic)
+    from sparklog.cli import spark
+
+    return spark.call(spark.start(), procedure, {"root": str(root.absolute()), **arguments})
+
+
+def _show(title: str, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
+    table(title, [], columns, [["" if each[name] is None else each[name] for name in columns] for each in rows], columns[-1:0:-1])
+
+
+def config(
+    root: Root,
+    topic: TopicName,
+    add: Annotated[
+        list[str] | None,
+        typer.Option("--add", "--add-config", metavar="KEY=VALUE[,…]", help="Change this option; may be repeated.", show_default=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show the configuration of a topic, or change it with --add, for later writes and for what follows them.
+
+    Only a change starts Spark, as CALL partlog.set_config does. partitions and partitioner cannot be changed so. An option that counts
+    milliseconds may have a unit, as 7d, and one that counts bytes too, as 10g. `sparklog options` lists all.
+
+    Examples:  sparklog config ROOT orders
+               sparklog config ROOT orders --add retention.ms=7d --add compression.type=zstd
+    """
+    pairs = [pair.partition("=") for each in add or () for pair in each.split(",")]
+    if wrong := [key for key, equals, _ in pairs if not equals or not key]:
+        raise typer.BadParameter(f"--add is given as KEY=VALUE, not {wrong[0]!r}")
+    _configure(root, topic, {key.strip(): value.strip() for key, _, value in pairs}, None, as_json=as_json)
+
+
+def retention(
+    root: Root,
+    topic: TopicName,
+    ms: Annotated[str | None, typer.Option("--ms", help="Set retention.ms, as 604800000 or 7d; -1 keeps all.", show_default=False)] = None,
+    octets: Annotated[
+        str | None, typer.Option("--bytes", help="Set retention.bytes of each partition, as 10g; -1 keeps all.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show how long a topic keeps its records, and how many bytes of them, or set it.
+
+    Only a change starts Spark. Writes delete what retention lets go with each checkpoint; `sparklog expire` does it at once.
+
+    Examples:  sparklog retention ROOT orders
+               sparklog retention ROOT orders --ms 7d --bytes 10g
+    """
+    given = {"retention.ms": ms, "retention.bytes": octets}
+    _configure(root, topic, {key: value for key, value in given.items() if value is not None}, tuple(given), as_json=as_json)
+
+
+def _configure(root: Path, topic: str, changes: dict[str, str], only: Sequence[str] | None, *, as_json: bool) -> None:
+    """Changes the configuration, or shows it: these keys only, or all."""
+    if changes:
+        changes = {key: str(_number(value, _unit(key))) if _unit(key) and value[-1:].isalpha() else value for key, value in changes.items()}
+        rows = _called("set_config", root, topic, {"config": changes})
+        columns: Sequence[str] = declared()["set_config"].columns
+    else:
+        from sparklog.log import Log
+
+        values = Log(root).topic(topic).describe()["config"]
+        known = {each.key: each.shown_default() for each in options.declared().options if "topic" in each.scopes}
+        keys = only or sorted({*known, *values})
+        rows = [{"key": key, "value": values.get(key, known.get(key)), "default": known.get(key)} for key in keys]
+        columns = ("key", "value", "default")
+    if as_json:
+        write_json(rows)
+        return
+    _show(f"Topic {topic}: configuration", columns, rows)
+
+
+COMMANDS = (config, retention, *(_command(declared()[name]) for name in _EXAMPLES))

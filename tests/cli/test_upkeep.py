@@ -1,0 +1,93 @@
+"""Commands that change a log, as far as they need no Spark: what they take, what they show, and what they refuse before it starts."""
+
+import json
+import re
+import sys
+
+import pytest
+import typer.main
+from handmade import Topic, records
+
+import sparklog
+from sparklog import options
+from sparklog.cli import procedures
+from sparklog.cli.app import app
+
+COMMANDS = typer.main.get_command(app).commands
+OF_OTHER_KINDS = {"topics": "topics", "segments": "segments", "set_config": "config"}
+"""Procedures whose command is not made from the declaration: two only read, and one takes pairs."""
+
+
+@pytest.fixture(autouse=True)
+def no_spark(monkeypatch):
+    """Spark cannot even be imported."""
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\[(.+?)\]\(.*?\)", r"\1", text).replace("`", "")
+
+
+@pytest.mark.parametrize("procedure", procedures.declared().values(), ids=lambda each: each.name)
+def test_a_procedure_has_its_command_and_a_parameter_its_option(procedure):
+    command = COMMANDS[OF_OTHER_KINDS.get(procedure.name, procedure.name.replace("_", "-"))]
+    if procedure.name in OF_OTHER_KINDS:
+        return
+    assert command.help.startswith(plain(procedure.text))
+    assert f"sparklog {command.name} ROOT" in command.help
+    found = {each.name: each for each in command.params}
+    for parameter in procedure.parameters:
+        option = found[parameter.name]
+        assert option.required == (parameter.default is None)
+        if parameter.name in ("root", "topic"):
+            assert option.param_type_name == "argument"
+            continue
+        assert option.opts == ["--" + parameter.name.replace("_", "-")]
+        assert option.help.startswith(plain(parameter.text))
+        # What is not given is not passed on: the default is that of the procedure, and is shown.
+        assert option.default in (None, False)
+        shown = {"NULL": False, "false": False, None: False, "INTERVAL '7' DAY": "7d"}
+        assert option.show_default == shown[parameter.default]
+    deletes = procedure.name in ("delete_records", "delete_topic", "expire", "vacuum")
+    assert found.keys() - {each.name for each in procedure.parameters} == {"as_json"} | ({"execute"} if deletes else set())
+
+
+def test_the_configuration_is_shown_without_spark(run, topic):
+    found = {each["key"]: each for each in json.loads(run("config", topic.root, "t", "--json"))}
+    assert found.keys() == {each.key for each in options.declared().options if "topic" in each.scopes}
+    assert found["partitions"] == {"key": "partitions", "value": "2", "default": "8"}
+    assert found["retention.ms"] == {"key": "retention.ms", "value": "-1", "default": "-1"}
+    assert "retention.ms" in run("config", topic.root, "t")
+    set_ = Topic(topic.root, "set", config={"retention.ms": "86400000"})
+    set_.append(records(1))
+    assert json.loads(run("retention", topic.root, "set", "--json")) == [
+        {"key": "retention.ms", "value": "86400000", "default": "-1"},
+        {"key": "retention.bytes", "value": "-1", "default": "-1"},
+    ]
+
+
+def test_what_is_refused_before_spark_starts(run, topic):
+    for words, said in (
+        (["config", topic.root, "u"], "PARTLOG_TOPIC_NOT_FOUND"),
+        (["config", topic.root, "u", "--add", "retention.ms=1"], "PARTLOG_TOPIC_NOT_FOUND"),
+        (["config", topic.root, "t", "--add", "retention.ms"], "KEY=VALUE"),
+        (["config", topic.root, "t", "--add", "retention.ms=7x"], "'7x' is not a whole number, or one with a unit: ms, s, m, min, h, d"),
+        (["retention", topic.root, "t", "--bytes", "7d"], "'7d' is not a whole number, or one with a unit: k, m, g, t"),
+        (["expire", topic.root, "u"], "PARTLOG_TOPIC_NOT_FOUND"),
+        (["expire", topic.root / "no"], "PARTLOG_ROOT_NOT_FOUND"),
+        (["expire", topic.root, "t", "--retention-ms", "-2"], "it must be at least -1"),
+        (["vacuum", topic.root, "--older-than", "59min"], "it must be at least 3600000"),
+        (["vacuum", topic.root, "--execute", "--dry-run"], "contradict"),
+        (["add-partitions", topic.root, "t"], "--partitions"),
+        (["add-partitions", topic.root, "t", "--partitions", "10001"], "at most 10000"),
+        (["delete-records", topic.root, "t"], "--offsets"),
+        (["delete-topic", topic.root], "TOPIC"),
+        (["delete-topic", topic.root / "no", "t"], "PARTLOG_ROOT_NOT_FOUND"),
+        (["merge", topic.root, "t", "--batch-size", "2g"], "at most 1073741824"),
+        (["-P"], "sparklog produce ROOT TOPIC"),
+        (["create"], "sparklog produce ROOT TOPIC -X partitions=4"),
+    ):
+        told = " ".join(run(*words, status=2).replace("│", " ").split())
+        assert said in told, words
+    assert sparklog.Log(topic.root)["t"].describe()["version"] == 1

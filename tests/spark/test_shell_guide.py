@@ -1,0 +1,40 @@
+"""The commands of the guide that start Spark, as a reader would paste them."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from handmade import TIME, Record, Topic
+from verifying import faults
+
+import sparklog
+
+PAGE = (Path(__file__).parents[2] / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^## (Writing|Upkeep)\n.*?^```bash\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL))
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("title", ["Writing", "Upkeep"])
+def test_section(title: str, tmp_path: Path) -> None:
+    topic = Topic(tmp_path / "my-log", "orders", partitions=2)
+    records = [Record(b"{}", b"customer-%d" % number, TIME + 100 * number) for number in range(40)]
+    for partition in range(2):
+        topic.append([each for each in records if sparklog.partition_for(each.key, 2) == partition], partition)
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    command = ["bash", "-euo", "pipefail", "-c", SECTIONS[title]]
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=500, check=False)
+    assert ran.returncode == 0 and "PARTLOG_" not in ran.stderr, ran.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["my-log"]
+    log = sparklog.Log(tmp_path / "my-log")
+    if title == "Writing":
+        assert sorted(log.topic("payments").read()["key"].to_pylist()) == [b"customer-1", b"customer-2"]
+        copied, given = (log.topic(name).read().drop_columns(["topic"]) for name in ("copy", "orders"))
+        assert copied.equals(given)
+    else:
+        assert log.topic("orders").start_offsets() == {0: 10, 1: log.topic("orders").end_offsets()[1]}
+        assert log.topic("orders").describe()["config"]["retention.ms"] == str(30 * 86_400_000)
+    assert faults(tmp_path / "my-log", unfinished=True) == []
