@@ -8,7 +8,6 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Step;
 import io.sparklog.storage.Stores;
 import java.lang.management.ManagementFactory;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,9 +43,10 @@ final class StateMemoryTest {
         ends[p] = epoch + 1;
       }
       String previous = bytes == null ? null : Version.sha256(bytes);
-      bytes = String.valueOf(epoch).getBytes(StandardCharsets.UTF_8);
-      builder.apply(new Version("t", topicId, epoch, txn, previous, 0, "write", new Query("q", epoch, null), 0, 0, false,
-          epoch == 0 ? config : Map.of(), new long[PARTITIONS], ends, List.of(), added), bytes);
+      Version version = new Version("t", topicId, epoch, txn, previous, 0, "write", new Query("q", epoch, null), 0, 0, false,
+          epoch == 0 ? config : Map.of(), new long[PARTITIONS], ends, List.of(), added);
+      bytes = version.toBytes();
+      builder.apply(version, bytes);
     }
     store.createFolder(Names.topicFolder("t"));
     store.putIfAbsent(Names.topicFile("t", Names.versionFile(EPOCHS - 1)), Names.topicFile("t", "tmp/x"), bytes, Step.Put.NONE);

@@ -22,7 +22,8 @@ final class StateTest {
   private static final String FIRST_TXN = Names.identity(new Random(2));
   private static final String SECOND_TXN = Names.identity(new Random(3));
   private static final byte[] FIRST = "the bytes of version 0".getBytes(StandardCharsets.UTF_8);
-  private static final byte[] SECOND = "the bytes of version 1".getBytes(StandardCharsets.UTF_8);
+  private static final Version SECOND = new Version("t", TOPIC_ID, 1, SECOND_TXN, Version.sha256(FIRST), 8, "write", null, 0, 0, false,
+      Map.of(), new long[] {0}, new long[] {2}, List.of(), List.of(segment(1)));
 
   private static Segment segment(long base) {
     return new Segment(0, Names.dataFolder(0, FIRST_TXN) + "/pool.log", base * 100, 100, base, base + 1, 1, 1, -1, -1, true, true, true, 0);
@@ -39,8 +40,7 @@ final class StateTest {
 
   private static State second(State first) throws Damaged {
     Replay builder = new Replay(first);
-    builder.apply(new Version("t", TOPIC_ID, 1, SECOND_TXN, Version.sha256(FIRST), 8, "write", null, 0, 0, false, Map.of(), new long[] {0},
-        new long[] {2}, List.of(), List.of(segment(1))), SECOND);
+    builder.apply(SECOND, SECOND.toBytes());
     return builder.build();
   }
 
@@ -81,7 +81,7 @@ final class StateTest {
     assertFalse(second.isOf(FIRST_TXN));
     LogStore store = Stores.open(root.toString());
     Checkpoint.write(store, second, FIRST_TXN);
-    store.putIfAbsent(Names.topicFile("t", Names.versionFile(1)), Names.topicFile("t", "tmp/x"), SECOND, Step.Put.NONE);
+    store.putIfAbsent(Names.topicFile("t", Names.versionFile(1)), Names.topicFile("t", "tmp/x"), SECOND.toBytes(), Step.Put.NONE);
     State read = new TopicLog(store, "t").newest().orElseThrow();
     assertEquals(second.segments(0), read.segments(0));
     assertEquals(8, read.timeMs());
