@@ -108,7 +108,7 @@ public final class Upkeep {
     // A call of an operator may be followed by another that shows what would expire.
     boolean isWrite = own.stream().anyMatch(version -> !version.added().isEmpty());
     part("merging", () -> merge(own));
-    // Asked once: a checkpoint that became due meanwhile waits, since the whole view is looked at before each.
+    // Asked once: a checkpoint that becomes due later waits, since the whole view is looked at before each.
     State newest = state();
     boolean due = newest.isCheckpointDue(log.pace().checkpointVersions());
     boolean overdue = isWrite && Retention.isOverdue(newest, terms, clock);

@@ -87,8 +87,8 @@ final class TaskFiles implements Closeable {
   }
 
   /**
-   * Why a file or the folder of this task is gone: whoever deletes those of writes that have not ended makes sure first that these are
-   * refused.
+   * Why a file or the folder of this task is gone: a program that deletes those of a write that has not ended makes sure first that the
+   * write is refused.
    *
    * @return {@code gone} if they are not
    * @throws io.sparklog.spec.PartlogException TOPIC_RECREATED, WRITE_EXPIRED

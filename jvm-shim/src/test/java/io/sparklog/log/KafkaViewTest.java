@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The Kafka view beside processes that sleep, and by the setting of the topic. FORMAT.md section 8. */
 final class KafkaViewTest extends Drivers {
   /**
-   * A process falls asleep before it gives a segment a name. Its segment is merged away meanwhile. It wakes, gives the name, and dies.
+   * A process sleeps before it gives a segment a name. Another process merges the segment away. The first wakes, names it, and dies.
    *
    * @param commits that come before the one of that process
    * @param names that it gives, the last one late; the first partition that has records takes three

@@ -55,7 +55,7 @@ import java.util.stream.IntStream;
  * {@code publish root=… topic=…}, {@code vacuum root=… topic=… [hours=<how old>] [clock=…]},
  * {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…},
  * {@code state root=…}, {@code bits root=… topic=… file=…},
- * {@code change root=… topic=… [clock=…] what=records offsets=<partition>:<offset>,…|partitions to=…|config <topic option>=…|delete},
+ * {@code change root=… topic=… [clock=…] what=records offsets=<partition>:<offset>,…|partitions to=…|config <option>=…|delete},
  * {@code walk root=… topic=… seconds=…}.
  */
 public final class LogTool {

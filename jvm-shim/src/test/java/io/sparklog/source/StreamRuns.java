@@ -81,7 +81,7 @@ abstract class StreamRuns {
     nowMs += 2000;
   }
 
-  /** A topic of some partitions, with so many records in each. */
+  /** A topic of some partitions, with the given number of records in each. */
   WrittenTopic create(String name, int... records) throws IOException {
     WrittenTopic created = new WrittenTopic(directory, name).with("partitions", Integer.toString(records.length));
     for (int partition = 0; partition < records.length; partition++) {
