@@ -21,7 +21,7 @@ class _Warm:
     _all: ClassVar[dict[str, "_Warm"]] = {}
 
     def __init__(self, classpath: str) -> None:
-        command = ["java", "-XX:+UseSerialGC", "-cp", classpath, "io.sparklog.log.WarmLogTool"]
+        command = ["java", "-XX:+UseSerialGC", "-cp", classpath, "io.sparklog.kit.WarmLogTool"]
         self._free = threading.Lock()
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8"
@@ -69,7 +69,7 @@ class LogTool:
             command.append(f"-Dpartlog.stop={stop}")
         if release:
             command.append(f"-Dpartlog.stop.release={release}")
-        command += ["io.sparklog.log.LogTool", *self._words(words, arguments)]
+        command += ["io.sparklog.kit.LogTool", *self._words(words, arguments)]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def _words(self, words: tuple[object, ...], arguments: dict[str, object]) -> list[str]:

@@ -1,5 +1,7 @@
 package io.sparklog.catalog;
 
+import io.sparklog.procedures.Procedures;
+import io.sparklog.procedures.TopicProcedure;
 import io.sparklog.spark.Connector;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;

@@ -27,7 +27,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.zip.CRC32C;
 
 /** The state of a topic in one file, so that readers need not replay versions from 0. FORMAT.md section 6. */
-final class Checkpoint {
+public final class Checkpoint {
   private static final int HEAD_BYTES_MAX = 64 << 20;
   private static final int LINE_BYTES_MAX = 4 << 10;
 
@@ -40,7 +40,7 @@ final class Checkpoint {
    * Writes the checkpoint of {@code state}, unless it has more queries than readers accept. A second writer finds the same file: its name
    * depends on its content.
    */
-  static void write(LogStore store, State state, String temporaryTxn) throws IOException {
+  public static void write(LogStore store, State state, String temporaryTxn) throws IOException {
     Step.CHECKPOINT_PUT.reached();
     Lines lines = new Lines();
     lines.add(head(state));

@@ -123,7 +123,7 @@ public final class State {
     return head.boundary();
   }
 
-  String hash() {
+  public String hash() {
     return head.hash();
   }
 
@@ -143,12 +143,12 @@ public final class State {
   }
 
   /** The version of the newest known checkpoint; −1 if there is none. */
-  long checkpointVersion() {
+  public long checkpointVersion() {
     return checkpointVersion;
   }
 
   /** The greatest epoch of each query, by id. Cannot be changed. */
-  SortedMap<String, Query> queries() {
+  public SortedMap<String, Query> queries() {
     return queries;
   }
 
@@ -157,15 +157,15 @@ public final class State {
   }
 
   /** The live segments by partition, each list in order of base offset. */
-  List<List<Segment>> segments() {
+  public List<List<Segment>> segments() {
     return Collections.unmodifiableList(segments);
   }
 
-  long[] starts() {
+  public long[] starts() {
     return head.starts().clone();
   }
 
-  long[] ends() {
+  public long[] ends() {
     return head.ends().clone();
   }
 

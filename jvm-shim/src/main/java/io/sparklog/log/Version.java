@@ -51,7 +51,7 @@ public record Version(String topic, String topicId, long version, String txn, St
   }
 
   /** The file: one line of JSON and the line with its checksum. */
-  byte[] toBytes() {
+  public byte[] toBytes() {
     ObjectNode json = Json.MAPPER.createObjectNode();
     json.put("format", FORMAT);
     json.putArray("features");

@@ -16,7 +16,7 @@ import java.util.OptionalLong;
  * Finds batches inside one segment. The index in the Kafka view is a hint where to look: it has no checksum, so its entry is used only if
  * the header there proves it. Otherwise the headers are walked from the segment's start.
  */
-final class BatchLocator implements Closeable {
+public final class BatchLocator implements Closeable {
   private static final int INDEX_BYTES_MAX = 64 << 20;
   /** At most this many batches of a segment that was walked are remembered. */
   private static final int PLACES_MAX = 1 << 16;
@@ -31,7 +31,7 @@ final class BatchLocator implements Closeable {
   private long[] walkedPositions;
   private long[] walkedOffsets;
 
-  BatchLocator(LogStore store, String topic, Segment segment) {
+  public BatchLocator(LogStore store, String topic, Segment segment) {
     this.store = store;
     this.topic = topic;
     this.segment = segment;
@@ -42,7 +42,7 @@ final class BatchLocator implements Closeable {
    *
    * @throws io.sparklog.log.SegmentGone if the data file is gone
    */
-  BatchPosition atOffset(long offset) throws IOException {
+  public BatchPosition atOffset(long offset) throws IOException {
     if (offset <= segment.base()) {
       return BatchPosition.startOf(segment);
     }
@@ -71,7 +71,7 @@ final class BatchLocator implements Closeable {
   }
 
   /** The last place from {@code first} to {@code position} where a batch begins or the segment ends; {@code first} is such a place. */
-  BatchPosition lastUpTo(BatchPosition first, long position) throws IOException {
+  public BatchPosition lastUpTo(BatchPosition first, long position) throws IOException {
     BatchPosition near = atPosition(position);
     BatchPosition last = near.position() > first.position() ? near : first;
     BatchWalk walk = new BatchWalk(file, last.position(), last.offset());
@@ -82,7 +82,7 @@ final class BatchLocator implements Closeable {
   }
 
   /** The batch after the one at {@code place}; at the end of the segment, the place where another would begin. */
-  BatchPosition next(BatchPosition place) throws IOException {
+  public BatchPosition next(BatchPosition place) throws IOException {
     open();
     BatchWalk walk = new BatchWalk(file, place.position(), place.offset());
     return walk.next() ? new BatchPosition(walk.position() + walk.bytes(), walk.last() + 1) : place;

@@ -9,7 +9,7 @@ import io.sparklog.log.Segment;
  * @param offset of its first record
  */
 public record BatchPosition(long position, long offset) {
-  static BatchPosition startOf(Segment segment) {
+  public static BatchPosition startOf(Segment segment) {
     return new BatchPosition(segment.position(), segment.base());
   }
 }

@@ -12,7 +12,7 @@ import java.util.TreeMap;
  * One end of a read, as its options give it: a time for all partitions, a time for each, or an offset for each; of several, the first in
  * this order counts. What a negative number means is for the caller to say.
  */
-final class Bound {
+public final class Bound {
   /** Two times and then offsets, in the order in which they count. */
   private static final List<String> STARTING = List.of("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets");
 
@@ -43,7 +43,7 @@ final class Bound {
   }
 
   /** The given options that say where a read starts. */
-  static List<String> givenStarts(Options options) {
+  public static List<String> givenStarts(Options options) {
     return STARTING.stream().filter(options::given).toList();
   }
 

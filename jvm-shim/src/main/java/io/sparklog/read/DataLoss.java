@@ -8,9 +8,9 @@ import io.sparklog.spec.Warnings;
  *
  * @param isError whether the read fails; otherwise it goes on with the offsets that exist
  */
-record DataLoss(boolean isError) {
+public record DataLoss(boolean isError) {
   /** Throws {@code loss}, or warns of it. */
-  void report(PartlogException loss) {
+  public void report(PartlogException loss) {
     if (isError) {
       throw loss;
     }

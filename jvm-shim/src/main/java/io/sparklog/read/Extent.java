@@ -17,7 +17,7 @@ public record Extent(Segment segment, long from, long fromOffset, long to, long 
     boolean filtered) implements Serializable {
 
   /** The offsets [{@code startOffset}, {@code endOffset}) of a segment, read from the batch {@code first} on. */
-  static Extent of(Segment segment, BatchPosition first, long startOffset, long endOffset, boolean filtered) {
+  public static Extent of(Segment segment, BatchPosition first, long startOffset, long endOffset, boolean filtered) {
     long to = endOffset == segment.end() ? segment.endPosition() : -1;
     return new Extent(segment, first.position(), first.offset(), to, startOffset, endOffset, filtered);
   }

@@ -11,12 +11,12 @@ import java.util.Optional;
  * What a reader does when a data file is gone: it reads the newest state of the topic, and goes on there if other files hold the offsets
  * now. FORMAT.md section 9.
  */
-final class LaterState {
+public final class LaterState {
   private final Root root;
   private final DataLoss dataLoss;
 
   /** @param dataLoss says what to do if offsets have expired */
-  LaterState(Root root, DataLoss dataLoss) {
+  public LaterState(Root root, DataLoss dataLoss) {
     this.root = root;
     this.dataLoss = dataLoss;
   }
@@ -27,12 +27,12 @@ final class LaterState {
    * @param next the next offset to read of the partition; the state may start after it only if it is no error that offsets have expired
    * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_REPLACED, SEGMENT_MISSING, OFFSETS_EXPIRED
    */
-  Optional<State> after(SegmentGone gone, State known, long next) {
+  public Optional<State> after(SegmentGone gone, State known, long next) {
     return after(gone, known.topic(), known.topicId(), known.version(), next);
   }
 
   /** As the other, later than {@code version} of a topic. */
-  Optional<State> after(SegmentGone gone, String topic, String topicId, long version, long next) {
+  public Optional<State> after(SegmentGone gone, String topic, String topicId, long version, long next) {
     Segment missing = gone.segment();
     Optional<State> newest = root.topic(topic).newest();
     if (newest.isEmpty() || !newest.get().topicId().equals(topicId)) {

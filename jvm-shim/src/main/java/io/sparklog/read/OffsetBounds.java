@@ -61,7 +61,7 @@ public final class OffsetBounds {
    * @throws PartlogException OPTION_VALUE, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, TIMESTAMP_NOT_FOUND, and what
    *     {@link TimeSearch#firstOffset} throws
    */
-  List<Range> resolveStarts(List<Subscription.Subscribed> topics) throws IOException {
+  public List<Range> resolveStarts(List<Subscription.Subscribed> topics) throws IOException {
     Bound starting = Bound.starting(options, store, topics);
     List<Range> ranges = new ArrayList<>();
     for (Subscription.Subscribed topic : topics) {

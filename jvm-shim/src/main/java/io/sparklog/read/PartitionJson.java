@@ -44,7 +44,7 @@ public final class PartitionJson {
   }
 
   /** {@code {"orders":{"0":23,"1":-2}}}: a number for each partition, by topic. @throws PartlogException OPTION_VALUE */
-  static TreeMap<String, TreeMap<Integer, Long>> numbers(String option, String json) {
+  public static TreeMap<String, TreeMap<Integer, Long>> numbers(String option, String json) {
     return byTopic(option, json, false);
   }
 

@@ -19,13 +19,13 @@ public final class Subscription {
   /** A topic in the state that the read was planned from, and the partitions to read of it, in order. */
   public record Subscribed(State state, int[] partitions) {
     /** What an earlier state has of it. */
-    Subscribed in(State earlier) {
+    public Subscribed in(State earlier) {
       return new Subscribed(earlier, Arrays.stream(partitions).filter(partition -> partition < earlier.partitions()).toArray());
     }
   }
 
   /** The topics that there are to read. */
-  interface Topics {
+  public interface Topics {
     /** The names of those that exist. One that was deleted since may be among them. */
     List<String> existing();
 
@@ -66,7 +66,7 @@ public final class Subscription {
     }, options);
   }
 
-  Subscription(Root root, Topics topics, Options options) {
+  public Subscription(Root root, Topics topics, Options options) {
     this.root = root;
     this.topics = topics;
     this.options = options;
@@ -85,7 +85,7 @@ public final class Subscription {
   }
 
   /** As {@link #resolve}, of a root that was readable before. */
-  List<Subscribed> again() {
+  public List<Subscribed> again() {
     if (options.given("assign")) {
       return assigned().entrySet().stream().flatMap(topic -> parts(topic.getKey(), topic.getValue()).stream()).toList();
     }
@@ -97,7 +97,7 @@ public final class Subscription {
   }
 
   /** Whether the options mean a topic of this name. */
-  boolean names(String topic) {
+  public boolean names(String topic) {
     if (options.given("assign")) {
       return assigned().containsKey(topic);
     }
@@ -105,7 +105,7 @@ public final class Subscription {
   }
 
   /** Whether the options mean this partition of a topic that has it. */
-  boolean names(String topic, int partition) {
+  public boolean names(String topic, int partition) {
     return names(topic) && (!options.given("assign") || assigned().get(topic).contains(partition));
   }
 

@@ -6,7 +6,7 @@ import io.sparklog.log.State;
 import io.sparklog.read.OffsetBounds;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitSize;
-import io.sparklog.read.StreamStart;
+import io.sparklog.stream.StreamStart;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.PartlogSparkException;
 import io.sparklog.spark.SparkErrors;

@@ -1,6 +1,6 @@
 package io.sparklog.source;
 
-import io.sparklog.read.StreamOffsets;
+import io.sparklog.stream.StreamOffsets;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 
 /** {@link StreamOffsets} as Spark keeps them in its log of offsets. Spark compares the JSON. */

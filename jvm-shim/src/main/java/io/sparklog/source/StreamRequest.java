@@ -2,7 +2,7 @@ package io.sparklog.source;
 
 import io.sparklog.log.Root;
 import io.sparklog.read.Subscription;
-import io.sparklog.read.TriggerLimits;
+import io.sparklog.stream.TriggerLimits;
 import io.sparklog.spec.Options;
 
 /** What a streaming read asks for, before it is known which query it becomes. */

@@ -7,7 +7,7 @@ import java.io.IOException;
 import java.util.OptionalLong;
 
 /** The data folders of a topic. FORMAT.md sections 2 and 14. */
-final class DataFolders {
+public final class DataFolders {
   private DataFolders() {}
 
   /**
@@ -15,7 +15,7 @@ final class DataFolders {
    *
    * @return how many files
    */
-  static int deletePlannedBelow(LogStore store, String topic, long version) throws IOException {
+  public static int deletePlannedBelow(LogStore store, String topic, long version) throws IOException {
     int deleted = 0;
     for (String folder : store.list(Names.topicFile(topic, Names.DATA))) {
       OptionalLong planned = Names.plannedVersion(folder);

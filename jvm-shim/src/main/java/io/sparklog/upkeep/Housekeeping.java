@@ -18,7 +18,7 @@ import java.util.OptionalLong;
 import java.util.function.Function;
 
 /** Keeps the commit log of a topic short: checkpoints, the boundary, and what is below it. FORMAT.md sections 6 and 14. */
-final class Housekeeping {
+public final class Housekeeping {
   /** At most this many files are deleted at once, so that a commit is never delayed by much. */
   private static final int FILES_MAX = 1000;
 
@@ -27,7 +27,7 @@ final class Housekeeping {
   private final String folder;
   private final Clock clock;
 
-  Housekeeping(TopicLog log, Clock clock) {
+  public Housekeeping(TopicLog log, Clock clock) {
     this.log = log;
     this.store = log.store();
     this.folder = Names.topicFolder(log.topic());
@@ -60,7 +60,7 @@ final class Housekeeping {
    * Deletes what nobody needs before a checkpoint that is not the newest one, but for version files: those go when a version has carried
    * the boundary.
    */
-  void clean(State state) throws IOException {
+  public void clean(State state) throws IOException {
     List<String> checkpoints = names(Names::checkpointVersion);
     long kept = state.isDeleted() ? state.version() : keptFrom(state, checkpoints);
     if (kept < 0) {
@@ -113,7 +113,7 @@ final class Housekeeping {
   }
 
   /** Deletes version files below the boundary, the lowest first. */
-  void deleteVersions(State state) throws IOException {
+  public void deleteVersions(State state) throws IOException {
     TopicNotes notes = log.notes(state);
     long boundary = state.boundary();
     if (notes.filesFrom() >= boundary) {

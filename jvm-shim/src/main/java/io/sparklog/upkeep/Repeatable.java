@@ -4,7 +4,7 @@ import io.sparklog.log.Change;
 import io.sparklog.storage.Step;
 
 /** An administrative change: to make it twice changes nothing more. FORMAT.md section 7. */
-interface Repeatable extends Change {
+public interface Repeatable extends Change {
   @Override
   default Step.Put steps() {
     return Step.Put.ADMIN;

@@ -7,6 +7,7 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
+import io.sparklog.merge.TimeGroups;
 import java.time.Clock;
 import java.util.ArrayList;
 import java.util.List;

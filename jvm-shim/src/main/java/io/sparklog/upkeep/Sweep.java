@@ -20,7 +20,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /** Deletes the data files that versions have removed. FORMAT.md section 14. */
-final class Sweep {
+public final class Sweep {
   /** At most this many versions are read for a commit, and as many emptied, so that it is never delayed by much. */
   private static final int VERSIONS_MAX = 1000;
 
@@ -37,7 +37,7 @@ final class Sweep {
   private Set<String> live;
 
   /** @param state the newest one: what it names stays */
-  Sweep(TopicLog log, State state, Clock clock) {
+  public Sweep(TopicLog log, State state, Clock clock) {
     this.log = log;
     this.store = log.store();
     this.state = state;
@@ -92,7 +92,7 @@ final class Sweep {
   }
 
   /** All that the versions from the boundary on have removed, whether it is deleted or not. */
-  Removals removals() throws IOException {
+  public Removals removals() throws IOException {
     Removals removals = new Removals();
     removals.beginAt(state.boundary());
     while (removals.readTo() <= state.version()) {
@@ -115,7 +115,7 @@ final class Sweep {
   }
 
   /** In either direction: a clock that was wrong, and was set right, must not stop this for years. */
-  boolean isDue(Removals.Removal removal) {
+  public boolean isDue(Removals.Removal removal) {
     return state.isDeleted() || Math.abs(nowMs - removal.timeMs()) >= state.config().fileDeleteDelayMs();
   }
 
@@ -128,7 +128,7 @@ final class Sweep {
   }
 
   /** Deletes those of {@code files} that no live segment names, and the folders that are empty then. */
-  void delete(Collection<String> files) throws IOException {
+  public void delete(Collection<String> files) throws IOException {
     Set<String> folders = new LinkedHashSet<>();
     for (String file : files) {
       if (!live().contains(file)) {
@@ -144,7 +144,7 @@ final class Sweep {
   }
 
   /** The data files that live segments name, relative to the topic's folder. */
-  Set<String> live() {
+  public Set<String> live() {
     if (live == null) {
       live = new HashSet<>();
       for (int partition = 0; !state.isDeleted() && partition < state.partitions(); partition++) {

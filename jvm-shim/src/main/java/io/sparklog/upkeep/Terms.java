@@ -9,7 +9,7 @@ import java.util.SortedMap;
 /** What one call says of a topic's retention in the place of its configuration, and which offsets it may not delete in any case. */
 public final class Terms {
   /** The topic's configuration alone. */
-  static final Terms OF_THE_TOPIC = new Terms(null, null, Collections.emptySortedMap());
+  public static final Terms OF_THE_TOPIC = new Terms(null, null, Collections.emptySortedMap());
 
   private final Long retentionMs;
   private final Long retentionBytes;
@@ -40,7 +40,7 @@ public final class Terms {
     return new Terms(retentionMs, retentionBytes, keep);
   }
 
-  static void requirePartition(String option, State state, String root, int partition) {
+  public static void requirePartition(String option, State state, String root, int partition) {
     if (partition < 0 || partition >= state.partitions()) {
       throw PartlogException.of("PARTITION_NOT_FOUND", "option", option, "partition", partition, "topic", state.topic(), "root", root,
           "last", state.partitions() - 1);
@@ -56,7 +56,7 @@ public final class Terms {
   }
 
   /** The greatest log start offset that the partition may get. */
-  long limit(int partition) {
+  public long limit(int partition) {
     return keep.getOrDefault(partition, Long.MAX_VALUE);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What keeps a topic tidy, without Spark: the Kafka view, merging, deletion and clean-up, after a commit and on an operator's demand.
- * FORMAT.md sections 8 and 14.
+ * What follows a commit, without Spark: replaced data files and expired records go, and old checkpoints and version files are deleted. It
+ * calls {@link io.sparklog.merge} and {@link io.sparklog.view}. FORMAT.md section 14.
  */
 package io.sparklog.upkeep;

@@ -9,9 +9,10 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.CommitsOverFaults;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.Stores;
-import io.sparklog.upkeep.Publisher;
+import io.sparklog.view.Publisher;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.util.Optional;

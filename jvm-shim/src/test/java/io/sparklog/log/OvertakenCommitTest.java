@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.CommitsOverFaults;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.io.SyncFailedException;

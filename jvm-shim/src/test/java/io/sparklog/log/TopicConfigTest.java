@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.sparklog.format.Codec;
 import io.sparklog.format.TimestampType;
+import io.sparklog.kit.Writes;
 import io.sparklog.partition.Partitioner;
 import io.sparklog.spec.Option;
 import java.util.Arrays;

@@ -2,9 +2,9 @@ package io.sparklog.sim;
 
 import io.sparklog.log.State;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.upkeep.Administration;
-import io.sparklog.upkeep.Merges;
-import io.sparklog.upkeep.Vacuum;
+import io.sparklog.admin.Administration;
+import io.sparklog.merge.Merges;
+import io.sparklog.admin.Vacuum;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;

@@ -1,9 +1,9 @@
 package io.sparklog.sim;
 
 import io.sparklog.log.State;
-import io.sparklog.upkeep.Publisher;
+import io.sparklog.view.Publisher;
 import io.sparklog.log.Names;
-import io.sparklog.upkeep.Vacuum;
+import io.sparklog.admin.Vacuum;
 import io.sparklog.write.Once;
 import java.io.IOException;
 import java.util.List;

@@ -8,7 +8,7 @@ import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.spec.Options;
 import io.sparklog.storage.Stores;
-import io.sparklog.upkeep.Administration;
+import io.sparklog.admin.Administration;
 import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.Layout;
+import io.sparklog.kit.WrittenTopic;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.nio.ByteBuffer;

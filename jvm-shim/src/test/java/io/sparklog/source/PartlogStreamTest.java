@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.ThreadMXBean;
-import io.sparklog.read.StreamOffsets;
+import io.sparklog.kit.StreamRuns;
+import io.sparklog.kit.WrittenTopic;
+import io.sparklog.stream.StreamOffsets;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.management.ManagementFactory;

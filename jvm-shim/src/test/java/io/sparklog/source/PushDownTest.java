@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.WrittenTopic;
 import io.sparklog.read.Split;
 import io.sparklog.read.Times;
 import java.io.IOException;

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.WrittenTopic;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.nio.file.Files;

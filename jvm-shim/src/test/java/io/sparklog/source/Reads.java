@@ -2,6 +2,7 @@ package io.sparklog.source;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.Root;
 import io.sparklog.read.Split;
 import io.sparklog.spark.Columns;
@@ -34,7 +35,7 @@ import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** Reads as Spark does, through its interfaces alone and without a session; plan and factory go through serialization. */
-final class Reads {
+public final class Reads {
   private final Path root;
   private final TreeMap<String, String> options = new TreeMap<>();
 
@@ -42,7 +43,7 @@ final class Reads {
     this.root = root;
   }
 
-  static Reads of(Path root, String... keysAndValues) {
+  public static Reads of(Path root, String... keysAndValues) {
     Reads reads = new Reads(root);
     for (int i = 0; i < keysAndValues.length; i += 2) {
       reads.options.put(keysAndValues[i], keysAndValues[i + 1]);
@@ -65,17 +66,17 @@ final class Reads {
     return (PartlogScan) builder().build();
   }
 
-  List<Split> splits() {
+  public List<Split> splits() {
     return splits(scan());
   }
 
-  static List<Split> splits(PartlogScan scan) {
+  public static List<Split> splits(PartlogScan scan) {
     return Arrays.stream(scan.toBatch().planInputPartitions())
         .flatMap(partition -> ((PartlogInputPartition) partition).splits().stream())
         .toList();
   }
 
-  List<WrittenTopic.Row> rows() throws IOException {
+  public List<WrittenTopic.Row> rows() throws IOException {
     return rows(scan());
   }
 
@@ -91,7 +92,7 @@ final class Reads {
   }
 
   /** All rows, split after split. */
-  static List<WrittenTopic.Row> rows(PartlogScan scan) throws IOException {
+  public static List<WrittenTopic.Row> rows(PartlogScan scan) throws IOException {
     List<WrittenTopic.Row> rows = new ArrayList<>();
     Batch batch = scan.toBatch();
     for (InputPartition split : batch.planInputPartitions()) {
@@ -101,7 +102,7 @@ final class Reads {
   }
 
   /** All columns of all records of {@code splits}. */
-  static List<WrittenTopic.Row> rows(Path root, List<Split> splits) throws IOException {
+  public static List<WrittenTopic.Row> rows(Path root, List<Split> splits) throws IOException {
     StructType schema = Columns.read(true);
     PartitionReaderFactory factory = new PartlogReaderFactory(new StoreRef(root.toString()), schema, true, Long.MAX_VALUE);
     List<WrittenTopic.Row> rows = new ArrayList<>();
@@ -111,7 +112,7 @@ final class Reads {
     return rows;
   }
 
-  static List<WrittenTopic.Row> rows(PartitionReaderFactory factory, InputPartition split, StructType schema) throws IOException {
+  public static List<WrittenTopic.Row> rows(PartitionReaderFactory factory, InputPartition split, StructType schema) throws IOException {
     List<WrittenTopic.Row> rows = new ArrayList<>();
     try (PartitionReader<ColumnarBatch> reader = factory.createColumnarReader(split)) {
       while (reader.next()) {
@@ -130,7 +131,7 @@ final class Reads {
   }
 
   /** As assertEquals, with the first difference alone as the message. */
-  static void assertRows(List<WrittenTopic.Row> expected, List<WrittenTopic.Row> found, String of) {
+  public static void assertRows(List<WrittenTopic.Row> expected, List<WrittenTopic.Row> found, String of) {
     int at = 0;
     while (at < expected.size() && at < found.size() && expected.get(at).equals(found.get(at))) {
       at++;

@@ -12,6 +12,8 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
+import io.sparklog.merge.MergePlan;
+import io.sparklog.merge.TimeGroups;
 import io.sparklog.storage.Stores;
 import java.nio.file.Path;
 import java.time.Clock;

@@ -1,0 +1,126 @@
+package io.sparklog.admin;
+
+import io.sparklog.log.Committer;
+import io.sparklog.log.Names;
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.log.Version;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.upkeep.Terms;
+import io.sparklog.upkeep.Uninterrupted;
+import io.sparklog.upkeep.Upkeep;
+import java.io.IOException;
+import java.time.Clock;
+import java.util.Map;
+import java.util.Optional;
+import java.util.SortedMap;
+import java.util.random.RandomGenerator;
+
+/** What an operator may change of a topic, each as one version. FORMAT.md sections 5 and 7. */
+public final class Administration {
+  private final TopicLog log;
+  private final Clock clock;
+  private final RandomGenerator random;
+
+  public Administration(TopicLog log, Clock clock, RandomGenerator random) {
+    this.log = log;
+    this.clock = clock;
+    this.random = random;
+  }
+
+  /**
+   * Deletes the records below an offset of each partition that is named.
+   *
+   * @param offsets by partition; −1 is the end offset of now. One that is not above the log start offset changes nothing
+   * @param keep by partition, an offset that the log start offset does not rise above, whatever {@code offsets} says
+   * @param dryRun whether to tell only what would be
+   * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE, OPTION_VALUE for {@code keep}, TOPIC_RECREATED;
+   *     those of a commit
+   */
+  public Changed deleteRecords(SortedMap<Integer, Long> offsets, SortedMap<Integer, Long> keep, boolean dryRun) {
+    State planned = existing();
+    Terms terms = Terms.of(planned, log.store().root(), null, null, keep);
+    return commit(new DeleteRecords(log, planned, offsets, terms), terms, dryRun);
+  }
+
+  /**
+   * Adds partitions. Keys move, so writes that were planned before are refused, and streaming queries plan again.
+   *
+   * @param partitions how many there shall be
+   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE if there are as many already or more, FOREIGN_SEGMENTS, TOPIC_RECREATED;
+   *     those of a commit
+   */
+  public Changed addPartitions(int partitions) {
+    return commit(AlterTopic.partitions(log, existing(), partitions), false);
+  }
+
+  /**
+   * Changes the configuration; of values that a topic need not have, the default is none.
+   *
+   * @param config the keys to change, in the form that options have after they were checked
+   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE for what cannot be changed, TOPIC_RECREATED; those of a commit
+   */
+  public Changed configure(Map<String, String> config) {
+    return commit(AlterTopic.configuration(log, existing(), config), false);
+  }
+
+  /**
+   * Deletes the topic, its Kafka view and its data files. A topic that was deleted already is cleaned up only: whoever deleted it may have
+   * died before that.
+   *
+   * @param dryRun whether to tell only what would be
+   * @throws PartlogException TOPIC_NOT_FOUND if there never was such a topic; those of a commit; IO if it is deleted, and the clean-up
+   *     failed
+   */
+  public Changed delete(boolean dryRun) {
+    State latest = log.latest().orElseThrow(this::notFound);
+    Changed changed = commit(new DeleteTopic(log, latest), dryRun);
+    if (!dryRun) {
+      clear();
+    }
+    return changed;
+  }
+
+  private void clear() {
+    try {
+      Uninterrupted.run(() -> {
+        new DeletedTopic(log, Names.identity(random), clock).clear();
+        return null;
+      });
+    } catch (IOException e) {
+      throw PartlogException.io(e, log.store().location(Names.topicFolder(log.topic())));
+    }
+  }
+
+  private State existing() {
+    return log.newest().orElseThrow(this::notFound);
+  }
+
+  private PartlogException notFound() {
+    return new Root(log.store()).notFound(log.topic());
+  }
+
+  private Changed commit(Administrative change, boolean dryRun) {
+    return commit(change, Terms.OF_THE_TOPIC, dryRun);
+  }
+
+  /** @param terms for the retention that may follow the commit */
+  private Changed commit(Administrative change, Terms terms, boolean dryRun) {
+    if (dryRun) {
+      State newest = log.latest().orElseThrow(this::notFound);
+      if (change.appliedIn(newest).isEmpty()) {
+        try {
+          change.next(Optional.of(newest));
+        } catch (IOException e) {
+          throw PartlogException.io(e, log.store().location(Names.topicFolder(log.topic())));
+        }
+      }
+    } else {
+      String txn = Names.identity(random);
+      Optional<Version> version = new Committer(log, txn, clock, random).commit(change);
+      version.filter(put -> !put.deleted()).ifPresent(new Upkeep(log, txn, 0, clock, random).under(terms)::after);
+    }
+    return change.changed();
+  }
+}

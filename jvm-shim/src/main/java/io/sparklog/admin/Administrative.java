@@ -1,0 +1,74 @@
+package io.sparklog.admin;
+
+import io.sparklog.log.NextVersion;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.upkeep.Repeatable;
+import java.io.IOException;
+import java.util.Optional;
+
+/**
+ * A change that an operator asks for. It is for one topic, not for another that has taken its name since, and to repeat it changes nothing
+ * more. FORMAT.md section 7.
+ */
+abstract class Administrative implements Repeatable {
+  private final TopicLog log;
+  private final State planned;
+  private State was;
+  private State is;
+  private NextVersion next;
+
+  /** @param planned the state of the topic that the change is for */
+  Administrative(TopicLog log, State planned) {
+    this.log = log;
+    this.planned = planned;
+    this.was = planned;
+    this.is = planned;
+  }
+
+  /** Whether {@code newest}, of the same topic, says already what this would change. */
+  abstract boolean isIn(State newest);
+
+  /** The version that changes {@code newest}, of the same topic. */
+  abstract NextVersion change(State newest) throws IOException;
+
+  /** What it changes, in words such as {@code the configuration of topic t}. */
+  abstract String what();
+
+  /** Whether it is done if the topic does not exist any more. */
+  boolean endsWithTheTopic() {
+    return false;
+  }
+
+  @Override
+  public final Optional<String> appliedIn(State newest) {
+    boolean exists = !newest.isDeleted() && newest.topicId().equals(planned.topicId());
+    if (!exists && !endsWithTheTopic()) {
+      throw recreated(newest.isDeleted() ? "none" : newest.topicId());
+    }
+    if (exists && !isIn(newest)) {
+      return Optional.empty();
+    }
+    next = null;
+    is = newest;
+    return Optional.of(what());
+  }
+
+  @Override
+  public final Optional<NextVersion> next(Optional<State> newest) throws IOException {
+    was = newest.orElseThrow(() -> recreated("none"));
+    next = change(was);
+    return Optional.of(next);
+  }
+
+  /** What the topic was and is, when this is done; after a call of {@link #next} alone, what it would be. */
+  final Changed changed() {
+    return new Changed(was, next == null ? is : next.preview(was));
+  }
+
+  private PartlogException recreated(String found) {
+    return PartlogException.of("TOPIC_RECREATED", "topic", log.topic(), "root", log.store().root(), "found", found, "expected",
+        planned.topicId());
+  }
+}

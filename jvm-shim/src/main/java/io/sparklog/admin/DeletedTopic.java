@@ -1,0 +1,90 @@
+package io.sparklog.admin;
+
+import io.sparklog.log.Names;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Step;
+import io.sparklog.upkeep.DataFolders;
+import io.sparklog.upkeep.Housekeeping;
+import io.sparklog.view.Publisher;
+import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
+import java.time.Clock;
+import java.util.Optional;
+
+/** What a deleted topic leaves behind: all but its last version, a checkpoint and a marker may go. FORMAT.md sections 7 and 14. */
+final class DeletedTopic {
+  private final TopicLog log;
+  private final LogStore store;
+  private final String topic;
+  private final String txn;
+  private final Clock clock;
+  private PartlogException failure;
+
+  /** @param txn a random identity, for the names of temporary files */
+  DeletedTopic(TopicLog log, String txn, Clock clock) {
+    this.log = log;
+    this.store = log.store();
+    this.topic = log.topic();
+    this.txn = txn;
+    this.clock = clock;
+  }
+
+  /**
+   * Does what is left to do after a deletion, unless another topic has begun. May be repeated at any time.
+   *
+   * @throws PartlogException the first failure, once the rest is done
+   */
+  void clear() {
+    Optional<State> deleted = log.latest().filter(State::isDeleted);
+    if (deleted.isEmpty()) {
+      return;
+    }
+    // The view first: its names may be links to the data files.
+    attempt(() -> Publisher.publish(log, txn));
+    attempt(() -> mark(deleted.get()));
+    attempt(() -> log.writeCheckpoint(deleted.get(), txn));
+    attempt(() -> DataFolders.deletePlannedBelow(store, topic, deleted.get().horizon()));
+    Housekeeping housekeeping = new Housekeeping(log, clock);
+    attempt(() -> housekeeping.clean(deleted.get()));
+    attempt(() -> housekeeping.deleteVersions(deleted.get()));
+    if (failure != null) {
+      throw failure;
+    }
+  }
+
+  private interface Part {
+    void run() throws IOException;
+  }
+
+  private void attempt(Part part) {
+    try {
+      part.run();
+    } catch (IOException e) {
+      note(PartlogException.io(e, store.location(Names.topicFolder(topic))));
+    } catch (PartlogException e) {
+      note(e);
+    }
+  }
+
+  private void note(PartlogException e) {
+    if (failure == null) {
+      failure = e;
+    } else {
+      failure.addSuppressed(e);
+    }
+  }
+
+  /** Says to those who only list names that there is no topic. */
+  private void mark(State deleted) throws IOException {
+    log.requireDurable(deleted);
+    String marker = Names.deletionMarker(deleted.version());
+    try {
+      store.putIfAbsent(Names.topicFile(topic, marker), Names.topicFile(topic, Names.temporary(txn, marker)), new byte[0], Step.Put.NONE);
+    } catch (FileAlreadyExistsException somebodyElseDid) {
+      return;
+    }
+  }
+}

@@ -1,0 +1,202 @@
+package io.sparklog.admin;
+
+import io.sparklog.log.Committer;
+import io.sparklog.log.Names;
+import io.sparklog.log.NextVersion;
+import io.sparklog.log.Removals;
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.spec.Option;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Step;
+import io.sparklog.upkeep.Sweep;
+import io.sparklog.upkeep.Upkeep;
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.function.Predicate;
+import java.util.random.RandomGenerator;
+import java.util.stream.Stream;
+
+/**
+ * Deletes what dead writers left: data files that no version names, and temporary files; and at once what the next commit would delete.
+ * FORMAT.md section 14.
+ */
+public final class Vacuum {
+  public static final Duration OLDER_THAN = Duration.ofDays(7);
+
+  /** A write that takes longer than this would be refused. */
+  public static final Duration OLDER_THAN_MIN = Duration.ofHours(1);
+
+  private static final Duration TEMPORARY = Duration.ofDays(1);
+
+  private final TopicLog log;
+  private final LogStore store;
+  private final Clock clock;
+  private final RandomGenerator random;
+
+  /**
+   * What a vacuum deleted, or would delete.
+   *
+   * @param files relative to the topic's folder
+   * @param horizon from then on; writes that were planned at a lower version are refused
+   */
+  public record Vacuumed(List<String> files, long bytes, long horizon) {}
+
+  public Vacuum(TopicLog log, Clock clock, RandomGenerator random) {
+    this.log = log;
+    this.store = log.store();
+    this.clock = clock;
+    this.random = random;
+  }
+
+  /**
+   * Deletes what may go. If files of dead writers are among it, it first refuses every write that may still name them.
+   *
+   * @param olderThan how long ago the files must have been written to, all of their folder
+   * @param dryRun whether to tell only what would be deleted
+   * @throws PartlogException OPTION_VALUE if {@code olderThan} is too short, TOPIC_NOT_FOUND, TOPIC_RECREATED, IO; those of a commit
+   */
+  public Vacuumed run(Duration olderThan, boolean dryRun) {
+    if (olderThan.compareTo(OLDER_THAN_MIN) < 0) {
+      throw Option.invalidValue("older_than", olderThan.toString(),
+          "it must be at least " + OLDER_THAN_MIN.toHours() + " hour: a write that runs longer could no longer commit");
+    }
+    State state = log.newest().orElseThrow(() -> new Root(store).notFound(log.topic()));
+    try {
+      Sweep sweep = new Sweep(log, state, clock);
+      Found found = new Found(state, sweep, clock.millis() - olderThan.toMillis());
+      // What needs no version comes first: on a full disk it makes the room for one.
+      if (!dryRun) {
+        sweep.delete(found.replaced);
+      }
+      long bytes = found.bytes + temporary(olderThan.compareTo(TEMPORARY) < 0 ? TEMPORARY : olderThan, dryRun, found.temporary);
+      long horizon = Math.max(state.horizon(), found.horizon);
+      if (!dryRun && !found.unnamed.isEmpty()) {
+        if (horizon > state.horizon()) {
+          commit(state, horizon);
+        }
+        deleteUnnamed(found.unnamed);
+      }
+      return new Vacuumed(Stream.of(found.replaced, found.unnamed, found.temporary).flatMap(List::stream).toList(), bytes, horizon);
+    } catch (IOException e) {
+      throw PartlogException.io(e, store.location(Names.topicFile(log.topic(), Names.DATA)));
+    }
+  }
+
+  /** Only now, as a write may have committed some of them before the horizon rose; and others may have replaced them since. */
+  private void deleteUnnamed(List<String> files) throws IOException {
+    Sweep sweep = new Sweep(log, log.latest().orElseThrow(), clock);
+    Removals removals = sweep.removals();
+    sweep.delete(files.stream().filter(file -> removals.of(file) == null).toList());
+  }
+
+  private void commit(State planned, long horizon) {
+    String txn = Names.identity(random);
+    new Committer(log, txn, clock, random).commit(new Administrative(log, planned) {
+      @Override
+      boolean isIn(State newest) {
+        return newest.horizon() >= horizon;
+      }
+
+      @Override
+      NextVersion change(State newest) {
+        return new NextVersion(newest, "vacuum").raiseHorizon(horizon);
+      }
+
+      @Override
+      String what() {
+        return "the horizon of topic " + log.topic();
+      }
+    }).ifPresent(new Upkeep(log, txn, 0, clock, random)::after);
+  }
+
+  /** The files that may go. */
+  private final class Found {
+    /** Those that versions removed, if they have waited for long enough. */
+    private final List<String> replaced = new ArrayList<>();
+
+    /** Those that no version names, of folders in which nothing was written for long. */
+    private final List<String> unnamed = new ArrayList<>();
+
+    private final List<String> temporary = new ArrayList<>();
+    private long bytes;
+
+    /** One above the greatest planned version of the folders of {@link #unnamed}. */
+    private long horizon;
+
+    private Found(State state, Sweep sweep, long beforeMs) throws IOException {
+      Removals removals = sweep.removals();
+      for (String file : removals.files()) {
+        if (!sweep.live().contains(file) && sweep.isDue(removals.of(file))) {
+          try {
+            bytes += store.bytes(Names.topicFile(log.topic(), file));
+            replaced.add(file);
+          } catch (NoSuchFileException gone) {
+            continue;
+          }
+        }
+      }
+      for (String folder : store.list(Names.topicFile(log.topic(), Names.DATA))) {
+        OptionalLong planned = Names.plannedVersion(folder);
+        // A greater one is of no writer, and would be a horizon that refuses all.
+        if (planned.isPresent() && planned.getAsLong() <= state.version() + 1) {
+          look(Names.DATA + "/" + folder, planned.getAsLong(), file -> sweep.live().contains(file) || removals.of(file) != null, beforeMs);
+        }
+      }
+    }
+
+    private void look(String folder, long planned, Predicate<String> named, long beforeMs) throws IOException {
+      List<String> found = new ArrayList<>();
+      long length = 0;
+      for (String name : store.list(Names.topicFile(log.topic(), folder))) {
+        String file = folder + "/" + name;
+        if (Names.isDataFile(file)) {
+          try {
+            if (store.modifiedMs(Names.topicFile(log.topic(), file)) >= beforeMs) {
+              return;
+            }
+            if (!named.test(file)) {
+              length += store.bytes(Names.topicFile(log.topic(), file));
+              found.add(file);
+            }
+          } catch (NoSuchFileException gone) {
+            continue;
+          }
+        }
+      }
+      if (!found.isEmpty()) {
+        unnamed.addAll(found);
+        bytes += length;
+        horizon = Math.max(horizon, planned + 1);
+      }
+    }
+  }
+
+  /** Adds the temporary files that are that old to {@code files}, and deletes them. @return their bytes */
+  private long temporary(Duration age, boolean dryRun, List<String> files) throws IOException {
+    long bytes = 0;
+    for (String name : store.list(Names.topicFile(log.topic(), Names.TEMPORARY))) {
+      String file = Names.topicFile(log.topic(), Names.TEMPORARY + "/" + name);
+      try {
+        if (store.modifiedMs(file) < clock.millis() - age.toMillis()) {
+          bytes += store.bytes(file);
+          files.add(Names.TEMPORARY + "/" + name);
+          if (!dryRun) {
+            Step.DELETE_FILE.reached();
+            store.delete(file);
+          }
+        }
+      } catch (NoSuchFileException gone) {
+        continue;
+      }
+    }
+    return bytes;
+  }
+}

@@ -1,0 +1,87 @@
+package io.sparklog.merge;
+
+import io.sparklog.log.Change;
+import io.sparklog.log.NextVersion;
+import io.sparklog.log.Segment;
+import io.sparklog.log.State;
+import io.sparklog.storage.Step;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+
+/**
+ * The change that puts merged segments in the place of those that they hold the records of. Before each put it drops the
+ * parts that the newest state no longer allows. FORMAT.md section 7.
+ */
+final class Merge implements Change {
+  private final State planned;
+  private final List<Merged> merged;
+  private List<Merged> kept = List.of();
+
+  /** @param planned the state that {@code merged} was made from */
+  Merge(State planned, List<Merged> merged) {
+    this.planned = planned;
+    this.merged = merged;
+  }
+
+  /** The version at which the merge is planned, which its data folder is named by. */
+  static long plannedVersion(State state) {
+    return state.version() + 1;
+  }
+
+  @Override
+  public Step.Put steps() {
+    return Step.Put.MERGE;
+  }
+
+  /** Empty if nothing of it holds: it is dropped then. */
+  @Override
+  public Optional<NextVersion> next(Optional<State> newest) {
+    kept = newest.filter(this::mayExtend).map(this::holding).orElse(List.of());
+    if (kept.isEmpty()) {
+      return Optional.empty();
+    }
+    NextVersion next = new NextVersion(newest.get(), "merge");
+    for (Merged one : kept) {
+      List<Segment> live = one.liveIn(newest.get());
+      // What another change says of them meanwhile counts: keys move when partitions are added.
+      boolean routed = live.stream().allMatch(Segment::routed);
+      boolean ordered = live.stream().allMatch(Segment::ordered);
+      next.replace(live, one.added().stream().map(segment -> segment.limited(routed, ordered)).toList());
+    }
+    return Optional.of(next);
+  }
+
+  private boolean mayExtend(State newest) {
+    return !newest.isDeleted() && newest.topicId().equals(planned.topicId()) && plannedVersion(planned) >= newest.horizon();
+  }
+
+  private List<Merged> holding(State newest) {
+    return merged.stream().filter(one -> !one.liveIn(newest).isEmpty()).toList();
+  }
+
+  /** Whether other writers were first to replace some of it. */
+  boolean isCut() {
+    return kept.size() < merged.size();
+  }
+
+  /** What the version that was asked for last does; nothing if the merge was dropped. */
+  MergeResult done() {
+    MergeResult done = MergeResult.NOTHING;
+    for (Merged one : kept) {
+      done = done.and(new MergeResult(one.removed().size(), one.added().size(), one.added().stream().mapToLong(Segment::bytes).sum()));
+    }
+    return done;
+  }
+
+  /** The data files that must stay: those of that version, and whatever {@code newest} has in their place. */
+  Set<String> named(Optional<State> newest) {
+    Set<String> named = new HashSet<>();
+    kept.forEach(one -> one.added().forEach(segment -> named.add(segment.file())));
+    for (Merged one : merged) {
+      newest.ifPresent(state -> one.placeIn(state).forEach(segment -> named.add(segment.file())));
+    }
+    return named;
+  }
+}

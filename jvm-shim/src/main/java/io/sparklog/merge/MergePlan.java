@@ -1,0 +1,259 @@
+package io.sparklog.merge;
+
+import io.sparklog.log.Segment;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.function.Predicate;
+import java.util.stream.IntStream;
+
+/**
+ * Which neighbouring segments should become one. Looks at each live segment once, and at no file.
+ *
+ * <p>A segment has a level: 0 below 64 KiB, and one more for each factor of 8. As soon as a partition has 8 of one of the lowest levels,
+ * with only lower ones between them, they become one of a higher level. More than 32 neighbours are too many, whatever their levels are. So
+ * each byte is copied a few times at most, and few small segments are left at any time, whatever the sizes of the writes are.
+ *
+ * <p>Only segments of one group of {@link TimeGroups} become one, so that records do not stay much longer than retention says. A group that
+ * is not the newest gets no more segments, so that all small neighbours in it become one at once.
+ *
+ * <p>Segments of half the limit or more are left alone: what they would become is too large, so that any two of the others fit into one.
+ * They end a stretch of neighbours, as segments with stored offsets do, and those that are known to be damaged. Segments wholly below the
+ * log start offset are not looked at.
+ */
+public final class MergePlan {
+  private static final int SMALL_BYTES_LOG = 16;
+  private static final int LEVEL_FACTOR_LOG = 3;
+  private static final int LEVELS = 3;
+  /** More neighbours than this many times what is due of one level are too many, whatever their levels are. */
+  private static final int ROWS_MAX = 4;
+
+  /** What it costs to open a data file, in bytes that could be copied meanwhile: a thousand tiny segments are not free. */
+  private static final int OPEN_BYTES = 16 << 10;
+
+  private static final long OFFSETS_MAX = Integer.MAX_VALUE;
+
+  /** Bounds the version that replaces them. FORMAT.md section 10. */
+  private static final int SEGMENTS_MAX = 100_000;
+
+  /** Neighbours of one partition that become one segment; where batches are written again, this may be a single one. */
+  public record Run(List<Segment> segments) {
+    int partition() {
+      return segments.get(0).partition();
+    }
+
+    public long bytes() {
+      return segments.stream().mapToLong(Segment::bytes).sum();
+    }
+
+    private long cost() {
+      return segments.stream().mapToLong(MergePlan::cost).sum();
+    }
+  }
+
+  private final long limitBytes;
+  private final long budgetBytes;
+  private final long spanMs;
+  private final int ofOneLevel;
+  private final Predicate<Segment> damaged;
+
+  /**
+   * @param limitBytes of one segment
+   * @param budgetBytes of all that is merged at once
+   * @param spanMs how far apart the times of a group may lie
+   * @param ofOneLevel how many segments of one level become one
+   * @param damaged tells segments that must be left alone
+   */
+  public MergePlan(long limitBytes, long budgetBytes, long spanMs, int ofOneLevel, Predicate<Segment> damaged) {
+    this.limitBytes = limitBytes;
+    this.budgetBytes = budgetBytes;
+    this.spanMs = spanMs;
+    this.ofOneLevel = ofOneLevel;
+    this.damaged = damaged;
+  }
+
+  /** What one commit should merge: at most one run of each partition, of {@code budgetBytes} together. */
+  public static List<Run> due(State state, long budgetBytes, int ofOneLevel, Predicate<Segment> damaged) {
+    TopicConfig config = state.config();
+    return new MergePlan(Math.min(budgetBytes, config.segmentBytes()), budgetBytes, TimeGroups.spanMs(config), ofOneLevel, damaged)
+        .due(live(state));
+  }
+
+  /**
+   * What becomes as few segments as possible, of at most {@code limitBytes} each: all that an operator merges.
+   *
+   * @param before only segments that hold nothing newer than this state
+   */
+  static List<Run> all(State state, State before, long limitBytes, Predicate<Segment> damaged) {
+    MergePlan plan = new MergePlan(limitBytes, Long.MAX_VALUE, TimeGroups.spanMs(state.config()), 2, damaged);
+    return plan.packed(live(state),
+        segment -> segment.partition() < before.partitions() && segment.end() <= before.end(segment.partition()) && plan.mayMerge(segment));
+  }
+
+  /** The segments whose batches have fewer than {@code batchBytes} on average, in runs of up to the topic's {@code segment.bytes}. */
+  static List<Run> tiny(State state, int batchBytes, Predicate<Segment> damaged) {
+    TopicConfig config = state.config();
+    MergePlan plan = new MergePlan(config.segmentBytes(), Long.MAX_VALUE, TimeGroups.spanMs(config), 1, damaged);
+    return plan.packed(live(state), segment -> plan.mayRead(segment) && segment.bytes() / segment.batches() < batchBytes);
+  }
+
+  private static List<List<Segment>> live(State state) {
+    return IntStream.range(0, state.partitions()).mapToObj(p -> state.segments(p, state.start(p), state.end(p))).toList();
+  }
+
+  private boolean mayRead(Segment segment) {
+    return segment.dense() && !damaged.test(segment);
+  }
+
+  private boolean mayMerge(Segment segment) {
+    return segment.bytes() < limitBytes / 2 && offsets(segment) <= OFFSETS_MAX / 2 && mayRead(segment);
+  }
+
+  /** Those with most segments come first: they have waited longest. @param partitions the live segments of each */
+  public List<Run> due(List<List<Segment>> partitions) {
+    List<List<Segment>> longest = partitions.stream()
+        .filter(live -> live.size() > 1)
+        .sorted(Comparator.comparingInt((List<Segment> live) -> live.size()).reversed())
+        .toList();
+    List<Run> runs = new ArrayList<>();
+    long left = budgetBytes;
+    for (List<Segment> live : longest) {
+      Run run = dueIn(live);
+      if (run != null && run.cost() <= left) {
+        runs.add(run);
+        left -= run.cost();
+      }
+    }
+    return runs;
+  }
+
+  /** The run that is due in the oldest stretch that has one; null if none has. */
+  private Run dueIn(List<Segment> live) {
+    List<List<Segment>> groups = TimeGroups.of(live, spanMs);
+    for (int i = 0; i < groups.size(); i++) {
+      List<Segment> group = groups.get(i);
+      boolean newest = i == groups.size() - 1;
+      for (int first = 0; first < group.size();) {
+        int end = endOfStretch(group, first, this::mayMerge);
+        List<Segment> stretch = group.subList(first, end);
+        Run run = stretch.size() < 2 ? null : newest ? dueOf(stretch) : fitting(stretch);
+        if (run != null && run.segments().size() > 1) {
+          return run;
+        }
+        first = end + 1;
+      }
+    }
+    return null;
+  }
+
+  private static int endOfStretch(List<Segment> group, int first, Predicate<Segment> within) {
+    int end = first;
+    while (end < group.size() && within.test(group.get(end))) {
+      end++;
+    }
+    return end;
+  }
+
+  private Run dueOf(List<Segment> stretch) {
+    Level[] levels = IntStream.range(0, LEVELS).mapToObj(level -> new Level()).toArray(Level[]::new);
+    long bytes = 0;
+    for (int i = 0; i < stretch.size(); i++) {
+      bytes += stretch.get(i).bytes();
+      int level = level(stretch.get(i).bytes());
+      for (int lower = 0; lower < Math.min(level, LEVELS); lower++) {
+        levels[lower].interrupt(ofOneLevel);
+      }
+      if (level < LEVELS) {
+        levels[level].add(i);
+      }
+    }
+    for (Level level : levels) {
+      level.interrupt(ofOneLevel);
+      if (level.due != null) {
+        return fitting(stretch.subList(level.due.first(), level.due.last() + 1));
+      }
+    }
+    if (bytes >= limitBytes) {
+      return fitting(stretch);
+    }
+    int most = ROWS_MAX * ofOneLevel;
+    return stretch.size() > most ? fitting(stretch.subList(0, most)) : null;
+  }
+
+  private record Row(int first, int last) {}
+
+  /** The segments of one level, and the oldest row of them that is due. A higher level interrupts a row, a lower one does not. */
+  private static final class Level {
+    private Row due;
+    private int first;
+    private int last;
+    private int count;
+
+    void add(int at) {
+      first = count == 0 ? at : first;
+      last = at;
+      count++;
+    }
+
+    void interrupt(int enough) {
+      if (due == null && count >= enough) {
+        due = new Row(first, last);
+      }
+      count = 0;
+    }
+  }
+
+  static int level(long bytes) {
+    long small = bytes >>> SMALL_BYTES_LOG;
+    return small == 0 ? 0 : 1 + (63 - Long.numberOfLeadingZeros(small)) / LEVEL_FACTOR_LOG;
+  }
+
+  /** The oldest of {@code neighbours} that fit into one segment and into the budget, at least one. */
+  private Run fitting(List<Segment> neighbours) {
+    long bytes = 0;
+    long offsets = 0;
+    long cost = 0;
+    int end = 0;
+    while (end < Math.min(neighbours.size(), SEGMENTS_MAX)) {
+      Segment next = neighbours.get(end);
+      bytes += next.bytes();
+      offsets += offsets(next);
+      cost += cost(next);
+      if (bytes > limitBytes || offsets > OFFSETS_MAX || cost > budgetBytes) {
+        break;
+      }
+      end++;
+    }
+    return new Run(neighbours.subList(0, Math.max(end, 1)));
+  }
+
+  /** As few runs as possible, of at least {@link #ofOneLevel} neighbours that are all {@code within}. */
+  private List<Run> packed(List<List<Segment>> partitions, Predicate<Segment> within) {
+    List<Run> runs = new ArrayList<>();
+    List<List<Segment>> groups = partitions.stream().flatMap(live -> TimeGroups.of(live, spanMs).stream()).toList();
+    for (List<Segment> group : groups) {
+      for (int first = 0; first < group.size();) {
+        int end = endOfStretch(group, first, within);
+        while (first < end) {
+          Run run = fitting(group.subList(first, end));
+          first += run.segments().size();
+          if (run.segments().size() >= ofOneLevel) {
+            runs.add(run);
+          }
+        }
+        first = end + 1;
+      }
+    }
+    return runs;
+  }
+
+  private static long cost(Segment segment) {
+    return Math.max(segment.bytes(), OPEN_BYTES);
+  }
+
+  private static long offsets(Segment segment) {
+    return segment.end() - segment.base();
+  }
+}

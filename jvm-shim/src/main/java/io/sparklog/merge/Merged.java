@@ -1,0 +1,29 @@
+package io.sparklog.merge;
+
+import io.sparklog.log.Segment;
+import io.sparklog.log.State;
+import java.util.List;
+
+/**
+ * Segments of one partition that follow one another, and what holds their records in their place.
+ *
+ * @param removed by base offset, as {@code added}
+ */
+record Merged(List<Segment> removed, List<Segment> added) {
+  /** The removed segments as {@code state} has them; empty if one of them is not live any more. */
+  List<Segment> liveIn(State state) {
+    List<Segment> live = placeIn(state);
+    boolean same = live.size() == removed.size();
+    for (int i = 0; same && i < live.size(); i++) {
+      same = live.get(i).position() == removed.get(i).position() && live.get(i).file().equals(removed.get(i).file());
+    }
+    return same ? live : List.of();
+  }
+
+  /** The segments that hold these offsets in {@code state}. */
+  List<Segment> placeIn(State state) {
+    Segment first = removed.get(0);
+    Segment last = removed.get(removed.size() - 1);
+    return first.partition() < state.partitions() ? state.segments(first.partition(), first.base(), last.end()) : List.of();
+  }
+}

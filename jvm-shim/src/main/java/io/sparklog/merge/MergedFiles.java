@@ -1,0 +1,134 @@
+package io.sparklog.merge;
+
+import io.sparklog.log.Names;
+import io.sparklog.log.Segment;
+import io.sparklog.spec.Warnings;
+import io.sparklog.storage.FileAppender;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Step;
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * The data files of a merge. A segment stays in memory until it is large enough for a file of its own; smaller ones share a file, so that
+ * many partitions cost one sync.
+ */
+final class MergedFiles implements Closeable {
+  private static final int OWN_FILE_BYTES = 1 << 20;
+
+  private final LogStore store;
+  private final String topic;
+  private final String folder;
+  private final List<String> created = new ArrayList<>();
+  private final byte[] buffer = new byte[OWN_FILE_BYTES];
+  private int buffered;
+  private int ownFiles;
+  private FileAppender pool;
+
+  /** The file of the open segment; null as long as the buffer has all of it. */
+  private FileAppender own;
+  private String ownName;
+
+  /** @param folder relative to the topic's folder */
+  MergedFiles(LogStore store, String topic, String folder) {
+    this.store = store;
+    this.topic = topic;
+    this.folder = folder;
+  }
+
+  /** Appends to the open segment, which is of {@code partition}. */
+  void write(int partition, byte[] from, int at, int length) throws IOException {
+    if (length >= buffer.length - buffered) {
+      if (own == null) {
+        ownName = folder + "/" + Names.ownFile(partition, 0, 0, ownFiles++);
+        own = create(ownName);
+      }
+      own.write(buffer, 0, buffered);
+      buffered = 0;
+    }
+    if (length >= buffer.length) {
+      own.write(from, at, length);
+    } else {
+      System.arraycopy(from, at, buffer, buffered, length);
+      buffered += length;
+    }
+  }
+
+  private FileAppender create(String name) throws IOException {
+    Step.MERGE_WRITE.reached();
+    created.add(name);
+    return store.create(Names.topicFile(topic, name));
+  }
+
+  /** Closes the open segment. @return it, in its place */
+  Segment end(Segment segment) throws IOException {
+    if (own == null) {
+      String name = folder + "/" + Names.poolFile();
+      pool = pool == null ? create(name) : pool;
+      long position = pool.position();
+      pool.write(buffer, 0, buffered);
+      buffered = 0;
+      return segment.in(name, position);
+    }
+    own.write(buffer, 0, buffered);
+    buffered = 0;
+    own.sync();
+    own.close();
+    own = null;
+    return segment.in(ownName, 0);
+  }
+
+  /** Forgets the open segment. */
+  void discard() throws IOException {
+    buffered = 0;
+    if (own != null) {
+      own.close();
+      own = null;
+      delete(List.of(ownName));
+    }
+  }
+
+  /** Makes all files durable. */
+  void sync() throws IOException {
+    if (pool != null) {
+      pool.sync();
+    }
+    store.flush(Names.topicFile(topic, folder));
+    store.flush(Names.topicFile(topic, Names.DATA));
+  }
+
+  /** Deletes all files but {@code kept}. What cannot be deleted is left to a vacuum. */
+  void deleteAllBut(Set<String> kept) {
+    delete(created.stream().filter(name -> !kept.contains(name)).toList());
+    try {
+      store.deleteFolderIfEmpty(Names.topicFile(topic, folder));
+    } catch (IOException e) {
+      Warnings.warn(MergedFiles.class, "left {} of topic {}", folder, topic, e);
+    }
+  }
+
+  private void delete(List<String> names) {
+    for (String name : names) {
+      try {
+        store.delete(Names.topicFile(topic, name));
+        created.remove(name);
+      } catch (IOException e) {
+        Warnings.warn(MergedFiles.class, "left {} of topic {}", name, topic, e);
+      }
+    }
+  }
+
+  @Override
+  public void close() throws IOException {
+    try {
+      discard();
+    } finally {
+      if (pool != null) {
+        pool.close();
+      }
+    }
+  }
+}

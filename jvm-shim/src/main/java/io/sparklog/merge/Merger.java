@@ -1,0 +1,141 @@
+package io.sparklog.merge;
+
+import io.sparklog.format.BatchDecoder;
+import io.sparklog.format.BatchHeader;
+import io.sparklog.log.Names;
+import io.sparklog.log.Segment;
+import io.sparklog.log.SegmentBuilder;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.LogStore;
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.BiConsumer;
+
+/**
+ * Writes the records of neighbouring segments into new data files: their batches as they are, with absolute offsets, or new batches of the
+ * same records. All that it reads is checked, so that damage never gets a checksum that is right. FORMAT.md section 4.
+ */
+final class Merger implements Closeable {
+  private final State state;
+  private final int batchBytes;
+  private final BatchDecoder decoder;
+  private final SegmentScan scan;
+  private final MergedFiles files;
+  private final BiConsumer<Segment, PartlogException> damaged;
+
+  /** The segment that is being read. */
+  private Segment source;
+
+  /**
+   * @param txn the random identity of the merge
+   * @param batchBytes 0 to keep the batches; otherwise the most bytes of a new one, before compression
+   * @param damaged is told of each segment that cannot be read, and why
+   */
+  Merger(LogStore store, State state, String txn, int batchBytes, BiConsumer<Segment, PartlogException> damaged) {
+    TopicConfig config = state.config();
+    this.state = state;
+    this.batchBytes = Math.min(batchBytes, config.batchBytesMax());
+    this.decoder = new BatchDecoder(config.decompressedBytesMax());
+    this.scan = new SegmentScan(store, state.topic(), decoder, batchBytes > 0);
+    this.files = new MergedFiles(store, state.topic(), Names.dataFolder(Merge.plannedVersion(state), txn));
+    this.damaged = damaged;
+  }
+
+  /**
+   * Writes each run. A damaged segment is left alone: it ends its run, and those after it are another.
+   *
+   * @return what is worth committing; all of it is durable
+   * @throws io.sparklog.log.SegmentGone if a data file is gone
+   */
+  List<Merged> write(List<MergePlan.Run> runs) throws IOException {
+    List<Merged> merged = new ArrayList<>();
+    for (MergePlan.Run run : runs) {
+      Deque<List<Segment>> left = new ArrayDeque<>(List.of(run.segments()));
+      while (!left.isEmpty()) {
+        List<Segment> sources = left.pop();
+        try {
+          one(sources).ifPresent(merged::add);
+        } catch (PartlogException e) {
+          files.discard();
+          damaged.accept(source, e);
+          int at = sources.indexOf(source);
+          left.push(sources.subList(at + 1, sources.size()));
+          left.push(sources.subList(0, at));
+        }
+      }
+    }
+    if (!merged.isEmpty()) {
+      files.sync();
+    }
+    return merged;
+  }
+
+  private Optional<Merged> one(List<Segment> sources) throws IOException {
+    if (batchBytes > 0) {
+      return sources.isEmpty() ? Optional.empty() : Optional.of(new Merged(sources, rebatched(sources))).filter(Merger::isWorth);
+    }
+    return sources.size() < 2 ? Optional.empty() : Optional.of(new Merged(sources, List.of(joined(sources))));
+  }
+
+  /** Whether there are half as many batches at most. Otherwise they were not tiny, or may not be joined. */
+  private static boolean isWorth(Merged rebatched) {
+    return 2 * batches(rebatched.added()) <= batches(rebatched.removed());
+  }
+
+  private static long batches(List<Segment> segments) {
+    return segments.stream().mapToLong(Segment::batches).sum();
+  }
+
+  private Segment joined(List<Segment> sources) throws IOException {
+    int partition = sources.get(0).partition();
+    SegmentBuilder joined = new SegmentBuilder(partition, null, 0);
+    for (Segment segment : sources) {
+      open(segment);
+      while (scan.next()) {
+        long leastTime = Rebatch.leastTime(segment, scan.buffer(), scan.at());
+        joined.add(scan.buffer(), scan.at(), leastTime, segment.routed(), segment.ordered());
+        BatchHeader.setBaseOffset(scan.buffer(), scan.at(), scan.base());
+        files.write(partition, scan.buffer(), scan.at(), scan.bytes());
+      }
+    }
+    return files.end(joined.segment().at(sources.get(0).base()));
+  }
+
+  private void open(Segment segment) throws IOException {
+    source = segment;
+    scan.open(segment);
+  }
+
+  private List<Segment> rebatched(List<Segment> sources) throws IOException {
+    Rebatch rebatch = new Rebatch(state.config(), batchBytes, files, sources);
+    for (Segment segment : sources) {
+      open(segment);
+      while (scan.next()) {
+        rebatch.add(segment, scan, decoder);
+      }
+    }
+    return rebatch.end();
+  }
+
+  /** Deletes all that was written, but for the data files {@code kept}. */
+  void deleteAllBut(Set<String> kept) {
+    files.deleteAllBut(kept);
+  }
+
+  @Override
+  public void close() throws IOException {
+    try {
+      scan.close();
+    } finally {
+      files.close();
+    }
+  }
+}

@@ -1,0 +1,227 @@
+package io.sparklog.merge;
+
+import io.sparklog.log.Committer;
+import io.sparklog.log.Names;
+import io.sparklog.log.Segment;
+import io.sparklog.log.SegmentGone;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.log.Version;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Predicate;
+import java.util.random.RandomGenerator;
+import java.util.stream.Collectors;
+
+/**
+ * Makes few segments of many: a little after a commit, or all that there is when an operator asks. Readers that planned before find the
+ * same records in other files. FORMAT.md sections 4 and 7.
+ */
+public final class Merges {
+  /** What one version of an operator's merge replaces at most: what is lost if the process dies. */
+  private static final long PORTION_BYTES = 1L << 30;
+
+  private static final int PORTION_SEGMENTS = 100_000;
+
+  /** Segments that lose a race are merged in smaller ones the next time, down to this: a small one is done before the next commit. */
+  private static final long LEAST_BYTES = 1 << 20;
+
+  /** Batches of this part of the batch size, on average, are tiny. */
+  private static final int TINY_PART = 16;
+
+  private final TopicLog log;
+  private final Clock clock;
+  private final RandomGenerator random;
+
+  public Merges(TopicLog log, Clock clock, RandomGenerator random) {
+    this.log = log;
+    this.clock = clock;
+    this.random = random;
+  }
+
+  /**
+   * Merges what is due, of at most {@code budgetBytes}: what follows a commit.
+   *
+   * @return the version that it put, if any
+   */
+  public Optional<Version> within(long budgetBytes) throws IOException {
+    State state = log.newest().orElse(null);
+    if (state == null) {
+      return Optional.empty(); // It was deleted since the commit.
+    }
+    return commit(state, MergePlan.due(state, budgetBytes, log.pace().mergedSegments(), damaged(state)), 0).version();
+  }
+
+  /**
+   * Merges until nothing is left to merge of what is there now, into segments of up to the topic's {@code segment.bytes}.
+   *
+   * @throws PartlogException if a merge cannot be committed; what was merged before stays
+   */
+  public MergeResult all() {
+    return reported(this::mergeAll);
+  }
+
+  private MergeResult mergeAll() throws IOException {
+    Optional<State> begun = log.newest();
+    if (begun.isEmpty()) {
+      return MergeResult.NOTHING; // It was deleted meanwhile.
+    }
+    State first = begun.get();
+    MergeResult done = MergeResult.NOTHING;
+    long limitBytes = first.config().segmentBytes();
+    while (true) {
+      Optional<State> state = log.newest().filter(newest -> newest.topicId().equals(first.topicId()));
+      List<MergePlan.Run> runs = state.isEmpty() ? List.of() : MergePlan.all(state.get(), first, limitBytes, damaged(first));
+      if (runs.isEmpty()) {
+        return done;
+      }
+      Outcome outcome = commit(state.get(), portion(runs), 0);
+      done = done.and(outcome.done());
+      if (outcome.lost()) {
+        // Other writers merge the newest segments all the time: a large run that has them might never be done.
+        limitBytes = Math.max(limitBytes / 2, LEAST_BYTES);
+      }
+    }
+  }
+
+  /**
+   * Writes the tiny batches that are there now again, as batches of up to {@code batchBytes} before compression with the codec of the
+   * topic; then {@link #all}. Runs that lose a race stay as they are.
+   *
+   * @throws PartlogException as {@link #all}
+   */
+  public MergeResult rebatch(int batchBytes) {
+    return reported(() -> rebatchTiny(batchBytes).and(mergeAll()));
+  }
+
+  private MergeResult rebatchTiny(int batchBytes) throws IOException {
+    State state = log.newest().orElseThrow();
+    MergeResult done = MergeResult.NOTHING;
+    List<MergePlan.Run> left = MergePlan.tiny(state, Math.max(1, batchBytes / TINY_PART), damaged(state));
+    while (!left.isEmpty()) {
+      List<MergePlan.Run> portion = portion(left);
+      done = done.and(commit(state, portion, batchBytes).done());
+      left = left.subList(portion.size(), left.size());
+    }
+    return done;
+  }
+
+  /**
+   * What {@link #all} would do to the segments that are there now, or {@link #rebatch} if {@code batchBytes} is above 0.
+   *
+   * @return with the bytes of the segments that would be replaced; how many replace them is known only without {@code batchBytes}
+   */
+  public MergeResult planned(int batchBytes) {
+    return log.newest().map(state -> planned(state, batchBytes)).orElse(MergeResult.NOTHING);
+  }
+
+  private MergeResult planned(State state, int batchBytes) {
+    List<MergePlan.Run> runs = new ArrayList<>(MergePlan.all(state, state, state.config().segmentBytes(), damaged(state)));
+    if (batchBytes > 0) {
+      runs.addAll(MergePlan.tiny(state, Math.max(1, batchBytes / TINY_PART), damaged(state)));
+    }
+    Set<Segment> replaced = runs.stream().flatMap(run -> run.segments().stream()).collect(Collectors.toSet());
+    return new MergeResult(replaced.size(), runs.size(), replaced.stream().mapToLong(Segment::bytes).sum());
+  }
+
+  private interface Work {
+    MergeResult run() throws IOException;
+  }
+
+  private MergeResult reported(Work work) {
+    try {
+      return work.run();
+    } catch (IOException e) {
+      throw PartlogException.io(e, log.store().location(Names.topicFolder(log.topic())));
+    }
+  }
+
+  /** @param lost whether another writer was first to replace some of it */
+  private record Outcome(MergeResult done, Optional<Version> version, boolean lost) {
+    static Outcome nothing(boolean lost) {
+      return new Outcome(MergeResult.NOTHING, Optional.empty(), lost);
+    }
+  }
+
+  /** Merges {@code runs}, and commits what of it still holds. @param batchBytes 0 to keep the batches */
+  private Outcome commit(State state, List<MergePlan.Run> runs, int batchBytes) throws IOException {
+    if (runs.isEmpty()) {
+      return Outcome.nothing(false);
+    }
+    String txn = Names.identity(random);
+    Committer committer = new Committer(log, txn, clock, random);
+    boolean settled = false;
+    Merge merge = new Merge(state, List.of());
+    try (Merger merger = new Merger(log.store(), state, txn, batchBytes, (segment, why) -> leave(state, segment, why))) {
+      try {
+        merge = new Merge(state, merger.write(runs));
+        Optional<Version> version = committer.commit(merge);
+        settled = true;
+        return new Outcome(merge.done(), version, merge.isCut());
+      } catch (SegmentGone e) {
+        return Outcome.nothing(!isMissing(state, e));
+      } catch (NoSuchFileException e) {
+        if (isWanted(state)) {
+          throw e;
+        }
+        return Outcome.nothing(false); // Its folder went with the topic, or in a vacuum.
+      } finally {
+        if (settled) {
+          merger.deleteAllBut(merge.named(log.newest()));
+        } else if (!committer.putTried()) {
+          merger.deleteAllBut(Set.of());
+        } // Otherwise a put may have taken effect: a vacuum will tell.
+      }
+    }
+  }
+
+  /** Whether a merge that was planned on {@code state} may still commit. */
+  private boolean isWanted(State state) {
+    return log.newest().filter(newest -> newest.topicId().equals(state.topicId()) && state.version() + 1 >= newest.horizon()).isPresent();
+  }
+
+  /** Whether a data file that is gone should be there. Otherwise somebody else merged its segments. */
+  private boolean isMissing(State state, SegmentGone gone) {
+    Segment segment = gone.segment();
+    boolean live = log.newest()
+        .filter(newest -> segment.partition() < newest.partitions())
+        .map(newest -> newest.segments(segment.partition(), segment.base(), segment.end()))
+        .filter(found -> found.stream().anyMatch(one -> one.file().equals(segment.file())))
+        .isPresent();
+    if (live) {
+      leave(state, segment, gone.missing());
+    }
+    return live;
+  }
+
+  /** Notes a segment that cannot be read, so that it is not tried again. */
+  private void leave(State state, Segment segment, PartlogException why) {
+    if (log.notes(state).damaged().add(segment)) {
+      Warnings.warn(Merges.class, "a damaged segment is left as it is, and not merged with its neighbours: {}", why.getMessage());
+    }
+  }
+
+  private Predicate<Segment> damaged(State state) {
+    Set<Segment> damaged = log.notes(state).damaged();
+    return segment -> !damaged.isEmpty() && damaged.contains(segment);
+  }
+
+  private static List<MergePlan.Run> portion(List<MergePlan.Run> runs) {
+    long bytes = 0;
+    long segments = 0;
+    int end = 0;
+    while (end < runs.size() && (end == 0 || bytes < PORTION_BYTES && segments < PORTION_SEGMENTS)) {
+      bytes += runs.get(end).bytes();
+      segments += runs.get(end).segments().size();
+      end++;
+    }
+    return runs.subList(0, end);
+  }
+}

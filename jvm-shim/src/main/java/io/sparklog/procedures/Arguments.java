@@ -1,0 +1,180 @@
+package io.sparklog.procedures;
+
+import io.sparklog.log.Root;
+import io.sparklog.log.Roots;
+import io.sparklog.read.PartitionJson;
+import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Signature;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.function.Supplier;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.MapData;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+
+/** The arguments of one call of a procedure, all of them checked before anything is done. */
+final class Arguments {
+  private final Signature signature;
+  private final Map<String, Object> values = new HashMap<>();
+
+  /**
+   * The arguments that Spark passes, in the order of the declaration and of the types of {@link #sqlType}.
+   *
+   * @throws PartlogException ARGUMENT_VALUE; for a topic's name TOPIC_NAME_ILLEGAL, for a configuration OPTION_UNKNOWN or OPTION_VALUE
+   */
+  Arguments(Signature signature, InternalRow input) {
+    this.signature = signature;
+    for (int i = 0; i < signature.parameters().size(); i++) {
+      Signature.Parameter parameter = signature.parameters().get(i);
+      if (!input.isNullAt(i)) {
+        values.put(parameter.name(), value(parameter, input, i));
+      } else if (parameter.isRequired() || !parameter.defaultValue().equals("NULL")) {
+        throw signature.invalid(parameter.name(), "NULL", "it must have a value");
+      }
+    }
+    if (values.containsKey("batch_size") && !bool("rebatch")) {
+      throw signature.invalid("batch_size", number("batch_size"), "it says how large new batches are, and needs rebatch => true");
+    }
+  }
+
+  /** How SQL passes a parameter of a declared type. Numbers are as wide as they can be, so that all of them reach the check of range. */
+  static DataType sqlType(String type) {
+    return switch (type) {
+      case "string", "topic", "offsets", "keep" -> DataTypes.StringType;
+      case "boolean" -> DataTypes.BooleanType;
+      case "long" -> DataTypes.LongType;
+      case "config" -> DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType, true);
+      case "interval" -> DataTypes.createDayTimeIntervalType();
+      default -> throw new IllegalStateException("procedures.json has a parameter of type " + type);
+    };
+  }
+
+  private Object value(Signature.Parameter parameter, InternalRow input, int i) {
+    return switch (parameter.type()) {
+      case "boolean" -> input.getBoolean(i);
+      case "long" -> number(parameter, input.getLong(i));
+      case "config" -> config(input.getMap(i));
+      case "interval" -> interval(parameter, input.getLong(i));
+      case "topic" -> topic(input.getString(i));
+      case "offsets" -> offsets(parameter, input.getString(i));
+      case "keep" -> keep(parameter, input.getString(i));
+      default -> text(parameter, input.getString(i));
+    };
+  }
+
+  private String text(Signature.Parameter parameter, String given) {
+    if (given.isBlank()) {
+      throw signature.invalid(parameter.name(), "'" + given + "'", "it must not be empty");
+    }
+    return given;
+  }
+
+  private static String topic(String given) {
+    Root.requireLegal(given);
+    return given;
+  }
+
+  private long number(Signature.Parameter parameter, long given) {
+    if (given < parameter.min() || given > parameter.max()) {
+      throw signature.invalid(parameter.name(), given, "it must be from " + parameter.min() + " to " + parameter.max());
+    }
+    return given;
+  }
+
+  private Duration interval(Signature.Parameter parameter, long micros) {
+    Duration given = Duration.of(micros, ChronoUnit.MICROS);
+    if (given.toMillis() < parameter.min()) {
+      throw signature.invalid(parameter.name(), given, "it must be at least " + Duration.ofMillis(parameter.min()));
+    }
+    return given;
+  }
+
+  private SortedMap<Integer, Long> offsets(Signature.Parameter parameter, String given) {
+    return asArgument(parameter.name(), () -> PartitionJson.ofTopic(parameter.name(), given));
+  }
+
+  private SortedMap<String, SortedMap<Integer, Long>> keep(Signature.Parameter parameter, String given) {
+    return asArgument(parameter.name(), () -> PartitionJson.ofTopics(parameter.name(), given, text("topic")));
+  }
+
+  private Map<String, String> config(MapData given) {
+    Map<String, String> config = new TreeMap<>();
+    for (int i = 0; i < given.numElements(); i++) {
+      String key = given.keyArray().getUTF8String(i).toString();
+      if (given.valueArray().isNullAt(i)) {
+        throw signature.invalid("config", key + " => NULL", "it must have a value");
+      }
+      config.put(key, given.valueArray().getUTF8String(i).toString());
+    }
+    if (config.isEmpty()) {
+      throw signature.invalid("config", "map()", "it must name what to change");
+    }
+    return Options.ofTopic(config);
+  }
+
+  /** Runs {@code body}. The layers below speak of options; what they refuse is this parameter. */
+  <T> T asArgument(String parameter, Supplier<T> body) {
+    try {
+      return body.get();
+    } catch (PartlogException e) {
+      if (!e.id().equals("OPTION_VALUE")) {
+        throw e;
+      }
+      throw signature.invalid(parameter, e.parameters().get("value"), e.parameters().get("reason"));
+    }
+  }
+
+  Root root() {
+    return asArgument("root", () -> Roots.open(text("root")));
+  }
+
+  /** Empty if the call is about all topics. */
+  Optional<String> topic() {
+    return Optional.ofNullable(text("topic"));
+  }
+
+  String text(String parameter) {
+    return (String) values.get(parameter);
+  }
+
+  boolean bool(String parameter) {
+    return (Boolean) values.get(parameter);
+  }
+
+  long number(String parameter) {
+    return (Long) values.get(parameter);
+  }
+
+  /** Null if it is not given. */
+  Long numberOrNull(String parameter) {
+    return (Long) values.get(parameter);
+  }
+
+  Duration interval(String parameter) {
+    return (Duration) values.get(parameter);
+  }
+
+  @SuppressWarnings("unchecked")
+  SortedMap<Integer, Long> offsets(String parameter) {
+    return (SortedMap<Integer, Long>) values.get(parameter);
+  }
+
+  /** What the call keeps, by topic and partition; empty if it says nothing. */
+  @SuppressWarnings("unchecked")
+  SortedMap<String, SortedMap<Integer, Long>> keep() {
+    return (SortedMap<String, SortedMap<Integer, Long>>) values.getOrDefault("keep", Collections.emptySortedMap());
+  }
+
+  @SuppressWarnings("unchecked")
+  Map<String, String> config(String parameter) {
+    return (Map<String, String>) values.get(parameter);
+  }
+}

@@ -1,0 +1,34 @@
+package io.sparklog.procedures;
+
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.spec.PartlogException;
+import java.util.Collections;
+import java.util.SortedMap;
+
+/**
+ * What one call of a procedure does to one topic.
+ *
+ * @param rows takes the rows of the answer
+ */
+record Call(Root root, String topic, Arguments arguments, Rows rows) {
+  TopicLog log() {
+    return root.topic(topic);
+  }
+
+  /** The newest state. @throws PartlogException TOPIC_NOT_FOUND */
+  State state() {
+    return root.state(topic);
+  }
+
+  /** The offsets of the topic's partitions that the call keeps. */
+  SortedMap<Integer, Long> keep() {
+    return arguments.keep().getOrDefault(topic, Collections.emptySortedMap());
+  }
+
+  /** Adds a row about the topic. {@code values} are those of the columns after it. */
+  void row(Object... values) {
+    rows.add(topic, values);
+  }
+}

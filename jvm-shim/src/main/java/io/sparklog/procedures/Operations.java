@@ -1,0 +1,131 @@
+package io.sparklog.procedures;
+
+import io.sparklog.log.Names;
+import io.sparklog.log.State;
+import io.sparklog.spec.Options;
+import io.sparklog.admin.Administration;
+import io.sparklog.admin.Changed;
+import io.sparklog.merge.MergeResult;
+import io.sparklog.merge.Merges;
+import io.sparklog.view.Publisher;
+import io.sparklog.upkeep.Retention;
+import io.sparklog.upkeep.Terms;
+import io.sparklog.upkeep.Uninterrupted;
+import io.sparklog.upkeep.Upkeep;
+import io.sparklog.admin.Vacuum;
+import java.io.IOException;
+import java.security.SecureRandom;
+import java.time.Clock;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+
+/** Procedures that change a topic. */
+final class Operations {
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  private static final Clock CLOCK = Clock.systemUTC();
+
+  /** What a batch has before compression if a write does not say otherwise. */
+  private static final int BATCH_BYTES = Options.of(Map.of(), Options.Side.WRITE).integer("batch.size");
+
+  private Operations() {}
+
+  private static Administration administration(Call call) {
+    return new Administration(call.log(), CLOCK, RANDOM);
+  }
+
+  static void deleteRecords(Call call) {
+    Map<Integer, Long> offsets = call.arguments().offsets("offsets");
+    boolean dryRun = call.arguments().bool("dry_run");
+    Changed changed = call.arguments()
+        .asArgument("keep", () -> administration(call).deleteRecords(call.arguments().offsets("offsets"), call.keep(), dryRun));
+    for (int partition : offsets.keySet()) {
+      long before = changed.was().start(partition);
+      long after = changed.is().start(partition);
+      call.row(partition, before, after, changed.is().end(partition), after - before, call.keep().get(partition));
+    }
+  }
+
+  static void addPartitions(Call call) {
+    int partitions = (int) call.arguments().number("partitions");
+    Changed changed = call.arguments().asArgument("partitions", () -> administration(call).addPartitions(partitions));
+    call.row(changed.was().partitions(), changed.is().partitions());
+  }
+
+  static void setConfig(Call call) {
+    Map<String, String> config = call.arguments().config("config");
+    Changed changed = administration(call).configure(config);
+    for (String key : config.keySet()) {
+      call.row(key, changed.was().config().get(key), changed.is().config().get(key));
+    }
+  }
+
+  static void deleteTopic(Call call) {
+    State was = administration(call).delete(call.arguments().bool("dry_run")).was();
+    call.root().listAgain();
+    Totals totals = Totals.of(was);
+    call.row(was.topicId(), was.partitions(), totals.records(), totals.segments(), totals.bytes());
+  }
+
+  static void merge(Call call) throws IOException {
+    Totals before = Totals.of(call.state());
+    Merges merges = new Merges(call.log(), CLOCK, RANDOM);
+    boolean rebatch = call.arguments().bool("rebatch");
+    Long asked = call.arguments().numberOrNull("batch_size");
+    int batchBytes = asked == null ? BATCH_BYTES : asked.intValue();
+    if (call.arguments().bool("dry_run")) {
+      MergeResult would = merges.planned(rebatch ? batchBytes : 0);
+      // How large new batches are is known only when they are made.
+      Long segments = rebatch ? null : Long.valueOf(before.segments() - would.replaced() + would.by());
+      Long batches = rebatch ? null : Long.valueOf(before.batches());
+      Long bytes = rebatch ? null : Long.valueOf(before.bytes());
+      call.row(before.segments(), segments, before.batches(), batches, before.bytes(), bytes, would.bytes());
+      return;
+    }
+    MergeResult done = rebatch ? merges.rebatch(batchBytes) : merges.all();
+    upkeep(call).afterAll();
+    Totals after = Totals.of(Uninterrupted.run(call::state));
+    call.row(before.segments(), after.segments(), before.batches(), after.batches(), before.bytes(), after.bytes(), done.bytes());
+  }
+
+  static void expire(Call call) throws IOException {
+    State before = call.state();
+    Long retentionMs = call.arguments().numberOrNull("retention_ms");
+    Long retentionBytes = call.arguments().numberOrNull("retention_bytes");
+    Terms terms = call.arguments()
+        .asArgument("keep", () -> Terms.of(before, call.root().store().root(), retentionMs, retentionBytes, call.keep()));
+    List<Retention.Expired> expired;
+    if (call.arguments().bool("dry_run")) {
+      expired = Retention.expired(before, terms, CLOCK.millis());
+    } else {
+      expired = Retention.expire(call.log(), before, terms, CLOCK, RANDOM);
+      upkeep(call).under(terms).afterAll();
+    }
+    Map<Integer, Retention.Expired> by = expired.stream().collect(Collectors.toMap(Retention.Expired::partition, each -> each));
+    State state = Uninterrupted.run(call::state);
+    for (int partition = 0; partition < state.partitions(); partition++) {
+      long start = state.start(partition);
+      Retention.Expired of = by.getOrDefault(partition, new Retention.Expired(partition, start, start, 0, 0));
+      call.row(partition, of.before(), of.start(), state.end(partition), of.records(), call.keep().get(partition));
+    }
+  }
+
+  static void vacuum(Call call) {
+    Vacuum vacuum = new Vacuum(call.log(), CLOCK, RANDOM);
+    long before = call.state().horizon();
+    Vacuum.Vacuumed done = call.arguments()
+        .asArgument("older_than", () -> vacuum.run(call.arguments().interval("older_than"), call.arguments().bool("dry_run")));
+    call.row((long) done.files().size(), done.bytes(), before, done.horizon());
+  }
+
+  /** What follows a write's commit by itself. */
+  private static Upkeep upkeep(Call call) {
+    return new Upkeep(call.log(), Names.identity(RANDOM), 0, CLOCK, RANDOM);
+  }
+
+  static void publish(Call call) {
+    call.state();
+    call.row(Publisher.publish(call.log(), Names.identity(RANDOM)));
+  }
+}

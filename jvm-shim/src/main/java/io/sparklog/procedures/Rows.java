@@ -1,0 +1,76 @@
+package io.sparklog.procedures;
+
+import io.sparklog.read.Times;
+import io.sparklog.spec.Signature;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.connector.read.LocalScan;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** The rows that a procedure returns, with the columns that it declares. */
+final class Rows {
+  private final List<Signature.Column> columns;
+  private final List<InternalRow> rows = new ArrayList<>();
+
+  Rows(Signature signature) {
+    this.columns = signature.columns();
+  }
+
+  private record Answer(StructType readSchema, InternalRow[] rows) implements LocalScan {}
+
+  LocalScan answer() {
+    StructType schema = new StructType();
+    for (Signature.Column column : columns) {
+      schema = schema.add(column.name(), type(column), column.isNullable(), column.text());
+    }
+    return new Answer(schema, rows.toArray(InternalRow[]::new));
+  }
+
+  /**
+   * Adds a row.
+   *
+   * @param values of the columns after the first, boxed as they are declared; a timestamp is a Long, the milliseconds since 1970-01-01 UTC,
+   *     and −1 where there is none
+   */
+  void add(String topic, Object... values) {
+    Object[] cells = new Object[columns.size()];
+    cells[0] = UTF8String.fromString(topic);
+    for (int i = 0; i < values.length; i++) {
+      cells[i + 1] = cell(columns.get(i + 1), values[i]);
+    }
+    if (values.length + 1 != cells.length) {
+      throw new IllegalStateException("a row has " + (values.length + 1) + " values for the columns " + columns);
+    }
+    rows.add(new GenericInternalRow(cells));
+  }
+
+  private static Object cell(Signature.Column column, Object value) {
+    Object cell = switch (column.type()) {
+      case "string" -> UTF8String.fromString((String) value);
+      case "int" -> (Integer) value;
+      case "long" -> (Long) value;
+      case "boolean" -> (Boolean) value;
+      default -> (Long) value < 0 ? null : Times.micros((Long) value);
+    };
+    if (cell == null && !column.isNullable()) {
+      throw new IllegalStateException("a row has no " + column.name());
+    }
+    return cell;
+  }
+
+  private static DataType type(Signature.Column column) {
+    return switch (column.type()) {
+      case "string" -> DataTypes.StringType;
+      case "int" -> DataTypes.IntegerType;
+      case "long" -> DataTypes.LongType;
+      case "boolean" -> DataTypes.BooleanType;
+      case "timestamp" -> DataTypes.TimestampType;
+      default -> throw new IllegalStateException("procedures.json has a column of type " + column.type());
+    };
+  }
+}

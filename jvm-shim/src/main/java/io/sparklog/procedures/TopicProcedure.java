@@ -1,0 +1,147 @@
+package io.sparklog.procedures;
+
+import io.sparklog.log.Root;
+import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Signature;
+import io.sparklog.upkeep.Uninterrupted;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
+import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
+import org.apache.spark.sql.connector.catalog.procedures.SimpleProcedure;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DayTimeIntervalType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
+
+/** {@code CALL partlog.<name>(root => '…', …)}: does the same for one topic of a root, or for each of them. */
+public final class TopicProcedure implements SimpleProcedure {
+  /** An error names this many topics. */
+  private static final int TOPICS_SHOWN = 20;
+
+  /** What it does for one topic. */
+  @FunctionalInterface
+  interface Body {
+    void run(Call call) throws IOException;
+  }
+
+  private final Signature signature;
+  private final Body body;
+  private final DataType interval;
+
+  TopicProcedure(Signature signature, Body body) {
+    this(signature, body, Arguments.sqlType("interval"));
+  }
+
+  private TopicProcedure(Signature signature, Body body, DataType interval) {
+    this.signature = signature;
+    this.body = body;
+    this.interval = interval;
+  }
+
+  /** {@code INTERVAL '7' DAY} and {@code INTERVAL '12' HOUR} have types of their own, and Spark converts none to another. */
+  @Override
+  public BoundProcedure bind(StructType given) {
+    for (StructField argument : given.fields()) {
+      if (argument.dataType() instanceof DayTimeIntervalType) {
+        return new TopicProcedure(signature, body, argument.dataType());
+      }
+    }
+    return this;
+  }
+
+  @Override
+  public String name() {
+    return signature.name();
+  }
+
+  @Override
+  public String description() {
+    return signature.usage() + ": " + signature.text();
+  }
+
+  @Override
+  public ProcedureParameter[] parameters() {
+    return signature.parameters().stream().map(this::parameter).toArray(ProcedureParameter[]::new);
+  }
+
+  private ProcedureParameter parameter(Signature.Parameter declared) {
+    DataType type = declared.type().equals("interval") ? interval : Arguments.sqlType(declared.type());
+    ProcedureParameter.Builder builder = ProcedureParameter.in(declared.name(), type);
+    return (declared.isRequired() ? builder : builder.defaultValue(declared.defaultValue())).comment(declared.text()).build();
+  }
+
+  @Override
+  public boolean isDeterministic() {
+    return false;
+  }
+
+  @Override
+  public Iterator<Scan> call(InternalRow input) {
+    return SparkErrors.run(() -> Uninterrupted.run(() -> {
+      Arguments arguments = new Arguments(signature, input);
+      Root root = arguments.root();
+      root.requireWritable();
+      root.requireReadable();
+      requireTopics(root, arguments.keep().keySet());
+      Rows rows = new Rows(signature);
+      if (arguments.topic().isPresent()) {
+        run(new Call(root, arguments.topic().get(), arguments, rows));
+      } else {
+        forEachTopic(root, arguments, rows);
+      }
+      return List.<Scan>of(rows.answer()).iterator();
+    }));
+  }
+
+  /** Before anything is deleted: a name that is spelt wrong would keep nothing. */
+  private static void requireTopics(Root root, Set<String> kept) {
+    List<String> existing = kept.isEmpty() ? List.of() : root.topics();
+    for (String topic : kept) {
+      if (!existing.contains(topic)) {
+        throw root.notFound(topic);
+      }
+    }
+  }
+
+  private void run(Call call) throws IOException {
+    Uninterrupted.run(() -> {
+      body.run(call);
+      return null;
+    });
+  }
+
+  /** A topic where it fails does not keep it from the others. */
+  private void forEachTopic(Root root, Arguments arguments, Rows rows) throws IOException {
+    List<String> done = new ArrayList<>();
+    List<String> failed = new ArrayList<>();
+    PartlogException failure = null;
+    for (String topic : root.topics()) {
+      try {
+        run(new Call(root, topic, arguments, rows));
+        done.add(topic);
+      } catch (PartlogException e) {
+        // A topic that was deleted after it was listed is not one of them any more.
+        if (!e.id().equals("TOPIC_NOT_FOUND")) {
+          failed.add(topic);
+          failure = failure == null ? e : failure;
+        }
+      }
+    }
+    if (failure != null) {
+      throw PartlogException.caused(failure, "CALL_INCOMPLETE", "procedure", name(), "root", root.store().root(), "failed", shown(failed),
+          "error", failure.getMessage(), "done", shown(done));
+    }
+  }
+
+  private static String shown(List<String> topics) {
+    String first = topics.isEmpty() ? "none" : String.join(", ", topics.subList(0, Math.min(TOPICS_SHOWN, topics.size())));
+    return topics.size() <= TOPICS_SHOWN ? first : first + " and " + (topics.size() - TOPICS_SHOWN) + " more";
+  }
+}

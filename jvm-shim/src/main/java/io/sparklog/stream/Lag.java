@@ -1,0 +1,59 @@
+package io.sparklog.stream;
+
+import io.sparklog.log.Segment;
+import io.sparklog.read.OffsetBounds;
+import java.math.BigDecimal;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/**
+ * How far a stream is behind the end of the log, from what the states say: no file is read, so times and bytes within a segment are those
+ * of records that are alike.
+ */
+final class Lag {
+  private Lag() {}
+
+  /** The metrics of a stream that has not read {@code unread} yet, as Spark's progress shows them. */
+  static Map<String, String> metrics(List<OffsetBounds.Range> unread) {
+    Map<String, String> metrics = new TreeMap<>();
+    if (!unread.isEmpty()) {
+      metrics.put("minOffsetsBehindLatest", Long.toString(unread.stream().mapToLong(Lag::offsets).min().orElseThrow()));
+      metrics.put("maxOffsetsBehindLatest", Long.toString(unread.stream().mapToLong(Lag::offsets).max().orElseThrow()));
+      metrics.put("avgOffsetsBehindLatest", Double.toString(unread.stream().mapToLong(Lag::offsets).average().orElseThrow()));
+    }
+    metrics.put("bytesBehindLatest", Long.toString(unread.stream().mapToLong(Lag::bytes).sum()));
+    long behindMs = unread.stream().mapToLong(Lag::timeMs).max().orElse(0);
+    metrics.put("secondsBehindLatest", BigDecimal.valueOf(behindMs, 3).toPlainString());
+    return metrics;
+  }
+
+  private static long offsets(OffsetBounds.Range range) {
+    return range.end() - range.start();
+  }
+
+  private static List<Segment> segments(OffsetBounds.Range range) {
+    return range.state().segments(range.partition(), range.start(), range.end());
+  }
+
+  private static long bytes(OffsetBounds.Range range) {
+    return segments(range).stream().mapToLong(segment -> (long) (segment.bytes() * (1 - readShare(segment, range.start())))).sum();
+  }
+
+  /** From the time of the first unread record to that of the newest one. */
+  private static long timeMs(OffsetBounds.Range range) {
+    // Records of other writers may have no time, which is −1.
+    List<Segment> segments = segments(range).stream().filter(segment -> segment.minTimestamp() >= 0).toList();
+    if (segments.isEmpty()) {
+      return 0;
+    }
+    Segment first = segments.get(0);
+    long newest = segments.stream().mapToLong(Segment::maxTimestamp).max().orElseThrow();
+    double sinceFirst = ((double) first.maxTimestamp() - first.minTimestamp()) * readShare(first, range.start());
+    return Math.max(0, newest - first.minTimestamp() - (long) sinceFirst);
+  }
+
+  private static double readShare(Segment segment, long next) {
+    return Math.max(0, next - (double) segment.base()) / (segment.end() - segment.base());
+  }
+}

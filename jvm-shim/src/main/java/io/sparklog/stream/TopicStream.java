@@ -1,0 +1,352 @@
+package io.sparklog.stream;
+
+import io.sparklog.log.QueryStart;
+import io.sparklog.log.Root;
+import io.sparklog.log.SegmentGone;
+import io.sparklog.log.State;
+import io.sparklog.read.Bound;
+import io.sparklog.read.DataLoss;
+import io.sparklog.read.LaterState;
+import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.Subscription;
+import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
+import java.io.IOException;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.StringJoiner;
+import java.util.TreeMap;
+
+/**
+ * What a streaming query reads of a root, micro-batch by micro-batch: finds what was committed since, and says which of it comes next. Not
+ * for several threads at once.
+ */
+public final class TopicStream {
+  private final Root root;
+  private final Options options;
+  private final StreamStart start;
+  private final Clock clock;
+  private final DataLoss dataLoss;
+  private final StreamTopics topics;
+
+  /** Where to stop, by topic id; null if the stream goes on for ever. */
+  private Map<String, State> last;
+
+  /** Where a query stands that has read all that the last look found; null if none did. */
+  private StreamOffsets allRead;
+
+  /** The ends that the last look found; null if nobody asked for them. */
+  private StreamOffsets ends;
+
+  /** When the last micro-batch with something to read began. */
+  private OptionalLong firedMs = OptionalLong.empty();
+
+  /** The partition that comes first where a micro-batch cannot have something of all; −1 if that is not known yet. */
+  private int turn = -1;
+
+  private final LostOffsets lost = new LostOffsets();
+
+  /**
+   * @param options of a stream
+   * @param start what the query's checkpoint says
+   */
+  public TopicStream(Root root, Options options, StreamStart start, Clock clock) {
+    this.root = root;
+    this.options = options;
+    this.start = start;
+    this.clock = clock;
+    this.dataLoss = new DataLoss(options.bool("failOnDataLoss"));
+    this.topics = new StreamTopics(root, options, start, clock, dataLoss);
+    List<String> unused = Bound.givenStarts(options);
+    if (start.first().isPresent() && !unused.isEmpty()) {
+      Warnings.inform(TopicStream.class, "the query goes on where its checkpoint {} says; without effect: {}", start.checkpoint(),
+          String.join(", ", unused));
+    }
+  }
+
+  /** From now on, goes no further than what is committed now. @throws PartlogException as {@link StreamTopics#look} */
+  public void stopAtNewest() {
+    last = new HashMap<>();
+    look().forEach(topic -> last.put(topic.state().topicId(), topic.state()));
+  }
+
+  /** An idle query polls many times a second: what was found out stays while nothing is committed. */
+  private List<Subscription.Subscribed> look() {
+    List<Subscription.Subscribed> before = topics.found();
+    if (topics.look() != before) {
+      allRead = null;
+      ends = null;
+    }
+    return topics.found();
+  }
+
+  /** What may be read of the topics that the last look found: if the stream stops, what they had then. */
+  private List<Subscription.Subscribed> readable() {
+    List<Subscription.Subscribed> readable = new ArrayList<>();
+    for (Subscription.Subscribed topic : topics.found()) {
+      State until = last == null ? topic.state() : last.get(topic.state().topicId());
+      if (until != null) {
+        readable.add(topic.in(until));
+      }
+    }
+    return readable;
+  }
+
+  /**
+   * What may be read after an offset. One that names a topic means the topic that was noted: another of its name waits until an offset in
+   * Spark's log does not name it.
+   */
+  private List<Subscription.Subscribed> readable(StreamOffsets from) {
+    return readable().stream().filter(topic -> !from.topics().contains(topic.state().topic()) || start.isOf(topic.state())).toList();
+  }
+
+  /**
+   * Where the query begins: what its checkpoint says, or its options if it is new.
+   *
+   * @throws PartlogException what {@link OffsetBounds#resolveStarts} and {@link StreamTopics#look} throw
+   */
+  public StreamOffsets initial() throws IOException {
+    if (start.first().isEmpty()) {
+      TreeMap<String, QueryStart.Topic> begun = new TreeMap<>();
+      look();
+      for (Subscription.Subscribed topic : readable()) {
+        begun.put(topic.state().topic(), new QueryStart.Topic(topic.state().topicId(), new TreeMap<>()));
+      }
+      for (OffsetBounds.Range range : new OffsetBounds(root, options).resolveStarts(readable())) {
+        begun.get(range.state().topic()).offsets().put(range.partition(), range.start());
+      }
+      start.add(new QueryStart(begun));
+    }
+    TreeMap<String, TreeMap<Integer, Long>> offsets = new TreeMap<>();
+    start.first().orElseThrow().forEach((topic, about) -> {
+      // Another topic may have the name by now, and be noted: it begins at its own beginning.
+      if (!about.offsets().isEmpty() && about.equals(start.topics().get(topic))) {
+        offsets.put(topic, new TreeMap<>(about.offsets()));
+      }
+    });
+    return new StreamOffsets(offsets);
+  }
+
+  /** Spark has logged an offset: then the query has begun. @throws PartlogException QUERY_CHECKPOINT_CORRUPT */
+  public void requireBegun() {
+    start.requireFirst();
+  }
+
+  /** The ends of what is committed, as the last look found them. */
+  public StreamOffsets newest() {
+    if (ends == null) {
+      TreeMap<String, TreeMap<Integer, Long>> found = new TreeMap<>();
+      for (Subscription.Subscribed topic : topics.found()) {
+        for (int partition : topic.partitions()) {
+          found.computeIfAbsent(topic.state().topic(), first -> new TreeMap<>()).put(partition, topic.state().end(partition));
+        }
+      }
+      ends = new StreamOffsets(found);
+    }
+    return ends;
+  }
+
+  /**
+   * Where the next micro-batch ends, which begins at {@code from}; {@code from} itself, the same object, if there is nothing to read.
+   *
+   * @throws PartlogException what {@link StreamTopics#look} and {@link StreamTopics#subscribed} throw; if a limit cuts segments,
+   *     SEGMENT_MISSING, BATCH_CORRUPT, SEGMENT_CORRUPT
+   */
+  public StreamOffsets next(StreamOffsets from, TriggerLimits limits) throws IOException {
+    look();
+    if (from.equals(allRead)) {
+      return from;
+    }
+    StreamOffsets read = topics.subscribed(from);
+    List<Subscription.Subscribed> readable = readable(from);
+    topics.note(readable.stream().map(Subscription.Subscribed::state).toList());
+    List<OffsetBounds.Range> waiting = waiting(read, readable);
+    if (after(read, waiting).equals(from)) {
+      allRead = from;
+      return from;
+    }
+    if (last == null && !fires(limits, waiting)) {
+      return read.equals(from) ? from : read;
+    }
+    StreamOffsets next;
+    try {
+      next = after(read, taken(waiting, limits));
+    } catch (SegmentGone gone) {
+      // Other files hold its offsets by now, or they have expired; if neither is so, this throws.
+      State known = waiting.stream().map(OffsetBounds.Range::state).filter(of -> of.topic().equals(gone.topic())).findFirst().orElseThrow();
+      if (topics.isThere(gone.topic())) {
+        new LaterState(root, dataLoss).after(gone, known, Long.MAX_VALUE);
+      }
+      return next(from, limits);
+    }
+    firedMs = OptionalLong.of(clock.millis());
+    return next;
+  }
+
+  private long begin(StreamOffsets from, String topic, int partition) {
+    Long read = from.of(topic).get(partition);
+    return read == null ? start.offset(topic, partition) : read;
+  }
+
+  /** What may be read of each partition, in the newest state: merges may have replaced the files of earlier ones. */
+  private List<OffsetBounds.Range> waiting(StreamOffsets from, List<Subscription.Subscribed> readable) {
+    List<OffsetBounds.Range> waiting = new ArrayList<>();
+    Map<String, State> newest = new HashMap<>();
+    topics.found().forEach(topic -> newest.put(topic.state().topic(), topic.state()));
+    for (Subscription.Subscribed topic : readable) {
+      State state = newest.get(topic.state().topic());
+      for (int partition : topic.partitions()) {
+        long begin = begin(from, state.topic(), partition);
+        topics.requireEnd(state, partition, begin);
+        // Offsets that have expired count for nothing if that is no error.
+        long first = dataLoss.isError() ? begin : Math.max(begin, state.start(partition));
+        waiting.add(new OffsetBounds.Range(state, partition, first, Math.max(first, topic.state().end(partition))));
+      }
+    }
+    return waiting;
+  }
+
+  private boolean fires(TriggerLimits limits, List<OffsetBounds.Range> waiting) {
+    double offsets = waiting.stream().mapToDouble(range -> range.end() - range.start()).sum();
+    return offsets >= limits.offsetsMin() || firedMs.isEmpty() || clock.millis() - firedMs.getAsLong() >= limits.delayMs();
+  }
+
+  private List<OffsetBounds.Range> taken(List<OffsetBounds.Range> waiting, TriggerLimits limits) throws IOException {
+    if (waiting.isEmpty()) {
+      return waiting;
+    }
+    if (turn < 0 || turn >= waiting.size()) {
+      // The sum moves on with every offset that is read, so a query that is often restarted does not begin at one partition for ever.
+      turn = (int) Math.floorMod(waiting.stream().mapToLong(OffsetBounds.Range::start).sum(), (long) waiting.size());
+    }
+    List<OffsetBounds.Range> within = waiting;
+    int next = turn;
+    if (limits.bytesMax() < Long.MAX_VALUE) {
+      try (ByteShares bytes = new ByteShares(root.store(), waiting, limits.bytesMax(), turn)) {
+        within = bytes.ranges();
+        next = bytes.nextTurn();
+      }
+    }
+    OffsetShares offsets = new OffsetShares(within.stream().mapToLong(range -> range.end() - range.start()).toArray(), limits.offsetsMax(),
+        turn);
+    turn = offsets.nextTurn() == turn ? next : offsets.nextTurn();
+    List<OffsetBounds.Range> taken = new ArrayList<>();
+    for (int i = 0; i < waiting.size(); i++) {
+      OffsetBounds.Range range = waiting.get(i);
+      taken.add(new OffsetBounds.Range(range.state(), range.partition(), range.start(), range.start() + offsets.shares()[i]));
+    }
+    return taken;
+  }
+
+  /** A partition of which nothing is or was read is left out: to name it would look like something to read. */
+  private StreamOffsets after(StreamOffsets from, List<OffsetBounds.Range> taken) {
+    TreeMap<String, TreeMap<Integer, Long>> next = new TreeMap<>();
+    for (String topic : from.topics()) {
+      next.put(topic, new TreeMap<>(from.of(topic)));
+    }
+    for (OffsetBounds.Range range : taken) {
+      String topic = range.state().topic();
+      if (from.of(topic).containsKey(range.partition()) || range.end() > start.offset(topic, range.partition())) {
+        next.computeIfAbsent(topic, first -> new TreeMap<>()).put(range.partition(), range.end());
+      }
+    }
+    return new StreamOffsets(next);
+  }
+
+  /**
+   * The offsets of a micro-batch, as the newest states have them. What it was planned to read is read, whatever the options name now; of a
+   * topic that is gone, or has been replaced, nothing is left to read.
+   *
+   * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, OFFSETS_OUT_OF_RANGE, OFFSETS_EXPIRED, QUERY_CHECKPOINT_CORRUPT
+   */
+  public List<OffsetBounds.Range> ranges(StreamOffsets from, StreamOffsets to) {
+    List<OffsetBounds.Range> ranges = new ArrayList<>();
+    lost.begin(to);
+    for (String topic : to.topics()) {
+      Optional<State> state = topics.read(topic);
+      to.of(topic).forEach((partition, end) -> {
+        long begin = begin(from, topic, partition);
+        if (begin > end) {
+          throw start.corrupt(null, "",
+              "a micro-batch of topic " + topic + ", partition " + partition + " goes from offset " + begin + " to " + end);
+        }
+        state.ifPresentOrElse(exists -> ranges.add(range(exists, partition, begin, end)), () -> lost.add(end - begin));
+      });
+    }
+    return ranges;
+  }
+
+  private OffsetBounds.Range range(State state, int partition, long begin, long end) {
+    topics.requireEnd(state, partition, end);
+    long first = Math.min(end, Math.max(begin, state.start(partition)));
+    if (first > begin) {
+      dataLoss.report(PartlogException.of("OFFSETS_EXPIRED", "offset", begin, "end", first, "count", first - begin, "topic", state.topic(),
+          "partition", partition, "root", root.store().root(), "start", state.start(partition)));
+      lost.add(first - begin);
+    }
+    return new OffsetBounds.Range(state, partition, first, end);
+  }
+
+  /**
+   * What Spark's progress shows, from what the last look found.
+   *
+   * @param read null if nothing was read yet
+   */
+  public Map<String, String> metrics(StreamOffsets read) {
+    // Spark repeats a micro-batch without a look for more: then it is not known how much is left.
+    Map<String, String> metrics = read == null || topics.found().isEmpty() ? new TreeMap<>() : Lag.metrics(unread(read));
+    metrics.put("dataLoss", Long.toString(lost.total()));
+    StringJoiner ids = new StringJoiner(",", "{", "}");
+    start.topics().forEach((topic, about) -> ids.add("\"" + topic + "\":\"" + about.id() + "\""));
+    metrics.put("topicIds", ids.toString());
+    return metrics;
+  }
+
+  private List<OffsetBounds.Range> unread(StreamOffsets read) {
+    List<OffsetBounds.Range> unread = new ArrayList<>();
+    for (Subscription.Subscribed topic : topics.found()) {
+      State state = topic.state();
+      if (read.topics().contains(state.topic()) && !start.isOf(state)) {
+        continue;
+      }
+      for (int partition : topic.partitions()) {
+        long end = state.end(partition);
+        unread.add(new OffsetBounds.Range(state, partition, Math.min(end, begin(read, state.topic(), partition)), end));
+      }
+    }
+    return unread;
+  }
+
+  /** {@code subscribe=orders} */
+  @Override
+  public String toString() {
+    return topics.toString();
+  }
+
+  /** How many offsets had expired; each micro-batch counts once, however often it is planned. */
+  private static final class LostOffsets {
+    private long before;
+    private long current;
+    private StreamOffsets batch;
+
+    private void begin(StreamOffsets to) {
+      before += to.equals(batch) ? 0 : current;
+      current = 0;
+      batch = to;
+    }
+
+    private void add(long offsets) {
+      current += offsets;
+    }
+
+    private long total() {
+      return before + current;
+    }
+  }
+}
