@@ -36,7 +36,7 @@ help: ## this list
 
 .PHONY: demo
 demo: toolchain $(VENV) $(JAR) $(KAFKA) ## write 336,776 real events into a log, read and stream them, check them with Kafka's tools
-	@$(PY) -m sparklog.demo demo-root --kafka $(dir $(KAFKA))
+	@$(PY) -m bench.demo demo-root --kafka $(dir $(KAFKA))
 
 .PHONY: wheel
 wheel: $(WHEEL) ## build the wheel, with the jar inside, in dist/

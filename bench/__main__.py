@@ -57,7 +57,7 @@ def main() -> None:
 
     import pyspark
 
-    from sparklog.session import session
+    from sparklog.spark.session import session
 
     folder = arguments.folder or Path(tempfile.mkdtemp(prefix="sparklog-bench-"))
     jars = Path(pyspark.__file__).parent / "jars"

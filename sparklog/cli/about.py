@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sparklog import options
-from sparklog.session import SETTINGS
-from sparklog.session import jar as path_of_jar
+from sparklog.spark.session import SETTINGS
+from sparklog.spark.session import jar as path_of_jar
 
 if TYPE_CHECKING:
     import typer

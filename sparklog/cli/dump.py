@@ -12,14 +12,14 @@ import typer
 
 from sparklog.cli.given import Json, Partitions, Root, TopicName
 from sparklog.cli.show import complain, write
-from sparklog.display import field, readable
 from sparklog.errors import SparklogError
+from sparklog.log.display import field, readable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sparklog.batches import Batch
-    from sparklog.topic import Topic
+    from sparklog.log.batches import Batch
+    from sparklog.log.topic import Topic
 
 _SEQUENCES = 1 << 31
 """Sequence numbers begin at 0 again after the last one that an int32 holds."""
@@ -42,7 +42,7 @@ def dump(
 
     Example:  sparklog dump /data/events orders -p 3 --print-data-log
     """
-    from sparklog.log import Log
+    from sparklog.log.log import Log
 
     of = Log(root).topic(topic)
     status = 0

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.display import readable
 from sparklog.errors import SparklogError
+from sparklog.log.display import readable
 
 Sink = Callable[[pa.RecordBatch], None]
 NAMES = ("text", "json", "csv", "arrow", "parquet")

@@ -15,7 +15,7 @@ from sparklog.errors import SparklogError
 
 def _topics(context: typer.Context, incomplete: str) -> list[str]:
     """The topics that a shell offers to complete a word."""
-    from sparklog.log import Log
+    from sparklog.log.log import Log
 
     root = context.params.get("root")  # None if it cannot be read
     try:

@@ -11,8 +11,8 @@ import typer
 
 from sparklog.cli.given import Group, Json, Root, Table, millis, numbers
 from sparklog.cli.show import show, table, write, write_json
-from sparklog.display import counted, readable
 from sparklog.errors import SparklogError
+from sparklog.log.display import counted, readable
 
 if TYPE_CHECKING:
     from sparklog.offsets import OffsetTable
@@ -136,7 +136,7 @@ def reset(
 
 def _partitions(of: OffsetTable, given: list[str]) -> dict[str, list[int]]:
     """The partitions of each --topic: those of `t:0,2`, all of `t`."""
-    from sparklog.log import Log
+    from sparklog.log.log import Log
 
     assert of.root is not None
     log = Log(of.root)

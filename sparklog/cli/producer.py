@@ -18,8 +18,8 @@ import typer
 from sparklog.cli import lines
 from sparklog.cli.given import Root, TopicName
 from sparklog.cli.show import table, write
-from sparklog.display import counted
 from sparklog.errors import SparklogError
+from sparklog.log.display import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -260,7 +260,7 @@ class _Topic:
 
     def _newest(self) -> int:
         """The newest version of the topic; -1 if it does not exist."""
-        from sparklog.log import Log
+        from sparklog.log.log import Log
 
         try:
             return int(Log(self.root).topic(self.name).describe()["version"])
@@ -269,7 +269,7 @@ class _Topic:
 
     def _place(self, records: int) -> None:
         """Notes which offsets the commit that was just made gave. It is that of its number of records, if there is just one."""
-        from sparklog.log import Log
+        from sparklog.log.log import Log
 
         try:
             newest = Log(self.root).topic(self.name).commits(_BESIDE)

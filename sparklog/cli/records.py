@@ -10,13 +10,13 @@ import typer
 
 from sparklog.cli.given import Json, Key, Numbers, Partitions, Root, TopicName, millis, octets
 from sparklog.cli.show import bar, table, terminal, write
-from sparklog.display import counted, readable, rows, when
 from sparklog.errors import SparklogError
+from sparklog.log.display import counted, readable, rows, when
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sparklog.topic import Topic
+    from sparklog.log.topic import Topic
 
 _SHOWN = 60
 _SHOWN_IN_LINES = 1_000
@@ -30,7 +30,7 @@ def head(root: Root, topic: TopicName, n: Count = 10, partition: Partitions = No
 
     Example:  sparklog head /data/events orders -n 3 -p 0
     """
-    from sparklog.log import Log
+    from sparklog.log.log import Log
 
     found = Log(root).topic(topic).head(n, partition, key=octets(key), columns=_COLUMNS)
     _show(found, f"Topic {topic}, first {counted(found.num_rows, 'record')}", as_json=as_json)
@@ -52,7 +52,7 @@ def tail(
     Examples:  sparklog tail /data/events orders -n 20
                sparklog tail /data/events orders -f
     """
-    from sparklog.log import Log
+    from sparklog.log.log import Log
 
     of = Log(root).topic(topic)
     # Where to follow from is decided first: what is committed meanwhile is printed once, by one of the two.
@@ -161,7 +161,7 @@ def cat(
                sparklog cat /data/events orders -f parquet -O orders.parquet
     """
     from sparklog.cli import formats
-    from sparklog.log import Log
+    from sparklog.log.log import Log
 
     if as_json and format not in ("text", "json"):
         reason = "it is given together with --json, which is another format: give one of them"

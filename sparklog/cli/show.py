@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from sparklog.display import Display, readable
 from sparklog.errors import SparklogError, declared
+from sparklog.log.display import Display, readable
 
 if TYPE_CHECKING:
     from rich.progress import Progress

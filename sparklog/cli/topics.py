@@ -10,10 +10,10 @@ import typer
 
 from sparklog.cli.given import Json, Partitions, Root, TopicName, Topics, millis
 from sparklog.cli.show import bar, progress, show, table, write, write_json
-from sparklog.display import counted, field, readable, when
+from sparklog.log.display import counted, field, readable, when
 
 if TYPE_CHECKING:
-    from sparklog.topic import Topic
+    from sparklog.log.topic import Topic
 
 
 def topics(root: Root, as_json: Json = False) -> None:
@@ -24,7 +24,7 @@ def topics(root: Root, as_json: Json = False) -> None:
     Examples:  sparklog topics /data/events
                sparklog topics /data/events --json | jq '.[].topic'
     """
-    from sparklog.log import Log
+    from sparklog.log.log import Log
 
     log = Log(root)
     names = len(log.topics())
@@ -74,7 +74,7 @@ def describe(
                sparklog describe /data/events orders --json
     """
     from sparklog.errors import SparklogError
-    from sparklog.log import Log
+    from sparklog.log.log import Log
 
     log = Log(root)
     wanted = names or log.topics()
@@ -126,7 +126,7 @@ def segments(root: Root, topic: TopicName, partition: Partitions = None, as_json
 
     Example:  sparklog segments /data/events orders -p 3
     """
-    from sparklog.log import Log
+    from sparklog.log.log import Log
 
     found = Log(root).topic(topic).segments(partition)
     if as_json:
@@ -145,7 +145,7 @@ def commits(
 
     Example:  sparklog commits /data/events orders -n 20
     """
-    from sparklog.log import Log
+    from sparklog.log.log import Log
 
     found = Log(root).topic(topic).commits(limit)
     if as_json:
@@ -168,7 +168,7 @@ def keys(
 
     Example:  sparklog keys /data/events orders customer-7
     """
-    from sparklog.log import Log
+    from sparklog.log.log import Log
 
     of = Log(root).topic(topic)
     found: list[dict[str, Any]] = []
@@ -213,7 +213,7 @@ def stats(root: Root, topic: TopicName, partition: Partitions = None, as_json: J
 
     Example:  sparklog stats /data/events orders
     """
-    from sparklog.log import Log
+    from sparklog.log.log import Log
 
     of = Log(root).topic(topic)
     ends, starts = of.end_offsets(), of.start_offsets()

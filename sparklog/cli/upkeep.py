@@ -16,7 +16,7 @@ from sparklog import options
 from sparklog.cli.given import Json, Root, TopicName
 from sparklog.cli.procedures import Parameter, Procedure, declared
 from sparklog.cli.show import table, write_json
-from sparklog.display import counted
+from sparklog.log.display import counted
 
 _EXAMPLES = {
     "add_partitions": ["ROOT orders --partitions 16"],
@@ -146,7 +146,7 @@ def _command(procedure: Procedure) -> Callable[..., None]:
 
 def _called(procedure: str, root: Path, topic: str | None, arguments: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows of a procedure. A root or a topic that is not there is an error before Spark starts."""
-    from sparklog.log import Log
+    from sparklog.log.log import Log
 
     log = Log(root)
     if topic is not None:
@@ -212,7 +212,7 @@ def _configure(root: Path, topic: str, changes: dict[str, str], only: Sequence[s
         rows = _called("set_config", root, topic, {"config": changes})
         columns: Sequence[str] = declared()["set_config"].columns
     else:
-        from sparklog.log import Log
+        from sparklog.log.log import Log
 
         values = Log(root).topic(topic).describe()["config"]
         known = {each.key: each.shown_default() for each in options.declared().options if "topic" in each.scopes}

@@ -32,7 +32,7 @@ def verify(
                sparklog verify /data/events orders --quick
                sparklog verify /data/events --json
     """
-    from sparklog.log import Log
+    from sparklog.log.log import Log
 
     with ExitStack() as stack:
         advance: Callable[[int], None] | None = None

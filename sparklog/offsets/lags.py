@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.display import SHOWN, Display, counted
+from sparklog.log.display import SHOWN, Display, counted
 from sparklog.offsets.moves import require_same
 from sparklog.offsets.rows import Position
 from sparklog.ondisk.commitlog import CommitLog

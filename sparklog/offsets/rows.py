@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
-from sparklog.display import SHOWN, Display, Displayed, readable, when
 from sparklog.errors import SparklogError
+from sparklog.log.display import SHOWN, Display, Displayed, readable, when
 from sparklog.ondisk.root import local
 
 COLUMNS = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass
 
-from sparklog.display import SHOWN, Display, Displayed, counted, readable, when
 from sparklog.errors import SparklogError
+from sparklog.log.display import SHOWN, Display, Displayed, counted, readable, when
 from sparklog.offsets import rows
 from sparklog.offsets.moves import require_same
 from sparklog.offsets.rows import Group, Position

@@ -25,7 +25,7 @@ from sparklog.offsets.topics import Topics
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparklog.plots import GroupPlots
+    from sparklog.log.plots import GroupPlots
 
 _MAINTAINED_AFTER = 50
 """An object maintains the table after this many commits of its own: a look-up opens each file that was written since."""
@@ -270,7 +270,7 @@ class OffsetTable:
     @property
     def plot(self) -> GroupPlots:
         """Plots of groups: `table.plot.lag(group)`."""
-        from sparklog.plots import GroupPlots
+        from sparklog.log.plots import GroupPlots
 
         return GroupPlots(self)
 

@@ -10,7 +10,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import SparklogError
 from sparklog.offsets.rows import PROPERTIES, SCHEMA, application, require_schema, select
-from sparklog.session import require_delta
+from sparklog.spark.session import require_delta
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

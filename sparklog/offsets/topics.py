@@ -8,12 +8,12 @@ import threading
 from pathlib import Path
 
 from sparklog.errors import SparklogError
+from sparklog.log.topic import Topic
 from sparklog.offsets.rows import Position
 from sparklog.ondisk import names
 from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.root import holding, local, require
 from sparklog.ondisk.state import State
-from sparklog.topic import Topic
 
 
 class Topics:

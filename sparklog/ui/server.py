@@ -24,8 +24,8 @@ from starlette.routing import Route
 import sparklog
 from sparklog import arguments
 from sparklog.errors import SparklogError
-from sparklog.log import Log
-from sparklog.summary import Summary
+from sparklog.log.log import Log
+from sparklog.log.summary import Summary
 from sparklog.ui import ask, groups, topics
 from sparklog.ui.answer import Download, answering, failure, respond, written
 from sparklog.ui.guard import Guard

@@ -8,8 +8,9 @@ from typing import Any
 from starlette.requests import Request
 
 from sparklog import arguments
-from sparklog.commits import Commit
-from sparklog.keys import Key
+from sparklog.log.commits import Commit
+from sparklog.log.keys import Key
+from sparklog.log.summary import Summary
 from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.space import view_bytes
@@ -17,7 +18,6 @@ from sparklog.ondisk.state import State
 from sparklog.ondisk.totals import Totals
 from sparklog.ondisk.version import Segment
 from sparklog.ondisk.waiting import Waiting
-from sparklog.summary import Summary
 from sparklog.ui import ask
 from sparklog.ui.answer import text_of
 from sparklog.ui.records import MERGED_MAX, ROWS_MAX, Records, Search, header_of, rows_of

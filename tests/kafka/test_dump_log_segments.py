@@ -8,8 +8,8 @@ import pytest
 from handmade import TIME, Record, Topic, batch, records
 from logtool import LogTool
 
+from bench.dump_log import check_segments
 from sparklog.__main__ import main
-from sparklog.kafka import check_segments
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 

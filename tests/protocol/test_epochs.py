@@ -15,8 +15,8 @@ import pytest
 from audits import audit_view
 from logtool import LogTool
 
+from bench.dump_log import check_segments
 from sparklog import Log
-from sparklog.kafka import check_segments
 from sparklog.ondisk.commitlog import CommitLog
 
 LIVE_MAX = 32

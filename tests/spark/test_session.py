@@ -58,7 +58,7 @@ def test_another_thread_gets_the_same_session(spark):
 
 def test_asking_for_the_connector_leaves_no_trace(spark):
     sparklog.session()
-    assert not Path(sys.modules["sparklog.session"]._NOWHERE).exists()
+    assert not Path(sys.modules["sparklog.spark.session"]._NOWHERE).exists()
 
 
 @pytest.mark.slow

@@ -25,8 +25,8 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.window import Window
 
+from bench.demo import flight_events, flights
 from sparklog import Log
-from sparklog.demo import flight_events, flights
 
 CLOSING = "TIMESTAMP '2014-06-01 00:00:00'"
 GAP_MS = 12 * 3_600_000

@@ -10,8 +10,7 @@ import pytest
 import sparklog
 from sparklog import options
 from sparklog.__main__ import main
-
-module = sys.modules["sparklog.session"]  # `sparklog.session` is the function
+from sparklog.spark import session as module
 
 
 @pytest.fixture

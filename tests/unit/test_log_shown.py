@@ -11,7 +11,7 @@ from handmade import TIME, Record, Topic, batch, records, sample
 
 import sparklog
 from sparklog import Log
-from sparklog.display import Display
+from sparklog.log.display import Display
 
 
 @pytest.fixture
@@ -86,8 +86,8 @@ def test_a_table_in_a_notebook_takes_its_colours_from_the_page_and_wraps_only_lo
 
 
 def test_a_topic_of_many_segments_is_shown_without_reading_them_all(tmp_path, monkeypatch):
-    monkeypatch.setattr("sparklog.log.SEGMENTS_SUMMED", 4)
-    monkeypatch.setattr("sparklog.topic.SEGMENTS_SUMMED", 4)
+    monkeypatch.setattr("sparklog.log.log.SEGMENTS_SUMMED", 4)
+    monkeypatch.setattr("sparklog.log.topic.SEGMENTS_SUMMED", 4)
     topics = {name: Topic(tmp_path, name, partitions=2) for name in ("a", "b")}
     for topic in topics.values():
         for partition in (0, 1):

@@ -9,7 +9,7 @@ from handmade import TIME, Record, Topic, batch, records, sample
 from matplotlib.image import imread
 
 import sparklog
-from sparklog import plots
+from sparklog.log import plots
 from sparklog.offsets import OffsetTable
 
 

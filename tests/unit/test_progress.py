@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 import sparklog
-from sparklog.progress import Progress
+from sparklog.spark.progress import Progress
 
 REPORTED = json.loads((Path(__file__).parents[1] / "vectors" / "progress.json").read_text())
 

@@ -9,8 +9,8 @@ from pyspark.conf import SparkConf
 from pyspark.sql import SparkSession
 
 import sparklog
+from sparklog.spark import session as module
 
-module = sys.modules["sparklog.session"]  # `sparklog.session` is the function
 SETTINGS = {
     "spark.sql.catalog.partlog": "io.sparklog.catalog.PartlogCatalog",
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
@@ -26,7 +26,7 @@ def jar(tmp_path, monkeypatch):
     # Set here first, so that monkeypatch undoes what configure() sets.
     monkeypatch.setenv("PYSPARK_PYTHON", "")
     monkeypatch.delenv("PYSPARK_PYTHON")
-    monkeypatch.setattr(sys.modules["sparklog.session"], "_chosen_python", None)
+    monkeypatch.setattr(sys.modules["sparklog.spark.session"], "_chosen_python", None)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     jar = tmp_path / "jars" / "sparklog.jar"
     jar.parent.mkdir()
@@ -223,7 +223,7 @@ class TestDelta:
             self.asked(**{"spark.jars.packages": "a:b:1,io.delta:delta-spark_4.2_2.13:4.4.1"})
 
     def test_without_the_wheel_the_error_says_what_to_install(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(sys.modules["sparklog.delta"], "_wheel", lambda: None)
+        monkeypatch.setattr(sys.modules["sparklog.spark.delta"], "_wheel", lambda: None)
         with pytest.raises(sparklog.CallError, match=r"delta-spark, which is not installed. Run pip install 'sparklog\[offsets\]'"):
             self.asked()
         assert "spark.jars.packages" not in self.asked(**{"spark.jars": self.JAR})

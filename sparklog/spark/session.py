@@ -12,15 +12,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from sparklog import delta as deltas
 from sparklog.errors import SparklogError
-from sparklog.launch import Launch
+from sparklog.spark import delta as deltas
+from sparklog.spark.launch import Launch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _BUILT_FOR = "4.2"
-_JAR = Path(__file__).parent / "jars" / "sparklog.jar"
+_JAR = Path(__file__).parent.parent / "jars" / "sparklog.jar"
 _NOWHERE = "/partlog/asks/whether/the/connector/is/here"
 _JAVA = 17
 # spark-submit sets the first for the Python that it runs; the shell `pyspark` sets the second.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass, field
 
-from sparklog.display import SHOWN, Display, Displayed, counted, moment, readable, when
+from sparklog.log.display import SHOWN, Display, Displayed, counted, moment, readable, when
 from sparklog.ondisk.version import Version
 
 _SHOWN_OF_TEXTS = 60

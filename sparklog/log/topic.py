@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
-from sparklog.batches import Batches, Segments
-from sparklog.commits import Commit, Commits
-from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, readable, rows, when
 from sparklog.errors import SparklogError
-from sparklog.keys import Key
+from sparklog.log.batches import Batches, Segments
+from sparklog.log.commits import Commit, Commits
+from sparklog.log.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, readable, rows, when
+from sparklog.log.keys import Key
 from sparklog.ondisk.columns import schema_of
 from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader, Wanted
@@ -24,8 +24,8 @@ from sparklog.ondisk.totals import Totals
 from sparklog.ondisk.waiting import Waiting
 
 if TYPE_CHECKING:
-    from sparklog.plots import TopicPlots
-    from sparklog.stats import Stats
+    from sparklog.log.plots import TopicPlots
+    from sparklog.log.stats import Stats
 
 _SHOWN_COLUMNS = ["partition", "offset", "timestamp", "key", "value", "headers"]
 
@@ -264,7 +264,7 @@ class Topic(Displayed):
 
         `progress` is called with the number of records that were read since. CallError CLI_EXTRA if a library is missing.
         """
-        from sparklog.stats import of_topic
+        from sparklog.log.stats import of_topic
 
         state = self._log.newest()
         asked = arguments.some_partitions(state, self.root, partition)
@@ -273,7 +273,7 @@ class Topic(Displayed):
     @property
     def plot(self) -> TopicPlots:
         """Plots of the topic: `topic.plot.partitions()`, `.segments()`, `.commits()`, `.times()`."""
-        from sparklog.plots import TopicPlots
+        from sparklog.log.plots import TopicPlots
 
         return TopicPlots(self)
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparklog.display import counted, moment
 from sparklog.errors import SparklogError
+from sparklog.log.display import counted, moment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from sparklog.log.topic import Topic
     from sparklog.offsets import OffsetTable
-    from sparklog.topic import Topic
 
 _INK = "#7f7f7f"
 """Of texts and lines: a grey that can be read on white and on black. The background is transparent."""

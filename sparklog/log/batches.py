@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparklog.display import SHOWN, Display, Displayed, counted, when
+from sparklog.log.display import SHOWN, Display, Displayed, counted, when
 from sparklog.ondisk.header import CODECS
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.segment import StoredBatch
