@@ -4,18 +4,18 @@ import pytest
 from handmade import Topic
 
 from sparklog import Log, SparklogError
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Segment
 
 
 def newest(topic: Topic) -> State:
-    return CommitLog(str(topic.root), topic.name).newest()
+    return TopicLog(str(topic.root), topic.name).newest()
 
 
 def segments(topic: Topic, partition: int) -> list[Segment]:
     """The live segments of a partition in the newest state."""
-    log = CommitLog(str(topic.root), topic.name)
+    log = TopicLog(str(topic.root), topic.name)
     return list(log.segments(log.newest(), partition))
 
 

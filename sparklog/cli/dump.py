@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli.given import Json, Partitions, Root, TopicName
+from sparklog.cli.parameters import Json, Partitions, Root, TopicName
 from sparklog.cli.show import complain, write
 from sparklog.errors import SparklogError
 from sparklog.log.display import field, readable

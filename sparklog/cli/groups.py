@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli.given import Group, Json, Root, Table, millis, numbers
+from sparklog.cli.parameters import Group, Json, Root, Table, millis, numbers
 from sparklog.cli.show import show, table, write, write_json
 from sparklog.errors import SparklogError
 from sparklog.log.display import counted, readable

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparklog.cli import lines
-from sparklog.cli.given import Root, TopicName
+from sparklog.cli.parameters import Root, TopicName
 from sparklog.cli.show import table, write
 from sparklog.errors import SparklogError
 from sparklog.log.display import counted

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli.given import Json, Key, Numbers, Partitions, Root, TopicName, millis, octets
+from sparklog.cli.parameters import Json, Key, Numbers, Partitions, Root, TopicName, millis, octets
 from sparklog.cli.show import bar, table, terminal, write
 from sparklog.errors import SparklogError
 from sparklog.log.display import counted, readable, rows, when

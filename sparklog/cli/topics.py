@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli.given import Json, Partitions, Root, TopicName, Topics, millis
+from sparklog.cli.parameters import Json, Partitions, Root, TopicName, Topics, millis
 from sparklog.cli.show import bar, progress, show, table, write, write_json
 from sparklog.log.display import counted, field, readable, when
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from sparklog.cli.given import Root
+from sparklog.cli.parameters import Root
 from sparklog.cli.show import write
 
 _PORT = 8470

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from sparklog import options
-from sparklog.cli.given import Json, Root, TopicName
+from sparklog.cli.parameters import Json, Root, TopicName
 from sparklog.cli.procedures import Parameter, Procedure, declared
 from sparklog.cli.show import table, write_json
 from sparklog.log.display import counted

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sparklog.cli.given import Json, Root, Topics
+from sparklog.cli.parameters import Json, Root, Topics
 from sparklog.cli.show import bar, terminal, write, write_json
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from sparklog import arguments
 from sparklog.consumer.records import Fetched, OffsetAndTimestamp, TopicPartition, partition_of, together
 from sparklog.consumer.subscription import Subscription
 from sparklog.errors import SparklogError
-from sparklog.ondisk import commitlog
+from sparklog.ondisk import topic_log
 from sparklog.ondisk.root import local, require
 
 
@@ -24,7 +24,7 @@ class Lookup:
 
     def topics(self) -> set[str]:
         """The topics of the root."""
-        return set(commitlog.topics(self.root))
+        return set(topic_log.topics(self.root))
 
     def partitions_for_topic(self, topic: str) -> set[int]:
         """The numbers of a topic's partitions. CallError TOPIC_NOT_FOUND."""

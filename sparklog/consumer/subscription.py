@@ -14,7 +14,7 @@ from sparklog.consumer.assigned import Assigned
 from sparklog.consumer.records import TopicPartition
 from sparklog.consumer.tail import Tail
 from sparklog.errors import SparklogError
-from sparklog.ondisk import commitlog
+from sparklog.ondisk import topic_log
 
 
 class Subscription:
@@ -140,7 +140,7 @@ class Subscription:
         assert self._pattern is not None
         self._listed = time.monotonic()
         added = False
-        for name in commitlog.topics(self._root):
+        for name in topic_log.topics(self._root):
             if name not in self._tails and self._pattern.match(name):
                 try:
                     self._tails[name] = Tail(self._root, name)

@@ -6,9 +6,9 @@ import time
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import Part, PartitionReader, Stop
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 
 _ASK_S = 1.0
 
@@ -20,7 +20,7 @@ class Tail:
 
     def __init__(self, root: str, topic: str) -> None:
         """CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
-        self._log = CommitLog(root, arguments.topic(topic))
+        self._log = TopicLog(root, arguments.topic(topic))
         self._stops: dict[int, Stop] = {}
         self._told: State | None = None
         self.ask()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 from sparklog.partitioning import partition_for
 
 
@@ -23,7 +23,7 @@ class Key(NamedTuple):
             raise TypeError("`key` is None; records without a key are in any partition")
         return cls(key.encode() if isinstance(key, str) else bytes(key), home)
 
-    def partitions(self, log: CommitLog, state: State) -> list[int]:
+    def partitions(self, log: TopicLog, state: State) -> list[int]:
         """The partitions that may hold records of the key, in order: its home, and those with a segment that is not `routed`.
 
         In such a segment, records were written to a partition that the caller chose, or before partitions were added. FORMAT.md section 5.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sparklog.log.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, when
 from sparklog.log.summary import Summary
 from sparklog.log.topic import Topic
-from sparklog.ondisk import commitlog
+from sparklog.ondisk import topic_log
 from sparklog.ondisk.root import local, require
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Log(Displayed):
 
     def topics(self) -> list[str]:
         """The names of the topics, sorted."""
-        return commitlog.topics(self.root)
+        return topic_log.topics(self.root)
 
     def topic(self, name: str) -> Topic:
         """The topic of this name. CallError PARTLOG_TOPIC_NOT_FOUND, which lists the existing ones, or PARTLOG_TOPIC_NAME_ILLEGAL."""

@@ -12,9 +12,9 @@ import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import SparklogError
 from sparklog.log.display import Display, counted, field, readable, when
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 
 _SKETCH_LOG2 = 14
 """2¹⁴ counters: up to 12,000 keys are counted exactly; of more, those with a four-thousandth of the records are found."""
@@ -131,7 +131,7 @@ class _Counting:
         self._frequent = datasketches.frequent_items_sketch(_SKETCH_LOG2)
         self._at: dict[bytes, int] = {}
 
-    def partition(self, log: CommitLog, state: State, partition: int, advance: Callable[[int], object]) -> PartitionStats:
+    def partition(self, log: TopicLog, state: State, partition: int, advance: Callable[[int], object]) -> PartitionStats:
         keys, sizes = self._sketches.hll_sketch(_DISTINCT_LOG2), self._sketches.kll_ints_sketch()
         records = raw = null_keys = null_values = 0
         times: list[int] = []
@@ -180,7 +180,7 @@ class _Counting:
         return [HotKey(key, self._at.get(key, -1), low, high) for key, _, low, high in found[:limit]]
 
 
-def of_topic(log: CommitLog, state: State, partitions: Iterable[int], limit: int, advance: Callable[[int], object]) -> Stats:
+def of_topic(log: TopicLog, state: State, partitions: Iterable[int], limit: int, advance: Callable[[int], object]) -> Stats:
     """The figures of some partitions, with at most `limit` hot keys. `advance` is called with the records that were read since."""
     counting = _Counting()
     found = [counting.partition(log, state, partition, advance) for partition in partitions]

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sparklog.errors import SparklogError
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.space import view_bytes
+from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
 
 
@@ -39,7 +39,7 @@ class Summary:
     def of(cls, root: str, topic: str, segments_max: int | None = None) -> Summary:
         """The summary of a topic, with its `error` if it cannot be read. Without sums if it has more than `segments_max` segments."""
         try:
-            log = CommitLog(root, topic)
+            log = TopicLog(root, topic)
             state = log.newest()
             totals = Totals.of_partitions(log, state, segments_max)
             copies = None if totals is None else view_bytes(log, state)

@@ -16,10 +16,10 @@ from sparklog.log.commits import Commit, Commits
 from sparklog.log.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, readable, rows, when
 from sparklog.log.keys import Key
 from sparklog.ondisk.columns import schema_of
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
 from sparklog.ondisk.waiting import Waiting
 
@@ -40,7 +40,7 @@ class Topic(Displayed):
 
     def __init__(self, root: str, name: str) -> None:
         self.name = arguments.topic(name)
-        self._log = CommitLog(root, name)
+        self._log = TopicLog(root, name)
         self._log.newest()
 
     @property

@@ -3,7 +3,7 @@
 from sparklog.offsets.owner import Owner
 from sparklog.offsets.rows import Position
 from sparklog.offsets.table import OffsetTable
-from sparklog.offsets.together import write_delta
 from sparklog.offsets.tracker import Tracker, track
+from sparklog.offsets.write_delta import write_delta
 
 __all__ = ["OffsetTable", "Owner", "Position", "Tracker", "track", "write_delta"]

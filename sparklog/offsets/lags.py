@@ -11,9 +11,9 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from sparklog.log.display import SHOWN, Display, counted
 from sparklog.offsets.moves import require_same
 from sparklog.offsets.rows import Position
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 
 LAG = pa.schema(
     [
@@ -42,7 +42,7 @@ HISTORY = pa.schema(
 )
 
 
-def of_topic(group: str, log: CommitLog, positions: Iterable[Position]) -> list[dict[str, Any]]:
+def of_topic(group: str, log: TopicLog, positions: Iterable[Position]) -> list[dict[str, Any]]:
     """The lag of a group in one topic: a row for each partition of it, as `LAG` says."""
     state = log.newest()
     by_partition = {}
@@ -64,7 +64,7 @@ def of_topic(group: str, log: CommitLog, positions: Iterable[Position]) -> list[
     return rows
 
 
-def _bytes(log: CommitLog, state: State, partition: int, start: int) -> int:
+def _bytes(log: TopicLog, state: State, partition: int, start: int) -> int:
     """As the stream source counts: the records of a segment count as if they were of one size."""
     total = 0
     for segment in log.segments(state, partition, start):
@@ -73,7 +73,7 @@ def _bytes(log: CommitLog, state: State, partition: int, start: int) -> int:
     return total
 
 
-def _seconds(log: CommitLog, state: State, partition: int, start: int) -> float | None:
+def _seconds(log: TopicLog, state: State, partition: int, start: int) -> float | None:
     """From the time of the first unread record to the greatest one of the unread records; None if the first one has no time."""
     segments = list(log.segments(state, partition, start))
     if not segments:
@@ -92,7 +92,7 @@ def _seconds(log: CommitLog, state: State, partition: int, start: int) -> float 
     return 0.0  # what is left has no records
 
 
-def over_time(rows: Iterable[Position], logs: Mapping[str, CommitLog]) -> list[dict[str, Any]]:
+def over_time(rows: Iterable[Position], logs: Mapping[str, TopicLog]) -> list[dict[str, Any]]:
     """The lag at the time of each commit of a group, as `HISTORY` says. Where the log has forgotten its end by then, it is None."""
     ends = {topic: _ends(log) for topic, log in logs.items()}
     found = []
@@ -117,7 +117,7 @@ def over_time(rows: Iterable[Position], logs: Mapping[str, CommitLog]) -> list[d
     return found
 
 
-def _ends(log: CommitLog) -> tuple[list[int], list[tuple[int, ...]], str]:
+def _ends(log: TopicLog) -> tuple[list[int], list[tuple[int, ...]], str]:
     """The times of the versions of a topic, the end offsets after each, and the topic's id."""
     versions = log.history()
     times: list[int] = []

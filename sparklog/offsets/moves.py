@@ -15,9 +15,9 @@ from typing import Any
 from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.offsets.rows import Group, Position
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 
 Offsets = Mapping[str, Mapping[int, int]]
 """Offsets by topic and partition."""
@@ -49,7 +49,7 @@ class Move:
 class Placing:
     """Finds the offsets of partitions of one topic, as it is committed in one state."""
 
-    def __init__(self, log: CommitLog, group: Group) -> None:
+    def __init__(self, log: TopicLog, group: Group) -> None:
         self._log = log
         self._state = log.newest()
         self._before = {each.partition: each for each in group.positions if each.topic == self._state.topic}

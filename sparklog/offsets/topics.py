@@ -11,9 +11,9 @@ from sparklog.errors import SparklogError
 from sparklog.log.topic import Topic
 from sparklog.offsets.rows import Position
 from sparklog.ondisk import names
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.root import holding, local, require
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 
 
 class Topics:
@@ -25,16 +25,16 @@ class Topics:
             require(self.root)
         _require_apart(table, self.root)
         self._table = table
-        self._logs: dict[str, CommitLog] = {}
+        self._logs: dict[str, TopicLog] = {}
         self._lock = threading.Lock()
 
-    def log(self, topic: str) -> CommitLog:
+    def log(self, topic: str) -> TopicLog:
         """The commit log of a topic, for the caller alone."""
         if self.root is None:
             raise SparklogError("OFFSETS_ROOT", table=self._table)
         if not isinstance(topic, str) or not names.is_topic(topic):
             Topic(self.root, topic)  # says what is wrong with the name
-        return CommitLog(self.root, topic)
+        return TopicLog(self.root, topic)
 
     def state(self, topic: str) -> State:
         """The newest state of a topic. Cheap if nothing was committed since the last call."""
@@ -63,7 +63,7 @@ class Topics:
             return dataclasses.replace(position, note=f"the topic was created again, with the id {state.topic_id}")
         return position
 
-    def find(self, topic: str) -> CommitLog | None:
+    def find(self, topic: str) -> TopicLog | None:
         """The commit log of a topic, for the caller alone; None if the topic does not exist."""
         return self.log(topic) if self.find_state(topic) else None
 

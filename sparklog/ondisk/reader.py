@@ -11,12 +11,12 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import DataError, SparklogError
 from sparklog.ondisk.columns import SCHEMA, arrow_batch
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.faults import Damaged
 from sparklog.ondisk.header import HEADER_BYTES
 from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload, Records, locate
 from sparklog.ondisk.segment import Place, SegmentReader, StoredBatch, open_segment
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Segment
 
 _CHUNK_BYTES = 1 << 21
@@ -77,7 +77,7 @@ class Part(NamedTuple):
 class PartitionReader:
     """Reads a partition in one state. If a data file was deleted since, it continues with the newest state, which has the same records."""
 
-    def __init__(self, log: CommitLog, state: State, partition: int) -> None:
+    def __init__(self, log: TopicLog, state: State, partition: int) -> None:
         self._log = log
         self._state = state
         self._partition = partition

@@ -5,12 +5,12 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.names import view_file_of, view_folder
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 
 
-def view_bytes(log: CommitLog, state: State) -> int:
+def view_bytes(log: TopicLog, state: State) -> int:
     """The bytes of the topic's Kafka view that are not links to data files: copies of segments, and indexes. FORMAT.md section 8.
 
     Each file takes a stat. A folder that cannot be listed counts as empty, since no reader depends on the view.
@@ -18,7 +18,7 @@ def view_bytes(log: CommitLog, state: State) -> int:
     return sum(_of_partition(log, state, partition) for partition in range(state.partitions))
 
 
-def _of_partition(log: CommitLog, state: State, partition: int) -> int:
+def _of_partition(log: TopicLog, state: State, partition: int) -> int:
     folder = Path(log.root, view_folder(log.topic, partition))
     try:
         files = list(folder.iterdir())

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import NamedTuple
 
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Segment
 
 
@@ -27,7 +27,7 @@ class Totals(NamedTuple):
         return cls.together([cls(each.records, each.batches, each.bytes, 1, *_times(each)) for each in segments])
 
     @classmethod
-    def of_partitions(cls, log: CommitLog, state: State, segments_max: int | None = None) -> list[Totals] | None:
+    def of_partitions(cls, log: TopicLog, state: State, segments_max: int | None = None) -> list[Totals] | None:
         """The sums for each partition of a state; None if they have more than `segments_max` segments. Each takes some microseconds."""
         found: list[Totals] = []
         for partition in range(state.partitions):

@@ -6,8 +6,8 @@ import os
 from typing import NamedTuple
 
 from sparklog.errors import SparklogError
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 
 
 class Waiting(NamedTuple):
@@ -17,7 +17,7 @@ class Waiting(NamedTuple):
     bytes: int
 
     @classmethod
-    def of(cls, log: CommitLog, state: State) -> Waiting | None:
+    def of(cls, log: TopicLog, state: State) -> Waiting | None:
         """What waits in a topic; None if one of the version files that say so cannot be read. Reads those from the boundary on."""
         try:
             versions = log.history(state.version - state.boundary + 1)

@@ -10,7 +10,7 @@ from starlette.requests import Request
 
 from sparklog.errors import SparklogError
 from sparklog.offsets.table import OffsetTable
-from sparklog.ui.answer import Refused, text_of
+from sparklog.ui.responses import Refused, text_of
 
 _GROUPS_MAX = 500
 _LIST_S = 8

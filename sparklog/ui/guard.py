@@ -8,7 +8,7 @@ from collections.abc import Collection
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sparklog.ui.answer import Refused, failure, respond
+from sparklog.ui.responses import Refused, failure, respond
 
 HEADERS = {
     # Scripts and styles are files of this server. Nothing else is loaded, and no text can become code.

@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 
 ROWS_MAX = 500
 MERGED_MAX = 256
@@ -103,7 +103,7 @@ def header_of(header: Any, longest: int) -> dict[str, Any]:
 class Records:
     """The records of a topic in one state, between some offsets of some partitions, and with times from `since` to before `until`."""
 
-    def __init__(self, log: CommitLog, state: State, partitions: Sequence[int], since: int | None = None, until: int | None = None) -> None:
+    def __init__(self, log: TopicLog, state: State, partitions: Sequence[int], since: int | None = None, until: int | None = None) -> None:
         self._log = log
         self._state = state
         self._wanted = Wanted(since=since, until=until)

@@ -26,10 +26,10 @@ from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.log.log import Log
 from sparklog.log.summary import Summary
-from sparklog.ui import ask, groups, topics
-from sparklog.ui.answer import Download, answering, failure, respond, written
+from sparklog.ui import groups, query, topics
 from sparklog.ui.guard import Guard
 from sparklog.ui.records import MERGED_MAX
+from sparklog.ui.responses import Download, answering, failure, respond, written
 from sparklog.ui.tail import Tails
 
 PORT = 8470
@@ -64,12 +64,12 @@ def application(root: str | os.PathLike[str], table: str | os.PathLike[str] | No
 
     def tail(root: str, request: Request) -> Response:
         log, state = topics.opened(root, request)
-        partition = ask.maybe_number(request, "partition")
+        partition = query.maybe_number(request, "partition")
         arguments.partitions(state, root, partition)
         if partition is None and state.partitions > MERGED_MAX:
             reason = f"the topic has {state.partitions} partitions, and at most {MERGED_MAX} are followed together: choose one"
-            raise ask.refused("partition", "all", reason)
-        return tails.follow(log, partition, ask.cursor(request, "from", state), request.query_params.get("id"))
+            raise query.refused("partition", "all", reason)
+        return tails.follow(log, partition, query.cursor(request, "from", state), request.query_params.get("id"))
 
     one = "/api/topics/{topic}"
     routes = [

@@ -12,11 +12,11 @@ import numpy as np
 from starlette.responses import StreamingResponse
 
 from sparklog.errors import SparklogError
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.state import State
-from sparklog.ui.answer import Refused, failure, written
+from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ui.records import rows_of
+from sparklog.ui.responses import Refused, failure, written
 
 BACKLOG = 1_000
 """Of more records that are new at a time, the tail shows the last ones, and says how many it skipped."""
@@ -33,7 +33,7 @@ _BEAT_S = 10
 class Tail:
     """What a page that follows a topic has been sent: the next offset of each partition."""
 
-    def __init__(self, log: CommitLog, partition: int | None, positions: Mapping[int, int] | None, topic_id: str | None) -> None:
+    def __init__(self, log: TopicLog, partition: int | None, positions: Mapping[int, int] | None, topic_id: str | None) -> None:
         self._log = log
         state = log.newest()
         self.topic_id = topic_id or state.topic_id
@@ -90,7 +90,7 @@ class Tails:
         self._open = 0
         self._reading = anyio.CapacityLimiter(_AT_ONCE)
 
-    def follow(self, log: CommitLog, partition: int | None, positions: Mapping[int, int] | None, topic_id: str | None) -> StreamingResponse:
+    def follow(self, log: TopicLog, partition: int | None, positions: Mapping[int, int] | None, topic_id: str | None) -> StreamingResponse:
         """The events of a tail. It begins at the end of the log, or at the given positions, which are of the topic with this id."""
         if self._open >= TAILS_MAX:
             raise Refused(503, "BUSY", f"{TAILS_MAX} pages follow topics already. Close one, and try again.")

@@ -11,16 +11,16 @@ from sparklog import arguments
 from sparklog.log.commits import Commit
 from sparklog.log.keys import Key
 from sparklog.log.summary import Summary
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
 from sparklog.ondisk.version import Segment
 from sparklog.ondisk.waiting import Waiting
-from sparklog.ui import ask
-from sparklog.ui.answer import text_of
+from sparklog.ui import query
 from sparklog.ui.records import MERGED_MAX, ROWS_MAX, Records, Search, header_of, rows_of
+from sparklog.ui.responses import text_of
 
 _SEGMENTS_MAX = 200
 _MAP_PARTITIONS = 64
@@ -33,9 +33,9 @@ _HEADERS_MAX = 200
 _HEADER_BYTES = 4_096
 
 
-def opened(root: str, request: Request) -> tuple[CommitLog, State]:
+def opened(root: str, request: Request) -> tuple[TopicLog, State]:
     """The topic that a request names, in its newest state."""
-    log = CommitLog(root, arguments.topic(request.path_params["topic"]))
+    log = TopicLog(root, arguments.topic(request.path_params["topic"]))
     return log, log.newest()
 
 
@@ -64,12 +64,12 @@ def topic(root: str, request: Request) -> dict[str, Any]:
 def records(root: str, request: Request) -> dict[str, Any]:
     """A page of records, or what a search found. Of too many partitions there are no records, but `most` says how many it would show."""
     log, state = opened(root, request)
-    count = min(max(ask.number(request, "limit", 100), 1), ROWS_MAX)
-    partition = ask.maybe_number(request, "partition")
-    begin, before = ask.cursor(request, "from", state, partition), ask.cursor(request, "before", state, partition)
-    newest_first = ask.word(request, "order", ("newest", "oldest")) == "newest"
+    count = min(max(query.number(request, "limit", 100), 1), ROWS_MAX)
+    partition = query.maybe_number(request, "partition")
+    begin, before = query.cursor(request, "from", state, partition), query.cursor(request, "before", state, partition)
+    newest_first = query.word(request, "order", ("newest", "oldest")) == "newest"
     partitions = arguments.partitions(state, log.root, partition)
-    wanted = Search(ask.octets(request, "key"), None, ask.octets(request, "contains"))
+    wanted = Search(query.octets(request, "key"), None, query.octets(request, "contains"))
     searched = wanted != (None, None, None)
     if wanted.key is not None and partition is None:
         key = Key.of(state, wanted.key)
@@ -77,9 +77,9 @@ def records(root: str, request: Request) -> dict[str, Any]:
     too_many = len(partitions) > MERGED_MAX and not searched
     if too_many:
         partitions = []
-    since, until = ask.millis(request, "since"), ask.millis(request, "until")
+    since, until = query.millis(request, "since"), query.millis(request, "until")
     if since is not None and until is not None and until <= since:
-        raise ask.refused("until", request.query_params["until"], "it is not after the time to begin at, so no record can be in between")
+        raise query.refused("until", request.query_params["until"], "it is not after the time to begin at, so no record can be in between")
     found = Records(log, state, partitions, since, until)
     ranges = found.ranges
     about = {
@@ -129,7 +129,7 @@ def record(root: str, request: Request) -> dict[str, Any]:
     (partition,) = arguments.partitions(state, log.root, request.path_params["partition"])
     offset = request.path_params["offset"]
     arguments.offsets(state, log.root, "offset", offset, [partition], state.starts)
-    size = min(ask.number(request, "bytes", _PART_BYTES), _PART_BYTES_MAX)
+    size = min(query.number(request, "bytes", _PART_BYTES), _PART_BYTES_MAX)
     for batch in PartitionReader(log, state, partition).records(offset, min(offset + 1, state.ends[partition])):
         (row,) = rows_of(batch)
         headers = batch.column("headers")[0]
@@ -139,8 +139,8 @@ def record(root: str, request: Request) -> dict[str, Any]:
             "topic": state.topic,
             "start": state.starts[partition],
             "end": state.ends[partition],
-            "key": _part(batch.column("key")[0].as_buffer(), ask.number(request, "key", 0), size),
-            "value": _part(batch.column("value")[0].as_buffer(), ask.number(request, "value", 0), size),
+            "key": _part(batch.column("key")[0].as_buffer(), query.number(request, "key", 0), size),
+            "value": _part(batch.column("value")[0].as_buffer(), query.number(request, "value", 0), size),
             "headers": [header_of(each, _HEADER_BYTES) for each in listed],
             "segment": _segment(segment),
         }
@@ -159,23 +159,23 @@ def value(root: str, request: Request) -> tuple[str, bytes]:
     (partition,) = arguments.partitions(state, log.root, request.path_params["partition"])
     offset = request.path_params["offset"]
     arguments.offsets(state, log.root, "offset", offset, [partition], state.starts)
-    column = ask.word(request, "column", ("value", "key"))
+    column = query.word(request, "column", ("value", "key"))
     for batch in PartitionReader(log, state, partition).records(offset, min(offset + 1, state.ends[partition]), columns=[column]):
         return f"{state.topic}-{partition}-{offset}.{column}", batch.column(0)[0].as_py() or b""
-    raise ask.refused("offset", offset, "no record has this offset")
+    raise query.refused("offset", offset, "no record has this offset")
 
 
 def segments(root: str, request: Request) -> dict[str, Any]:
     """Segments of a partition, from a number on; and the segments of many partitions as runs, for a picture."""
     log, state = opened(root, request)
-    partition = ask.maybe_number(request, "partition")
+    partition = query.maybe_number(request, "partition")
     about = {"topic": state.topic, "partitions": state.partitions, "version": state.version, "committed_at": state.time}
     if partition is None:
-        first = min(ask.number(request, "first", 0), state.partitions)
+        first = min(query.number(request, "first", 0), state.partitions)
         shown = range(first, min(first + _MAP_PARTITIONS, state.partitions))
         return about | {"first": first, "map": [_runs(log, state, each) for each in shown]}
     (partition,) = arguments.partitions(state, log.root, partition)
-    first = ask.number(request, "first", 0)
+    first = query.number(request, "first", 0)
     found = list(islice(log.segments(state, partition), first, first + _SEGMENTS_MAX))
     total = Totals.of(log.segments(state, partition))
     return about | {
@@ -192,7 +192,7 @@ def _segment(segment: Segment) -> dict[str, Any]:
     return segment._asdict()
 
 
-def _runs(log: CommitLog, state: State, partition: int) -> dict[str, Any]:
+def _runs(log: TopicLog, state: State, partition: int) -> dict[str, Any]:
     """The segments of a partition, the smallest neighbours joined if there are too many: base, end, bytes, segments, newest time."""
     found = [[each.base, each.end, each.bytes, 1, each.max_timestamp] for each in log.segments(state, partition)]
     count = len(found)
@@ -207,11 +207,11 @@ def _runs(log: CommitLog, state: State, partition: int) -> dict[str, Any]:
 def commits(root: str, request: Request) -> dict[str, Any]:
     """Commits, the newest first; `before` is a version."""
     log, state = opened(root, request)
-    before = ask.number(request, "before", state.version + 1)
-    count = min(max(ask.number(request, "limit", 50), 1), _COMMITS_MAX)
+    before = query.number(request, "before", state.version + 1)
+    count = min(max(query.number(request, "limit", 50), 1), _COMMITS_MAX)
     back = max(0, state.version + 1 - before)
     if back > _COMMITS_BACK:
-        raise ask.refused("before", before, f"the page shows the newest {_COMMITS_BACK:,} commits; Topic.commits() has all of them")
+        raise query.refused("before", before, f"the page shows the newest {_COMMITS_BACK:,} commits; Topic.commits() has all of them")
     listed = log.history(back + count)
     versions = listed[: len(listed) - back][-count:]
     more = bool(versions) and versions[0].version > 0 and len(listed) == back + count

@@ -57,8 +57,8 @@ class Contents:
         late = greatest > np.array([header.max_timestamp for header in headers], dtype=np.int64)
         if late.any():
             nth = int(late.argmax())
-            what = f"a record of the batch has the time {greatest[nth]}, later than its max timestamp {headers[nth].max_timestamp}"
-            self._note("TIMES_WRONG", what, found[held[nth]][0], int(records.offsets[begins[nth]]))
+            problem = f"a record of the batch has the time {greatest[nth]}, later than its max timestamp {headers[nth].max_timestamp}"
+            self._note("TIMES_WRONG", problem, found[held[nth]][0], int(records.offsets[begins[nth]]))
         least = int(times.min())
         self._least = least if self._least is None else min(self._least, least)
         self._greatest = max(self._greatest, int(greatest.max()))
@@ -74,14 +74,14 @@ class Contents:
         first = 0 if times[0] < self._last else int(falls[0]) if falls.size else None
         if first is not None:
             batch = int(np.searchsorted(begins, first, side="right")) - 1
-            what = "the segment is `ordered`, and the time of a record is below that of the record before it"
-            self._note("ORDER_WRONG", what, found[held[batch]][0], int(records.offsets[first]))
+            problem = "the segment is `ordered`, and the time of a record is below that of the record before it"
+            self._note("ORDER_WRONG", problem, found[held[batch]][0], int(records.offsets[first]))
         bases = np.array([found[batch][1].header.base_timestamp for batch in held], dtype=np.int64)
         other = np.flatnonzero((times[begins] != bases) & np.asarray(whole))
         if other.size:
             batch = int(other[0])
-            what = "the segment is `ordered`, and the base timestamp of a batch is not the time of its first record"
-            self._note("ORDER_WRONG", what, found[held[batch]][0], int(records.offsets[begins[batch]]))
+            problem = "the segment is `ordered`, and the base timestamp of a batch is not the time of its first record"
+            self._note("ORDER_WRONG", problem, found[held[batch]][0], int(records.offsets[begins[batch]]))
 
     def _routes(self, records: Records, found: list[tuple[int, Payload]], firsts: Longs, before: int) -> None:
         sizes = records.key_bytes
@@ -99,11 +99,11 @@ class Contents:
 
     def _misrouted(self, records: Records, nth: int, why: str, found: list[tuple[int, Payload]], firsts: Longs, before: int) -> None:
         batch = int(np.searchsorted(firsts, before + nth, side="right")) - 1
-        what = f"the segment is `routed`, and a record does not belong to the partition: {why}"
-        self._note("ROUTE_WRONG", what, found[batch][0], int(records.offsets[nth]))
+        problem = f"the segment is `routed`, and a record does not belong to the partition: {why}"
+        self._note("ROUTE_WRONG", problem, found[batch][0], int(records.offsets[nth]))
 
-    def _note(self, condition: str, what: str, position: int, offset: int) -> None:
-        self._found.setdefault(condition, (condition, what, position, offset))
+    def _note(self, condition: str, problem: str, position: int, offset: int) -> None:
+        self._found.setdefault(condition, (condition, problem, position, offset))
 
     def findings(self, file: str, topic: str, whole: bool) -> list[Finding]:
         """What was wrong. `whole` says that every batch of the segment was added."""
@@ -112,17 +112,17 @@ class Contents:
             # A record without a time, and a time below −1, count as −1.
             least, greatest = max(-1, self._least), max(-1, self._greatest)
             if segment.min_timestamp > least:
-                what = f"`minTimestamp` of the segment is {segment.min_timestamp}, and a record has the time {least}"
-                self._note("TIMES_WRONG", what, segment.position, segment.base)
+                problem = f"`minTimestamp` of the segment is {segment.min_timestamp}, and a record has the time {least}"
+                self._note("TIMES_WRONG", problem, segment.position, segment.base)
             if greatest > segment.max_timestamp or (whole and segment.max_timestamp > max(greatest, self._claimed)):
-                what = f"`maxTimestamp` of the segment is {segment.max_timestamp}, and the greatest time of its records is {greatest}"
-                self._note("TIMES_WRONG", what, segment.position, segment.base)
-        costs = {
+                problem = f"`maxTimestamp` of the segment is {segment.max_timestamp}, and the greatest time of its records is {greatest}"
+                self._note("TIMES_WRONG", problem, segment.position, segment.base)
+        impacts = {
             "TIMES_WRONG": "a read with conditions on times may miss records; retention may take the segment at a wrong time",
             "ORDER_WRONG": "a read with conditions on times may miss records of the segment",
             "ROUTE_WRONG": "a read with a condition on the key does not find the record",
         }
         return [
-            Finding(DAMAGE, condition, what, costs[condition], _RESTORE, topic, segment.partition, offset, file, position)
-            for condition, what, position, offset in self._found.values()
+            Finding(DAMAGE, condition, problem, impacts[condition], _RESTORE, topic, segment.partition, offset, file, position)
+            for condition, problem, position, offset in self._found.values()
         ]

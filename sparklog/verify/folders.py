@@ -28,8 +28,8 @@ from sparklog.ondisk.names import (
     view_folder,
 )
 from sparklog.ondisk.records import Payload
-from sparklog.verify.chain import Chain
 from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Finding, Waiting, tallied
+from sparklog.verify.versions import Chain
 
 _DATA_FOLDER = re.compile("([0-9]{20})-(.{22})")
 _VIEW_FOLDER = re.compile("(.+)-(0|[1-9][0-9]{0,3})")
@@ -128,17 +128,17 @@ class Folders:
             file = topic_file(self._topic, entry.name)
             if entry.name in ("data", "tmp"):
                 if not entry.is_folder:
-                    cost = "its data files cannot be read" if entry.name == "data" else "nothing can be written to the topic"
-                    self.findings.append(_wrong_kind(file, entry, DAMAGE, cost, "put the folder back", self._topic))
+                    impact = "its data files cannot be read" if entry.name == "data" else "nothing can be written to the topic"
+                    self.findings.append(_wrong_kind(file, entry, DAMAGE, impact, "put the folder back", self._topic))
                 continue
             known = (version_of, checkpoint_version_of, deleted_version_of)
             if not any(number(entry.name) is not None for number in known):
                 self.findings.append(_unknown(self._topic, file))
             elif deleted_version_of(entry.name) is not None and (not entry.is_file or entry.status.st_size):
-                what = f"a deletion marker is an empty file; this is {entry.kind} of {entry.status.st_size} bytes"
-                mend = "put an empty file in its place"
+                problem = f"a deletion marker is an empty file; this is {entry.kind} of {entry.status.st_size} bytes"
+                fix = "put an empty file in its place"
                 self.findings.append(
-                    Finding(GARBAGE, "MARKER_WRONG", what, "nothing: only its name counts", mend, self._topic, file=file, byte=0)
+                    Finding(GARBAGE, "MARKER_WRONG", problem, "nothing: only its name counts", fix, self._topic, file=file, byte=0)
                 )
         for look in (self._temporary, self._data, self._view):
             look()
@@ -163,8 +163,8 @@ class Folders:
             if entry.is_file and age < _DAY_S:
                 young.append((file, entry.status.st_size))
             elif entry.is_file:
-                what = f"a writer left it {age / _DAY_S:.0f} days ago, with {entry.status.st_size:,} bytes"
-                self.findings.append(Finding(GARBAGE, "LEFTOVER", what, _NOTHING, _VACUUM, self._topic, file=file))
+                problem = f"a writer left it {age / _DAY_S:.0f} days ago, with {entry.status.st_size:,} bytes"
+                self.findings.append(Finding(GARBAGE, "LEFTOVER", problem, _NOTHING, _VACUUM, self._topic, file=file))
             else:
                 self.findings.append(_unknown(self._topic, file))
         self.waiting += tallied(self._topic, "temporary", young)
@@ -183,8 +183,8 @@ class Folders:
                 continue
             if not folder.is_folder:
                 used = any(file.startswith(f"data/{folder.name}/") for file in live)
-                cost = "its data files cannot be read" if used else _NOTHING
-                self.findings.append(_wrong_kind(name, folder, DAMAGE if used else GARBAGE, cost, "put the folder back", self._topic))
+                impact = "its data files cannot be read" if used else _NOTHING
+                self.findings.append(_wrong_kind(name, folder, DAMAGE if used else GARBAGE, impact, "put the folder back", self._topic))
                 continue
             for entry in self._inside(name):
                 file = f"data/{folder.name}/{entry.name}"
@@ -196,9 +196,9 @@ class Folders:
                 elif file in self._chain.removed or file in self._chain.extents:
                     removed.append((below, entry.status.st_size))
                 elif (no_writer := self._no_writer(int(match[1]))) is not None:
-                    why, mend = no_writer
-                    what = f"no version names it, and {why}; it has {entry.status.st_size:,} bytes"
-                    self.findings.append(Finding(GARBAGE, "ORPHAN", what, _NOTHING, mend, self._topic, file=below))
+                    why, fix = no_writer
+                    problem = f"no version names it, and {why}; it has {entry.status.st_size:,} bytes"
+                    self.findings.append(Finding(GARBAGE, "ORPHAN", problem, _NOTHING, fix, self._topic, file=below))
                 else:
                     unnamed.append((below, entry.status.st_size))
                     self._unnamed = max(self._unnamed, int(match[1]))
@@ -210,8 +210,8 @@ class Folders:
         if state and planned < state.horizon:
             return f"its writer was planned at version {planned}, below the horizon {state.horizon}", _VACUUM
         if 0 <= self._chain.newest < planned - 1:
-            mend = f"if version {planned - 1} was ever committed, restore it and those before it from a copy; otherwise delete the file"
-            return f"its folder is of version {planned}, and the next version is {self._chain.newest + 1}", mend
+            fix = f"if version {planned - 1} was ever committed, restore it and those before it from a copy; otherwise delete the file"
+            return f"its folder is of version {planned}, and the next version is {self._chain.newest + 1}", fix
         return None
 
     def _view(self) -> None:
@@ -232,9 +232,9 @@ class Folders:
                 continue
             self.has_view = True
             if not stat.S_ISDIR(status.st_mode):
-                cost = "no record; the partition has no Kafka view"
+                impact = "no record; the partition has no Kafka view"
                 self.findings.append(
-                    _wrong_kind(folder, Entry(folder, status), REPAIRABLE, cost, "delete it, and CALL partlog.publish", self._topic)
+                    _wrong_kind(folder, Entry(folder, status), REPAIRABLE, impact, "delete it, and CALL partlog.publish", self._topic)
                 )
                 continue
             if self._chain.broken is None:
@@ -252,9 +252,9 @@ class Folders:
                     if name and name[1] == "log" and self._is_published(file, name[0]):
                         self._commit_lost("it holds records, and the topic has no version file", int(match[2]), name[0], file)
 
-    def _commit_lost(self, what: str, partition: int, base: int, file: str) -> None:
-        cost, mend = f"the records from offset {base} on", "restore the missing version files from a copy, before the next commit"
-        self.findings.append(Finding(DAMAGE, "COMMIT_LOST", what, cost, mend, self._topic, partition, base, file, 0))
+    def _commit_lost(self, problem: str, partition: int, base: int, file: str) -> None:
+        impact, fix = f"the records from offset {base} on", "restore the missing version files from a copy, before the next commit"
+        self.findings.append(Finding(DAMAGE, "COMMIT_LOST", problem, impact, fix, self._topic, partition, base, file, 0))
 
     def _strays(self, partition: int, folder: str, viewed: set[int], end: int) -> None:
         strange = []
@@ -269,15 +269,15 @@ class Folders:
                 continue
             assert self._chain.state
             if kind == "log" and base >= end and self._is_of_this_topic() and self._is_published(file, base):
-                what = f"it holds records from offset {base} on, and the partition ends at offset {end}: their version is missing"
-                self._commit_lost(what, partition, base, file)
+                problem = f"it holds records from offset {base} on, and the partition ends at offset {end}: their version is missing"
+                self._commit_lost(problem, partition, base, file)
             else:
-                what, mend = (
+                problem, fix = (
                     "no live segment that belongs in the view begins at that offset",
                     "CALL partlog.publish removes it; so may the next commit",
                 )
-                cost = "no record of sparklog; Kafka's tools see records that are not there"
-                self.findings.append(Finding(REPAIRABLE, "VIEW_STRAY", what, cost, mend, self._topic, partition, base, file))
+                impact = "no record of sparklog; Kafka's tools see records that are not there"
+                self.findings.append(Finding(REPAIRABLE, "VIEW_STRAY", problem, impact, fix, self._topic, partition, base, file))
         self.waiting += tallied(self._topic, "other", strange)
 
     def _is_of_this_topic(self) -> bool:
@@ -312,12 +312,12 @@ def view_findings(root: str, topics: set[str]) -> Iterator[Waiting]:
 
 
 def _unknown(topic: str | None, file: str) -> Finding:
-    what = "its name or its kind is none that the format has"
-    return Finding(GARBAGE, "UNKNOWN_FILE", what, _NOTHING, "move it away, if it is not needed", topic, file=file)
+    problem = "its name or its kind is none that the format has"
+    return Finding(GARBAGE, "UNKNOWN_FILE", problem, _NOTHING, "move it away, if it is not needed", topic, file=file)
 
 
-def _wrong_kind(file: str, entry: Entry, severity: str, cost: str, mend: str, topic: str | None = None) -> Finding:
-    return Finding(severity, "WRONG_KIND", f"{entry.kind} is in the place of a folder", cost, mend, topic, file=file)
+def _wrong_kind(file: str, entry: Entry, severity: str, impact: str, fix: str, topic: str | None = None) -> Finding:
+    return Finding(severity, "WRONG_KIND", f"{entry.kind} is in the place of a folder", impact, fix, topic, file=file)
 
 
 def _unreadable(topic: str | None, file: str, error: OSError) -> Finding:

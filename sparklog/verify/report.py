@@ -24,16 +24,16 @@ class Finding:
     * severity: `damage`, records cannot be read or are wrong; `repairable`, the Kafka view, an index or a checkpoint, which are made again
       from the rest; `garbage`, files that nobody names, where nothing else is wrong.
     * condition: what kind of fault it is, as BATCH_CORRUPT; docs/guide/verify.md lists them.
-    * what, cost, mend: what is wrong, which records it costs, and how to fix it.
+    * problem, impact, fix: the fault, the records that it costs, and how to fix it.
     * topic, partition, offset: where; None where that does not apply. The offset is the first one that is concerned.
     * file: relative to the root, with slashes. byte: of that file, counted from 0; None if the file as a whole is meant.
     """
 
     severity: str
     condition: str
-    what: str
-    cost: str
-    mend: str
+    problem: str
+    impact: str
+    fix: str
     topic: str | None = None
     partition: int | None = None
     offset: int | None = None
@@ -56,8 +56,8 @@ class Finding:
         return ": ".join(part for part in (place, file) if part)
 
     def lines(self) -> list[str]:
-        """What is wrong, what it costs, and how to fix it."""
-        return [readable(text, None) for text in (self.what, f"cost: {self.cost}", f"fix: {self.mend}")]
+        """The problem, its impact, and the fix, a line each."""
+        return [readable(text, None) for text in (self.problem, f"impact: {self.impact}", f"fix: {self.fix}")]
 
 
 class Waiting(NamedTuple):
@@ -151,13 +151,13 @@ class Report(Displayed):
                 each.severity,
                 each.condition,
                 each.where(),
-                readable(each.what, _TEXT),
-                readable(each.cost, _TEXT),
-                readable(each.mend, _TEXT),
+                readable(each.problem, _TEXT),
+                readable(each.impact, _TEXT),
+                readable(each.fix, _TEXT),
             ]
             for each in self.findings[:SHOWN]
         ]
-        columns = ["severity", "condition", "where", "what", "cost", "fix"]
+        columns = ["severity", "condition", "where", "problem", "impact", "fix"]
         return Display(f"{self.root}: {self.summary()}", self.about(), columns, rows, more=len(self.findings) - len(rows))
 
 

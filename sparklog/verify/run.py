@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.root import local, require
-from sparklog.verify.chain import Chain
 from sparklog.verify.folders import Folders, listing, topics_in, view_findings
 from sparklog.verify.report import DAMAGE, Counts, Finding, Report, Waiting, worst_first
 from sparklog.verify.segments import Place, bytes_of, check
+from sparklog.verify.versions import Chain
 from sparklog.verify.workers import Workers, cores
 
 Progress = Callable[[int, int], None]
@@ -62,7 +62,7 @@ class Looked(NamedTuple):
 
     def told(self, finding: Finding) -> Finding:
         """The finding, which says so if somebody may be at work on it."""
-        return replace(finding, mend=_WAIT + finding.mend) if self.is_at_work(finding) else finding
+        return replace(finding, fix=_WAIT + finding.fix) if self.is_at_work(finding) else finding
 
 
 def verify(

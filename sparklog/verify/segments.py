@@ -124,12 +124,12 @@ class SegmentCheck:
     def _lengths(self, file: File, end: int) -> None:
         known = self._place.file_end
         if file.bytes < end:
-            what = f"the file ends at byte {file.bytes}, and the segment ends at byte {end}"
-            self._segment_fault("SEGMENT_CORRUPT", what, file.bytes, _RESTORE)
+            problem = f"the file ends at byte {file.bytes}, and the segment ends at byte {end}"
+            self._segment_fault("SEGMENT_CORRUPT", problem, file.bytes, _RESTORE)
         elif known is not None and file.bytes > known:
-            what = f"{file.bytes - known} bytes follow the last segment, which no version names"
-            mend = f"cut the file at byte {known}, while nothing writes to the topic"
-            self._add(GARBAGE, "TRAILING_BYTES", what, "nothing: no reader looks there", mend, known, None)
+            problem = f"{file.bytes - known} bytes follow the last segment, which no version names"
+            fix = f"cut the file at byte {known}, while nothing writes to the topic"
+            self._add(GARBAGE, "TRAILING_BYTES", problem, "nothing: no reader looks there", fix, known, None)
 
     def _way_back(self, missing: bool = False) -> str:
         """How the bytes of the data file can be restored."""
@@ -168,8 +168,8 @@ class SegmentCheck:
                 f"the checksum of its headers is {header_crc:08x}, committed was {segment.header_crc:08x}: a header, or a batch with its "
                 "checksum, is another one than was committed"
             )
-        for what in faults:
-            self._segment_fault("SEGMENT_CORRUPT", what, segment.position, _RESTORE)
+        for problem in faults:
+            self._segment_fault("SEGMENT_CORRUPT", problem, segment.position, _RESTORE)
         self._stamp()
 
     def _batches(self, file: File, end: int) -> Iterator[Walked]:
@@ -229,11 +229,11 @@ class SegmentCheck:
     def _stamp(self) -> None:
         """Where there is no stamp, either every field has the relative offset, or every one the absolute one, after a merge."""
         if self._segment.dense and not self._segment.in_own_file and sum(map(bool, self._stamps)) > 1:
-            what = "some base offset fields hold relative offsets and some absolute ones, although nothing stamps this file"
+            problem = "some base offset fields hold relative offsets and some absolute ones, although nothing stamps this file"
             self._add(
                 REPAIRABLE,
                 "STAMP_WRONG",
-                what,
+                problem,
                 "no record: readers accept both",
                 "nothing must be done; CALL partlog.merge writes the segment again",
                 self._unstamped,
@@ -277,23 +277,25 @@ class SegmentCheck:
                     self._batch_fault(batch.position, batch.base, last, damage)
 
     def _batch_fault(self, position: int, first: int, last: int, reason: object, rest: str | None = None) -> None:
-        cost = self._cost(first, last + 1) if rest is None else f"{rest}: {self._cost(first, last + 1)}"
-        self._add(DAMAGE, "BATCH_CORRUPT", f"the record batch is damaged: {reason}", cost, self._way_back(), position, first)
+        impact = self._impact(first, last + 1) if rest is None else f"{rest}: {self._impact(first, last + 1)}"
+        self._add(DAMAGE, "BATCH_CORRUPT", f"the record batch is damaged: {reason}", impact, self._way_back(), position, first)
 
-    def _segment_fault(self, condition: str, what: str, byte: int | None, mend: str) -> None:
+    def _segment_fault(self, condition: str, problem: str, byte: int | None, fix: str) -> None:
         segment = self._segment
-        text = f"the segment of offsets {segment.base} to {segment.end} (exclusive): {what}"
-        self._add(DAMAGE, condition, text, self._cost(segment.base, segment.end), mend, byte, segment.base)
+        text = f"the segment of offsets {segment.base} to {segment.end} (exclusive): {problem}"
+        self._add(DAMAGE, condition, text, self._impact(segment.base, segment.end), fix, byte, segment.base)
 
-    def _cost(self, first: int, end: int) -> str:
+    def _impact(self, first: int, end: int) -> str:
         visible = max(first, self._place.start)
         if visible >= end:
             return f"no record: the log starts at offset {self._place.start}"
         return f"{end - visible:,} offsets, {visible} to {end} (exclusive)"
 
-    def _add(self, severity: str, condition: str, what: str, cost: str, mend: str, byte: int | None, offset: int | None) -> None:
+    def _add(self, severity: str, condition: str, problem: str, impact: str, fix: str, byte: int | None, offset: int | None) -> None:
         place = self._place
-        self.findings.append(Finding(severity, condition, what, cost, mend, place.topic, self._segment.partition, offset, self._name, byte))
+        self.findings.append(
+            Finding(severity, condition, problem, impact, fix, place.topic, self._segment.partition, offset, self._name, byte)
+        )
 
 
 def bytes_of(places: list[Place]) -> int:

@@ -126,8 +126,8 @@ class ViewOfSegment:
         if self._differs is not None:
             self._add("VIEW_WRONG", "its bytes are not those of the segment with absolute offsets", f"{self._prefix}.log", self._differs)
         if self._linked and unstamped is not None:
-            what = "a batch of the data file does not have its absolute offset, although it is in the view"
-            self._add("STAMP_WRONG", what, topic_file(self._place.topic, self._place.segment.file), unstamped)
+            problem = "a batch of the data file does not have its absolute offset, although it is in the view"
+            self._add("STAMP_WRONG", problem, topic_file(self._place.topic, self._place.segment.file), unstamped)
         for index in self._indexes:
             index.end()
         whole = self._walked == self._place.segment.bytes
@@ -153,11 +153,11 @@ class ViewOfSegment:
         elif right is None and size % entry_bytes:
             self._add("INDEX_WRONG", f"it has {size} bytes, which is not a number of entries", name, size - size % entry_bytes)
 
-    def _add(self, condition: str, what: str, file: str, byte: int | None) -> None:
+    def _add(self, condition: str, problem: str, file: str, byte: int | None) -> None:
         segment = self._place.segment
-        cost = "a reader walks more of the segment; Kafka's tools may be misled" if condition == "INDEX_WRONG" else _NO_RECORD
+        impact = "a reader walks more of the segment; Kafka's tools may be misled" if condition == "INDEX_WRONG" else _NO_RECORD
         self._findings.append(
-            Finding(REPAIRABLE, condition, what, cost, _PUBLISH, self._place.topic, segment.partition, segment.base, file, byte)
+            Finding(REPAIRABLE, condition, problem, impact, _PUBLISH, self._place.topic, segment.partition, segment.base, file, byte)
         )
 
 

@@ -16,7 +16,7 @@ from handmade import TIME, VALUES, Record, Topic, records, split
 
 import sparklog
 from sparklog.__main__ import main
-from sparklog.cli.given import _topics
+from sparklog.cli.parameters import _topics
 from sparklog.offsets import OffsetTable
 
 

@@ -20,8 +20,8 @@ from logtool import TIMEOUT_S, BatchTool, LogTool
 from odd_batches import BROKEN, CONTENT, RIGHT, WRONG, compressed
 
 from sparklog import Log, SparklogError
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.header import CODECS
+from sparklog.ondisk.topic_log import TopicLog
 
 
 def test_the_forms_of_codecs(batch_tool: BatchTool) -> None:
@@ -148,7 +148,7 @@ def flipped_bits(tool: LogTool, file: Path) -> Counter[str]:
 
 
 def everything(root: Path, topic: str = "t") -> object:
-    log = CommitLog(str(root), topic)
+    log = TopicLog(str(root), topic)
     state = log.newest()
     segments = [list(log.segments(state, partition)) for partition in range(state.partitions)]
     return state.topic_id, state.version, state.hash, dict(state.config), state.starts, state.ends, segments

@@ -11,12 +11,12 @@ from kinds_of_versions import KINDS
 from logtool import LogTool
 
 from sparklog import Log, SparklogError
-from sparklog.ondisk.commitlog import CommitLog
+from sparklog.ondisk.topic_log import TopicLog
 
 
 def python(root: Path, topic: str) -> list[str]:
     """The state of a topic, or the error, as `LogTool state` prints it."""
-    log = CommitLog(str(root), topic)
+    log = TopicLog(str(root), topic)
     try:
         state = log.newest()
     except SparklogError as error:

@@ -11,9 +11,9 @@ import pytest
 from handmade import TIME, Topic, batches, records
 from logtool import TIMEOUT_S, LogTool
 
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
 
 SEGMENTS = 3
 BATCHES = 50
@@ -75,8 +75,8 @@ def test_java(tool: LogTool, topic: Topic, tmp_path: Path) -> None:
         assert [int(line.split()[1]) for line in lines] == list(QUESTIONS[question][1]), question
 
 
-def planned(topic: Topic) -> tuple[CommitLog, State]:
-    log = CommitLog(str(topic.root), "t")
+def planned(topic: Topic) -> tuple[TopicLog, State]:
+    log = TopicLog(str(topic.root), "t")
     state = log.newest()
     replace(topic)
     return log, state

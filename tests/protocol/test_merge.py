@@ -6,7 +6,7 @@ from audits import audit_view, read_by_python
 from logtool import LogTool, commits
 
 from sparklog import Log
-from sparklog.ondisk.commitlog import CommitLog
+from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Segment
 
 BUDGET = 32 << 20
@@ -14,7 +14,7 @@ BUDGET = 32 << 20
 
 def live(root: Path) -> list[list[Segment]]:
     """The live segments of each partition."""
-    log = CommitLog(str(root), "t")
+    log = TopicLog(str(root), "t")
     state = log.newest()
     return [list(log.segments(state, partition)) for partition in range(4)]
 

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from sparklog import Log
 from sparklog.ui import records as pages
-from sparklog.ui.answer import written
+from sparklog.ui.responses import written
 
 
 def lines(client: TestClient) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from handmade import Topic, batch, flipped, records, seeded
 from readback import failure, newest, segments, values
 
 from sparklog import Log, SparklogError
-from sparklog.ondisk import commitlog
+from sparklog.ondisk import topic_log
 
 
 @pytest.fixture
@@ -130,9 +130,9 @@ def test_a_state_whose_checkpoint_is_damaged_is_loaded_again_once_and_does_not_c
     lines[8] = LINES["another base"](lines[8])
     topic.put_checkpoint(9, lines)
     files = []
-    read = commitlog.read_whole
-    monkeypatch.setattr(commitlog, "read_whole", lambda root, name, bytes_max: files.append(name) or read(root, name, bytes_max))
-    log = commitlog.CommitLog(str(topic.root), "t")
+    read = topic_log.read_whole
+    monkeypatch.setattr(topic_log, "read_whole", lambda root, name, bytes_max: files.append(name) or read(root, name, bytes_max))
+    log = topic_log.TopicLog(str(topic.root), "t")
     state = log.newest()
     before = dict(vars(state))
     # That of the checkpoint, and the one after it.

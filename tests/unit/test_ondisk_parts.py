@@ -4,15 +4,15 @@ import pytest
 from handmade import Topic, batch, batches, records, stamped
 
 from sparklog import DataError
-from sparklog.ondisk.commitlog import CommitLog
 from sparklog.ondisk.reader import Part, PartitionReader
 from sparklog.ondisk.segment import SegmentReader
+from sparklog.ondisk.topic_log import TopicLog
 
 SIZE = len(batch(records(10)))
 
 
 def reader(topic: Topic) -> PartitionReader:
-    log = CommitLog(str(topic.root), "t")
+    log = TopicLog(str(topic.root), "t")
     return PartitionReader(log, log.newest(), 0)
 
 

@@ -10,8 +10,8 @@ from handmade import Record, Topic, batch, records
 from readback import failure
 
 from sparklog import SparklogError
-from sparklog.ondisk import checkpoint, commitlog
-from sparklog.ondisk.commitlog import CommitLog
+from sparklog.ondisk import checkpoint, topic_log
+from sparklog.ondisk.topic_log import TopicLog
 
 BEGINS = ["nothing", "a checkpoint", "a state"]
 
@@ -24,9 +24,9 @@ def topic(tmp_path: Path) -> Topic:
     return made
 
 
-def begun(topic: Topic, begin: str) -> CommitLog:
+def begun(topic: Topic, begin: str) -> TopicLog:
     """A reader that will begin at no checkpoint, at one of version 1, or with the state of version 1."""
-    log = CommitLog(str(topic.root), topic.name)
+    log = TopicLog(str(topic.root), topic.name)
     if begin == "a checkpoint":
         topic.checkpoint()
     if begin == "a state":
@@ -51,17 +51,17 @@ def commit_up_to_6(topic: Topic) -> None:
 
 
 def before(call: str, version: int, action: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Acts when a reader calls a method of CommitLog for a version, for the first time."""
-    method = getattr(CommitLog, call)
+    """Acts when a reader calls a method of TopicLog for a version, for the first time."""
+    method = getattr(TopicLog, call)
     seen: list[int] = []
 
-    def watched(log: CommitLog, number: int) -> object:
+    def watched(log: TopicLog, number: int) -> object:
         if number == version and not seen:
             seen.append(number)
             action()
         return method(log, number)
 
-    monkeypatch.setattr(CommitLog, call, watched)
+    monkeypatch.setattr(TopicLog, call, watched)
 
 
 @pytest.mark.parametrize("begin", BEGINS)
@@ -78,11 +78,11 @@ def test_versions_are_deleted_beneath_a_reader(topic, begin, monkeypatch):
     assert log.newest().version == 6
 
 
-@pytest.mark.parametrize("look", [lambda root: CommitLog(root, "t").newest().version, lambda root: len(commitlog.topics(root))])
+@pytest.mark.parametrize("look", [lambda root: TopicLog(root, "t").newest().version, lambda root: len(topic_log.topics(root))])
 def test_one_listing_without_a_version_proves_nothing(topic, look, monkeypatch):
     """One that takes as long as writers take to replace all that was there when it began need not show any of it."""
     topic.checkpoint()
-    names = commitlog._names
+    names = topic_log._names
     listings = []
 
     def listed(root, folder):
@@ -90,7 +90,7 @@ def test_one_listing_without_a_version_proves_nothing(topic, look, monkeypatch):
         listings.extend([folder] * of_topic)
         return [] if of_topic and len(listings) == 1 else names(root, folder)
 
-    monkeypatch.setattr(commitlog, "_names", listed)
+    monkeypatch.setattr(topic_log, "_names", listed)
     assert look(str(topic.root)) == 1
     assert len(listings) == 2
 
@@ -99,20 +99,20 @@ def test_without_a_checkpoint_version_0_is_there_in_the_end(topic, monkeypatch):
     """The versions from 3 on are gone when a reader comes to them, and the last listing, which takes long, shows no checkpoint."""
     before("_tag", 2, lambda: commit_up_to_6(topic), monkeypatch)
     before("_tag", 3, lambda: clean_up(topic, 5), monkeypatch)
-    names = commitlog._names
+    names = topic_log._names
     listings = []
 
     def listed(root, folder):
         listings.append(folder)
         return [name for name in names(root, folder) if len(listings) != 2 or "checkpoint" not in name]
 
-    monkeypatch.setattr(commitlog, "_names", listed)
-    assert CommitLog(str(topic.root), topic.name).newest().version == 6
+    monkeypatch.setattr(topic_log, "_names", listed)
+    assert TopicLog(str(topic.root), topic.name).newest().version == 6
 
 
 def test_a_listing_that_told_of_a_later_version_proves_nothing(topic, monkeypatch):
     """What it shows was overtaken and deleted; the next one takes long, and shows a version that came and not the checkpoint."""
-    names = commitlog._names
+    names = topic_log._names
     listings = []
 
     def listed(root, folder):
@@ -123,8 +123,8 @@ def test_a_listing_that_told_of_a_later_version_proves_nothing(topic, monkeypatc
             clean_up(topic, 5)
         return [name for name in found if len(listings) != 2 or "checkpoint" not in name]
 
-    monkeypatch.setattr(commitlog, "_names", listed)
-    assert CommitLog(str(topic.root), topic.name).newest().version == 6
+    monkeypatch.setattr(topic_log, "_names", listed)
+    assert TopicLog(str(topic.root), topic.name).newest().version == 6
     assert len(listings) == 3
 
 
@@ -132,7 +132,7 @@ def test_a_reader_that_kept_a_state_looks_for_the_next_version_first(topic, monk
     log = begun(topic, "a state")
     commit_up_to_6(topic)
     looks = []
-    tag = CommitLog._tag
+    tag = TopicLog._tag
 
     def watched(log, version):
         looks.append(version)
@@ -140,7 +140,7 @@ def test_a_reader_that_kept_a_state_looks_for_the_next_version_first(topic, monk
             clean_up(topic, 5)
         return tag(log, version)
 
-    monkeypatch.setattr(CommitLog, "_tag", watched)
+    monkeypatch.setattr(TopicLog, "_tag", watched)
     assert log.newest().version == 6
     assert looks[0] == 2
 
@@ -149,9 +149,9 @@ def test_nothing_new_costs_two_looks(topic, monkeypatch):
     log = begun(topic, "a state")
     state = log.newest()
     looks = []
-    tag = CommitLog._tag
-    monkeypatch.setattr(CommitLog, "_tag", lambda log, version: looks.append(version) or tag(log, version))
-    monkeypatch.setattr(commitlog, "read_whole", None)
+    tag = TopicLog._tag
+    monkeypatch.setattr(TopicLog, "_tag", lambda log, version: looks.append(version) or tag(log, version))
+    monkeypatch.setattr(topic_log, "read_whole", None)
     assert log.newest() is state
     assert looks == [2, 1]
 
@@ -177,9 +177,9 @@ def test_a_version_of_a_writer_that_slept_counts_for_nothing(topic, begin, monke
 def attempts(topic, monkeypatch):
     """The error of a topic that is damaged, which a reader must have met twice."""
     lists = []
-    names = CommitLog._list
+    names = TopicLog._list
     with monkeypatch.context() as patch:
-        patch.setattr(CommitLog, "_list", lambda log: lists.append(log) or names(log))
+        patch.setattr(TopicLog, "_list", lambda log: lists.append(log) or names(log))
         error = failure(topic)
     assert len(lists) == 2
     return error
@@ -208,7 +208,7 @@ def test_history_while_versions_are_deleted(topic, monkeypatch, tmp_path):
     other = Topic(tmp_path / "other", versions=topic.versions[:3], hash=topic.hash)
     other.append(records(1, "stray"))
     topic.commit(boundary=5)
-    log = CommitLog(str(topic.root), "t")
+    log = TopicLog(str(topic.root), "t")
     log.newest()
     before("_bytes", 4, lambda: clean_up(topic, 4), monkeypatch)
     assert [version.version for version in log.history()] == [4, 5, 6, 7]
@@ -217,7 +217,7 @@ def test_history_while_versions_are_deleted(topic, monkeypatch, tmp_path):
     topic.version_file(3).unlink()
     topic.version_file(5).unlink()
     with pytest.raises(SparklogError) as raised:
-        CommitLog(str(topic.root), "t").history()
+        TopicLog(str(topic.root), "t").history()
     assert raised.value.id == "VERSION_MISSING"
 
 
@@ -232,7 +232,7 @@ def large(topic: Topic) -> Path:
 def test_a_checkpoint_that_vanishes_beneath_a_state(topic):
     """Whoever deletes it has put newer ones, and may have deleted the versions before them."""
     file = large(topic)
-    log = CommitLog(str(topic.root), "t")
+    log = TopicLog(str(topic.root), "t")
     state = log.newest()
     again = pickle.loads(pickle.dumps(log))
     topic.append(records(1, "after"))
@@ -250,16 +250,16 @@ def test_a_checkpoint_is_closed_when_its_end_was_read_or_it_is_no_longer_needed(
         return sum(link.exists() and link.resolve() == file.resolve() for link in links)
 
     small = topic.checkpoint()
-    log = CommitLog(str(topic.root), "t")
+    log = TopicLog(str(topic.root), "t")
     assert log.newest().checkpoint == small.name
     assert opened(small) == 0
     file = large(topic)
-    log = CommitLog(str(topic.root), "t")
+    log = TopicLog(str(topic.root), "t")
     state = log.newest()
     assert opened(file) == 1
     assert len(list(log.segments(state, 0))) == 9002
     assert opened(file) == 0
-    log = CommitLog(str(topic.root), "t")
+    log = TopicLog(str(topic.root), "t")
     state = log.newest()
     assert opened(file) == 1
     del log, state

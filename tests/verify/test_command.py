@@ -39,7 +39,7 @@ def test_a_root_with_a_fault(run: Callable[..., tuple[int, str]], root: Path) ->
     file = next(root.glob("_partlog/b/data/*/*")).relative_to(root)
     assert said.startswith(f"{root}: 1 damage\nchecked: 2 topics, 2 versions, 0 checkpoints, 2 segments")
     assert f"damage BATCH_CORRUPT topic b, partition 0, offset 4: {file} at byte " in said
-    assert "cost: 4 offsets, 4 to 8 (exclusive)" in said
+    assert "impact: 4 offsets, 4 to 8 (exclusive)" in said
     status, said = run(root, "--json", "--jobs", 2)
     document = json.loads(said)
     assert status == 1

@@ -28,9 +28,9 @@ def test_what_a_finding_says(tmp_path: Path) -> None:
     finding = only(tmp_path)
     assert (finding.severity, finding.condition, finding.topic, finding.partition) == ("damage", "BATCH_CORRUPT", "t", 0)
     assert (finding.offset, finding.byte, finding.file) == (9, second, f"_partlog/t/{segment['file']}")
-    assert "checksum" in finding.what
-    assert finding.cost == "6 offsets, 9 to 15 (exclusive)"
-    assert finding.mend.startswith("restore the file from a copy")
+    assert "checksum" in finding.problem
+    assert finding.impact == "6 offsets, 9 to 15 (exclusive)"
+    assert finding.fix.startswith("restore the file from a copy")
     report = checked(tmp_path)
     assert str(finding) in str(report)
     assert (report.checked.versions, report.checked.segments, report.checked.batches, report.checked.records) == (2, 2, 4, 11)

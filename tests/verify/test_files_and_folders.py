@@ -31,10 +31,10 @@ def test_horizon_and_orphans(tmp_path: Path) -> None:
     topic.commit(operation="vacuum", horizon=1)
     assert [each.file for each in checked(tmp_path).findings] == [str(paths[0].relative_to(tmp_path))]
     late = orphan(5)
-    mends = {each.file: each.mend for each in checked(tmp_path).findings}
-    assert mends.keys() == {str(path.relative_to(tmp_path)) for path in (paths[0], late)}
-    assert "partlog.vacuum" in mends[str(paths[0].relative_to(tmp_path))]
-    assert "if version 4 was ever committed" in mends[str(late.relative_to(tmp_path))], "vacuum leaves it"
+    fixes = {each.file: each.fix for each in checked(tmp_path).findings}
+    assert fixes.keys() == {str(path.relative_to(tmp_path)) for path in (paths[0], late)}
+    assert "partlog.vacuum" in fixes[str(paths[0].relative_to(tmp_path))]
+    assert "if version 4 was ever committed" in fixes[str(late.relative_to(tmp_path))], "vacuum leaves it"
 
 
 def test_what_waits_for_its_deletion(tmp_path: Path) -> None:

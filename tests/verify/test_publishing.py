@@ -19,7 +19,7 @@ def now(seconds: int = 0) -> int:
 def said(root: Path) -> list[tuple[str, str | None, bool]]:
     """The faults, and whether somebody may be at work on them."""
     findings = verify(str(root), jobs=1, settles_s=()).findings
-    return [(each.condition, each.file, each.mend.startswith("verify again in a minute")) for each in findings]
+    return [(each.condition, each.file, each.fix.startswith("verify again in a minute")) for each in findings]
 
 
 def missing(base: int, at_work: bool) -> list[tuple[str, str, bool]]:
@@ -97,7 +97,7 @@ def test_a_writer_that_stands_still(tool: LogTool, tmp_path: Path) -> None:
             time.sleep(0.05)
         findings = log.verify().findings
         assert {each.condition for each in findings} == {"VIEW_MISSING"}
-        assert all("at work" in each.mend for each in findings)
+        assert all("at work" in each.fix for each in findings)
     finally:
         release.touch()
         writer.communicate(timeout=60)

@@ -12,10 +12,10 @@ from sparklog.ondisk.files import read_whole
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_file, version_of
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version
-from sparklog.verify import checkpoints, standing
+from sparklog.verify import checkpoints, ongoing
 from sparklog.verify.checkpoints import Queries, Sound, Unsound, live_segments
 from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Finding
-from sparklog.verify.writers import Writers
+from sparklog.verify.writer_rules import Writers
 
 _RESTORE = "restore the file from a copy; version files must not be edited"
 
@@ -138,13 +138,13 @@ class Chain:
         file = self._file(version_file(before.version))
         if version.previous == before.hash:
             return
-        what = f"its hash is not the one that version {version.version} has as `previous`: one of the two files was changed"
+        problem = f"its hash is not the one that version {version.version} has as `previous`: one of the two files was changed"
         # A file that is damaged by itself was reported, and is the one that was changed.
         if before.sound:
-            self._numbered.append((before.version, self._damage("VERSION_CORRUPT", what, file, 0)))
+            self._numbered.append((before.version, self._damage("VERSION_CORRUPT", problem, file, 0)))
             own = self._file(version_file(version.version))
-            what = f"`previous` is not the hash of version {before.version}: one of the two files was changed"
-            self._numbered.append((version.version, self._damage("VERSION_CORRUPT", what, own, 0)))
+            problem = f"`previous` is not the hash of version {before.version}: one of the two files was changed"
+            self._numbered.append((version.version, self._damage("VERSION_CORRUPT", problem, own, 0)))
 
     def _replay(self, version: Version) -> None:
         state = self.state
@@ -168,8 +168,10 @@ class Chain:
             self._state_ends(version.version)
             self._later.append(version)
             return
-        for severity, condition, what in self._writers.problems(state, version, self._queries):
-            self._numbered.append((version.version, self._damage(condition, what, self._file(version_file(version.version)), 0, severity)))
+        for severity, condition, problem in self._writers.problems(state, version, self._queries):
+            self._numbered.append(
+                (version.version, self._damage(condition, problem, self._file(version_file(version.version)), 0, severity))
+            )
         self._take(after, version)
 
     def _take(self, after: State, version: Version) -> None:
@@ -220,10 +222,10 @@ class Chain:
         try:
             sound = checkpoints.read(self.root, self.topic, name, number)
         except Unsound as damage:
-            mend = "delete the file: readers skip it, and a later commit puts another one"
-            cost = "no record; readers begin at an older checkpoint or at the first version, which takes longer"
+            fix = "delete the file: readers skip it, and a later commit puts another one"
+            impact = "no record; readers begin at an older checkpoint or at the first version, which takes longer"
             self.findings.append(
-                Finding(REPAIRABLE, "CHECKPOINT_DAMAGED", str(damage), cost, mend, self.topic, file=file, byte=damage.byte)
+                Finding(REPAIRABLE, "CHECKPOINT_DAMAGED", str(damage), impact, fix, self.topic, file=file, byte=damage.byte)
             )
             return
         except TooNew as reason:
@@ -236,11 +238,11 @@ class Chain:
         if not self._link or self._link.version != number:
             return  # Its version is gone, which is reported unless it may be.
         if self._link.hash != sound.head.hash and self._link.sound:
-            what = f"its `hash` is not that of version {number}: one of the two files was changed"
-            self._wrong(file, what)
+            problem = f"its `hash` is not that of version {number}: one of the two files was changed"
+            self._wrong(file, problem)
             version = self._file(version_file(number))
-            what = f"its hash is not the one in the checkpoint of its version: one of the two files was changed ({file})"
-            self._numbered.append((number, self._damage("VERSION_CORRUPT", what, version, 0)))
+            problem = f"its hash is not the one in the checkpoint of its version: one of the two files was changed ({file})"
+            self._numbered.append((number, self._damage("VERSION_CORRUPT", problem, version, 0)))
             return
         if self.state is not None and self.broken is None and self.state.version == number:
             if differs := checkpoints.difference(sound, self.state, self._queries):
@@ -248,10 +250,10 @@ class Chain:
         else:
             self._resume(sound, number, file)
 
-    def _wrong(self, file: str, what: str) -> None:
-        cost = "readers that begin at it fail, or see other records than were committed"
-        mend = "delete the file: readers then begin at an older checkpoint or at the first version"
-        self.findings.append(Finding(DAMAGE, "CHECKPOINT_WRONG", what, cost, mend, self.topic, file=file, byte=0))
+    def _wrong(self, file: str, problem: str) -> None:
+        impact = "readers that begin at it fail, or see other records than were committed"
+        fix = "delete the file: readers then begin at an older checkpoint or at the first version"
+        self.findings.append(Finding(DAMAGE, "CHECKPOINT_WRONG", problem, impact, fix, self.topic, file=file, byte=0))
 
     def _resume(self, sound: Sound, number: int, file: str) -> None:
         """Goes on with the state of a checkpoint, as the versions up to it cannot be replayed."""
@@ -286,30 +288,30 @@ class Chain:
         kept_from = max([self._kept_from, *(version.boundary for version in self._later)]) if self._sound else 0
         boundary = state.boundary if state else kept_from
         for first, last in _absent(present, min(boundary, self.newest + 1), self.newest):
-            what = f"version {first} is missing" if first == last else f"versions {first} to {last} are missing"
-            self._numbered.append((last, self._damage("VERSION_MISSING", what, self._file(version_file(first)), None)))
+            problem = f"version {first} is missing" if first == last else f"versions {first} to {last} are missing"
+            self._numbered.append((last, self._damage("VERSION_MISSING", problem, self._file(version_file(first)), None)))
         if self.newest >= 0 and state is None and self.broken is None:
             self.broken = self.newest
         for number, finding in self._numbered:
             self.findings.append(self._weighed(number, finding, boundary))
         self._live()
-        self.findings += standing.shared_bytes(self.topic, self.segments)
+        self.findings += ongoing.shared_bytes(self.topic, self.segments)
         if state and self.broken is None:
-            self.findings += standing.boundary(state, self._sound)
-            self.findings += standing.markers(state, self.names, present, self.deletions)
+            self.findings += ongoing.boundary(state, self._sound)
+            self.findings += ongoing.markers(state, self.names, present, self.deletions)
         self.below_boundary = [self._file(version_file(number)) for number in present if number < boundary]
 
     def _weighed(self, number: int, finding: Finding, boundary: int) -> Finding:
         begin = max((version for version in self._sound if self.state and version <= self.state.version), default=-1)
         if number < boundary:
-            cost, mend = (
+            impact, fix = (
                 "no record: the file is below the boundary and counts for nothing",
                 "delete the file, or let the next clean-up do it",
             )
-            return _with(finding, severity=GARBAGE, cost=cost, mend=mend)
+            return _with(finding, severity=GARBAGE, impact=impact, fix=fix)
         if self.broken is None and number < begin:
-            cost = f"no record now: readers begin at the checkpoint of version {begin}. The history before it cannot be read"
-            return _with(finding, cost=cost)
+            impact = f"no record now: readers begin at the checkpoint of version {begin}. The history before it cannot be read"
+            return _with(finding, impact=impact)
         return finding
 
     def _live(self) -> None:
@@ -325,17 +327,17 @@ class Chain:
             self.segments = [each for each in known if (each.partition, each.file, each.position) not in gone]
         self.removed -= {segment.file for segment in self.segments}
 
-    def _fault(self, number: int, condition: str, what: str, byte: int | None, mend: str = _RESTORE) -> None:
+    def _fault(self, number: int, condition: str, problem: str, byte: int | None, fix: str = _RESTORE) -> None:
         file = self._file(version_file(number))
-        self._numbered.append((number, _with(self._damage(condition, what, file, byte), mend=mend)))
+        self._numbered.append((number, _with(self._damage(condition, problem, file, byte), fix=fix)))
         self._state_ends(number)
 
-    def _damage(self, condition: str, what: str, file: str, byte: int | None, severity: str = DAMAGE) -> Finding:
-        cost = {
+    def _damage(self, condition: str, problem: str, file: str, byte: int | None, severity: str = DAMAGE) -> Finding:
+        impact = {
             "EPOCH_TWICE": "records of an epoch are there twice",
             "SEGMENT_TWICE": "records are there twice, or in two partitions",
         }.get(condition, "the topic cannot be read, or not as it was committed")
-        return Finding(severity, condition, what, cost, _RESTORE, self.topic, file=file, byte=byte)
+        return Finding(severity, condition, problem, impact, _RESTORE, self.topic, file=file, byte=byte)
 
 
 def _with(finding: Finding, **fields: Any) -> Finding:

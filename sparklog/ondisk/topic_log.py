@@ -99,7 +99,7 @@ class _Moved(Exception):
         self.error = error
 
 
-class CommitLog:
+class TopicLog:
     """The commit log of one topic. Its methods raise SparklogErrors and nothing else."""
 
     def __init__(self, root: str, topic: str) -> None:
@@ -110,8 +110,8 @@ class CommitLog:
         self._reloaded: dict[str, State] = {}
         """By hash, the states that were loaded a second time because their checkpoint proved to be damaged."""
 
-    def __reduce__(self) -> tuple[type[CommitLog], tuple[str, str]]:
-        return CommitLog, (self.root, self.topic)
+    def __reduce__(self) -> tuple[type[TopicLog], tuple[str, str]]:
+        return TopicLog, (self.root, self.topic)
 
     def newest(self) -> State:
         """The newest state. Cheap if nothing was committed since the last call."""

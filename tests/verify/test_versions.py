@@ -149,8 +149,8 @@ def test_every_rule_of_a_version(tmp_path: Path) -> None:
         said = [each for each in checked(root).findings if each.file == file]
         if ("damage", "VERSION_CORRUPT") not in [(each.severity, each.condition) for each in said]:
             missed.append((rule, said))
-        elif "no record now" not in said[0].cost:
-            missed.append((rule, said[0].cost))
+        elif "no record now" not in said[0].impact:
+            missed.append((rule, said[0].impact))
     assert missed == []
 
 
@@ -177,7 +177,7 @@ def test_missing_versions(tmp_path: Path) -> None:
     topic.version_file(3).unlink()
     finding = only(tmp_path)
     assert (finding.severity, finding.condition, finding.file) == ("damage", "VERSION_MISSING", f"_partlog/t/{3:020d}.json")
-    assert "no record now" in finding.cost, "readers begin at the checkpoint of version 4"
+    assert "no record now" in finding.impact, "readers begin at the checkpoint of version 4"
     topic.version_file(5).unlink()
     topic.commit()
     topic.commit()
@@ -192,7 +192,7 @@ def test_what_a_damaged_version_costs(tmp_path: Path, version: int, needed: bool
     topic = written(tmp_path)
     topic.version_file(version).write_bytes(b"{}")
     finding = next(each for each in checked(tmp_path).findings if each.file == str(topic.version_file(version).relative_to(tmp_path)))
-    assert finding.cost.startswith("the topic cannot be read" if needed else "no record now")
+    assert finding.impact.startswith("the topic cannot be read" if needed else "no record now")
 
 
 def test_below_the_boundary_nothing_counts(tmp_path: Path) -> None:
