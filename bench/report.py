@@ -14,9 +14,42 @@ RUNS_SHOWN = 5
 Line: TypeAlias = dict[str, Any]
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 
-HEAD = """# Performance
+# The rows that carry the message: the case, and the peer.
+SHORT = (
+    ("write, uncompressed", "parquet uncompressed"),
+    ("write, uncompressed", "delta snappy"),
+    ("write, zstd", "parquet zstd"),
+    ("write, flights, zstd", "parquet, zstd's level 1"),
+    ("write of 1,000 rows, new", "parquet"),
+    ("write of 1,000 rows, new", "delta"),
+    ("scan, uncompressed, sum(length(value))", "parquet"),
+    ("scan, uncompressed, sum(length(value))", "delta"),
+    ("scan, uncompressed, sum(offset)", "parquet"),
+    ("scan, zstd, all columns to noop", "parquet"),
+    ("scan, flights, zstd, sum(length(value))", "parquet"),
+    ("scan after 120 writes of 1,000 rows, sum(length(value))", "delta"),
+    ("count(*)", "parquet"),
+    ("point read, 10 records by partition and offset", "parquet"),
+    ("point read, one key, through its partition", "parquet"),
+    ("stream, AvailableNow to noop, uncompressed", "parquet"),
+    ("stream, AvailableNow, copied", "parquet → parquet snappy"),
+    ("stream, a trigger with 1,000 records, Spark's default checkpoint manager", "parquet → parquet snappy"),
+    ("consume without Spark, beside kafka-python from a broker", "kafka-python"),
+    ("decode in Python, values of 100 bytes, batches of 256 KiB", "kafka-python"),
+)
+TITLE = """# Performance
 
 Made by `make bench` from `bench/results.ndjson`; do not edit.
+
+## In short
+
+How many times as fast as its peer partlog is, in the same process and the same run:
+
+| case | peer | ratio | of five runs |
+| --- | --- | ---: | ---: |
+"""
+HEAD = """
+## How it is measured
 
 * Each case runs partlog and its peers in the same process, in turns, after a warm-up.
 * Compare medians, and ratios rather than seconds. A ratio of 2 means that partlog is twice as fast. The table gives the
@@ -65,6 +98,8 @@ Merging, of 5,000,000 records, in one run of the case `tidy` on an idle machine 
 * 2,000,000 records, one in each batch, take 372 MB and 0.268 s to scan. Merged without `rebatch` it is the same. After
   `rebatch => true` they take 252 MB and 0.118 s, as those that were written in bulk do (252 MB and 0.129 s).
 
+## All cases
+
 | case | records | side | seconds: median (least to most) | CPU seconds | M records/s | ratio | of five runs |
 | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |
 """
@@ -90,7 +125,25 @@ def page() -> str:
     newest = [of_case[-1] for of_case in runs.values()]
     times = "".join(_times(of_case[-RUNS_SHOWN:]) for of_case in runs.values())
     sizes = "".join(map(_sizes, newest))
-    return HEAD + times + (SIZES + sizes if sizes else "") + _circumstances(newest)
+    return (
+        TITLE
+        + "".join(_ratio(runs[case][-RUNS_SHOWN:], side) for case, side in SHORT)
+        + HEAD
+        + times
+        + (SIZES + sizes if sizes else "")
+        + _circumstances(newest)
+    )
+
+
+def _ratio(runs: list[Line], side: str) -> str:
+    """The newest ratio of a case to one peer, and its range."""
+    return f"| {runs[-1]['case']} | {side} | {' | '.join(_ratios(runs, side))} |\n"
+
+
+def _ratios(runs: list[Line], side: str) -> tuple[str, str]:
+    ratios = [run["ratios"][side] for run in runs if side in run["ratios"]]
+    newest = f"{ratios[-1]:.2f}" if side in runs[-1]["ratios"] else ""
+    return newest, f"{min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else ""
 
 
 def _times(runs: list[Line]) -> str:
@@ -99,7 +152,6 @@ def _times(runs: list[Line]) -> str:
     rows = ""
     for side, times in line.get("seconds", {}).items():
         median = statistics.median(times)
-        ratios = [run["ratios"][side] for run in runs if side in run["ratios"]]
         cells = [
             line["case"],
             f"{line['records']:,}",
@@ -107,8 +159,7 @@ def _times(runs: list[Line]) -> str:
             f"{_seconds(median)} ({_seconds(min(times))} to {_seconds(max(times))})",
             _seconds(line["cpu"][side]) if "cpu" in line else "",
             f"{line['records'] / median / 1e6:.2f}",
-            f"{line['ratios'][side]:.2f}" if side in line["ratios"] else "",
-            f"{min(ratios):.2f} to {max(ratios):.2f}" if len(ratios) > 1 else "",
+            *_ratios(runs, side),
         ]
         rows += f"| {' | '.join(cells)} |\n"
     return rows

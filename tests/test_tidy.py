@@ -218,6 +218,14 @@ def test_a_page_about_the_code_names_what_exists(page):
     assert missing == set()
 
 
+def test_contributing_knows_every_folder():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    java = re.compile(r"jvm-shim/src/main/java/io/sparklog/(\w+)|(jvm-shim/src/test)/.*|(jvm-shim)(/.*)?")
+    folders = {java.sub(lambda found: found[1] or found[2] or found[3], str(Path(path).parent)) for path in listed} - {"."}
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert {folder for folder in folders if f"`{folder}/`" not in text} == set()
+
+
 def test_the_generated_reference_is_fresh(reference):
     for name, text in reference["generate_reference"]().items():
         page = ROOT / "docs" / "reference" / name
