@@ -13,7 +13,7 @@ import typer
 from sparklog.cli.parameters import Json, Partitions, Root, TopicName
 from sparklog.cli.show import complain, write
 from sparklog.errors import SparklogError
-from sparklog.log.display import field, readable
+from sparklog.show.display import field, readable
 
 if TYPE_CHECKING:
     import pyarrow as pa

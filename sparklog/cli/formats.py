@@ -16,7 +16,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import SparklogError
-from sparklog.log.display import readable
+from sparklog.show.display import readable
 
 Sink = Callable[[pa.RecordBatch], None]
 NAMES = ("text", "json", "csv", "arrow", "parquet")

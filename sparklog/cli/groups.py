@@ -12,7 +12,7 @@ import typer
 from sparklog.cli.parameters import Group, Json, Root, Table, millis, numbers
 from sparklog.cli.show import show, table, write, write_json
 from sparklog.errors import SparklogError
-from sparklog.log.display import counted, readable
+from sparklog.show.display import counted, readable
 
 if TYPE_CHECKING:
     from sparklog.offsets import OffsetTable

@@ -19,7 +19,7 @@ from sparklog.cli import lines
 from sparklog.cli.parameters import Root, TopicName
 from sparklog.cli.show import table, write
 from sparklog.errors import SparklogError
-from sparklog.log.display import counted
+from sparklog.show.display import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ import typer
 from sparklog.cli.parameters import Json, Key, Numbers, Partitions, Root, TopicName, millis, octets
 from sparklog.cli.show import bar, table, terminal, write
 from sparklog.errors import SparklogError
-from sparklog.log.display import counted, readable, rows, when
+from sparklog.show.display import counted, readable, rows, when
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from sparklog.errors import SparklogError, declared
-from sparklog.log.display import Display, readable
+from sparklog.show.display import Display, readable
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -10,7 +10,7 @@ import typer
 
 from sparklog.cli.parameters import Json, Partitions, Root, TopicName, Topics, millis
 from sparklog.cli.show import bar, progress, show, table, write, write_json
-from sparklog.log.display import counted, field, readable, when
+from sparklog.show.display import counted, field, readable, when
 
 if TYPE_CHECKING:
     from sparklog.log.topic import Topic

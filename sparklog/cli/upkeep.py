@@ -16,7 +16,7 @@ from sparklog import options
 from sparklog.cli.parameters import Json, Root, TopicName
 from sparklog.cli.procedures import Parameter, Procedure, declared
 from sparklog.cli.show import table, write_json
-from sparklog.log.display import counted
+from sparklog.show.display import counted
 
 _EXAMPLES = {
     "add_partitions": ["ROOT orders --partitions 16"],

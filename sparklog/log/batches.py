@@ -8,11 +8,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparklog.log.display import SHOWN, Display, Displayed, counted, when
+from sparklog import arguments
 from sparklog.ondisk.header import CODECS
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.segment import StoredBatch
+from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Segment
+from sparklog.show.display import SHOWN, Display, Displayed, counted, when
 
 if TYPE_CHECKING:
     import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
@@ -92,6 +94,13 @@ class Batches(Displayed, Iterator[Batch]):
 
 class Segments(Displayed, list[Segment]):
     """Segments of a topic, in order of partitions and offsets. In a terminal and in a notebook the list shows itself as a table."""
+
+    @classmethod
+    def of(cls, log: TopicLog, partition: object = None) -> Segments:
+        """The live segments of a partition, of those of a collection, or of all. CallError PARTITION_NOT_FOUND."""
+        state = log.newest()
+        asked = arguments.some_partitions(state, log.root, partition)
+        return cls(segment for each in asked for segment in log.segments(state, each))
 
     def _display(self) -> Display:
         return self.display()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 from dataclasses import dataclass, field
 
-from sparklog.log.display import SHOWN, Display, Displayed, counted, moment, readable, when
+from sparklog import arguments
+from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Version
+from sparklog.show.display import SHOWN, Display, Displayed, counted, moment, readable, when
 
 _SHOWN_OF_TEXTS = 60
 """The most characters of a writer and of a query in a table."""
@@ -59,6 +61,11 @@ class Commit:
 
 class Commits(Displayed, list[Commit]):
     """A list of commits, the newest last, that shows itself as a table."""
+
+    @classmethod
+    def of(cls, log: TopicLog, limit: int | None = None) -> Commits:
+        """The commits of a topic whose version files exist; with a limit, at most that number of the newest."""
+        return cls(map(Commit.of, log.history(None if limit is None else arguments.count("limit", limit))))
 
     def _display(self) -> Display:
         return self.display()

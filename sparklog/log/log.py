@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sparklog.log.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, when
 from sparklog.log.summary import Summary
 from sparklog.log.topic import Topic
 from sparklog.ondisk import topic_log
 from sparklog.ondisk.root import local, require
+from sparklog.show.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, when
 
 if TYPE_CHECKING:
     from sparklog.verify import Report

@@ -11,10 +11,10 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import SparklogError
-from sparklog.log.display import Display, counted, field, readable, when
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
+from sparklog.show.display import Display, counted, field, readable, when
 
 _SKETCH_LOG2 = 14
 """2¹⁴ counters: up to 12,000 keys are counted exactly; of more, those with a four-thousandth of the records are found."""

@@ -12,8 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.log.batches import Batches, Segments
-from sparklog.log.commits import Commit, Commits
-from sparklog.log.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, readable, rows, when
+from sparklog.log.commits import Commits
 from sparklog.log.keys import Key
 from sparklog.ondisk.columns import schema_of
 from sparklog.ondisk.reader import PartitionReader, Wanted
@@ -22,6 +21,7 @@ from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
 from sparklog.ondisk.waiting import Waiting
+from sparklog.show.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, readable, rows, when
 
 if TYPE_CHECKING:
     from sparklog.log.plots import TopicPlots
@@ -253,9 +253,7 @@ class Topic(Displayed):
         Offsets are [base, end). `file` is relative to `_partlog/<topic>/`, `position` a byte of it. Times are milliseconds since 1970-01-01
         UTC, or −1. FORMAT.md section 4.
         """
-        state = self._log.newest()
-        asked = arguments.some_partitions(state, self.root, partition)
-        return Segments(segment for each in asked for segment in self._log.segments(state, each))
+        return Segments.of(self._log, partition)
 
     def stats(
         self, partition: int | Collection[int] | None = None, *, hot_keys: int = 10, progress: Callable[[int], object] = lambda _: None
@@ -275,11 +273,11 @@ class Topic(Displayed):
         """Plots of the topic: `topic.plot.partitions()`, `.segments()`, `.commits()`, `.times()`."""
         from sparklog.log.plots import TopicPlots
 
-        return TopicPlots(self)
+        return TopicPlots(self._log)
 
     def commits(self, limit: int | None = None) -> Commits:
         """The commits, oldest first; with a limit, only that number of the newest. The files of very old commits may have been deleted."""
-        return Commits(map(Commit.of, self._log.history(None if limit is None else arguments.count("limit", limit))))
+        return Commits.of(self._log, limit)
 
     def describe(self) -> dict[str, Any]:
         """All facts about the topic, in types that JSON has. Times are milliseconds since 1970-01-01 UTC; None if no record has one.

@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.log.display import SHOWN, Display, counted
 from sparklog.offsets.moves import require_same
 from sparklog.offsets.rows import Position
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
+from sparklog.show.display import SHOWN, Display, counted
 
 LAG = pa.schema(
     [

@@ -6,11 +6,11 @@ import datetime
 from dataclasses import dataclass
 
 from sparklog.errors import SparklogError
-from sparklog.log.display import SHOWN, Display, Displayed, counted, readable, when
 from sparklog.offsets import rows
 from sparklog.offsets.moves import require_same
 from sparklog.offsets.rows import Group, Position
 from sparklog.offsets.topics import Topics
+from sparklog.show.display import SHOWN, Display, Displayed, counted, readable, when
 
 _SHOWN_OF_TEXTS = 100
 _SHOWN_OF_ERRORS = 200

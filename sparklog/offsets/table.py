@@ -25,7 +25,7 @@ from sparklog.offsets.topics import Topics
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from sparklog.log.plots import GroupPlots
+    from sparklog.offsets.plots import GroupPlots
 
 _MAINTAINED_AFTER = 50
 """An object maintains the table after this many commits of its own: a look-up opens each file that was written since."""
@@ -270,9 +270,9 @@ class OffsetTable:
     @property
     def plot(self) -> GroupPlots:
         """Plots of groups: `table.plot.lag(group)`."""
-        from sparklog.log.plots import GroupPlots
+        from sparklog.offsets.plots import GroupPlots
 
-        return GroupPlots(self)
+        return GroupPlots(self.lag_history)
 
     def fence(self, groups: Sequence[str] | str | None = None) -> dict[str, dict[int, int]]:
         """The lowest offset that any of these groups, or any group at all, still needs, by topic and partition.

@@ -7,10 +7,9 @@ import os
 import threading
 from pathlib import Path
 
+from sparklog import arguments
 from sparklog.errors import SparklogError
-from sparklog.log.topic import Topic
 from sparklog.offsets.rows import Position
-from sparklog.ondisk import names
 from sparklog.ondisk.root import holding, local, require
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
@@ -32,9 +31,7 @@ class Topics:
         """The commit log of a topic, for the caller alone."""
         if self.root is None:
             raise SparklogError("OFFSETS_ROOT", table=self._table)
-        if not isinstance(topic, str) or not names.is_topic(topic):
-            Topic(self.root, topic)  # says what is wrong with the name
-        return TopicLog(self.root, topic)
+        return TopicLog(self.root, arguments.topic(topic))
 
     def state(self, topic: str) -> State:
         """The newest state of a topic. Cheap if nothing was committed since the last call."""

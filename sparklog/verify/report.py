@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from sparklog.log.display import SHOWN, Display, Displayed, readable
+from sparklog.show.display import SHOWN, Display, Displayed, readable
 
 DAMAGE = "damage"
 REPAIRABLE = "repairable"

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.root import local, require
+from sparklog.verify.expected import Expected
 from sparklog.verify.folders import Folders, listing, topics_in, view_findings
 from sparklog.verify.report import DAMAGE, Counts, Finding, Report, Waiting, worst_first
-from sparklog.verify.segments import Place, bytes_of, check
+from sparklog.verify.segments import bytes_of, check
 from sparklog.verify.versions import Chain
 from sparklog.verify.workers import Workers, cores
 
@@ -43,7 +44,7 @@ class Looked(NamedTuple):
     """
 
     topic: str
-    places: list[Place]
+    expected: list[Expected]
     findings: list[Finding]
     waiting: list[Waiting]
     counts: Counts
@@ -88,7 +89,7 @@ def verify(
     with Workers(cores() if jobs is None else jobs) as workers:
         checking = _Checking(root, quick, workers, progress)
         first = checking.topics(wanted)
-        found = checking.segments([place for looked in first for place in looked.places])
+        found = checking.segments([each for looked in first for each in looked.expected])
         seen = {looked.topic: [*looked.findings, *found.get(looked.topic, [])] for looked in first}
         decided = dict(seen)
         before = {looked.topic: looked for looked in first}
@@ -123,16 +124,16 @@ class _Checking:
         done = dict(self._workers.run(tasks, len(names) >= _WORTHWHILE_TOPICS))
         return [looked for number in range(len(units)) for looked in done[number]]
 
-    def segments(self, places: list[Place]) -> dict[str, list[Finding]]:
+    def segments(self, expected: list[Expected]) -> dict[str, list[Finding]]:
         """What is wrong with segments, by topic."""
-        units = _units(places)
-        total = bytes_of(places)
+        units = _units(expected)
+        total = bytes_of(expected)
         tasks = [(check, (self._root, unit, self._quick)) for unit in units]
         found: dict[str, list[Finding]] = {}
         done = 0
         if self._progress:
             self._progress(0, total)
-        for number, (findings, counts) in self._workers.run(tasks, self._is_worthwhile(total, len(places))):
+        for number, (findings, counts) in self._workers.run(tasks, self._is_worthwhile(total, len(expected))):
             for finding in findings:
                 assert finding.topic is not None
                 found.setdefault(finding.topic, []).append(finding)
@@ -148,13 +149,13 @@ class _Checking:
     def again(self, before: Looked, now: Looked, seen: list[Finding]) -> tuple[list[Finding], list[Finding]]:
         """What is wrong with what was wrong before or was not there; and of this, what was seen before too."""
         files = {finding.file for finding in seen}
-        known = {place.segment for place in before.places}
-        doubtful = [place for place in now.places if place.segment not in known or _concerns(place, files)]
+        known = {each.segment for each in before.expected}
+        doubtful = [each for each in now.expected if each.segment not in known or _concerns(each, files)]
         counted = self._checked
         found = [*now.findings, *check(self._root, doubtful, self._quick)[0]]
         self._checked = counted
         places = {finding.same_place() for finding in seen}
-        fresh = {place.segment.file for place in doubtful if place.segment not in known}
+        fresh = {each.segment.file for each in doubtful if each.segment not in known}
         still = [finding for finding in found if finding.same_place() in places]
         at_work = any(now.is_at_work(finding) for finding in still)
         if before.moment == now.moment and {finding.same_place() for finding in still} == places and not at_work:
@@ -194,7 +195,7 @@ def _look(root: str, topic: str, recent: range) -> Looked:
     counts = Counts(topics=int(chain.newest >= 0), versions=chain.versions, checkpoints=chain.checkpoints)
     return Looked(
         topic,
-        _places(chain, folders.has_view),
+        _expected(chain, folders.has_view),
         [*chain.findings, *folders.findings],
         folders.waiting,
         counts,
@@ -205,7 +206,7 @@ def _look(root: str, topic: str, recent: range) -> Looked:
     )
 
 
-def _places(chain: Chain, has_view: bool) -> list[Place]:
+def _expected(chain: Chain, has_view: bool) -> list[Expected]:
     state = chain.state
     if state is None:
         return []
@@ -213,7 +214,7 @@ def _places(chain: Chain, has_view: bool) -> list[Place]:
     for segment in chain.segments:
         ends[segment.file] = max(ends[segment.file], segment.position + segment.bytes)
     return [
-        Place(
+        Expected(
             chain.topic,
             segment,
             state.starts[segment.partition] if segment.partition < len(state.starts) else 0,
@@ -235,22 +236,22 @@ def _file_end(chain: Chain, file: str) -> int | None:
     return max(end for _, end in chain.extents[file]) if alone or file in chain.added else None
 
 
-def _units(places: list[Place]) -> list[list[Place]]:
+def _units(expected: list[Expected]) -> list[list[Expected]]:
     """The segments in parts of some megabytes; the largest come first, so that no process is left with one of them in the end."""
-    units: list[list[Place]] = []
+    units: list[list[Expected]] = []
     size = _UNIT_BYTES
-    for place in places:
+    for each in expected:
         if size >= _UNIT_BYTES or len(units[-1]) >= _UNIT_SEGMENTS:
             units.append([])
             size = 0
-        units[-1].append(place)
-        size += place.segment.bytes
+        units[-1].append(each)
+        size += each.segment.bytes
     return sorted(units, key=bytes_of, reverse=True)
 
 
-def _concerns(place: Place, files: set[str | None]) -> bool:
-    view = f"{place.topic}-{place.segment.partition}/{place.segment.base:020d}"
-    names = [f"_partlog/{place.topic}/{place.segment.file}", *(f"{view}{suffix}" for suffix in (".log", ".index", ".timeindex"))]
+def _concerns(each: Expected, files: set[str | None]) -> bool:
+    view = f"{each.topic}-{each.segment.partition}/{each.segment.base:020d}"
+    names = [f"_partlog/{each.topic}/{each.segment.file}", *(f"{view}{suffix}" for suffix in (".log", ".index", ".timeindex"))]
     return any(name in files for name in names)
 
 

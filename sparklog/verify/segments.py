@@ -20,8 +20,8 @@ from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header
 from sparklog.ondisk.names import topic_file
 from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload
 from sparklog.ondisk.segment import is_stamped
-from sparklog.ondisk.version import Segment
 from sparklog.verify.contents import Contents
+from sparklog.verify.expected import Expected
 from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Counts, Finding
 from sparklog.verify.view import ViewOfSegment
 
@@ -30,27 +30,6 @@ _CHUNK_BYTES = 1 << 21
 _CHUNK_RECORDS = RECORDS_AT_ONCE // 2
 _DECOMPRESSED_MIN = 64 << 20
 _RESTORE = "restore the file from a copy; other offsets can still be read"
-
-
-class Place(NamedTuple):
-    """A segment, and what must be known besides to check it.
-
-    * start: the log start offset of its partition.
-    * partitions, partitioner, message_bytes_max: of the topic.
-    * intervals: every value that `index.interval.bytes` had.
-    * has_view: whether the topic's Kafka view was ever made, and the segment belongs in it.
-    * file_end: where the data file must end, if this is its last segment and that is known.
-    """
-
-    topic: str
-    segment: Segment
-    start: int
-    partitions: int
-    partitioner: str
-    message_bytes_max: int
-    intervals: tuple[int, ...]
-    has_view: bool
-    file_end: int | None
 
 
 class Walked(NamedTuple):
@@ -62,34 +41,34 @@ class Walked(NamedTuple):
     data: memoryview
 
 
-def check(root: str, places: list[Place], quick: bool) -> tuple[list[Finding], Counts]:
+def check(root: str, segments: list[Expected], quick: bool) -> tuple[list[Finding], Counts]:
     """Checks some segments. Only metadata and lengths with `quick`."""
     findings: list[Finding] = []
     counts = Counts()
-    for place in places:
-        one = SegmentCheck(root, place)
+    for expected in segments:
+        one = SegmentCheck(root, expected)
         one.run(quick)
         findings += one.findings
-        counts = counts.plus(Counts(segments=1, batches=one.batches, records=one.records, bytes=place.segment.bytes))
+        counts = counts.plus(Counts(segments=1, batches=one.batches, records=one.records, bytes=expected.segment.bytes))
     return findings, counts
 
 
 class SegmentCheck:
     """Checks one segment. `findings`, `batches` and `records` are there after `run`."""
 
-    def __init__(self, root: str, place: Place) -> None:
+    def __init__(self, root: str, expected: Expected) -> None:
         self._root = root
-        self._place = place
-        self._segment = place.segment
-        self._name = topic_file(place.topic, place.segment.file)
-        self._decompressed_max = max(_DECOMPRESSED_MIN, place.message_bytes_max)
+        self._expected = expected
+        self._segment = expected.segment
+        self._name = topic_file(expected.topic, expected.segment.file)
+        self._decompressed_max = max(_DECOMPRESSED_MIN, expected.message_bytes_max)
         self._chunk: list[tuple[Walked, Payload]] = []
         self._chunk_bytes = self._chunk_records = 0
-        self._contents = Contents(place.segment, place.partitions, place.partitioner)
+        self._contents = Contents(expected.segment, expected.partitions, expected.partitioner)
         self._stamps = [0, 0, 0]
         """How many fields hold the relative offset, the absolute one, and a mixture. Where both are equal, none of these."""
         self._unstamped: int | None = None
-        self._reached = place.segment.base
+        self._reached = expected.segment.base
         self.findings: list[Finding] = []
         self.batches = self.records = 0
 
@@ -110,11 +89,11 @@ class SegmentCheck:
         with file:
             end = segment.position + segment.bytes
             self._lengths(file, end)
-            view = ViewOfSegment(self._root, self._place, file)
+            view = ViewOfSegment(self._root, self._expected, file)
             try:
                 if not quick:
                     self._walk(file, min(end, file.bytes), view)
-                if self._place.has_view:
+                if self._expected.has_view:
                     self.findings += view.end(quick, self._unstamped)
             except OSError as error:
                 self._segment_fault("IO", f"reading failed: {error}", None, "check the disk")
@@ -122,7 +101,7 @@ class SegmentCheck:
                 view.close()
 
     def _lengths(self, file: File, end: int) -> None:
-        known = self._place.file_end
+        known = self._expected.file_end
         if file.bytes < end:
             problem = f"the file ends at byte {file.bytes}, and the segment ends at byte {end}"
             self._segment_fault("SEGMENT_CORRUPT", problem, file.bytes, _RESTORE)
@@ -133,8 +112,8 @@ class SegmentCheck:
 
     def _way_back(self, missing: bool = False) -> str:
         """How the bytes of the data file can be restored."""
-        view = f"{self._place.topic}-{self._segment.partition}/{self._segment.base:020d}.log"
-        if not self._place.has_view or not os.path.lexists(Path(self._root, view)):
+        view = f"{self._expected.topic}-{self._segment.partition}/{self._segment.base:020d}.log"
+        if not self._expected.has_view or not os.path.lexists(Path(self._root, view)):
             return _RESTORE
         if not self._segment.in_own_file:
             return f"{_RESTORE}. The Kafka view may have the same records, in {view}"
@@ -152,7 +131,7 @@ class SegmentCheck:
             self._decode(batch)
         self._decode_chunk()
         walked = self._position == segment.position + segment.bytes
-        self.findings += self._contents.findings(self._name, self._place.topic, walked and not self.findings)
+        self.findings += self._contents.findings(self._name, self._expected.topic, walked and not self.findings)
         self.records = self._contents.records
         if not walked:
             return  # The walk could not reach the end, which was reported.
@@ -248,7 +227,7 @@ class SegmentCheck:
         except TooLarge as excess:
             file, partition = f"{self._root}/{self._name}", self._segment.partition
             raise SparklogError(
-                "BATCH_TOO_LARGE", topic=self._place.topic, partition=partition, byte=batch.position, file=file, limit=excess.limit
+                "BATCH_TOO_LARGE", topic=self._expected.topic, partition=partition, byte=batch.position, file=file, limit=excess.limit
             ) from None
         except Damaged as damage:
             self._batch_fault(batch.position, batch.base, batch.base + header.last_offset_delta, damage)
@@ -286,18 +265,16 @@ class SegmentCheck:
         self._add(DAMAGE, condition, text, self._impact(segment.base, segment.end), fix, byte, segment.base)
 
     def _impact(self, first: int, end: int) -> str:
-        visible = max(first, self._place.start)
+        visible = max(first, self._expected.start)
         if visible >= end:
-            return f"no record: the log starts at offset {self._place.start}"
+            return f"no record: the log starts at offset {self._expected.start}"
         return f"{end - visible:,} offsets, {visible} to {end} (exclusive)"
 
     def _add(self, severity: str, condition: str, problem: str, impact: str, fix: str, byte: int | None, offset: int | None) -> None:
-        place = self._place
-        self.findings.append(
-            Finding(severity, condition, problem, impact, fix, place.topic, self._segment.partition, offset, self._name, byte)
-        )
+        topic = self._expected.topic
+        self.findings.append(Finding(severity, condition, problem, impact, fix, topic, self._segment.partition, offset, self._name, byte))
 
 
-def bytes_of(places: list[Place]) -> int:
+def bytes_of(segments: list[Expected]) -> int:
     """The bytes of these segments."""
-    return sum(place.segment.bytes for place in places)
+    return sum(each.segment.bytes for each in segments)

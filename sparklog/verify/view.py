@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +12,8 @@ from sparklog.ondisk.faults import Absent, Damaged
 from sparklog.ondisk.files import File
 from sparklog.ondisk.header import LENGTH_FROM, Header
 from sparklog.ondisk.names import topic_file, view_folder
+from sparklog.verify.expected import Expected
 from sparklog.verify.report import REPAIRABLE, Finding
-
-if TYPE_CHECKING:
-    from sparklog.verify.segments import Place
 
 _PUBLISH = "CALL partlog.publish makes it again; so may the next commit"
 _NO_RECORD = "no record: readers of sparklog do not depend on the Kafka view, but Kafka's tools do"
@@ -56,19 +53,19 @@ class Indexes:
 class ViewOfSegment:
     """What the view has of a segment. `batch` is told every batch of the segment, and `end` says what is wrong."""
 
-    def __init__(self, root: str, place: Place, data: File) -> None:
-        segment = place.segment
+    def __init__(self, root: str, expected: Expected, data: File) -> None:
+        segment = expected.segment
         self._root = root
-        self._place = place
+        self._expected = expected
         self._data = data
-        self._prefix = f"{view_folder(place.topic, segment.partition)}/{segment.base:020d}"
-        self._indexes = [Indexes(segment.base, interval) for interval in place.intervals]
+        self._prefix = f"{view_folder(expected.topic, segment.partition)}/{segment.base:020d}"
+        self._indexes = [Indexes(segment.base, interval) for interval in expected.intervals]
         self._findings: list[Finding] = []
         self._walked = 0
         self._differs: int | None = None
         self._copy: File | None = None
         self._linked = False
-        if place.has_view:
+        if expected.has_view:
             self._open()
 
     def close(self) -> None:
@@ -87,9 +84,9 @@ class ViewOfSegment:
         except (Damaged, OSError) as damage:
             self._add("VIEW_WRONG", str(damage), name, None)
             return
-        segment = self._place.segment
+        segment = self._expected.segment
         if segment.in_own_file:
-            data = Path(self._root, topic_file(self._place.topic, segment.file))
+            data = Path(self._root, topic_file(self._expected.topic, segment.file))
             try:
                 self._linked = os.path.samestat(data.lstat(), Path(self._root, name).lstat())
             except OSError:
@@ -127,10 +124,10 @@ class ViewOfSegment:
             self._add("VIEW_WRONG", "its bytes are not those of the segment with absolute offsets", f"{self._prefix}.log", self._differs)
         if self._linked and unstamped is not None:
             problem = "a batch of the data file does not have its absolute offset, although it is in the view"
-            self._add("STAMP_WRONG", problem, topic_file(self._place.topic, self._place.segment.file), unstamped)
+            self._add("STAMP_WRONG", problem, topic_file(self._expected.topic, self._expected.segment.file), unstamped)
         for index in self._indexes:
             index.end()
-        whole = self._walked == self._place.segment.bytes
+        whole = self._walked == self._expected.segment.bytes
         for suffix, size in _SIZES.items():
             right = [bytes(index.made[suffix]) for index in self._indexes] if whole and not quick else None
             self._index(suffix, size, right)
@@ -154,10 +151,10 @@ class ViewOfSegment:
             self._add("INDEX_WRONG", f"it has {size} bytes, which is not a number of entries", name, size - size % entry_bytes)
 
     def _add(self, condition: str, problem: str, file: str, byte: int | None) -> None:
-        segment = self._place.segment
+        segment = self._expected.segment
         impact = "a reader walks more of the segment; Kafka's tools may be misled" if condition == "INDEX_WRONG" else _NO_RECORD
         self._findings.append(
-            Finding(REPAIRABLE, condition, problem, impact, _PUBLISH, self._place.topic, segment.partition, segment.base, file, byte)
+            Finding(REPAIRABLE, condition, problem, impact, _PUBLISH, self._expected.topic, segment.partition, segment.base, file, byte)
         )
 
 

@@ -11,7 +11,7 @@ from handmade import TIME, Record, Topic, batch, records, sample
 
 import sparklog
 from sparklog import Log
-from sparklog.log.display import Display
+from sparklog.show.display import Display
 
 
 @pytest.fixture

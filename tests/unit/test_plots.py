@@ -9,8 +9,8 @@ from handmade import TIME, Record, Topic, batch, records, sample
 from matplotlib.image import imread
 
 import sparklog
-from sparklog.log import plots
 from sparklog.offsets import OffsetTable
+from sparklog.show import figures
 
 
 def drawn(figure) -> float:
@@ -123,6 +123,6 @@ def test_without_matplotlib_the_error_says_what_to_install(name, tmp_path, monke
     for module in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    plots._class.cache_clear()
+    figures._class.cache_clear()
     with pytest.raises(sparklog.CallError, match=r"pip install 'sparklog\[notebook\]'"):
         getattr(topic.plot, name)()

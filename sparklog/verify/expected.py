@@ -1,0 +1,28 @@
+"""What a check of a segment is given."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sparklog.ondisk.version import Segment
+
+
+class Expected(NamedTuple):
+    """A segment as it is committed, and what else must be known to check it.
+
+    * start: the log start offset of its partition.
+    * partitions, partitioner, message_bytes_max: of the topic.
+    * intervals: every value that `index.interval.bytes` had.
+    * has_view: whether the topic's Kafka view was ever made, and the segment belongs in it.
+    * file_end: where the data file must end, if this is its last segment and that is known.
+    """
+
+    topic: str
+    segment: Segment
+    start: int
+    partitions: int
+    partitioner: str
+    message_bytes_max: int
+    intervals: tuple[int, ...]
+    has_view: bool
+    file_end: int | None
