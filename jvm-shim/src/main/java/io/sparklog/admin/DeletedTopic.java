@@ -2,10 +2,11 @@ package io.sparklog.admin;
 
 import io.sparklog.log.Names;
 import io.sparklog.log.State;
+import io.sparklog.log.Step;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Step;
+import io.sparklog.storage.PutObserver;
 import io.sparklog.upkeep.DataFolders;
 import io.sparklog.upkeep.Housekeeping;
 import io.sparklog.view.Publisher;
@@ -82,7 +83,8 @@ final class DeletedTopic {
     log.requireDurable(deleted);
     String marker = Names.deletionMarker(deleted.version());
     try {
-      store.putIfAbsent(Names.topicFile(topic, marker), Names.topicFile(topic, Names.temporary(txn, marker)), new byte[0], Step.Put.NONE);
+      store.putIfAbsent(Names.topicFile(topic, marker), Names.topicFile(topic, Names.temporary(txn, marker)), new byte[0],
+          PutObserver.NONE);
     } catch (FileAlreadyExistsException somebodyElseDid) {
       return;
     }

@@ -1,7 +1,6 @@
 package io.sparklog.log;
 
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.Step;
 import java.io.IOException;
 import java.util.Optional;
 

@@ -9,7 +9,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Step;
+import io.sparklog.storage.PutObserver;
 import java.io.ByteArrayOutputStream;
 import java.io.Closeable;
 import java.io.IOException;
@@ -61,7 +61,7 @@ public final class Checkpoint {
     String name = Names.checkpoint(state.version(), Version.sha256(lines.json.toByteArray()).substring(0, 16));
     try {
       store.putIfAbsent(Names.topicFile(state.topic(), name), Names.topicFile(state.topic(), Names.temporary(temporaryTxn, "checkpoint")),
-          lines.bytes.toByteArray(), Step.Put.NONE);
+          lines.bytes.toByteArray(), PutObserver.NONE);
     } catch (FileAlreadyExistsException sameContent) {
       return;
     }

@@ -2,7 +2,6 @@ package io.sparklog.log;
 
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Step;
 import java.io.IOException;
 import java.io.SyncFailedException;
 import java.nio.file.NoSuchFileException;

@@ -4,7 +4,7 @@ import io.sparklog.log.Change;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
-import io.sparklog.storage.Step;
+import io.sparklog.log.Step;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;

@@ -32,7 +32,7 @@ public final class CheckpointFolders {
     @Override
     public void putIfAbsent(String name, String temporary, byte[] content) throws IOException {
       store.createFolder("");
-      store.putIfAbsent(name, temporary, content, Step.Put.NONE);
+      store.putIfAbsent(name, temporary, content, PutObserver.NONE);
     }
   }
 }

@@ -120,16 +120,16 @@ class LocalStore implements LinkingStore {
   }
 
   @Override
-  public void putIfAbsent(String name, String temporary, byte[] content, Step.Put steps) throws IOException {
-    steps.reached(Step.COMMIT_PUT);
+  public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
+    observer.reached(PutObserver.Part.BEGUN);
     writeTemporary(temporary, content);
-    steps.reached(Step.COMMIT_LINK);
+    observer.reached(PutObserver.Part.WRITTEN);
     try {
       // A link and not a rename: a rename silently replaces the target, so two writers would both believe that they won.
       Files.createLink(path(name), path(temporary));
-      steps.reached(Step.COMMIT_LINKED);
+      observer.reached(PutObserver.Part.NAMED);
       syncFolder(path(name).getParent());
-      steps.reached(Step.COMMIT_SYNCED);
+      observer.reached(PutObserver.Part.DURABLE);
     } finally {
       dropTemporary(temporary);
     }

@@ -86,13 +86,13 @@ public interface LogStore {
    *
    * @param temporary a name in the same topic that no other caller uses, for a store that must write the content before it can give it its
    *     name. What an earlier put left there is replaced. Afterwards it is absent, unless the store could not delete it.
-   * @param steps where tests may stop the put; a store calls {@link Step.Put#reached} at those that it has
+   * @param observer is told of each part of the put that the store has
    * @throws java.nio.file.FileAlreadyExistsException if {@code name} existed: it keeps its content
    * @throws java.io.SyncFailedException if {@code name} may have been created and may be lost: a second attempt to make it durable could
    *     succeed without it
    * @throws IOException otherwise; the caller must read {@code name} to learn whether it was created
    */
-  void putIfAbsent(String name, String temporary, byte[] content, Step.Put steps) throws IOException;
+  void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException;
 
   /**
    * Opens a file for reading.

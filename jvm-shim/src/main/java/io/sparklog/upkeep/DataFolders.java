@@ -1,8 +1,8 @@
 package io.sparklog.upkeep;
 
 import io.sparklog.log.Names;
+import io.sparklog.log.Step;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Step;
 import java.io.IOException;
 import java.util.OptionalLong;
 

@@ -1,7 +1,7 @@
 package io.sparklog.upkeep;
 
 import io.sparklog.log.Change;
-import io.sparklog.storage.Step;
+import io.sparklog.log.Step;
 
 /** An administrative change: to make it twice changes nothing more. FORMAT.md section 7. */
 public interface Repeatable extends Change {

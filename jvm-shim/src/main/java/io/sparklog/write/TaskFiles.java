@@ -2,10 +2,10 @@ package io.sparklog.write;
 
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
+import io.sparklog.log.Step;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Step;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;

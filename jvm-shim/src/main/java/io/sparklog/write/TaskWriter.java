@@ -1,7 +1,7 @@
 package io.sparklog.write;
 
+import io.sparklog.log.Step;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Step;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.LinkedHashMap;

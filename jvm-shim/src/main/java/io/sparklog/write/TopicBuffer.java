@@ -1,12 +1,12 @@
 package io.sparklog.write;
 
 import io.sparklog.format.BatchEncoder;
+import io.sparklog.log.Step;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.partition.NullKeyRouter;
 import io.sparklog.partition.Partitioner;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FileAppender;
-import io.sparklog.storage.Step;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;

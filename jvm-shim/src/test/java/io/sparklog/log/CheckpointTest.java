@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Step;
+import io.sparklog.storage.PutObserver;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -88,7 +88,7 @@ final class CheckpointTest {
   @Test
   void aBugIsNotTakenForDamage() throws IOException, Damaged {
     Checkpoint.write(store, state(1, 10, 'x'), TXN);
-    store.putIfAbsent(Names.topicFile("t", Names.versionFile(100)), Names.topicFile("t", "tmp/x"), versionFile(), Step.Put.NONE);
+    store.putIfAbsent(Names.topicFile("t", Names.versionFile(100)), Names.topicFile("t", "tmp/x"), versionFile(), PutObserver.NONE);
     LogStore buggy = FaultyStore.of(store).failAll("open", BEFORE, new IllegalArgumentException("a bug")).store();
     IllegalArgumentException e = assertThrows(IllegalArgumentException.class, () -> new TopicLog(buggy, "t").newest());
     assertEquals("a bug", e.getMessage());

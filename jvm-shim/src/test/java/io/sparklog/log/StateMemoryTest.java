@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Step;
+import io.sparklog.storage.PutObserver;
 import io.sparklog.storage.Stores;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
@@ -49,7 +49,7 @@ final class StateMemoryTest {
       builder.apply(version, bytes);
     }
     store.createFolder(Names.topicFolder("t"));
-    store.putIfAbsent(Names.topicFile("t", Names.versionFile(EPOCHS - 1)), Names.topicFile("t", "tmp/x"), bytes, Step.Put.NONE);
+    store.putIfAbsent(Names.topicFile("t", Names.versionFile(EPOCHS - 1)), Names.topicFile("t", "tmp/x"), bytes, PutObserver.NONE);
     Checkpoint.write(store, builder.build(), Names.identity(random));
   }
 

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Step;
+import io.sparklog.storage.PutObserver;
 import io.sparklog.storage.Stores;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -81,7 +81,7 @@ final class StateTest {
     assertFalse(second.isOf(FIRST_TXN));
     LogStore store = Stores.open(root.toString());
     Checkpoint.write(store, second, FIRST_TXN);
-    store.putIfAbsent(Names.topicFile("t", Names.versionFile(1)), Names.topicFile("t", "tmp/x"), SECOND.toBytes(), Step.Put.NONE);
+    store.putIfAbsent(Names.topicFile("t", Names.versionFile(1)), Names.topicFile("t", "tmp/x"), SECOND.toBytes(), PutObserver.NONE);
     State read = new TopicLog(store, "t").newest().orElseThrow();
     assertEquals(second.segments(0), read.segments(0));
     assertEquals(8, read.timeMs());

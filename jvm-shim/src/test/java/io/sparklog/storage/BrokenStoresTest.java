@@ -165,7 +165,7 @@ final class BrokenStoresTest {
   }
 
   private static Object put(LogStore real, Object[] with) throws IOException {
-    real.putIfAbsent(name(with), (String) with[1], (byte[]) with[2], (Step.Put) with[3]);
+    real.putIfAbsent(name(with), (String) with[1], (byte[]) with[2], (PutObserver) with[3]);
     return null;
   }
 

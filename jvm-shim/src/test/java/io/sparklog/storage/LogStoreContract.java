@@ -53,7 +53,7 @@ abstract class LogStoreContract {
   }
 
   void put(String name, String content) throws IOException {
-    store.putIfAbsent(name, TEMPORARY, bytes(content), Step.Put.NONE);
+    store.putIfAbsent(name, TEMPORARY, bytes(content), PutObserver.NONE);
   }
 
   void createFile(String name, String content) throws IOException {
@@ -301,7 +301,7 @@ abstract class LogStoreContract {
     for (String topic : List.of("...", "-", "_", "a..b", ".hidden", "UPPER", "upper", "~", "n".repeat(249))) {
       String name = "_partlog/" + topic + "/0.json";
       store.createFolder("_partlog/" + topic);
-      store.putIfAbsent(name, "_partlog/" + topic + "/tmp/x", bytes(topic), Step.Put.NONE);
+      store.putIfAbsent(name, "_partlog/" + topic + "/tmp/x", bytes(topic), PutObserver.NONE);
       assertEquals(topic, content(name));
       assertTrue(store.list("_partlog").contains(topic), topic);
       assertEquals(store.root() + "/" + name, store.location(name));

@@ -117,7 +117,7 @@ public final class MemoryStore implements LinkingStore {
   }
 
   @Override
-  public void putIfAbsent(String name, String temporary, byte[] content, Step.Put steps) throws IOException {
+  public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
     delete(temporary);
     try {
       try (FileAppender file = create(temporary)) {

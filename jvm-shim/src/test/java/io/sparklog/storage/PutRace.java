@@ -50,7 +50,7 @@ record PutRace(LogStore store, String name, String temporary) {
     byte[] content = new byte[BYTES];
     Arrays.fill(content, (byte) writer);
     try {
-      store.putIfAbsent(name, temporary + writer, content, Step.Put.NONE);
+      store.putIfAbsent(name, temporary + writer, content, PutObserver.NONE);
       return true;
     } catch (FileAlreadyExistsException another) {
       return false;

@@ -1,5 +1,6 @@
-package io.sparklog.storage;
+package io.sparklog.log;
 
+import io.sparklog.storage.PutObserver;
 import java.io.File;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -13,25 +14,25 @@ public enum Step {
   COMMIT_DONE, MERGE_WRITE, MERGE_PUT, MERGE_LINKED, ADMIN_PUT, ADMIN_LINKED, PUBLISH_STAMP, PUBLISH_INDEX, PUBLISH_LOG, PUBLISH_DONE,
   DELETE_FILE, CHECKPOINT_PUT, CHECKPOINT_DONE, CLEAN_CHECKPOINT, CLEAN_VERSION, SOURCES_PUT;
 
-  /** Which steps a put has: a store does not know which kind of file it puts. */
-  public enum Put {
+  /** Which steps a put of a version file has, by what the version is. */
+  public enum Put implements PutObserver {
     /** The version file of a write: the steps from {@link #COMMIT_PUT} to {@link #COMMIT_SYNCED}. */
     COMMIT,
     /** That of a merge: {@link #MERGE_PUT} and {@link #MERGE_LINKED} only. */
     MERGE,
     /** That of an operator's change: {@link #ADMIN_PUT} and {@link #ADMIN_LINKED} only. */
-    ADMIN,
-    /** A file that is no version: no steps. */
-    NONE;
+    ADMIN;
 
-    /** Reports that the put reached {@code step}, which is one of a write's, by the name that it has in this kind of put, if any. */
-    public void reached(Step step) {
-      if (this == COMMIT) {
-        step.reached();
-      } else if (this != NONE && step == COMMIT_LINK) {
-        (this == MERGE ? MERGE_PUT : ADMIN_PUT).reached();
-      } else if (this != NONE && step == COMMIT_LINKED) {
-        (this == MERGE ? MERGE_LINKED : ADMIN_LINKED).reached();
+    @Override
+    public void reached(Part part) {
+      switch (part) {
+        case WRITTEN -> (this == COMMIT ? COMMIT_LINK : this == MERGE ? MERGE_PUT : ADMIN_PUT).reached();
+        case NAMED -> (this == COMMIT ? COMMIT_LINKED : this == MERGE ? MERGE_LINKED : ADMIN_LINKED).reached();
+        default -> {
+          if (this == COMMIT) {
+            (part == Part.BEGUN ? COMMIT_PUT : COMMIT_SYNCED).reached();
+          }
+        }
       }
     }
   }
