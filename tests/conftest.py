@@ -26,7 +26,7 @@ FASTEST_FIRST = (
 WITH_SPARK = ("tests/spark/", "tests/test_wheel.py")
 WITH_A_SPARK_OF_ITS_OWN = (
     "tests/spark/test_notebooks.py::test_notebook",
-    "tests/spark/test_offsets.py::test_offset_tables_through_delta_spark",
+    "tests/spark/test_offsets.py::test_offset_tables_with_delta_spark",
 )
 """They could run beside any other test, since they start no Connect server, whose port only one can have."""
 

@@ -71,7 +71,7 @@ class Process:
         self.does: tuple[str, int, int, int] = ("", 0, 0, 0)
         """What it does, with which generation, to which partition and offset."""
         self.generation = 0
-        engine: Any = self.table._engine
+        engine: Any = self.table._lake
         for name in ("rows", "last", "append"):
             setattr(engine, name, self._with_steps(getattr(engine, name)))
         delta = engine._delta

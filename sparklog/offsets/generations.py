@@ -4,59 +4,32 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
-
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.offsets import rows
+from sparklog.offsets.lake import Lake
 from sparklog.offsets.rows import Group, Position
 
 _LISTED = 20
 """An error lists this many groups."""
 
 
-class Engine(Protocol):
-    """What reads and writes the Delta table. A table that does not exist has no rows, and the first `append` creates it."""
-
-    def exists(self) -> bool:
-        """Whether there is a Delta table."""
-
-    def rows(self, group: str | None = None, *, current: bool) -> pa.Table:
-        """The rows of a group, or of all, in the order in which they were committed.
-
-        With `current`, only the greatest (generation, offset) of each group, topic and partition.
-        """
-
-    def last(self, group: str) -> int:
-        """The number of the newest commit of a group; 0 if it has none."""
-
-    def append(self, rows: pa.Table, group: str, number: int) -> bool:
-        """Adds rows in one commit, which has this number among those of the group: False if one has it already, or a greater one."""
-
-    def maintain(self) -> dict[str, int]:
-        """Joins small files, writes a checkpoint, and deletes files that were replaced long ago; never one that may still be committed.
-
-        Returns how many files it joined, and how many it deleted.
-        """
-
-
 class Generations:
-    """The groups that an engine's rows tell of.
+    """The groups that the rows of a table tell of.
 
     Each commit of a group has the next number, so it is made only if nothing was committed to the group since its writer looked. By that
     a claim begins with every commit that was acknowledged, and a writer whose generation is over adds nothing.
     """
 
-    def __init__(self, path: str, engine: Engine) -> None:
+    def __init__(self, path: str, lake: Lake) -> None:
         self._path = path
-        self._engine = engine
+        self._lake = lake
         self._known: dict[str, _Known] = {}
 
     def all(self) -> dict[str, Group]:
         """The groups that exist, by name, sorted."""
-        return {name: group for name, group in rows.current(self._engine.rows(current=True)).items() if group.exists}
+        return {name: group for name, group in rows.current(self._lake.rows(current=True)).items() if group.exists}
 
     def some(self, names: Sequence[str] | str | None) -> list[Group]:
         """The groups of these names, one or several, or all that exist. CallError if one does not exist."""
@@ -66,13 +39,13 @@ class Generations:
 
     def group(self, name: str) -> Group:
         """The group of this name, which need not exist."""
-        return Group(name, rows.positions(self._engine.rows(rows.require_group(name), current=True)))
+        return Group(name, rows.positions(self._lake.rows(rows.require_group(name), current=True)))
 
     def existing(self, name: str) -> Group:
         """The group of this name. CallError if it does not exist."""
         group = self.group(name)
         if not group.exists:
-            if not self._engine.exists():
+            if not self._lake.exists():
                 raise SparklogError("OFFSETS_TABLE_NOT_FOUND", table=self._path)
             names = list(self.all())
             listed = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
@@ -97,7 +70,7 @@ class Generations:
         `after`, only if that is still the newest generation: GenerationFenced otherwise.
         """
         while True:
-            last = self._engine.last(name)
+            last = self._lake.last(name)
             group = self.group(name)
             if after is not None and after != group.generation:
                 raise self._fenced(name, after, group.generation)
@@ -126,7 +99,7 @@ class Generations:
 
     def _newest(self, name: str, generation: int) -> _Known:
         """What is known of a group as it is now. GenerationFenced if its newest generation is not this one."""
-        last, known = self._engine.last(name), self._known.get(name)
+        last, known = self._lake.last(name), self._known.get(name)
         if known is None or known.number != last:
             group = self.group(name)
             known = self._known[name] = _Known(last, group.generation, {each.topic: each for each in group.positions})
@@ -136,7 +109,7 @@ class Generations:
 
     def _commit(self, name: str, number: int, generation: int, added: list[Position]) -> bool:
         numbered = [dataclasses.replace(each, generation=generation, seq=number) for each in added]
-        return self._engine.append(rows.table_of(numbered), name, number)
+        return self._lake.append(rows.table_of(numbered), name, number)
 
     def _fenced(self, name: str, generation: int, newest: int) -> SparklogError:
         return SparklogError("GENERATION_FENCED", group=name, generation=generation, newest=newest, table=self._path)

@@ -1,4 +1,4 @@
-"""The table through `deltalake`, without a JVM."""
+"""The Delta table of positions, through `deltalake`: the only code that reads or writes it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import SparklogError
-from sparklog.offsets.rows import PROPERTIES, SCHEMA, application, require_schema, select
+from sparklog.offsets.rows import PROPERTIES, SCHEMA, require_schema
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
 class Lake:
-    """An `Engine` that is deltalake. CallError if that is not installed."""
+    """A Delta table of positions. One that does not exist has no rows, and the first `append` creates it.
+
+    CallError if deltalake is not installed. RetryError OFFSETS_TABLE if the table cannot be read or written.
+    """
 
     def __init__(self, path: str, storage_options: Mapping[str, str] | None) -> None:
         try:
@@ -38,40 +41,59 @@ class Lake:
         self._lock = threading.RLock()
 
     def exists(self) -> bool:
+        """Whether there is a Delta table."""
         with self._faults():
             return self._table() is not None
 
     def rows(self, group: str | None = None, *, current: bool) -> pa.Table:
-        query = select("offsets", '"', None if group is None else _literal(group), current=current)
+        """The rows of a group, or of all, in the order in which they were committed.
+
+        With `current`, only the greatest (generation, offset) of each group, topic and partition.
+        """
         with self._faults():
             table = self._table()
             if table is None:
                 return SCHEMA.empty_table()
-            found = self._delta.QueryBuilder().register("offsets", table).execute(query).read_all()
+            found = self._delta.QueryBuilder().register("offsets", table).execute(_select(group, current=current)).read_all()
             return pa.table(found).cast(SCHEMA)
 
     def last(self, group: str) -> int:
+        """The number of the newest commit of a group; 0 if it has none."""
         with self._faults():
             table = self._table()
-            return 0 if table is None else table.transaction_version(application(group)) or 0
+            return 0 if table is None else _number(table, group)
 
     def append(self, rows: pa.Table, group: str, number: int) -> bool:
+        """Adds rows in one commit, which has this number among those of the group: False if one has it already, or a greater one.
+
+        Delta lets only one commit have a number. Which one it was is read from the table, not from the error of a commit that failed.
+        """
         with self._faults():
             table = self._table() or self._create()
-            if (table.transaction_version(application(group)) or 0) >= number:
+            if _number(table, group) >= number:
                 return False
-            properties = self._delta.CommitProperties(app_transactions=[self._delta.Transaction(application(group), number)])
+            properties = self._delta.CommitProperties(app_transactions=[self._delta.Transaction(_application(group), number)])
             try:
                 self._delta.write_deltalake(
-                    table, rows, mode="append", commit_properties=properties, post_commithook_properties=self._after_commit
+                    table,
+                    self._with_all_columns(rows, table),
+                    mode="append",
+                    commit_properties=properties,
+                    post_commithook_properties=self._after_commit,
                 )
-            except self._delta.exceptions.CommitFailedError as error:
-                if "oncurrent transaction" not in str(error):
+            except self._delta.exceptions.CommitFailedError:
+                now = self._table()
+                if now is None or _number(now, group) < number:
                     raise
+                # The commit that has the number may be this one, whose answer was lost: then its rows count, and adding them again is safe.
                 return False
         return True
 
     def maintain(self) -> dict[str, int]:
+        """Joins small files, writes a checkpoint, and deletes files that were replaced long ago; never one that may still be committed.
+
+        Returns how many files it joined, and how many it deleted.
+        """
         with self._faults():
             table = self._table()
             if table is None:
@@ -86,13 +108,22 @@ class Lake:
         try:
             if self._open is None:
                 opened = self._delta.DeltaTable(self._path, storage_options=self._storage_options)
-                require_schema(self._path, {field.name: field.type.type for field in opened.schema().fields})
+                require_schema(self._path, {field.name: (field.type.type, field.nullable) for field in opened.schema().fields})
                 self._open = opened
             else:
                 self._open.update_incremental()
-        except self._delta.exceptions.TableNotFoundError:
+        except self._delta.exceptions.TableNotFoundError as error:
+            if "Unknown scheme" in str(error):
+                raise SparklogError("OFFSETS_STORE", table=self._path) from error
             return None
         return self._open
+
+    def _with_all_columns(self, rows: pa.Table, table: DeltaTable) -> pa.Table:
+        """The rows, with nulls in the columns that another version of sparklog gave the table."""
+        for field in pa.schema(table.schema().to_arrow()):
+            if field.name not in SCHEMA.names:
+                rows = rows.append_column(field, pa.nulls(rows.num_rows, field.type))
+        return rows
 
     def _create(self) -> DeltaTable:
         # If another writer creates it first, this one takes that table.
@@ -121,6 +152,27 @@ class Lake:
             if "Forked process" in str(error):
                 raise SparklogError("OFFSETS_FORKED", table=self._path) from error
             raise SparklogError("OFFSETS_TABLE", table=self._path, cause=error) from error
+
+
+def _application(group: str) -> str:
+    """The id of an application under which Delta keeps the number of a group's newest commit, as the version of its transactions."""
+    return f"sparklog.offsets/{group}"
+
+
+def _number(table: DeltaTable, group: str) -> int:
+    return table.transaction_version(_application(group)) or 0
+
+
+def _select(group: str | None, *, current: bool) -> str:
+    """The query for the rows of a group, or of all, in the table `offsets`: as `Lake.rows` returns them."""
+    found = "offsets" if group is None else f'(SELECT * FROM offsets WHERE "group" = {_literal(group)}) AS found'
+    if current:
+        rank = 'PARTITION BY "group", topic, "partition"'
+        rank += ' ORDER BY generation DESC, "offset" DESC, seq DESC NULLS LAST, committed_at DESC, metadata'
+        found = f"(SELECT *, row_number() OVER ({rank}) AS place FROM {found}) AS ranked WHERE place = 1"
+    order = 'seq NULLS FIRST, committed_at, generation, topic, "partition", "offset"'
+    columns = ", ".join(f'"{name}"' for name in SCHEMA.names)
+    return f"SELECT {columns} FROM {found} ORDER BY {order}"
 
 
 def _literal(text: str) -> str:

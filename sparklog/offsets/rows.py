@@ -30,7 +30,6 @@ COLUMNS = {
     ),
     "query_id": (pa.string(), "The id of the streaming query that was tracked."),
     "epoch": (pa.int64(), "The micro-batch of that query."),
-    "assignment_epoch": (pa.int64(), "For groups of several consumers; nothing writes it yet."),
     "seq": (pa.int64(), "The number of the commit that wrote the row, among those of its group: 1, 2, 3, …."),
     "metadata": (pa.string(), "Free text of the writer; in a note, JSON: what happened (`event`), and an id of the row."),
 }
@@ -70,7 +69,6 @@ class Position:
     committed_at: datetime.datetime
     query_id: str | None = None
     epoch: int | None = None
-    assignment_epoch: int | None = None
     seq: int | None = None
     metadata: str | None = None
     note: str | None = None
@@ -181,38 +179,20 @@ def require_path(path: str) -> str:
     return found
 
 
-def require_schema(table: str, found: Mapping[str, str]) -> None:
-    """CallError if the columns of a table, given by name with the type in Delta's words, are not those of `SCHEMA`."""
+def require_schema(table: str, found: Mapping[str, tuple[str, bool]]) -> None:
+    """CallError if a table does not have the columns of `SCHEMA`, or has others that must not be null.
+
+    `found` gives the columns by name, each with its type in Delta's words and whether it may be null.
+    """
     expected = {field.name: _delta_type(field.type) for field in SCHEMA}
-    wrong = [f"{name} is {found[name]}, not {type}" for name, type in expected.items() if name in found and found[name] != type]
+    wrong = [f"{name} is {found[name][0]}, not {type}" for name, type in expected.items() if name in found and found[name][0] != type]
     missing = [name for name in expected if name not in found]
     more = [name for name in found if name not in expected]
     said = [", ".join(wrong)] if wrong else []
     said += [f"missing: {', '.join(missing)}"] if missing else []
-    said += [f"unknown: {', '.join(more)}"] if more else []
-    if said:
+    if said or not all(found[name][1] for name in more):
+        said += [f"unknown: {', '.join(more)}"] if more else []
         raise SparklogError("OFFSETS_SCHEMA", table=table, columns="; ".join(said))
-
-
-def application(group: str) -> str:
-    """The id of an application under which Delta keeps the number of a group's newest commit, as the version of its transactions."""
-    return f"sparklog.offsets/{group}"
-
-
-def select(source: str, quote: str, group: str | None, *, current: bool) -> str:
-    """The query of an engine, whose names are quoted with `quote`, and in which `source` and `group` are expressions.
-
-    It asks for the rows of a group, or of all, in the order in which they were committed. With `current`, only for the greatest
-    (generation, offset) of each group, topic and partition.
-    """
-    names = {name: f"{quote}{name}{quote}" for name in SCHEMA.names}
-    found = f"(SELECT * FROM {source} WHERE {'true' if group is None else names['group'] + ' = ' + group}) AS found"
-    if current:
-        rank = f"PARTITION BY {names['group']}, topic, {names['partition']}"
-        rank += f" ORDER BY generation DESC, {names['offset']} DESC, seq DESC NULLS LAST, committed_at DESC, metadata"
-        found = f"(SELECT *, row_number() OVER ({rank}) AS place FROM {found}) AS ranked WHERE place = 1"
-    order = f"seq NULLS FIRST, committed_at, generation, topic, {names['partition']}, {names['offset']}"
-    return f"SELECT {', '.join(names.values())} FROM {found} ORDER BY {order}"
 
 
 def _delta_type(type: pa.DataType) -> str:

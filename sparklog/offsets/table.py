@@ -14,12 +14,11 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.offsets import lags, moves, rows
-from sparklog.offsets.generations import Engine, Generations
+from sparklog.offsets.generations import Generations
 from sparklog.offsets.lake import Lake
 from sparklog.offsets.moves import Ids, Move, Offsets, Placing, Target
 from sparklog.offsets.rows import Group, Position, Positions
 from sparklog.offsets.summaries import GroupSummaries, GroupSummary
-from sparklog.offsets.through_spark import ThroughSpark
 from sparklog.offsets.topics import Topics
 
 if TYPE_CHECKING:
@@ -38,8 +37,8 @@ class OffsetTable:
     are those of its greatest generation, and in it the greatest offset of each partition; no clock decides. Each generation begins with
     the positions of the one before it.
 
-    With a Spark session, every read and write goes through delta-spark, otherwise through deltalake, which needs no JVM. Tables of both are
-    the same. The methods raise SparklogErrors: CallError if the call is wrong, and RetryError if the table cannot be read or written.
+    Every read and write goes through deltalake, which needs no JVM. The methods raise SparklogErrors: CallError if the call is wrong, and
+    RetryError if the table cannot be read or written.
     """
 
     def __init__(
@@ -52,14 +51,17 @@ class OffsetTable:
     ) -> None:
         """Opens a table at a path or URL. `root` is the root that holds the topics; what does not look at topics works without one.
 
-        A path is taken as that of a root: nothing in it is decoded or expanded. `storage_options` are deltalake's. CallError if Delta is
-        not installed, or if the path has what deltalake takes for something else: "%41" and the like, a backslash, [, ], ^, |, a control.
+        With a Spark session, `lag` and `lag_history` return DataFrames of it. It does not read or write the table: `storage_options`, which
+        are deltalake's, say how a store is reached, and settings of the session do not.
+
+        A path is taken as that of a root: nothing in it is decoded or expanded. CallError if deltalake is not installed, or if the path has
+        what deltalake takes for something else: "%41" and the like, a backslash, [, ], ^, |, a control.
         Threads may share a table. A process that was forked from one that used a table cannot use any: OFFSETS_FORKED.
         """
         self.path = rows.require_path(os.fspath(path))
         self._topics = Topics(root, self.path)
-        self._engine: Engine = Lake(self.path, storage_options) if spark is None else ThroughSpark(self.path, spark)
-        self._groups = Generations(self.path, self._engine)
+        self._lake = Lake(self.path, storage_options)
+        self._groups = Generations(self.path, self._lake)
         self._spark = spark
         self._commits = 0
 
@@ -76,7 +78,7 @@ class OffsetTable:
 
     def exists(self) -> bool:
         """Whether there is a Delta table at the path; the first write creates it."""
-        return self._engine.exists()
+        return self._lake.exists()
 
     def summaries(self, groups: Sequence[str] | str | None = None) -> GroupSummaries:
         """These groups, or all sorted by name, in short: topics, lag, last commit. A group whose lag cannot be told has an `error`."""
@@ -92,7 +94,7 @@ class OffsetTable:
     def history(self, group: str) -> list[Position]:
         """All positions that a group ever committed, the oldest first; a heartbeat is a repeated one."""
         self._groups.existing(group)
-        return [row for row in rows.positions(self._engine.rows(group, current=False)) if not rows.is_note(row)]
+        return [row for row in rows.positions(self._lake.rows(group, current=False)) if not rows.is_note(row)]
 
     def starting_offsets(self, group: str, topic: str | None = None) -> str:
         """The option `startingOffsets` with which a batch read or a stream begins where the group is: JSON, by topic and partition.
@@ -274,7 +276,7 @@ class OffsetTable:
 
         return GroupPlots(self.lag_history)
 
-    def fence(self, groups: Sequence[str] | str | None = None) -> dict[str, dict[int, int]]:
+    def retain_from(self, groups: Sequence[str] | str | None = None) -> dict[str, dict[int, int]]:
         """The lowest offset that any of these groups, or any group at all, still needs, by topic and partition.
 
         A group needs all of a partition of its topics in which it has no position. Topics created again or deleted since are left out.
@@ -294,10 +296,9 @@ class OffsetTable:
     def maintain(self) -> dict[str, int]:
         """Makes the table quick to read: joins small files, writes a checkpoint, and deletes files that were replaced an hour ago.
 
-        Through Spark, it deletes those of seven days ago, and with them what writers left that died before their commit. Returns how many
-        files were joined and deleted. No position is lost. `append` does this after every 50 commits.
+        Returns how many files were joined and deleted. No position is lost. `append` does this after every 50 commits.
         """
-        return self._engine.maintain()
+        return self._lake.maintain()
 
     # ---- within
 

@@ -74,7 +74,7 @@ def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str]
     try:
         _require_connector(spark)
         if delta:
-            require_delta(spark)
+            _require_delta(spark)
     except BaseException:
         if spark is not earlier:
             spark.stop()
@@ -110,7 +110,7 @@ def configure(builder: SparkSession.Builder, *, delta: bool | str | os.PathLike[
     if running is not None:
         _require_connector(running)
         if delta:
-            require_delta(running)
+            _require_delta(running)
         return builder
     if delta and not _is_remote(options):
         name = deltas.EXTENSIONS
@@ -191,7 +191,7 @@ def _require_connector(spark: SparkSession) -> None:
     raise SparklogError("CONNECTOR_MISSING", jar=_JAR)
 
 
-def require_delta(spark: SparkSession) -> None:
+def _require_delta(spark: SparkSession) -> None:
     """CallError if the session does not have Delta: the jar, the extension and the catalog."""
     if deltas.EXTENSION not in str(spark.conf.get(deltas.EXTENSIONS, "")):
         problem = f"{deltas.EXTENSIONS} does not name {deltas.EXTENSION}"

@@ -26,7 +26,7 @@ def test_commits_that_are_made_whatever_was_committed_before_are_found(tmp_path:
     """The fault put back: a claim does not notice a commit after it read the positions, nor a commit the claim of another owner."""
 
     def changed(process: Process) -> None:
-        engine = process.table._engine
+        engine = process.table._lake
         conditional = engine.append
 
         def append(rows: pa.Table, group: str, _: int) -> bool:

@@ -48,7 +48,7 @@ def test_a_generation_begins_with_the_positions_of_the_one_before(table):
 
 def test_a_generation_can_begin_further_back(table, topic):
     table.append("g", table.begin("g"), {"t": {0: 9, 1: 2}})
-    rival, engine = OffsetTable(table.path, topic.root), table._engine
+    rival, engine = OffsetTable(table.path, topic.root), table._lake
     append = engine.append
 
     def late(*commit):
@@ -83,7 +83,7 @@ def test_an_owner_whose_generation_is_over_moves_nothing(table):
 def test_a_commit_beside_the_claim_of_the_next_generation_is_not_lost(table, topic):
     """The earlier owner commits after the next one read its positions and before that claims: it is told that it did."""
     table.append("g", table.begin("g"), {"t": {0: 5, 1: 1}})
-    rival, engine = OffsetTable(table.path, topic.root), table._engine
+    rival, engine = OffsetTable(table.path, topic.root), table._lake
     append = engine.append
 
     def late(*commit):
@@ -99,7 +99,7 @@ def test_a_commit_beside_the_claim_of_the_next_generation_is_not_lost(table, top
 def test_a_commit_beside_the_claim_of_the_next_generation_is_refused(table, topic):
     """The next owner claims after the earlier one saw that its generation is the newest, and before that commits."""
     table.append("g", table.begin("g"), {"t": {0: 5, 1: 1}})
-    rival, engine = OffsetTable(table.path, topic.root), table._engine
+    rival, engine = OffsetTable(table.path, topic.root), table._lake
     append = engine.append
 
     def late(*commit):
@@ -138,7 +138,7 @@ def test_rows_that_were_deleted_by_hand_do_not_give_their_generation_to_another_
 
 def test_of_two_claims_of_a_generation_one_wins(table, topic):
     table.begin("g")
-    rival, engine = OffsetTable(table.path, topic.root), table._engine
+    rival, engine = OffsetTable(table.path, topic.root), table._lake
     append, numbers = engine.append, []
 
     def beaten(rows, group, number):
@@ -160,7 +160,7 @@ def test_an_owner_goes_back_only_while_its_generation_is_the_newest(table, topic
     owner.commit({"t": {0: 5}}, ids)
     owner.commit({"t": {0: 3}}, ids)
     assert places(table) == {("t", 0): 3}
-    rival, engine = OffsetTable(table.path, topic.root), table._engine
+    rival, engine = OffsetTable(table.path, topic.root), table._lake
     append = engine.append
 
     def beaten(*commit):

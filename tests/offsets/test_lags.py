@@ -1,4 +1,4 @@
-"""Lag, compared with a second computation by hand, its history, and the fence."""
+"""Lag, compared with a second computation by hand, its history, and what retention must keep."""
 
 import datetime
 
@@ -89,7 +89,7 @@ def test_lag_of_a_topic_that_was_created_again(table, topic):
     topic.append(records(3))
     with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_OF_OTHER_TOPIC"):
         table.lag("g")
-    assert table.fence() == {}
+    assert table.retain_from() == {}
     assert table.lag_history("g")["records"].to_pylist() == [None]
 
 
@@ -119,16 +119,16 @@ def test_lag_over_time(table, topic):
     assert [row["committed_at"] for row in found] == [each.committed_at for each in table.history("g")]
 
 
-def test_the_fence_is_the_lowest_offset_that_a_group_needs(table, topic):
+def test_retain_from_is_the_lowest_offset_that_a_group_needs(table, topic):
     Topic(topic.root, "u").append(records(4))
     table.append("a", table.begin("a"), {"t": {0: 5, 1: 9}})
     table.append("b", table.begin("b"), {"t": {0: 7, 1: 3}, "u": {0: 2}})
     table.append("c", table.begin("c"), {"t": {0: 20}})
-    assert table.fence() == {"t": {0: 5, 1: 0}, "u": {0: 2}}, "c still reads partition 1 from its first offset"
-    assert table.fence(["a", "b"]) == {"t": {0: 5, 1: 3}, "u": {0: 2}}
-    assert table.fence(["b"]) == {"t": {0: 7, 1: 3}, "u": {0: 2}}
-    assert table.fence([]) == {}
+    assert table.retain_from() == {"t": {0: 5, 1: 0}, "u": {0: 2}}, "c still reads partition 1 from its first offset"
+    assert table.retain_from(["a", "b"]) == {"t": {0: 5, 1: 3}, "u": {0: 2}}
+    assert table.retain_from(["b"]) == {"t": {0: 7, 1: 3}, "u": {0: 2}}
+    assert table.retain_from([]) == {}
     with pytest.raises(sparklog.CallError, match=r"PARTLOG_GROUP_NOT_FOUND.*a, b, c"):
-        table.fence(["a", "d"])
+        table.retain_from(["a", "d"])
     table.delete("a", force=True)
-    assert table.fence() == {"t": {0: 7, 1: 0}, "u": {0: 2}}
+    assert table.retain_from() == {"t": {0: 7, 1: 0}, "u": {0: 2}}

@@ -34,12 +34,12 @@ def test_a_group_runs_on_when_a_topic_of_it_is_gone(table, topic, monkeypatch, a
     assert [each.offset for each in table.positions("g")] == [5]
 
 
-def test_a_fence_of_one_group_by_its_name(table):
+def test_retain_from_of_one_group_by_its_name(table):
     for group, offset in (("billing", 9), ("b", 3)):
         table.append(group, table.begin(group), {"t": {0: offset, 1: offset}})
-    assert table.fence("billing") == table.fence(["billing"]) == {"t": {0: 9, 1: 9}}
+    assert table.retain_from("billing") == table.retain_from(["billing"]) == {"t": {0: 9, 1: 9}}
     with pytest.raises(sparklog.CallError, match=r"PARTLOG_GROUP_NOT_FOUND.* Group mail "):
-        table.fence("mail")
+        table.retain_from("mail")
 
 
 def test_nobody_has_a_generation_below_the_first(table, topic):
@@ -104,7 +104,7 @@ def test_a_commit_of_a_wrong_type_says_which_argument_it_is(table, given, error,
         lambda table: table.reset("g", {"t": {0: True}}),
         lambda table: table.begin("g", {"t": {True: 1}}),
         lambda table: table.begin("g", after="1"),
-        lambda table: table.fence(5),
+        lambda table: table.retain_from(5),
         lambda table: table.positions("g", topic=5),
         lambda table: table.lag("g", 5),
         lambda table: table.starting_offsets("g", 5),

@@ -1,0 +1,122 @@
+"""The Delta table of positions: who has the number of a commit, columns of other versions, and files that nobody has committed yet."""
+
+import os
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import deltalake
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+import pytest
+from handmade import Topic
+
+import sparklog
+from sparklog.offsets import OffsetTable, rows
+
+
+def places(table: OffsetTable, group: str = "g") -> dict[tuple[str, int], int]:
+    return {(each.topic, each.partition): each.offset for each in table.positions(group)}
+
+
+def with_commits_that_fail(table: OffsetTable, *, before: Any = lambda: None, written: bool = False) -> None:
+    """The next commit fails with a text that says nothing; `written`: it counts nevertheless, as a put whose answer was lost."""
+    lake: Any = table._lake
+    delta = lake._delta
+
+    def failing(*given: Any, **named: Any) -> None:
+        lake._delta = delta
+        before()
+        if written:
+            delta.write_deltalake(*given, **named)
+        raise deltalake.exceptions.CommitFailedError("it did not work")
+
+    lake._delta = SimpleNamespace(**vars(delta))
+    lake._delta.write_deltalake = failing
+
+
+def test_a_commit_that_lost_its_number_is_known_by_the_table(table: OffsetTable, topic: Topic) -> None:
+    """The text of deltalake's error does not matter."""
+    rival, generation = OffsetTable(table.path, topic.root), table.begin("g")
+    with_commits_that_fail(table, before=lambda: rival.append("g", generation, {"t": {0: 9}}))
+    assert table.begin("g") == 2
+    assert places(rival) == {("t", 0): 9}
+    with_commits_that_fail(table, before=lambda: rival.begin("g"))
+    with pytest.raises(sparklog.GenerationFenced, match="newest one is 3"):
+        table.append("g", 2, {"t": {0: 20}})
+    assert [each.offset for each in rival.history("g")] == [9, 9, 9]
+
+
+def test_a_commit_that_failed_while_nobody_has_its_number_is_an_error(table: OffsetTable) -> None:
+    generation = table.begin("g")
+    table.append("g", generation, {"t": {0: 5}})
+    with_commits_that_fail(table)
+    with pytest.raises(sparklog.RetryError, match=r"PARTLOG_OFFSETS_TABLE.*it did not work"):
+        table.append("g", generation, {"t": {0: 9}})
+    assert places(table) == {("t", 0): 5}
+    table.append("g", generation, {"t": {0: 9}})
+    assert places(table) == {("t", 0): 9}
+
+
+def test_a_commit_whose_answer_was_lost_counts(table: OffsetTable) -> None:
+    generation = table.begin("g")
+    with_commits_that_fail(table, written=True)
+    assert table.append("g", generation, {"t": {0: 5}}) == 1
+    assert places(table) == {("t", 0): 5}
+    with_commits_that_fail(table, written=True)
+    assert table.begin("g") > generation
+    assert places(table) == {("t", 0): 5}
+
+
+def made_before(path: Path) -> None:
+    """A table as it was created when it had a column for groups of several consumers, with a group in it."""
+    fields = list(rows.SCHEMA)
+    fields.insert(rows.SCHEMA.get_field_index("seq"), pa.field("assignment_epoch", pa.int64()))
+    schema = pa.schema(fields)
+    deltalake.DeltaTable.create(path, schema, configuration=dict(rows.PROPERTIES))
+    begun = rows.note("g", 1, "begin")
+    position = rows.Position("g", 1, "t", "id", 0, 5, rows.now())
+    for number, row in enumerate([begun, position], 1):
+        named = {name: getattr(row, name, None) for name in schema.names} | {"seq": number}
+        application = deltalake.Transaction("sparklog.offsets/g", number)
+        properties = deltalake.CommitProperties(app_transactions=[application])
+        deltalake.write_deltalake(path, pa.Table.from_pylist([named], schema), mode="append", commit_properties=properties)
+
+
+def test_a_table_that_was_made_before_is_read_and_written(tmp_path: Path, topic: Topic) -> None:
+    made_before(tmp_path / "offsets")
+    table = OffsetTable(tmp_path / "offsets", topic.root)
+    assert places(table) == {("t", 0): 5}
+    assert [(each.seq, each.generation) for each in table.history("g")] == [(2, 1)]
+    assert table.begin("g", {"t": {0: 7, 1: 1}}) == 2
+    assert table.append("g", 2, {"t": {0: 8}}) == 1
+    table.copy("g", "h")
+    assert table.maintain()["joined"] == 5
+    assert places(OffsetTable(table.path)) == places(table, "h") == {("t", 0): 8, ("t", 1): 1}
+    found = deltalake.DeltaTable(table.path).to_pyarrow_table()
+    assert set(found["assignment_epoch"].to_pylist()) == {None}
+    assert found.num_rows == 9
+
+
+def test_a_column_that_must_not_be_null_is_refused(tmp_path: Path) -> None:
+    schema = rows.SCHEMA.append(pa.field("more", pa.string(), nullable=False))
+    deltalake.DeltaTable.create(tmp_path / "offsets", schema)
+    with pytest.raises(sparklog.CallError, match=r"PARTLOG_OFFSETS_SCHEMA.* differ: unknown: more"):
+        OffsetTable(tmp_path / "offsets").groups()
+
+
+@pytest.mark.parametrize("call", [lambda table: table.groups(), lambda table: table.begin("g"), lambda table: table.exists()])
+def test_a_store_that_deltalake_does_not_know(call: Any) -> None:
+    with pytest.raises(sparklog.CallError, match=r"PARTLOG_OFFSETS_STORE.* wasbs://c@a/offsets\. .*abfss://.*storage_options"):
+        call(OffsetTable("wasbs://c@a/offsets"))
+
+
+def test_a_file_that_may_still_be_committed_is_kept(table: OffsetTable) -> None:
+    """A writer sleeps between its data file and its commit: for two hours, and for eight days."""
+    table.begin("g")
+    slept = [Path(table.path, f"part-{hours}-0-c000.snappy.parquet") for hours in (2, 8 * 24)]
+    for file, hours in zip(slept, (2, 8 * 24), strict=True):
+        file.write_bytes(b"")
+        os.utime(file, times=(time.time() - hours * 3600,) * 2)
+    assert table.maintain()["deleted"] == 0
+    assert all(file.exists() for file in slept)
