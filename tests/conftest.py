@@ -1,5 +1,6 @@
 """Fixtures that need no Spark session: where the repository and its compiled halves are."""
 
+import json
 import os
 import runpy
 from collections import Counter
@@ -15,6 +16,7 @@ pytest_plugins = ["limits"]
 FASTEST_FIRST = (
     "tests/test_tidy.py",
     "tests/unit/",
+    "tests/cli/",
     "tests/offsets/",
     "tests/contract/",
     "tests/verify/",
@@ -25,17 +27,26 @@ FASTEST_FIRST = (
 )
 WITH_SPARK = ("tests/spark/", "tests/test_wheel.py")
 WITH_A_SPARK_OF_ITS_OWN = (
-    "tests/spark/test_notebooks.py::test_notebook",
+    "tests/spark/test_documents.py",
+    "tests/spark/test_failures.py",
+    "tests/spark/test_notebooks.py",
     "tests/spark/test_offsets.py::test_offset_tables_with_delta_spark",
+    "tests/spark/test_shell_guide.py",
+    "tests/spark/test_stream_kills.py",
 )
 """They could run beside any other test, since they start no Connect server, whose port only one can have."""
 
 
 class Lanes(LoadScopeScheduling):
-    """Of two processes, one runs what starts Spark: a session takes both cores when it works, but seldom does."""
+    """Of two processes, one runs what shares a session, which takes both cores when it works, but seldom does; the other what needs none.
+
+    Each of the files that start a Spark of their own is for the process that has nothing else to do.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        return "spark" if nodeid.startswith(WITH_SPARK) and not nodeid.startswith(WITH_A_SPARK_OF_ITS_OWN) else "log"
+        if nodeid.startswith(WITH_A_SPARK_OF_ITS_OWN):
+            return nodeid.partition("::")[0]
+        return "spark" if nodeid.startswith(WITH_SPARK) else "log"
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
@@ -48,14 +59,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Where the time went, by folder."""
+    """Where the time went, by folder, and where it went when the last release was made, so that growth is seen."""
     seconds: Counter[str] = Counter()
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
                 place = next((place for place in FASTEST_FIRST if report.nodeid.startswith(place)), "others")
                 seconds[place] += report.duration
-    terminalreporter.write_line("seconds by part: " + ", ".join(f"{place} {seconds[place]:.0f}" for place in seconds))
+    released = json.loads((Path(__file__).parent / "seconds.json").read_text())
+    terminalreporter.write_line(f"seconds by part (in brackets: release {released['release']}, {released['circumstances']}):")
+    for place, taken in sorted(seconds.items()):
+        terminalreporter.write_line(f"  {place:<22} {taken:>6.0f} {'(' + str(released['seconds'].get(place, 0)) + ')':>8}")
 
 
 @pytest.fixture(scope="session")
