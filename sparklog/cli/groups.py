@@ -16,7 +16,7 @@ from sparklog.show.display import counted, readable
 
 if TYPE_CHECKING:
     from sparklog.offsets import OffsetTable
-    from sparklog.offsets.moves import Target
+    from sparklog.offsets.reset import Target
     from sparklog.offsets.summaries import GroupSummary
 
 _HOW = ("--to-earliest", "--to-latest", "--to-current", "--to-datetime", "--by-duration", "--to-offset", "--shift-by", "--from-file")

@@ -45,11 +45,10 @@ class Group:
     def commit(self, offsets: Mapping[TopicPartition, tuple[str, OffsetAndMetadata]]) -> None:
         """Commits offsets, each given with the topic id. GenerationFenced if another generation has begun."""
         ids = {topic: id for (topic, _), (id, _) in offsets.items()}
-        by_metadata: dict[str | None, dict[str, dict[int, int]]] = {}
+        by_topic: dict[str, dict[int, int]] = {}
         for (topic, number), (_, value) in offsets.items():
-            by_metadata.setdefault(value.metadata, {}).setdefault(topic, {})[number] = value.offset
-        for metadata, those in by_metadata.items():
-            self._owner.commit(those, ids, metadata=metadata)
+            by_topic.setdefault(topic, {})[number] = value.offset
+        self._owner.commit(by_topic, ids, metadata={partition: value.metadata for partition, (_, value) in offsets.items()})
 
     def auto_commit(self, positions: Callable[[], Mapping[TopicPartition, tuple[str, int]]], *, at_once: bool = False) -> None:
         """Commits those positions that are not committed, if that is due or asked for; and once a minute, says that the consumer is there.

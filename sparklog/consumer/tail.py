@@ -31,7 +31,7 @@ class Tail:
         It costs one stat if nothing was committed. Once a second it costs two: then a program that slept while versions were put and
         deleted finds out, which one stat does not tell (FORMAT.md section 9).
         """
-        if time.monotonic() - self._asked >= _ASK_S or self._log.is_followed():
+        if time.monotonic() - self._asked >= _ASK_S or self._log.is_followed(self.state):
             self.ask()
         changed = self.state is not self._told
         self._told = self.state

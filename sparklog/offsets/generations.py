@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Callable, Mapping, Sequence
 
 from sparklog import arguments
@@ -11,12 +12,15 @@ from sparklog.offsets import rows
 from sparklog.offsets.lake import Lake
 from sparklog.offsets.rows import Group, Position
 
+_log = logging.getLogger(__name__)
 _LISTED = 20
 """An error lists this many groups."""
+_MAINTAINED_AFTER = 50
+"""An object maintains the table after this many commits of its own: a look-up opens each file that was written since."""
 
 
 class Generations:
-    """The groups that the rows of a table tell of.
+    """The groups that the rows of a table tell of. It alone commits rows.
 
     Each commit of a group has the next number, so it is made only if nothing was committed to the group since its writer looked. By that
     a claim begins with every commit that was acknowledged, and a writer whose generation is over adds nothing.
@@ -25,7 +29,11 @@ class Generations:
     def __init__(self, path: str, lake: Lake) -> None:
         self._path = path
         self._lake = lake
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, tuple[int, Group]] = {}
+        """By name, the groups that this object committed to, each as it was after its commit of the number."""
+        self._commits = 0
+
+    # ---- what the table says
 
     def all(self) -> dict[str, Group]:
         """The groups that exist, by name, sorted."""
@@ -52,19 +60,29 @@ class Generations:
             raise SparklogError("GROUP_NOT_FOUND", group=name, table=self._path, groups=listed or "none")
         return group
 
-    def require_newest(self, name: str, generation: int) -> None:
-        """GenerationFenced if the newest generation of a group is another one."""
-        self._newest(name, generation)
-
     def require_still(self, group: Group, *, force: bool) -> None:
         """CallError if the group is running, unless `force`."""
         if not force and group.is_running(rows.now()):
             raise SparklogError("GROUP_RUNNING", group=group.name, table=self._path, last=group.last)
 
+    def require_newest(self, name: str, generation: int) -> None:
+        """GenerationFenced if the newest generation of a group is another one."""
+        self._newest(name, generation)
+
+    def remembered(self, name: str, generation: int) -> Mapping[tuple[str, int], Position]:
+        """The positions of a generation by topic and partition, as they were when this object last committed to it; it asks for nothing.
+
+        None of them if another generation has begun by then.
+        """
+        known = self._known.get(name)
+        return known[1].at if known and known[1].generation == generation else {}
+
+    # ---- commits
+
     def claim(
         self, name: str, event: str, moved: Callable[[Group], list[Position]], *, carry: bool = True, after: int | None = None
     ) -> int:
-        """Takes the next generation of a group in one commit with its first positions.
+        """Takes the next generation of a group in one commit with its first positions, and returns it.
 
         Those are the ones that `moved` makes from what the group is just before, and with `carry` the other ones of the group. With
         `after`, only if that is still the newest generation: GenerationFenced otherwise.
@@ -81,47 +99,57 @@ class Generations:
             ids = {each.topic: each.topic_id for each in first}
             kept = [each for each in group.positions if carry and group.exists and _stays(each, keys, ids)]
             begun = [dataclasses.replace(each, committed_at=rows.now()) for each in kept + first]
-            if self._commit(name, last + 1, generation, [rows.note(name, generation, event), *begun]):
+            if self._commit(group, last + 1, generation, [rows.note(name, generation, event), *begun]):
                 return generation
 
-    def add(self, name: str, generation: int, made: Callable[[Mapping[str, Position]], list[Position]]) -> list[Position]:
-        """Adds to the newest generation of a group, in one commit, the rows that `made` makes. GenerationFenced if it is another one.
+    def add(self, name: str, generation: int, made: Callable[[Group], list[Position]]) -> int:
+        """Adds to the newest generation of a group, in one commit, the rows that `made` makes of it, and returns how many are positions.
 
-        `made` is given a position in each topic that the group has one in.
+        GenerationFenced if it is another one by now. Without rows there is no commit.
         """
         while True:
-            known = self._newest(name, generation)
-            added = made(known.in_topics)
-            if self._commit(name, known.number + 1, generation, added):
-                in_topics = {**known.in_topics, **{each.topic: each for each in added if not rows.is_note(each)}}
-                self._known[name] = _Known(known.number + 1, generation, in_topics)
-                return added
+            last, group = self._newest(name, generation)
+            added = made(group)
+            if not added:
+                return 0
+            if self._commit(group, last + 1, generation, added):
+                self._commits += 1
+                if self._commits % _MAINTAINED_AFTER == 0:
+                    self._try_to_maintain()
+                return sum(not rows.is_note(each) for each in added)
 
-    def _newest(self, name: str, generation: int) -> _Known:
-        """What is known of a group as it is now. GenerationFenced if its newest generation is not this one."""
-        last, known = self._lake.last(name), self._known.get(name)
-        if known is None or known.number != last:
-            group = self.group(name)
-            known = self._known[name] = _Known(last, group.generation, {each.topic: each for each in group.positions})
-        if generation != known.generation or generation < 1:
-            raise self._fenced(name, generation, known.generation)
+    def end(self, name: str, generation: int) -> None:
+        """Says that the owner of a generation ends. GenerationFenced as in `add`."""
+        self.add(name, generation, lambda _: [rows.note(name, generation, "end")])
+
+    # ---- within
+
+    def _newest(self, name: str, generation: int) -> tuple[int, Group]:
+        """The number of the newest commit of a group, and the group after it. GenerationFenced if this is not its newest generation."""
+        last = self._lake.last(name)
+        known = self._known.get(name)
+        if known is None or known[0] != last:
+            known = self._known[name] = last, self.group(name)
+        if generation != known[1].generation or generation < 1:
+            raise self._fenced(name, generation, known[1].generation)
         return known
 
-    def _commit(self, name: str, number: int, generation: int, added: list[Position]) -> bool:
+    def _commit(self, group: Group, number: int, generation: int, added: list[Position]) -> bool:
+        """Commits rows to a group that was read after its number before this one. False if another commit has the number."""
         numbered = [dataclasses.replace(each, generation=generation, seq=number) for each in added]
-        return self._lake.append(rows.table_of(numbered), name, number)
+        if not self._lake.append(rows.table_of(numbered), group.name, number):
+            return False
+        self._known[group.name] = number, group.after(numbered)
+        return True
+
+    def _try_to_maintain(self) -> None:
+        try:
+            self._lake.maintain()
+        except SparklogError as error:
+            _log.warning("the offset table was not maintained: %s", error)
 
     def _fenced(self, name: str, generation: int, newest: int) -> SparklogError:
         return SparklogError("GENERATION_FENCED", group=name, generation=generation, newest=newest, table=self._path)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Known:
-    """A group after its commit of this number: its newest generation, and a position in each topic."""
-
-    number: int
-    generation: int
-    in_topics: Mapping[str, Position]
 
 
 def _stays(position: Position, moved: set[tuple[str, int]], ids: Mapping[str, str]) -> bool:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.offsets.moves import require_same
 from sparklog.offsets.rows import Position
+from sparklog.offsets.topics import require_same
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog

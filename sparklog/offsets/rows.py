@@ -95,17 +95,32 @@ class Group:
     """What the table says of one group: its newest generation, the positions of that, and whether something runs it."""
 
     def __init__(self, name: str, found: Iterable[Position]) -> None:
-        """Of the rows that an engine returns as the current ones, which may be of older generations too."""
+        """Of its current rows, one of each topic and partition and one note, which may be of older generations too."""
         rows = list(found)
         self.name = name
         self.generation = max((row.generation for row in rows), default=0)
         newest = [row for row in rows if row.generation == self.generation]
-        self.positions = sorted((row for row in newest if row.partition != _NOTE), key=lambda row: (row.topic, row.partition))
-        notes = [_event(row) for row in newest if row.partition == _NOTE]
-        self.event = notes[0] if notes else None
+        self.at = {(row.topic, row.partition): row for row in sorted(newest, key=_place) if not is_note(row)}
+        """The positions by topic and partition, sorted."""
+        self._note = next(filter(is_note, newest), None)
+        self.event = None if self._note is None else _event(self._note)
         """What the newest note says: begin, end, reset, load, copy or delete."""
         self.last = max((row.committed_at for row in newest), default=None)
         """When the newest generation wrote its last row."""
+
+    @property
+    def positions(self) -> list[Position]:
+        """The positions, sorted by topic and partition."""
+        return list(self.at.values())
+
+    def after(self, added: Iterable[Position]) -> Group:
+        """The group after a commit that added these rows, of its newest generation or of a later one."""
+        found = {_place(row): row for row in [*self.at.values(), *([self._note] if self._note else [])]}
+        for row in added:
+            before = found.get(_place(row))
+            if before is None or (row.generation, row.offset) >= (before.generation, before.offset):
+                found[_place(row)] = row
+        return Group(self.name, found.values())
 
     @property
     def exists(self) -> bool:
@@ -133,6 +148,10 @@ def positions(rows: pa.Table) -> list[Position]:
 def is_note(row: Position) -> bool:
     """Whether the row is not a position, but says what happened to its group."""
     return row.partition == _NOTE
+
+
+def _place(row: Position) -> tuple[str, int]:
+    return row.topic, row.partition
 
 
 def note(group: str, generation: int, event: str) -> Position:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from sparklog.errors import SparklogError
 from sparklog.offsets import rows
-from sparklog.offsets.moves import require_same
 from sparklog.offsets.rows import Group, Position
-from sparklog.offsets.topics import Topics
+from sparklog.offsets.topics import Topics, require_same
 from sparklog.show.display import SHOWN, Display, Displayed, counted, readable, when
 
 _SHOWN_OF_TEXTS = 100

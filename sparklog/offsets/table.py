@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,21 +12,18 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
-from sparklog.offsets import lags, moves, rows
+from sparklog.offsets import kafka_files, lags, reset, rows
 from sparklog.offsets.generations import Generations
 from sparklog.offsets.lake import Lake
-from sparklog.offsets.moves import Ids, Move, Offsets, Placing, Target
+from sparklog.offsets.reset import Move, Placing, Target
 from sparklog.offsets.rows import Group, Position, Positions
 from sparklog.offsets.summaries import GroupSummaries, GroupSummary
-from sparklog.offsets.topics import Topics
+from sparklog.offsets.topics import Ids, Offsets, Topics, require_same
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sparklog.offsets.plots import GroupPlots
-
-_MAINTAINED_AFTER = 50
-"""An object maintains the table after this many commits of its own: a look-up opens each file that was written since."""
 
 
 class OffsetTable:
@@ -59,22 +55,21 @@ class OffsetTable:
         Threads may share a table. A process that was forked from one that used a table cannot use any: OFFSETS_FORKED.
         """
         self.path = rows.require_path(os.fspath(path))
-        self._topics = Topics(root, self.path)
+        self.topics = Topics(root, self.path)
         self._lake = Lake(self.path, storage_options)
-        self._groups = Generations(self.path, self._lake)
+        self.generations = Generations(self.path, self._lake)
         self._spark = spark
-        self._commits = 0
 
     @property
     def root(self) -> str | None:
         """The absolute path of the root; None if none was given."""
-        return self._topics.root
+        return self.topics.root
 
     # ---- what the table says
 
     def groups(self) -> list[str]:
         """The names of the groups, sorted."""
-        return list(self._groups.all())
+        return list(self.generations.all())
 
     def exists(self) -> bool:
         """Whether there is a Delta table at the path; the first write creates it."""
@@ -82,18 +77,18 @@ class OffsetTable:
 
     def summaries(self, groups: Sequence[str] | str | None = None) -> GroupSummaries:
         """These groups, or all sorted by name, in short: topics, lag, last commit. A group whose lag cannot be told has an `error`."""
-        return GroupSummaries([GroupSummary.of(each, self._topics) for each in self._groups.some(groups)], self.path)
+        return GroupSummaries([GroupSummary.of(each, self.topics) for each in self.generations.some(groups)], self.path)
 
     def positions(self, group: str, topic: str | None = None) -> Positions:
         """The positions of a group, sorted by topic and partition; with `topic`, only those in that topic.
 
         A position whose topic was created again or deleted has a `note`.
         """
-        return Positions(map(self._topics.noted, self._positions(group, topic)))
+        return Positions(map(self.topics.noted, self._positions(group, topic)))
 
     def history(self, group: str) -> list[Position]:
         """All positions that a group ever committed, the oldest first; a heartbeat is a repeated one."""
-        self._groups.existing(group)
+        self.generations.existing(group)
         return [row for row in rows.positions(self._lake.rows(group, current=False)) if not rows.is_note(row)]
 
     def starting_offsets(self, group: str, topic: str | None = None) -> str:
@@ -107,8 +102,8 @@ class OffsetTable:
         for position in self._positions(group, topic):
             of = found.get(position.topic)
             if of is None:
-                state = self._topics.state(position.topic)
-                moves.require_same(self.root, position, state)
+                state = self.topics.state(position.topic)
+                require_same(self.root, position, state)
                 of = found[position.topic] = dict.fromkeys(map(str, range(state.partitions)), -2)
             of[str(position.partition)] = position.offset
         return json.dumps(found)
@@ -123,12 +118,12 @@ class OffsetTable:
         caller's, only if that is still the newest: GenerationFenced otherwise. `ids` is that of `append`.
         """
         after = None if after is None else arguments.integer("after", after)
-        moved = self._rows(rows.require_group(group), {} if offsets is None else offsets, {}, ids)
-        return self._groups.claim(group, "begin", lambda _: moved, after=after)
+        moved = self.topics.placed(rows.require_group(group), {} if offsets is None else offsets, ids)
+        return self.generations.claim(group, rows.RUNNING, lambda _: moved, after=after)
 
     def require_generation(self, group: str, generation: int) -> None:
         """GenerationFenced if the group has another generation by now."""
-        self._groups.require_newest(rows.require_group(group), generation)
+        self.generations.require_newest(rows.require_group(group), generation)
 
     def append(
         self,
@@ -151,22 +146,16 @@ class OffsetTable:
         metadata = None if metadata is None else arguments.text("metadata", metadata)
         epoch = None if epoch is None else arguments.long("epoch", epoch)
 
-        def made(known: Mapping[str, Position]) -> list[Position]:
-            moved = self._rows(group, offsets, known, ids)
+        def made(found: Group) -> list[Position]:
+            moved = self.topics.placed(group, offsets, ids, found.positions)
             told = [dataclasses.replace(each, query_id=query_id, epoch=epoch, metadata=metadata) for each in moved]
             return told or [rows.note(group, generation, rows.RUNNING)]
 
-        added = self._groups.add(rows.require_group(group), arguments.integer("generation", generation), made)
-        self._commits += 1
-        if self._commits % _MAINTAINED_AFTER == 0:
-            self._try_to_maintain()
-        return sum(not rows.is_note(each) for each in added)
+        return self.generations.add(rows.require_group(group), arguments.integer("generation", generation), made)
 
     def end(self, group: str, generation: int) -> None:
         """Says that the owner of this generation ends, so that the group is not running. GenerationFenced as in `append`."""
-        self._groups.add(
-            rows.require_group(group), arguments.integer("generation", generation), lambda _: [rows.note(group, generation, "end")]
-        )
+        self.generations.end(rows.require_group(group), arguments.integer("generation", generation))
 
     # ---- what operators do
 
@@ -190,7 +179,7 @@ class OffsetTable:
         created again is forgotten but for what is reset. CallError if the group does not exist, or is running, unless `force` is given:
         then its owner gets GenerationFenced at its next commit; also if an offset is not in the log, or a time is after all records.
         """
-        given, to = to, moves.target(to)
+        given, to = to, reset.target(to)
         if topics is not None and isinstance(to, Mapping):
             raise SparklogError("OPTION_VALUE", option="topics", value=topics, reason="`to` names topics already; leave it out")
         asked = list(to) if isinstance(to, Mapping) else None if topics is None else arguments.texts("topics", topics)
@@ -198,9 +187,9 @@ class OffsetTable:
 
         def plan(found: Group) -> list[Move]:
             of = asked if asked is not None else sorted({each.topic for each in found.positions})
-            return moves.reached(given, [each for t in of for each in Placing(self._topics.log(t), found).moves(to, only.get(t))])
+            return reset.reached(given, [each for t in of for each in Placing(self.topics.log(t), found).moves(to, only.get(t))])
 
-        self._groups.existing(group)
+        self.generations.existing(group)
         return self._move(group, "reset", plan, dry_run=dry_run, force=force)
 
     def load(self, group: str, text: str, format: str = "json", *, dry_run: bool = False, force: bool = False) -> list[Move]:
@@ -211,37 +200,37 @@ class OffsetTable:
 
         CallError as `reset`, or if the text cannot be read: nothing is moved then.
         """
-        to = moves.read(text, format, rows.require_group(group))
+        to = kafka_files.read(text, format, rows.require_group(group))
 
         def plan(found: Group) -> list[Move]:
-            return [move for topic in to for move in Placing(self._topics.log(topic), found).moves(to)]
+            return [move for topic in to for move in Placing(self.topics.log(topic), found).moves(to)]
 
         return self._move(group, "load", plan, dry_run=dry_run, force=force)
 
     def export(self, group: str, format: str = "json") -> str:
         """The positions of a group in a format that `load` and Kafka's tools take: json or csv."""
-        return moves.written(self._groups.existing(group).positions, format)
+        return kafka_files.written(self.generations.existing(group).positions, format)
 
     def copy(self, group: str, to: str) -> int:
         """Makes a new group with the positions of another one. Returns its generation. CallError if it exists."""
-        source = self._groups.existing(group).positions
+        source = self.generations.existing(group).positions
 
         def moved(found: Group) -> list[Position]:
             if found.exists:
                 raise SparklogError("OPTION_VALUE", option="to", value=to, reason="this group exists; give the name of a new one")
             return [dataclasses.replace(each, group=to) for each in source]
 
-        return self._groups.claim(to, "copy", moved, carry=False)
+        return self.generations.claim(to, "copy", moved, carry=False)
 
     def delete(self, group: str, *, force: bool = False) -> None:
         """Deletes a group. What it committed stays in the table, and does not count. CallError if it is running, unless `force`."""
 
         def moved(found: Group) -> list[Position]:
-            self._groups.require_still(found, force=force)
+            self.generations.require_still(found, force=force)
             return []
 
-        self._groups.existing(group)
-        self._groups.claim(group, "delete", moved, carry=False)
+        self.generations.existing(group)
+        self.generations.claim(group, "delete", moved, carry=False)
 
     def lag(self, group: str, topic: str | None = None) -> Any:
         """How far a group is behind, with a row for each partition of its topics: an Arrow table, or with Spark a DataFrame.
@@ -265,7 +254,8 @@ class OffsetTable:
         deleted, or if the topic was created again since. An Arrow table, or with Spark a DataFrame.
         """
         history = self.history(group)
-        logs = {topic: log for topic in {each.topic for each in history} if (log := self._topics.find(topic))}
+        found = {each.topic for each in history}
+        logs = {topic: self.topics.log(topic) for topic in found if self.topics.find_state(topic)}
         table = pa.Table.from_pylist(lags.over_time(history, logs), lags.HISTORY)
         return table if self._spark is None else self._spark.createDataFrame(table)
 
@@ -282,10 +272,10 @@ class OffsetTable:
         A group needs all of a partition of its topics in which it has no position. Topics created again or deleted since are left out.
         """
         found: dict[str, dict[int, int]] = {}
-        for group in self._groups.some(groups):
+        for group in self.generations.some(groups):
             by_topic: dict[str, dict[int, int]] = {}
             for each in group.positions:
-                state = self._topics.find_state(each.topic)
+                state = self.topics.find_state(each.topic)
                 if state and state.topic_id == each.topic_id:
                     by_topic.setdefault(each.topic, dict(enumerate(state.starts)))[each.partition] = each.offset
             for topic, needed in by_topic.items():
@@ -302,44 +292,24 @@ class OffsetTable:
 
     # ---- within
 
-    def _try_to_maintain(self) -> None:
-        try:
-            self.maintain()
-        except SparklogError as error:
-            logging.getLogger(__name__).warning("the offset table was not maintained: %s", error)
-
     def _move(self, name: str, event: str, plan: Callable[[Group], list[Move]], *, dry_run: bool, force: bool) -> list[Move]:
-        planned = plan(self._groups.group(name))
+        planned = plan(self.generations.group(name))
         if dry_run or not planned:
             return planned
 
         def moved(found: Group) -> list[Position]:
-            self._groups.require_still(found, force=force)
+            self.generations.require_still(found, force=force)
             planned[:] = plan(found)
             return [Position(name, 0, each.topic, each.topic_id, each.partition, each.now, rows.now()) for each in planned]
 
-        self._groups.claim(name, event, moved)
+        self.generations.claim(name, event, moved)
         return planned
 
     def _positions(self, group: str, topic: str | None) -> list[Position]:
         wanted = None if topic is None else arguments.text("topic", topic)
-        return [each for each in self._groups.existing(group).positions if wanted in (None, each.topic)]
+        return [each for each in self.generations.existing(group).positions if wanted in (None, each.topic)]
 
     def _lag(self, group: str, topic: str | None) -> list[dict[str, Any]]:
         of = self._positions(group, topic)
         topics = sorted({each.topic for each in of})
-        return [row for name in topics for row in lags.of_topic(group, self._topics.log(name), [each for each in of if each.topic == name])]
-
-    def _rows(self, group: str, offsets: Offsets, known: Mapping[str, Position], ids: Ids | None) -> list[Position]:
-        """Rows for these offsets, still without a generation. An error if a topic is not that of a known position, or of `ids`."""
-        made: list[Position] = []
-        for topic, by_partition in arguments.mapping("offsets", offsets):
-            state = self._topics.state(topic)
-            if topic in known:
-                moves.require_same(self.root, known[topic], state)
-            moves.require_id(self.root, state, (ids or {}).get(topic))
-            for given, offset in arguments.mapping("offsets", by_partition):
-                # A position may have expired while its owner read on.
-                placed = moves.placed_in(state, str(self.root), given, offset, [0] * state.partitions)
-                made.append(Position(group, 0, topic, state.topic_id, *placed, rows.now()))
-        return made
+        return [row for name in topics for row in lags.of_topic(group, self.topics.log(name), [each for each in of if each.topic == name])]

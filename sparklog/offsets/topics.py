@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import threading
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
-from sparklog.offsets.rows import Position
+from sparklog.offsets.rows import Position, now
 from sparklog.ondisk.root import holding, local, require
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
+from sparklog.ondisk.topic_logs import TopicLogs
+
+Offsets = Mapping[str, Mapping[int, int]]
+"""Offsets by topic and partition."""
+Ids = Mapping[str, str]
+"""The ids of topics."""
 
 
 class Topics:
@@ -24,30 +30,47 @@ class Topics:
             require(self.root)
         _require_apart(table, self.root)
         self._table = table
-        self._logs: dict[str, TopicLog] = {}
-        self._lock = threading.Lock()
+        self._logs = None if self.root is None else TopicLogs(self.root)
+
+    @property
+    def logs(self) -> TopicLogs:
+        """The commit logs of the root's topics, which the owners of its groups and their consumers share."""
+        if self._logs is None:
+            raise SparklogError("OFFSETS_ROOT", table=self._table)
+        return self._logs
 
     def log(self, topic: str) -> TopicLog:
-        """The commit log of a topic, for the caller alone."""
-        if self.root is None:
-            raise SparklogError("OFFSETS_ROOT", table=self._table)
-        return TopicLog(self.root, arguments.topic(topic))
+        """The commit log of a topic. CallError if the name is not legal."""
+        return self.logs.log(arguments.topic(topic))
 
     def state(self, topic: str) -> State:
-        """The newest state of a topic. Cheap if nothing was committed since the last call."""
-        with self._lock:
-            if topic not in self._logs:
-                self._logs[topic] = self.log(topic)
-            return self._logs[topic].newest()
+        """The newest state of a topic. Cheap if nothing was committed since the last call. CallError TOPIC_NOT_FOUND."""
+        return self.log(topic).newest()
 
     def find_state(self, topic: str) -> State | None:
         """The newest state of a topic; None if the topic does not exist."""
-        try:
-            return self.state(topic)
-        except SparklogError as error:
-            if error.id != "TOPIC_NOT_FOUND":
-                raise
-            return None
+        return self.logs.find(arguments.topic(topic))
+
+    def placed(self, group: str, offsets: Offsets, ids: Ids | None = None, known: Iterable[Position] = ()) -> list[Position]:
+        """The positions of a group at these offsets, by topic and partition, which are checked; their generation is 0.
+
+        RetryError if a topic does not have its id in `ids`; CallError if it is not the topic of a known position, if the topic or the
+        partition does not exist, or if an offset is not from 0 to the end offset.
+        """
+        by_topic = {each.topic: each for each in known}
+        made: list[Position] = []
+        for topic, by_partition in arguments.mapping("offsets", offsets):
+            state = self.state(topic)
+            if topic in by_topic:
+                require_same(self.root, by_topic[topic], state)
+            expected = (ids or {}).get(topic)
+            if expected not in (None, state.topic_id):
+                raise SparklogError("TOPIC_RECREATED", topic=topic, root=self.root, expected=expected, found=state.topic_id)
+            for given, offset in arguments.mapping("offsets", by_partition):
+                # A position may have expired while its owner read on.
+                placed = placed_in(state, str(self.root), given, offset, [0] * state.partitions)
+                made.append(Position(group, 0, topic, state.topic_id, *placed, now()))
+        return made
 
     def noted(self, position: Position) -> Position:
         """The position, with a `note` if its topic was created again or deleted."""
@@ -60,9 +83,38 @@ class Topics:
             return dataclasses.replace(position, note=f"the topic was created again, with the id {state.topic_id}")
         return position
 
-    def find(self, topic: str) -> TopicLog | None:
-        """The commit log of a topic, for the caller alone; None if the topic does not exist."""
-        return self.log(topic) if self.find_state(topic) else None
+
+def placed_in(state: State, root: str, partition: object, offset: object, starts: Iterable[int]) -> tuple[int, int]:
+    """The partition and the offset, after a check that the partition exists and the offset is from that in `starts` to the end offset."""
+    (placed,) = arguments.partitions(state, root, arguments.integer("partition", partition), "offsets")
+    checked = arguments.integer("offset", offset)
+    if not list(starts)[placed] <= checked <= state.ends[placed]:
+        raise SparklogError(
+            "OFFSETS_OUT_OF_RANGE",
+            option="offsets",
+            offset=checked,
+            topic=state.topic,
+            partition=placed,
+            root=root,
+            start=state.starts[placed],
+            end=state.ends[placed],
+            way="Give an offset in that range; reset() to 'earliest' or 'latest' gives the ends of it",
+        )
+    return placed, checked
+
+
+def require_same(root: str | None, position: Position, state: State) -> None:
+    """CallError if the topic was created again since the position was committed, or does not have the partition (it never loses one)."""
+    if position.topic_id != state.topic_id:
+        raise SparklogError(
+            "GROUP_OF_OTHER_TOPIC",
+            group=position.group,
+            topic=position.topic,
+            root=root,
+            expected=position.topic_id,
+            found=state.topic_id,
+        )
+    arguments.partitions(state, str(root), position.partition)
 
 
 def _require_apart(table: str, root: str | None) -> None:

@@ -100,7 +100,7 @@ class _Moved(Exception):
 
 
 class TopicLog:
-    """The commit log of one topic. Its methods raise SparklogErrors and nothing else."""
+    """The commit log of one topic. Its methods raise SparklogErrors and nothing else. Threads may share it."""
 
     def __init__(self, root: str, topic: str) -> None:
         self.root = root
@@ -115,25 +115,25 @@ class TopicLog:
 
     def newest(self) -> State:
         """The newest state. Cheap if nothing was committed since the last call."""
-        kept = self._known
-        self._known = None
+        kept, found = self._known, None
+        self._known = None  # after an error, the next call lists the folder
         if kept:
             with contextlib.suppress(_Moved):
                 after = self._go_on(kept)
                 # In this order: version files are deleted from the lowest on, so none was missed if the first is still there afterwards.
                 if kept.tag and self._tag(kept.state.version) == kept.tag:
-                    self._known = after
-        self._known = self._known or self._load()
-        if self._known.state.deleted:
+                    found = after
+        found = self._known = found or self._load()
+        if found.state.deleted:
             raise self._not_found()
-        return self._known.state
+        return found.state
 
-    def is_followed(self) -> bool:
-        """Whether the file of a version after the newest known one is there. It costs one stat, where `newest` needs two.
+    def is_followed(self, state: State) -> bool:
+        """Whether the file of the version after this state's is there. It costs one stat, where `newest` needs two.
 
         Ask `newest` from time to time too: a version that was put and deleted since the last call is not seen here.
         """
-        return not self._known or self._tag(self._known.state.version + 1) is not None
+        return self._tag(state.version + 1) is not None
 
     def segments(self, state: State, partition: int, start: int | None = None, end: int | None = None) -> Iterator[Segment]:
         """The live segments that hold the offsets of a partition from `start` to before `end`, in order.
@@ -264,8 +264,9 @@ class TopicLog:
         if not kept or kept.state.hash != state.hash:
             raise self._corrupt(state.version, reason)
         self._reloaded[state.hash] = kept.state
-        if self._known and self._known.state.hash == state.hash:
-            self._known = self._known._replace(state=kept.state)
+        known = self._known
+        if known and known.state.hash == state.hash:
+            self._known = known._replace(state=kept.state)
         return kept.state
 
     def _not_found(self) -> SparklogError:

@@ -35,7 +35,7 @@ class Tail:
 
     def __init__(self, log: TopicLog, partition: int | None, positions: Mapping[int, int] | None, topic_id: str | None) -> None:
         self._log = log
-        state = log.newest()
+        state = self._state = log.newest()
         self.topic_id = topic_id or state.topic_id
         self._require_same(state)
         self._partition = partition
@@ -54,10 +54,10 @@ class Tail:
     def poll(self) -> dict[str, Any] | None:
         """The records since the last call; None if there are none. They are at most BACKLOG."""
         now = time.monotonic()
-        if not (self._pending or self._log.is_followed() or now - self._looked > _LOOK_S):
+        if not (self._pending or self._log.is_followed(self._state) or now - self._looked > _LOOK_S):
             return None
         self._looked, self._pending = now, False
-        state = self._log.newest()
+        state = self._state = self._log.newest()
         self._require_same(state)
         for partition in self._partitions(state.partitions):
             # A partition that was added meanwhile is read from its start.

@@ -15,6 +15,7 @@ import sparklog
 from sparklog import Consumer, TopicPartition
 from sparklog.consumer import OffsetAndMetadata
 from sparklog.offsets import OffsetTable, owner
+from sparklog.offsets.lake import Lake
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -156,26 +157,26 @@ def test_a_topic_that_was_created_again_has_no_positions(member, table, topic):
 def test_a_consumer_that_only_waits_says_that_it_is_there(member, table, monkeypatch):
     monkeypatch.setattr(owner, "_HEARTBEAT_S", 0.05)
     consumer = member()
-    before = table._groups.group("g").last
+    before = table.generations.group("g").last
     consumer.poll(120)
-    assert table._groups.group("g").last > before
-    assert table._groups.group("g").event == "begin"
+    assert table.generations.group("g").last > before
+    assert table.generations.group("g").event == "begin"
     consumer.close()
-    assert table._groups.group("g").event == "end"
+    assert table.generations.group("g").event == "end"
 
 
 def test_a_table_that_cannot_be_written_is_tried_again(member, table, topic, caplog, monkeypatch):
     consumer = member(auto_offset_reset="earliest", enable_auto_commit=True, auto_commit_interval_ms=0)
     consumer.poll()
-    append = OffsetTable.append
+    append = Lake.append
 
-    def fail(*_: object, **__: object) -> int:
+    def fail(*_: object, **__: object) -> bool:
         raise sparklog.SparklogError("OFFSETS_TABLE", table=table.path, cause="the disk is full")
 
-    monkeypatch.setattr(OffsetTable, "append", fail)
+    monkeypatch.setattr(Lake, "append", fail)
     assert consumer.poll() == {}
     assert "the disk is full" in caplog.text
-    monkeypatch.setattr(OffsetTable, "append", append)
+    monkeypatch.setattr(Lake, "append", append)
     consumer.poll()
     assert places(table) == {0: 25, 1: 10}
 

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from random import Random
 
 import pytest
 from handmade import Topic, identity, records
@@ -321,3 +322,32 @@ def test_positions_are_shown_as_a_table(table):
     assert (lines[0], len(lines)) == ("Group g", 5)
     assert lines[3].split()[:4] == ["t", "0", "5", "1"]
     assert "&lt;b&gt;\\x1b" in table.positions("g")._repr_html_()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_remembered_of_a_group_is_what_the_table_says(table, topic, seed):
+    """After each commit of its own, beside those of another process, an owner knows the group without reading its rows."""
+    random, other = Random(seed), OffsetTable(table.path, topic.root)
+    print("seed", seed)
+    generation = table.begin("g")
+    for _ in range(12):
+        to = {"t": {random.randrange(2): random.randrange(10)}}
+        call = random.choice(["append", "append", "heartbeat", "begin", "move", "reset", "end", "elsewhere"])
+        if call == "begin":
+            generation = table.begin("g")
+        elif call == "move":
+            generation = table.begin("g", to)
+        elif call == "reset":
+            table.reset("g", to, dry_run=False, force=True)
+            generation = table.generations.group("g").generation
+        elif call == "end":
+            table.end("g", generation)
+        elif call == "elsewhere":
+            other.append("g", generation, to)
+            continue
+        else:
+            table.append("g", generation, {} if call == "heartbeat" else to)
+        (_, known), said = table.generations._known["g"], other.generations.group("g")
+        assert (known.generation, known.at, known.event) == (said.generation, said.at, said.event), call
+        assert table.generations.remembered("g", generation) == said.at
+        assert table.generations.remembered("g", generation + 1) == {}

@@ -9,7 +9,7 @@ import pytest
 from handmade import Topic, records
 
 from sparklog.offsets import OffsetTable, lake, rows
-from sparklog.offsets import table as module
+from sparklog.offsets import generations as module
 
 WRITER = """
 import sys

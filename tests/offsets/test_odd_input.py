@@ -12,7 +12,7 @@ from sparklog.offsets import OffsetTable, Owner, owner
 
 def test_a_heartbeat_repeats_the_whole_row(table, topic, monkeypatch):
     own = Owner(table, "g")
-    own.commit({"t": {0: 5}}, {"t": table._topics.state("t").topic_id}, query_id="q", epoch=3, metadata="m")
+    own.commit({"t": {0: 5}}, {"t": table.topics.state("t").topic_id}, query_id="q", epoch=3, metadata={("t", 0): "m"})
     monkeypatch.setattr(owner, "_HEARTBEAT_S", 0)
     own.beat()
     (position,) = table.positions("g")
@@ -23,14 +23,14 @@ def test_a_heartbeat_repeats_the_whole_row(table, topic, monkeypatch):
 @pytest.mark.parametrize("again", [False, True])
 def test_a_group_runs_on_when_a_topic_of_it_is_gone(table, topic, monkeypatch, again):
     own = Owner(table, "g")
-    own.commit({"t": {0: 5}}, {"t": table._topics.state("t").topic_id})
+    own.commit({"t": {0: 5}}, {"t": table.topics.state("t").topic_id})
     topic.delete()
     if again:
         topic.append(records(9))
-    before = table._groups.group("g").last
+    before = table.generations.group("g").last
     monkeypatch.setattr(owner, "_HEARTBEAT_S", 0)
     own.beat()
-    assert table._groups.group("g").last > before
+    assert table.generations.group("g").last > before
     assert [each.offset for each in table.positions("g")] == [5]
 
 

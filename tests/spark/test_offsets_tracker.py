@@ -131,14 +131,14 @@ def test_what_a_tracker_could_not_write_it_tries_again(start, topic, table, monk
     query.processAllAvailable()
     tracker = track(query, "g", topic.root, table, interval_s=0.2)
     until(lambda: places(table) == {0: 25, 1: 10})
-    append, broken = table.append, True
+    append, broken = table._lake.append, True
 
     def fails(*arguments, **named):
         if broken:
             raise sparklog.SparklogError("OFFSETS_TABLE", table=table.path, cause="made to fail")
         return append(*arguments, **named)
 
-    monkeypatch.setattr(table, "append", fails)
+    monkeypatch.setattr(table._lake, "append", fails)
     topic.append(records(2))
     until(lambda: isinstance(tracker.failure, sparklog.RetryError))
     assert query.isActive

@@ -1,0 +1,127 @@
+"""Where a reset puts a group: its targets, and the moves to them."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparklog import arguments
+from sparklog.errors import SparklogError
+from sparklog.offsets.rows import Group, Position
+from sparklog.offsets.topics import Offsets, placed_in, require_same
+from sparklog.ondisk.reader import PartitionReader
+from sparklog.ondisk.topic_log import TopicLog
+
+Target = str | int | datetime.datetime | datetime.timedelta | Offsets
+_LATE = "it has no record at or after that time: the end offset"
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+
+
+@dataclass(frozen=True)
+class Move:
+    """What a reset does to one partition: `was` is None if the group had no position in it. `note` says what is special, if anything is.
+
+    `stays` says that the group is there already, in the topic that is there now.
+    """
+
+    topic: str
+    topic_id: str
+    partition: int
+    was: int | None
+    now: int
+    note: str | None = None
+    stays: bool = False
+
+
+class Placing:
+    """Finds the offsets of partitions of one topic, as it is committed in one state."""
+
+    def __init__(self, log: TopicLog, group: Group) -> None:
+        self._log = log
+        self._state = log.newest()
+        self._before = {each.partition: each for each in group.positions if each.topic == self._state.topic}
+
+    def moves(self, to: Target, only: Iterable[int] | None = None) -> list[Move]:
+        """Where the partitions of the topic go: all of them, or those that the target names, or for a shift those with a position.
+
+        With `only`, it is those of these partitions, which must exist.
+        """
+        moves = self._moves(to)
+        if only is None:
+            return moves
+        if isinstance(only, str) or not isinstance(only, Iterable):
+            raise TypeError(f"`topics` has {only!r} for topic {self._state.topic}; partitions are given as {{topic: [partition, …]}}")
+        wanted = {partition for each in only for partition in arguments.partitions(self._state, self._log.root, each, "topics")}
+        return [move for move in moves if move.partition in wanted]
+
+    def _moves(self, to: Target) -> list[Move]:
+        state = self._state
+        if isinstance(to, Mapping):
+            return [self._given(partition, offset) for partition, offset in to.get(state.topic, {}).items()]
+        if isinstance(to, int):
+            return [self._shifted(position, to) for _, position in sorted(self._before.items())]
+        if to == "earliest":
+            return [self._move(partition, start) for partition, start in enumerate(state.starts)]
+        if to == "latest":
+            return [self._move(partition, end) for partition, end in enumerate(state.ends)]
+        return [self._at(partition, arguments.millis(to)) for partition in range(state.partitions)]
+
+    def _given(self, partition: object, offset: object) -> Move:
+        placed = placed_in(self._state, self._log.root, partition, offset, self._state.starts)
+        return self._move(*placed)
+
+    def _shifted(self, position: Position, by: int) -> Move:
+        require_same(self._log.root, position, self._state)
+        start, end = self._state.starts[position.partition], self._state.ends[position.partition]
+        wanted = position.offset + by
+        if wanted < start:
+            return self._move(position.partition, start, f"{wanted} is before the first offset")
+        if wanted > end:
+            return self._move(position.partition, end, f"{wanted} is after the end offset")
+        return self._move(position.partition, wanted)
+
+    def _at(self, partition: int, millis: int) -> Move:
+        offset = PartitionReader(self._log, self._state, partition).offset_at(millis)
+        late = offset == self._state.ends[partition]
+        return self._move(partition, offset, _LATE if late else None)
+
+    def _move(self, partition: int, now: int, note: str | None = None) -> Move:
+        before = self._before.get(partition)
+        if before is not None and before.topic_id != self._state.topic_id:
+            note = f"{note}; " if note else ""
+            note += "the topic was created again since"
+        stays = before is not None and (before.topic_id, before.offset) == (self._state.topic_id, now)
+        return Move(self._state.topic, self._state.topic_id, partition, before.offset if before else None, now, note, stays)
+
+
+def target(to: Any) -> Any:
+    """A target of a reset, a duration as the time that it reaches back to. TypeError or CallError if it is none."""
+    if isinstance(to, datetime.timedelta):
+        if to < datetime.timedelta(0):
+            raise SparklogError("OPTION_VALUE", option="to", value=to, reason="a duration must not be negative")
+        now = datetime.datetime.now(datetime.timezone.utc)
+        return now - min(to, now - _EPOCH)
+    if isinstance(to, Mapping):
+        if wrong := [topic for topic, of in to.items() if not isinstance(topic, str) or not isinstance(of, Mapping)]:
+            raise TypeError(f"`to` has {wrong[0]!r}; offsets are given as {{topic: {{partition: offset}}}}")
+    elif isinstance(to, str | datetime.datetime):
+        if to not in ("earliest", "latest"):
+            arguments.millis(to)
+    else:
+        arguments.integer("to", to, ", which shifts, or 'earliest', 'latest', a time, a duration, or a dict {topic: {partition: offset}}")
+    return to
+
+
+def reached(to: Target, moves: list[Move]) -> list[Move]:
+    """These moves. CallError if `to` is a time after all records: a mistake, for whoever wants the end offsets says so.
+
+    A duration is not: it tells how much to read again at most.
+    """
+    is_time = isinstance(to, str | datetime.datetime) and to not in ("earliest", "latest")
+    if is_time and moves and all(_LATE in (move.note or "") for move in moves):
+        topics = ", ".join(sorted({move.topic for move in moves}))
+        reason = f"it is after the last record of {topics}; give an earlier time, or 'latest' for the end offsets"
+        raise SparklogError("OPTION_VALUE", option="to", value=to, reason=reason)
+    return moves
