@@ -12,29 +12,35 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
 from sparklog.consumer.assigned import Assigned
-from sparklog.consumer.group import Group
-from sparklog.consumer.lookup import Lookup
 from sparklog.consumer.named import explained
 from sparklog.consumer.reader import Reader
 from sparklog.consumer.records import (
     ConsumerRecord,
     Deserializer,
+    Fetched,
     OffsetAndMetadata,
+    OffsetAndTimestamp,
     TopicPartition,
     partition_of,
     records_of,
+    together,
 )
+from sparklog.consumer.subscription import Subscription
+from sparklog.consumer.turns import Taken
 from sparklog.errors import SparklogError
+from sparklog.ondisk import topic_log
+from sparklog.ondisk.root import local, require
+from sparklog.ondisk.topic_logs import TopicLogs
 
 if TYPE_CHECKING:
-    from sparklog.offsets import OffsetTable
+    from sparklog.offsets import OffsetTable, Owner
 
 _log = logging.getLogger(__name__)
 _RESETS = ("earliest", "latest", "none")
 _NO_LIMIT = 1 << 62
 
 
-class Consumer(Lookup):
+class Consumer:
     """Reads topics on and on: first what is there, then what is committed while it waits. Names and defaults are those of kafka-python.
 
     >>> with Consumer("/data/events", "orders", group="billing", table="/data/offsets") as consumer:
@@ -85,7 +91,10 @@ class Consumer(Lookup):
 
         CallError if the root or a topic does not exist, or an argument is wrong.
         """
-        super().__init__(root, arguments.count("metadata_max_age_ms", metadata_max_age_ms) / 1000)
+        self.root = local(os.fspath(root))
+        require(self.root)
+        self._closed = False
+        list_again = arguments.count("metadata_max_age_ms", metadata_max_age_ms) / 1000
         arguments.choice("auto_offset_reset", auto_offset_reset, _RESETS)
         if names and topics:
             raise SparklogError("OPTION_CONFLICT", options="topics by position and topics=", reason="give one of them")
@@ -100,12 +109,21 @@ class Consumer(Lookup):
         interval = arguments.positive("poll_interval_ms", poll_interval_ms) / 1000
         part_bytes = arguments.positive("max_partition_fetch_bytes", max_partition_fetch_bytes)
         commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
-        self._reader = Reader(self.root, self._subscription, auto_offset_reset, interval, part_bytes)
+        opened = None if table is None else self._opened(table)
+        logs = TopicLogs(self.root) if opened is None else opened.topics.logs
+        self._subscription = Subscription(logs, list_again)
         if wanted:
             self._subscription.subscribe(wanted)
-        if group is not None and table is not None:
+        self._reader = Reader(
+            logs,
+            self._subscription,
             # After all checks, since it ends another consumer of the group.
-            self._reader.group = Group(self.root, group, table, commit_interval if enable_auto_commit else None)
+            None if opened is None or group is None else _owner(opened, group),
+            reset=auto_offset_reset,
+            interval_s=interval,
+            part_bytes=part_bytes,
+            commit_s=commit_interval if enable_auto_commit else None,
+        )
 
     # ---- what it reads
 
@@ -249,6 +267,54 @@ class Consumer(Lookup):
         arguments.partitions(each.tail.state, self.root, each.number)
         return each.end
 
+    # ---- any partition, without a position
+
+    def topics(self) -> set[str]:
+        """The topics of the root."""
+        return set(topic_log.topics(self.root))
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        """The numbers of a topic's partitions. CallError TOPIC_NOT_FOUND."""
+        return set(range(self._subscription.tail(topic).state.partitions))
+
+    def fetch(self, partition: TopicPartition, offset: int, max_bytes: int = 1 << 20) -> Fetched:
+        """The records of any partition from an offset on, without a subscription; its own positions stay as they are.
+
+        They are those of whole batches of `max_bytes` together as they are stored, and at least of one, as from a broker. There are none at
+        the end offset. CallError OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND.
+        """
+        self._require_open("fetch")
+        octets = arguments.positive("max_bytes", max_bytes)
+        offset = arguments.count("offset", offset)
+        place = partition_of(partition)
+        tail = self._subscription.tail(place.topic)
+        while True:
+            (number,) = arguments.partitions(tail.state, self.root, place.partition)
+            arguments.offsets(tail.state, self.root, "offset", {number: offset}, [number], tail.state.starts)
+            start, end = tail.state.starts[number], tail.state.ends[number]
+            if offset == end:
+                return Fetched(together([]), offset, start, end)
+            part = tail.part(number, offset, octets)
+            if part.offset > offset:
+                return Fetched(together(part.batches), part.offset, start, end)
+
+    def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The log start offsets of any partitions."""
+        return {each: self._subscription.tail(each.topic).state.starts[each.partition] for each in self._existing(partitions)}
+
+    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The end offsets of any partitions: those that their next records will get."""
+        return {each: self._subscription.tail(each.topic).state.ends[each.partition] for each in self._existing(partitions)}
+
+    def offsets_for_times(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
+        """Of any partitions, the first records at or after times in milliseconds since 1970-01-01 UTC; None if there is no such record."""
+        found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
+        for given, time_ms in arguments.mapping("timestamps", timestamps):
+            (each,) = self._existing([given])
+            at = self._subscription.tail(each.topic).offset_at(each.partition, arguments.count("timestamp", time_ms))
+            found[each] = OffsetAndTimestamp(*at) if at else None
+        return found
+
     # ---- the group
 
     def commit(self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None) -> None:
@@ -257,10 +323,10 @@ class Consumer(Lookup):
         GenerationFenced if another consumer, a tracker or a reset took the group since: then it moved nothing. CallError GROUP_REQUIRED if
         there is no group; OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND. RetryError TOPIC_RECREATED if that was not read.
         """
-        group = self._require_group("commit")
+        self._require_group("commit")
         if offsets is None:
             self._reader.settle()
-            group.commit({partition: (id, OffsetAndMetadata(offset)) for partition, (id, offset) in self._reader.positions().items()})
+            self._reader.commit(self._reader.positions())
             return
         # The offsets are of the topics that it reads, even if there is another one of the name by now.
         ids = {partition: each.topic_id for partition, each in self._subscription.assigned.items()}
@@ -270,13 +336,13 @@ class Consumer(Lookup):
             offset, metadata = (value[0], value[1]) if isinstance(value, tuple) else (value, None)
             committed = OffsetAndMetadata(arguments.count("offset", offset), metadata or None)
             given[each] = (ids.get(each) or self._subscription.tail(each.topic).state.topic_id, committed)
-        group.commit(given)
+        self._reader.commit(given)
 
     def committed(self, partition: TopicPartition) -> int | None:
         """The offset that the group has committed in a partition; None if it has none."""
-        group = self._require_group("committed")
+        self._require_group("committed")
         (each,) = self._existing([partition])
-        found = group.committed().get((each, self._subscription.tail(each.topic).state.topic_id))
+        found = self._reader.committed().get((each, self._subscription.tail(each.topic).state.topic_id))
         return None if found is None else found.offset
 
     def close(self, autocommit: bool = True) -> None:
@@ -284,10 +350,10 @@ class Consumer(Lookup):
         if self._closed:
             return
         self._closed = True
-        if self._reader.group is not None:
+        if self._reader.owner is not None:
             if autocommit:
                 self._reader.auto_commit(at_once=True)
-            self._reader.group.end()
+            self._reader.owner.end()
 
     def __enter__(self) -> Consumer:
         return self
@@ -303,7 +369,7 @@ class Consumer(Lookup):
 
     # ---- within
 
-    def _next(self, call: str, timeout_ms: float, records_max: int, bytes_max: int) -> list[tuple[Assigned, pa.RecordBatch, int]]:
+    def _next(self, call: str, timeout_ms: float, records_max: int, bytes_max: int) -> list[Taken]:
         """The next records, each with the position after them."""
         self._require_open(call)
         arguments.duration("timeout_ms", timeout_ms)
@@ -343,8 +409,33 @@ class Consumer(Lookup):
         self._existing(partitions or self._subscription.assigned)
         return self._assigned(partitions or self._subscription.assigned)
 
-    def _require_group(self, call: str) -> Group:
+    def _require_group(self, call: str) -> None:
         self._require_open(call)
-        if self._reader.group is None:
+        if self._reader.owner is None:
             raise SparklogError("GROUP_REQUIRED", call=call, missing="group")
-        return self._reader.group
+
+    def _opened(self, table: str | os.PathLike[str] | OffsetTable) -> OffsetTable:
+        from sparklog.offsets import OffsetTable
+
+        opened = table if isinstance(table, OffsetTable) else OffsetTable(table, self.root)
+        if opened.root != self.root:
+            reason = f"it was opened with the root {opened.root}, and the consumer reads {self.root}: give one of the same root"
+            raise SparklogError("OPTION_VALUE", option="table", value=opened.path, reason=reason)
+        return opened
+
+    def _existing(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        self._require_open("a call about partitions")
+        found = list(map(partition_of, partitions))
+        for topic, number in found:
+            arguments.partitions(self._subscription.tail(topic).state, self.root, number)
+        return found
+
+    def _require_open(self, call: str) -> None:
+        if self._closed:
+            raise SparklogError("CONSUMER_CLOSED", call=call)
+
+
+def _owner(table: OffsetTable, group: str) -> Owner:
+    from sparklog.offsets import Owner
+
+    return Owner(table, group)

@@ -1,33 +1,52 @@
-"""Finds the next records of a consumer's partitions: waits for them, and keeps positions in the log."""
+"""Finds the next records of a consumer's partitions: waits for them, keeps positions in the log, and commits them when that is due."""
 
 from __future__ import annotations
 
 import logging
 import time
-
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from sparklog import arguments
 from sparklog.consumer.assigned import Assigned
-from sparklog.consumer.group import Group
-from sparklog.consumer.records import TopicPartition
+from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
 from sparklog.consumer.subscription import Subscription
-from sparklog.errors import SparklogError
+from sparklog.consumer.turns import Taken
+from sparklog.errors import GenerationFenced, SparklogError
+from sparklog.ondisk.topic_logs import TopicLogs
+
+if TYPE_CHECKING:
+    from sparklog.offsets import Owner
 
 _log = logging.getLogger(__name__)
 
 
 class Reader:
-    """Reads what a subscription names. `reset` is the consumer's `auto_offset_reset`."""
+    """Reads what a subscription names, for the owner of a group or for none.
 
-    group: Group | None = None
+    * reset: the consumer's `auto_offset_reset`. interval_s: how often it looks for new commits while it waits.
+    * part_bytes: how much it reads of a partition at once. commit_s: how often it commits what was returned; None for never.
+    """
 
-    def __init__(self, root: str, subscription: Subscription, reset: str, interval_s: float, part_bytes: int) -> None:
-        self._root = root
+    def __init__(
+        self,
+        logs: TopicLogs,
+        subscription: Subscription,
+        owner: Owner | None,
+        *,
+        reset: str,
+        interval_s: float,
+        part_bytes: int,
+        commit_s: float | None,
+    ) -> None:
+        self._logs = logs
         self._subscription = subscription
+        self.owner = owner
         self._reset = reset
         self._interval_s = interval_s
         self._part_bytes = part_bytes
+        self._commit_s = commit_s
+        self._tried = time.monotonic()
         self._settled = False
         """Whether all positions are known and in the log."""
         self._idle = False
@@ -43,7 +62,7 @@ class Reader:
         """Ends `next`, or the next call of it."""
         self._woken = True
 
-    def next(self, timeout_s: float, records_max: int, bytes_max: int) -> list[tuple[Assigned, pa.RecordBatch, int]]:
+    def next(self, timeout_s: float, records_max: int, bytes_max: int) -> list[Taken]:
         """The next records as soon as there are any, each with the position after them, which the caller sets.
 
         Empty after the timeout, or when woken.
@@ -59,7 +78,7 @@ class Reader:
             self.auto_commit()
         return found
 
-    def _look_and_take(self, records_max: int, bytes_max: int) -> list[tuple[Assigned, pa.RecordBatch, int]]:
+    def _look_and_take(self, records_max: int, bytes_max: int) -> list[Taken]:
         """What is there, after a look for more if there is nothing, or if the last look is a poll interval ago."""
         looked = False
         while True:
@@ -70,7 +89,7 @@ class Reader:
                 looked = True
             if not self._idle:
                 self.settle()
-                if found := self._subscription.take(records_max, bytes_max, self._part_bytes):
+                if found := self._subscription.turns.take(records_max, bytes_max, self._part_bytes):
                     return found
                 self._idle = True
             if looked:
@@ -100,9 +119,9 @@ class Reader:
         """Finds out the positions that are not known."""
         assigned = self._subscription.assigned.values()
         for each in assigned:
-            arguments.partitions(each.tail.state, self._root, each.number)
+            arguments.partitions(each.tail.state, self._logs.root, each.number)
         if any(each.position is None for each in assigned):
-            committed = self.group.committed() if self.group else {}
+            committed = self.committed()
             for each in assigned:
                 if each.position is None:
                     found = committed.get((each.partition, each.topic_id))
@@ -112,14 +131,14 @@ class Reader:
         """The position in a partition in which none was committed."""
         if self._reset == "none":
             topic, partition = each.partition
-            raise SparklogError("OFFSET_NOT_COMMITTED", topic=topic, partition=partition, root=self._root)
+            raise SparklogError("OFFSET_NOT_COMMITTED", topic=topic, partition=partition, root=self._logs.root)
         return each.start if self._reset == "earliest" else each.latest
 
     def _in_log(self, each: Assigned, offset: int) -> int:
         """The position in place of one that is not in the log."""
         if self._reset == "none":
             # It raises the error.
-            arguments.offsets(each.tail.state, self._root, "position", {each.number: offset}, [each.number], each.tail.state.starts)
+            arguments.offsets(each.tail.state, self._logs.root, "position", {each.number: offset}, [each.number], each.tail.state.starts)
         to = each.start if self._reset == "earliest" else each.end
         topic, partition = each.partition
         _log.warning(
@@ -127,15 +146,58 @@ class Reader:
         )
         return to
 
-    def positions(self) -> dict[TopicPartition, tuple[str, int]]:
-        """The positions that are known, each with the topic id."""
+    # ---- the group
+
+    def committed(self) -> dict[tuple[TopicPartition, str], OffsetAndMetadata]:
+        """What the group has committed, by partition and topic id; nothing without a group."""
+        return {
+            (TopicPartition(each.topic, each.partition), each.topic_id): OffsetAndMetadata(each.offset, each.metadata)
+            for each in (self.owner.positions() if self.owner else ())
+        }
+
+    def positions(self) -> dict[TopicPartition, tuple[str, OffsetAndMetadata]]:
+        """The positions that are known, each with the topic id, as `commit` takes them."""
         known = self._subscription.assigned.items()
-        return {partition: (each.topic_id, each.position) for partition, each in known if each.position is not None}
+        return {partition: (each.topic_id, OffsetAndMetadata(each.position)) for partition, each in known if each.position is not None}
+
+    def commit(self, offsets: Mapping[TopicPartition, tuple[str, OffsetAndMetadata]]) -> None:
+        """Commits offsets, each given with the topic id, at once. GenerationFenced if another generation has begun."""
+        if not self.owner or not offsets:
+            return
+        by_topic: dict[str, dict[int, int]] = {}
+        for (topic, number), (_, value) in offsets.items():
+            by_topic.setdefault(topic, {})[number] = value.offset
+        ids = {topic: id for (topic, _), (id, _) in offsets.items()}
+        self.owner.commit(by_topic, ids, metadata={partition: value.metadata for partition, (_, value) in offsets.items()})
 
     def auto_commit(self, *, at_once: bool = False) -> None:
-        """Commits what was returned, if that is due. GenerationFenced."""
-        if self.group is not None:
-            self.group.auto_commit(self.positions, at_once=at_once)
+        """Commits those positions that are not committed, if that is due or asked for; and once a minute, says that the consumer is there.
+
+        What fails is tried again after an interval. GenerationFenced as in `commit`. A topic that was deleted or created again is left
+        out, and does not keep the others from being committed.
+        """
+        if self.owner is None:
+            return
+        now = time.monotonic()
+        due = self._commit_s is not None and (at_once or now - self._tried >= self._commit_s)
+        try:
+            if due:
+                self._tried = now
+                self.commit({each: at for each, at in self.positions().items() if self._is_to_commit(each, *at)})
+            self.owner.beat()
+        except GenerationFenced:
+            raise
+        except SparklogError as error:
+            _log.warning("The positions of group %s could not be committed: %s", self.owner.group, error)
+
+    def _is_to_commit(self, partition: TopicPartition, id: str, at: OffsetAndMetadata) -> bool:
+        """Whether a position is not committed, and its topic is the one that is there."""
+        assert self.owner
+        topic, number = partition
+        if self.owner.is_committed(topic, id, number, at.offset):
+            return False
+        state = self._logs.find(topic)
+        return state is not None and state.topic_id == id
 
 
 def _known(each: Assigned) -> int:

@@ -1,47 +1,47 @@
-"""What a consumer reads: topics with all of their partitions, or partitions by hand; and whose turn it is."""
+"""What a consumer reads: the topics that are there, and the partitions of them that its assignment gives."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections import deque
 from collections.abc import Iterable
-
-import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
 from sparklog.consumer.assigned import Assigned
+from sparklog.consumer.assignment import All, AllMatching, Assignment, ByHand
 from sparklog.consumer.records import TopicPartition
 from sparklog.consumer.tail import Tail
+from sparklog.consumer.turns import Turns
 from sparklog.errors import SparklogError
 from sparklog.ondisk import topic_log
+from sparklog.ondisk.topic_logs import TopicLogs
 
 
 class Subscription:
     """The partitions of a consumer, and the topics that they are in. A topic is looked at only if one of its partitions is read."""
 
-    def __init__(self, root: str, list_again_s: float) -> None:
-        self._root = root
+    def __init__(self, logs: TopicLogs, list_again_s: float) -> None:
+        """`list_again_s`: how often it looks for new topics that a pattern names, in seconds."""
+        self._logs = logs
         self._list_again_s = list_again_s
         self._listed = 0.0
-        self._names: set[str] | None = None
-        self._pattern: re.Pattern[str] | None = None
+        self._assignment: Assignment = ByHand()
         self._tails: dict[str, Tail] = {}
         self._others: dict[str, Tail] = {}
         """Topics that are asked about but not read."""
         self._changed = False
-        self._turns: deque[Assigned] = deque()
         self.assigned: dict[TopicPartition, Assigned] = {}
+        self.turns = Turns()
 
     @property
     def topics(self) -> set[str] | None:
         """The topics that are subscribed to; None if partitions are assigned by hand, or nothing is."""
-        return None if self._names is None and self._pattern is None else set(self._tails)
+        return set(self._tails) if self._assignment.subscribes else None
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to read, and nothing that could come."""
-        return self.topics is None and not self.assigned
+        return not self._assignment.subscribes and not self.assigned
 
     @property
     def has_changed(self) -> bool:
@@ -50,18 +50,13 @@ class Subscription:
 
     def subscribe(self, names: Iterable[str]) -> None:
         """Reads all partitions of these topics, which must exist. CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
-        tails = {name: self.tail(name) for name in names}
-        self._become(tails, names=set(tails))
+        self._become(All(), {name: self.tail(name) for name in names})
         self._align_all(late=False)
 
     def subscribe_to(self, pattern: str | re.Pattern[str]) -> None:
         """Reads all partitions of all topics whose names begin with a match, also of those that will exist."""
-        try:
-            compiled = re.compile(pattern)
-        except re.error as error:
-            reason = f"it must be a regular expression, and is not: {error}"
-            raise SparklogError("OPTION_VALUE", option="pattern", value=pattern, reason=reason) from None
-        self._become({name: tail for name, tail in self._tails.items() if compiled.match(name)}, pattern=compiled)
+        matching = AllMatching(pattern)
+        self._become(matching, {name: tail for name, tail in self._tails.items() if matching.finds(name)})
         self._align_all(late=False)
         self._list(late=False)
 
@@ -70,30 +65,30 @@ class Subscription:
         wanted = dict.fromkeys(partitions)
         tails = {topic: self.tail(topic) for topic in {topic for topic, _ in wanted}}
         for topic, number in wanted:
-            arguments.partitions(tails[topic].state, self._root, number)
+            arguments.partitions(tails[topic].state, self._logs.root, number)
         before = self.assigned
-        self._become(tails)
+        self._become(ByHand(wanted), tails)
         self._keep({each: before.get(each) or Assigned(tails[each.topic], each, late=False) for each in wanted})
 
     def clear(self) -> None:
         """Reads nothing."""
-        self._become({})
+        self._become(ByHand(), {})
 
     def tail(self, topic: str) -> Tail:
         """A topic that is read or not, in its newest state. CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
         tail = self._tails.get(topic) or self._others.get(topic)
         if tail is None:
-            tail = self._others[topic] = Tail(self._root, topic)
+            tail = self._others[topic] = Tail(self._logs, topic)
         elif topic in self._tails:
             self._changed |= self._look_at(topic, tail, surely=True)
-            return self._tails.get(topic) or Tail(self._root, topic)
+            return self._tails.get(topic) or Tail(self._logs, topic)
         else:
             tail.ask()
         return tail
 
     def look(self) -> bool:
         """Takes the newest state of each topic that is read. Whether one has changed."""
-        if self._pattern is not None and time.monotonic() - self._listed >= self._list_again_s:
+        if self._assignment.searches and time.monotonic() - self._listed >= self._list_again_s:
             self._changed |= self._list(late=True)
         for topic, tail in list(self._tails.items()):
             self._changed |= self._look_at(topic, tail)
@@ -110,40 +105,20 @@ class Subscription:
             if topic in self._tails:
                 self._changed |= self._look_at(topic, self._tails[topic], surely=True)
 
-    def take(self, records_max: int, bytes_max: int, part_bytes_max: int) -> list[tuple[Assigned, pa.RecordBatch, int]]:
-        """The next records of some partitions, each with the position after them, which the caller sets. Every partition gets its turn.
-
-        A turn ends with the part that was read, so a partition that has more does not keep others waiting.
-        """
-        found: list[tuple[Assigned, pa.RecordBatch, int]] = []
-        for _ in range(len(self._turns)):
-            each = self._turns[0]
-            taken = None if each.paused else each.take(records_max, min(bytes_max, part_bytes_max))
-            if taken:
-                found.append((each, *taken))
-                records_max -= taken[0].num_rows
-                bytes_max -= taken[0].nbytes
-            if not taken or not each.holds:
-                self._turns.rotate(-1)
-            if records_max <= 0 or bytes_max <= 0:
-                break
-        return found
-
-    def _become(self, tails: dict[str, Tail], names: set[str] | None = None, pattern: re.Pattern[str] | None = None) -> None:
-        self._tails, self._names, self._pattern = tails, names, pattern
+    def _become(self, assignment: Assignment, tails: dict[str, Tail]) -> None:
+        self._assignment, self._tails = assignment, tails
         for topic in tails:
             self._others.pop(topic, None)
         self._keep({partition: each for partition, each in self.assigned.items() if partition.topic in tails})
 
     def _list(self, *, late: bool) -> bool:
-        """Adds the topics that match and exist by now. Whether there were any."""
-        assert self._pattern is not None
+        """Adds the topics that the assignment finds by now. Whether there were any."""
         self._listed = time.monotonic()
         added = False
-        for name in topic_log.topics(self._root):
-            if name not in self._tails and self._pattern.match(name):
+        for name in topic_log.topics(self._logs.root):
+            if name not in self._tails and self._assignment.finds(name):
                 try:
-                    self._tails[name] = Tail(self._root, name)
+                    self._tails[name] = Tail(self._logs, name)
                 except SparklogError as error:
                     if error.id != "TOPIC_NOT_FOUND":  # it was deleted just now
                         raise
@@ -160,9 +135,10 @@ class Subscription:
             if not tail.look():
                 return False
         except SparklogError as error:
-            if error.id != "TOPIC_NOT_FOUND" or self._pattern is None:
+            if error.id != "TOPIC_NOT_FOUND" or not self._assignment.finds(topic):
                 raise
             del self._tails[topic]
+            self._logs.forget(topic)
             self._keep({partition: each for partition, each in self.assigned.items() if partition.topic != topic})
             return True
         self._align(topic, late=True)
@@ -173,17 +149,17 @@ class Subscription:
             self._align(topic, late=late)
 
     def _align(self, topic: str, *, late: bool) -> None:
-        """The partitions of a topic are those of its state. Positions in another topic of the name do not count."""
+        """The partitions of a topic are those that it has and the assignment gives. Positions in another topic of the name do not count."""
         tail = self._tails[topic]
-        partitions = [TopicPartition(topic, number) for number in range(tail.state.partitions)]
-        if self.topics is not None:
-            kept = {each: self.assigned.get(each) or Assigned(tail, each, late=late) for each in partitions}
-            if any(each.topic == topic and each not in kept for each in self.assigned) or kept.keys() - self.assigned.keys():
-                self._keep({partition: each for partition, each in self.assigned.items() if partition.topic != topic} | kept)
-        for partition, each in self.assigned.items():
-            if partition.topic == topic and each.topic_id != tail.state.topic_id:
+        before = {partition for partition in self.assigned if partition.topic == topic}
+        given = self._assignment.of(topic, tail.state.partitions)
+        kept = {each: self.assigned.get(each) or Assigned(tail, each, late=late) for each in given}
+        if kept.keys() != before:
+            self._keep({partition: each for partition, each in self.assigned.items() if partition.topic != topic} | kept)
+        for each in kept.values():
+            if each.topic_id != tail.state.topic_id:
                 each.renew()
 
     def _keep(self, assigned: dict[TopicPartition, Assigned]) -> None:
         self.assigned = assigned
-        self._turns = deque(assigned.values())
+        self.turns = Turns(assigned.values())

@@ -8,7 +8,7 @@ from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.ondisk.reader import Part, PartitionReader, Stop
 from sparklog.ondisk.state import State
-from sparklog.ondisk.topic_log import TopicLog
+from sparklog.ondisk.topic_logs import TopicLogs
 
 _ASK_S = 1.0
 
@@ -18,9 +18,9 @@ class Tail:
 
     state: State
 
-    def __init__(self, root: str, topic: str) -> None:
+    def __init__(self, logs: TopicLogs, topic: str) -> None:
         """CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
-        self._log = TopicLog(root, arguments.topic(topic))
+        self._log = logs.log(arguments.topic(topic))
         self._stops: dict[int, Stop] = {}
         self._told: State | None = None
         self.ask()

@@ -29,15 +29,18 @@ def is_behind(offsets: Offsets, ids: Ids, positions: Iterable[Position]) -> bool
 class Owner:
     """A generation of a group. It begins when this is made, with the positions of the one before, which it ends."""
 
+    group: str
+    """The name of the group."""
+
     def __init__(self, table: OffsetTable, group: str) -> None:
         self._generations, self._topics = table.generations, table.topics
-        self._group = rows.require_group(group)
-        self._generation = self._generations.claim(self._group, rows.RUNNING, lambda _: [])
+        self.group = rows.require_group(group)
+        self._generation = self._generations.claim(self.group, rows.RUNNING, lambda _: [])
         self._wrote = time.monotonic()
 
     def positions(self) -> list[Position]:
         """The positions of the group, as the table has them now."""
-        return self._generations.existing(self._group).positions
+        return self._generations.existing(self.group).positions
 
     def commit(
         self,
@@ -55,8 +58,8 @@ class Owner:
         """
         texts = metadata or {}
         if is_behind(offsets, ids, self._remembered().values()):
-            first = self._topics.placed(self._group, offsets, ids)
-            self._generation = self._generations.claim(self._group, rows.RUNNING, lambda _: first, after=self._generation)
+            first = self._topics.placed(self.group, offsets, ids)
+            self._generation = self._generations.claim(self.group, rows.RUNNING, lambda _: first, after=self._generation)
 
         def made(group: Group) -> list[Position]:
             moved = {
@@ -67,29 +70,29 @@ class Owner:
                 }
                 for topic, of in offsets.items()
             }
-            placed = self._topics.placed(self._group, moved, ids, group.positions) if any(moved.values()) else []
+            placed = self._topics.placed(self.group, moved, ids, group.positions) if any(moved.values()) else []
             return [
                 dataclasses.replace(each, query_id=query_id, epoch=epoch, metadata=texts.get((each.topic, each.partition)))
                 for each in placed
             ]
 
-        self._generations.add(self._group, self._generation, made)
+        self._generations.add(self.group, self._generation, made)
         self._wrote = time.monotonic()
 
     def require(self) -> None:
         """GenerationFenced if another owner took the group."""
-        self._generations.require_newest(self._group, self._generation)
+        self._generations.require_newest(self.group, self._generation)
 
     def beat(self) -> None:
         """Says once a minute that the group is running. GenerationFenced as in `commit`."""
         now = time.monotonic()
         if now - self._wrote >= _HEARTBEAT_S:
             self._wrote = now
-            self._generations.add(self._group, self._generation, self._heartbeat)
+            self._generations.add(self.group, self._generation, self._heartbeat)
 
     def end(self) -> None:
         """Says that the group is not running any more. GenerationFenced as in `commit`."""
-        self._generations.end(self._group, self._generation)
+        self._generations.end(self.group, self._generation)
 
     def is_committed(self, topic: str, id: str, partition: int, offset: int) -> bool:
         """Whether the group is at this offset of a topic with this id, as far as this object knows."""
@@ -97,15 +100,15 @@ class Owner:
         return known is not None and (known.topic_id, known.offset) == (id, offset)
 
     def _remembered(self) -> Mapping[tuple[str, int], Position]:
-        return self._generations.remembered(self._group, self._generation)
+        return self._generations.remembered(self.group, self._generation)
 
     def _heartbeat(self, group: Group) -> list[Position]:
         for each in group.positions[:1]:
             with suppress(CallError):  # its topic was deleted or created again, and the group runs nevertheless
-                repeated = self._topics.placed(self._group, {each.topic: {each.partition: each.offset}}, known=[each])
+                repeated = self._topics.placed(self.group, {each.topic: {each.partition: each.offset}}, known=[each])
                 # The whole row again: of rows with the same offset the newest one counts.
                 return [dataclasses.replace(each, committed_at=now.committed_at) for now in repeated]
-        return [rows.note(self._group, self._generation, rows.RUNNING)]
+        return [rows.note(self.group, self._generation, rows.RUNNING)]
 
 
 def _is_new(known: Position | None, offset: int, metadata: str | None) -> bool:

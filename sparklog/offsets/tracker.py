@@ -81,7 +81,7 @@ class Tracker:
         self._query = query
         self._interval_s = interval_s
         opened = table if isinstance(table, OffsetTable) else OffsetTable(table, root)
-        self._topics = Topics(root, opened.path)
+        self._topics = Topics(root, opened.path) if opened is table else opened.topics
         self._lock = threading.RLock()
         self._stopping = threading.Event()
         self._over = False

@@ -9,7 +9,6 @@ from sparklog.offsets import reads
 from sparklog.offsets.owner import Owner
 from sparklog.offsets.rows import require_group
 from sparklog.offsets.table import OffsetTable
-from sparklog.offsets.topics import Topics
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,7 +38,7 @@ def write_delta(
     writes a micro-batch too; what is taken while the micro-batch is being written shows after it. The group's generation begins before the
     first micro-batch of a run is written. A new checkpoint is a new query: it writes again what it reads again.
     """
-    Topics(root, OffsetTable(table, root).path)  # says at once what is wrong with them
+    OffsetTable(table, root)  # says at once what is wrong with them
     require_group(group)
     return WriteDelta(os.fspath(path), os.fspath(table), os.fspath(root), os.fspath(checkpoint), group, options)
 
@@ -56,7 +55,7 @@ class WriteDelta:
     def __call__(self, rows: DataFrame, epoch: int) -> None:
         """Writes a micro-batch, and commits its offsets."""
         table = OffsetTable(self._table, self._root)
-        read = reads.of_checkpoint(self._checkpoint, epoch, Topics(self._root, table.path))
+        read = reads.of_checkpoint(self._checkpoint, epoch, table.topics)
         if self._owner is None:
             self._owner = Owner(table, self._group)
         self._owner.require()

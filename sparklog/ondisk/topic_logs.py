@@ -26,3 +26,7 @@ class TopicLogs:
             if error.id != "TOPIC_NOT_FOUND":
                 raise
             return None
+
+    def forget(self, topic: str) -> None:
+        """Keeps no more of a topic that was deleted."""
+        self._logs.pop(topic, None)

@@ -1,11 +1,15 @@
 """A consumer looks for commits once in a poll interval. What happens to its topics before the next look, or in the middle of a round."""
 
+import time
+
 import pytest
 from handmade import Topic, records
 
 import sparklog
 from sparklog import Consumer, TopicPartition
+from sparklog.consumer import tail
 from sparklog.offsets import OffsetTable
+from sparklog.ondisk.topic_log import TopicLog
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 LONG_MS = 60_000
@@ -127,3 +131,49 @@ def test_a_topic_that_was_deleted_does_not_keep_others_from_being_committed(topi
         assert sum(map(len, consumer.poll().values())) == 41
         other.delete()
     assert {(each.topic, each.partition): each.offset for each in table.positions("g")} == {("t", 0): 18, ("t", 1): 18}
+
+
+def test_a_consumer_sees_what_its_table_has_seen_first(topic, tmp_path, monkeypatch):
+    """Both share the states of topics: a commit of the table takes the newest one, and the next poll returns its records."""
+    monkeypatch.setattr(tail, "_ASK_S", 1e9)
+    table = OffsetTable(tmp_path / "offsets", topic.root)
+    with Consumer(topic.root, "t", group="g", table=table, auto_offset_reset="earliest", poll_interval_ms=1) as consumer:
+        assert sum(map(len, consumer.poll().values())) == 36
+        assert consumer.poll() == {}
+        topic.append(records(2, "new"), 0)
+        table.append("other", table.begin("other"), {"t": {0: 20}})
+        time.sleep(0.002)
+        assert [record.offset for record in consumer.poll()[T0]] == [18, 19]
+
+
+def test_a_table_its_consumer_and_its_owner_open_a_topic_once(topic, tmp_path, monkeypatch):
+    opened: list[str] = []
+    begin = TopicLog.__init__
+
+    def counting(self: TopicLog, root: str, topic: str) -> None:
+        opened.append(topic)
+        begin(self, root, topic)
+
+    monkeypatch.setattr(TopicLog, "__init__", counting)
+    for table in (tmp_path / "offsets", OffsetTable(tmp_path / "offsets", topic.root)):
+        opened.clear()
+        with Consumer(topic.root, "t", group="g", table=table, auto_offset_reset="earliest") as consumer:
+            consumer.poll()
+            consumer.commit()
+            consumer.committed(T0)
+        assert opened == ["t"]
+
+
+def test_topics_that_a_pattern_found_and_that_went_are_forgotten(topic):
+    with Consumer(topic.root, auto_offset_reset="earliest", metadata_max_age_ms=0, poll_interval_ms=1) as consumer:
+        consumer.subscribe(pattern="day-.*")
+        for day in range(5):
+            today = Topic(topic.root, f"day-{day}")
+            today.append(records(1))
+            time.sleep(0.002)
+            assert sum(map(len, consumer.poll().values())) == 1
+            today.delete()
+            time.sleep(0.002)
+            assert consumer.poll() == {}
+            assert consumer.subscription() == set()
+        assert consumer._subscription._logs._logs == {}

@@ -277,3 +277,17 @@ except sparklog.CallError as error:
 """
     ended = subprocess.run([sys.executable, "-c", script, topic.root], capture_output=True, text=True, check=True)
     assert ended.stdout.splitlines() == ["35 {} OffsetAndTimestamp(offset=0, timestamp=1700000000000)", "OFFSETS_EXTRA"]
+
+
+def test_offsets_with_several_texts_are_one_commit(member, table, topic):
+    """Where one of them is refused, none is committed."""
+    consumer = member(auto_offset_reset="earliest")
+    consumer.poll()
+    before = [each.seq for each in table.history("g")]
+    one, other = TopicPartition("t", 0), TopicPartition("t", 1)
+    with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_OUT_OF_RANGE"):
+        consumer.commit({one: OffsetAndMetadata(3, "a"), other: OffsetAndMetadata(99, "b")})
+    assert [each.seq for each in table.history("g")] == before
+    consumer.commit({one: OffsetAndMetadata(3, "a"), other: OffsetAndMetadata(4, "b")})
+    assert {(each.partition, each.offset, each.metadata) for each in table.positions("g")} == {(0, 3, "a"), (1, 4, "b")}
+    assert len({each.seq for each in table.history("g")} - set(before)) == 1
