@@ -309,6 +309,8 @@ class World:
             ):
                 raise
             self.acts[-1] += f" ({error.id})"
+            if self.acts[-1].startswith("assign"):
+                self._handed_over()  # it commits what is handed over before it looks at what it is to read
             if self.acts[-1].startswith(("subscribe", "assign", "unsubscribe", "reopen", "seek_to", "poll", "iterate")):
                 self.reopen()
 

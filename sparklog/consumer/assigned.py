@@ -18,7 +18,7 @@ class Assigned:
         self.topic_id = tail.state.topic_id
         """The topic that the position is in; there may be another one of the name by now."""
         self.latest = self.start if late else self.end
-        """Where what is new begins: at the end that it has now, or at its start if it came to be when the consumer was reading already."""
+        """The offset from which records are new: the end, or the start of a partition that came to be while the consumer was reading."""
         self.position: int | None = None
         self.paused = False
         self._held: pa.RecordBatch | None = None
@@ -46,7 +46,7 @@ class Assigned:
         return self._held is not None
 
     def take(self, records_max: int, bytes_max: int) -> tuple[pa.RecordBatch, int] | None:
-        """The next records, and the position after them. None if there are none, or if the newest state must be asked for first.
+        """The next records, and the position after them. None if there is nothing to read, or if the newest state must be asked for first.
 
         It reads a part of `bytes_max` bytes and holds what exceeds `records_max`. The position must be in the log. It stays as it is,
         unless the next offsets have no records.

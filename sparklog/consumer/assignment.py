@@ -1,4 +1,4 @@
-"""Who gives a consumer its partitions. Another one, as the members of a group that share topics, would stand here."""
+"""Assignments: they give a consumer its partitions. One for members of a group, which share topics, would stand here too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Assignment(Protocol):
         """Whether a topic of this name is read when it comes to be, and may go without an error."""
 
     def of(self, topic: str, partitions: int) -> Iterable[TopicPartition]:
-        """The partitions of a topic that are read, if it has so many."""
+        """The partitions of a topic that are read, if it has that number of partitions."""
 
 
 class ByHand:

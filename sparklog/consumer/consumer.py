@@ -125,7 +125,7 @@ class Consumer:
             commit_s=commit_interval if enable_auto_commit else None,
         )
 
-    # ---- what it reads
+    # ---- topics and partitions
 
     def subscribe(self, topics: Collection[str] = (), pattern: str | re.Pattern[str] | None = None) -> None:
         """Reads all partitions of these topics, or of all topics whose names begin with a match of the pattern, in place of what it read.
@@ -280,8 +280,8 @@ class Consumer:
     def fetch(self, partition: TopicPartition, offset: int, max_bytes: int = 1 << 20) -> Fetched:
         """The records of any partition from an offset on, without a subscription; its own positions stay as they are.
 
-        They are those of whole batches of `max_bytes` together as they are stored, and at least of one, as from a broker. There are none at
-        the end offset. CallError OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND.
+        They are those of whole batches of `max_bytes` together as they are stored, and at least of one, as from a broker. At the end
+        offset the batch is empty. CallError OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND.
         """
         self._require_open("fetch")
         octets = arguments.positive("max_bytes", max_bytes)
@@ -307,7 +307,7 @@ class Consumer:
         return {each: self._subscription.tail(each.topic).state.ends[each.partition] for each in self._existing(partitions)}
 
     def offsets_for_times(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Of any partitions, the first records at or after times in milliseconds since 1970-01-01 UTC; None if there is no such record."""
+        """The first records of any partitions at or after times in milliseconds since 1970-01-01 UTC; None if there is no such record."""
         found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
         for given, time_ms in arguments.mapping("timestamps", timestamps):
             (each,) = self._existing([given])
@@ -380,7 +380,7 @@ class Consumer:
     def _records(self) -> Iterator[ConsumerRecord]:
         """One record after another. The position is always that after the one returned last, so that `commit` in a loop is exact."""
         while found := self._next("next", self._timeout_ms, self._max_poll_records, self._fetch_bytes):
-            # All of them wait while the first is returned. What was fetched for another position by then is fetched again.
+            # All of them wait while the first is returned. Records that were fetched for another position are fetched again.
             waiting = [(each, batch, after, each.position, each.topic_id) for each, batch, after in found]
             for each, batch, after, position, topic_id in waiting:
                 for record in records_of(each.partition, batch, *self._deserializers):

@@ -79,7 +79,7 @@ class Reader:
         return found
 
     def _look_and_take(self, records_max: int, bytes_max: int) -> list[Taken]:
-        """What is there, after a look for more if there is nothing, or if the last look is a poll interval ago."""
+        """The records that are there, after a look for more if there are none, or if the last look is a poll interval ago."""
         looked = False
         while True:
             if self._idle or time.monotonic() - self._looked >= self._interval_s:
@@ -149,7 +149,7 @@ class Reader:
     # ---- the group
 
     def committed(self) -> dict[tuple[TopicPartition, str], OffsetAndMetadata]:
-        """What the group has committed, by partition and topic id; nothing without a group."""
+        """The offsets that the group has committed, by partition and topic id; without a group there are none."""
         return {
             (TopicPartition(each.topic, each.partition), each.topic_id): OffsetAndMetadata(each.offset, each.metadata)
             for each in (self.owner.positions() if self.owner else ())

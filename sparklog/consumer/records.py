@@ -1,4 +1,4 @@
-"""What a consumer takes and gives: tuples with the names and fields of kafka-python's."""
+"""The values that a consumer takes and gives: tuples with the names and fields of kafka-python's."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ConsumerRecord(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """What `Consumer.fetch` found. `batch` can be empty although `next_offset` is higher than the offset that was asked for."""
+    """The records that `Consumer.fetch` found. `batch` can be empty although `next_offset` is higher than the offset that was asked for."""
 
     batch: pa.RecordBatch
     """The records, with the columns of `Topic.read`."""

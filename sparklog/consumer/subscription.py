@@ -1,4 +1,4 @@
-"""What a consumer reads: the topics that are there, and the partitions of them that its assignment gives."""
+"""The topics that a consumer reads, as they are now, and the partitions of them that its assignment gives."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Tail:
         return self.state is not self._told
 
     def ask(self) -> None:
-        """Takes the newest state, whatever was put and deleted meanwhile. CallError TOPIC_NOT_FOUND."""
+        """Takes the newest state, also if versions were put and deleted since the last call. CallError TOPIC_NOT_FOUND."""
         self._asked = -_ASK_S  # until it answers: what does not exist is asked for in each call
         self.state = self._log.newest()
         self._asked = time.monotonic()
@@ -68,7 +68,7 @@ class Tail:
         return part
 
     def offset_at(self, partition: int, millis: int) -> tuple[int, int] | None:
-        """Offset and time of the first record at or after a time in milliseconds since 1970-01-01 UTC; None if there is none."""
+        """Offset and time of the first record at or after a time in milliseconds since 1970-01-01 UTC; None if there is no such record."""
         reader = PartitionReader(self._log, self.state, partition)
         offset = reader.offset_at(millis)
         if offset == self.state.ends[partition]:

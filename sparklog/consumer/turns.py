@@ -1,4 +1,4 @@
-"""Whose turn it is: every partition that a consumer reads gets its own."""
+"""Turns: every partition that a consumer reads gets its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The groups of a table, and who owns them: generations."""
+"""The groups of a table, and the generations of their owners."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Generations:
         """By name, the groups that this object committed to, each as it was after its commit of the number."""
         self._commits = 0
 
-    # ---- what the table says
+    # ---- reading
 
     def all(self) -> dict[str, Group]:
         """The groups that exist, by name, sorted."""

@@ -61,7 +61,7 @@ def _of_csv(text: str, group: str) -> Iterable[tuple[str, str, int, int]]:
         topic, partition, offset = (field.strip() for field in line[-3:])
         try:
             if not _NUMBER.fullmatch(partition) or not _NUMBER.fullmatch(offset):
-                raise ValueError  # Python's own numbers, as 1_000, are none of Kafka's
+                raise ValueError  # Python's own numbers, as 1_000, are not Kafka's
             yield f"line {number}", topic, int(partition), int(offset)
         except ValueError:
             raise _not_readable(f"line {number} has partition {partition!r} and offset {offset!r}, which must be numbers") from None

@@ -93,7 +93,7 @@ def _seconds(log: TopicLog, state: State, partition: int, start: int) -> float |
 
 
 def over_time(rows: Iterable[Position], logs: Mapping[str, TopicLog]) -> list[dict[str, Any]]:
-    """The lag at the time of each commit of a group, as `HISTORY` says. Where the log has forgotten its end by then, it is None."""
+    """The lag at the time of each commit of a group, as `HISTORY` says. `end` is None if the log has no version of that time."""
     ends = {topic: _ends(log) for topic, log in logs.items()}
     found = []
     for row in rows:

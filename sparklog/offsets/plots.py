@@ -16,7 +16,7 @@ _A_COMMIT = datetime.timedelta(milliseconds=50)
 
 
 class GroupPlots:
-    """What `OffsetTable.plot` returns."""
+    """The plots of groups, as `OffsetTable.plot` returns them."""
 
     def __init__(self, lag_history: Callable[[str], Any]) -> None:
         self._lag_history = lag_history

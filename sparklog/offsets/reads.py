@@ -1,4 +1,4 @@
-"""What a streaming query has read of the topics of a root: as its progress says, or its checkpoint."""
+"""The offsets that a streaming query has read of the topics of a root: as its progress says, or its checkpoint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class Read:
 
 
 def of_progress(last: Mapping[str, Any], topics: Topics) -> Read | None:
-    """What `lastProgress` of a query says, as a dict; None if the query has read nothing yet. CallError if it does not read this root."""
+    """The offsets that `lastProgress` of a query tells, which is a dict; None if the query has read nothing yet.
+
+    CallError if it does not read this root.
+    """
     sources: list[Source] = []
     of_topics = False
     for source in last.get("sources") or []:
@@ -44,8 +47,10 @@ def of_progress(last: Mapping[str, Any], topics: Topics) -> Read | None:
 
 
 def of_checkpoint(checkpoint: str | os.PathLike[str], epoch: int, topics: Topics) -> Read:
-    """What a query has read after a micro-batch that runs or is done, from its checkpoint. No offsets if that is nothing. CallError as in
-    `of_progress`."""
+    """The offsets that a query has read after a micro-batch that runs or is done, from its checkpoint; there may be none of them.
+
+    CallError as in `of_progress`.
+    """
     folder = Path(local(os.fspath(checkpoint)))
     query = _parsed(folder / "metadata")
     file = folder / "offsets" / str(epoch)

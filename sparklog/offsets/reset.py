@@ -1,4 +1,4 @@
-"""Where a reset puts a group: its targets, and the moves to them."""
+"""Resets of a group: their targets, and the moves of its partitions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 @dataclass(frozen=True)
 class Move:
-    """What a reset does to one partition: `was` is None if the group had no position in it. `note` says what is special, if anything is.
+    """The move of one partition by a reset: `was` is None if the group had no position in it. `note` says what is special, if anything is.
 
     `stays` says that the group is there already, in the topic that is there now.
     """
@@ -44,7 +44,7 @@ class Placing:
         self._before = {each.partition: each for each in group.positions if each.topic == self._state.topic}
 
     def moves(self, to: Target, only: Iterable[int] | None = None) -> list[Move]:
-        """Where the partitions of the topic go: all of them, or those that the target names, or for a shift those with a position.
+        """The moves of the topic's partitions: of all, or of those that the target names, or for a shift of those with a position.
 
         With `only`, it is those of these partitions, which must exist.
         """
@@ -97,7 +97,7 @@ class Placing:
 
 
 def target(to: Any) -> Any:
-    """A target of a reset, a duration as the time that it reaches back to. TypeError or CallError if it is none."""
+    """Parses the target of a reset. A duration means that long before now. TypeError or CallError if it is not a target."""
     if isinstance(to, datetime.timedelta):
         if to < datetime.timedelta(0):
             raise SparklogError("OPTION_VALUE", option="to", value=to, reason="a duration must not be negative")
@@ -115,9 +115,9 @@ def target(to: Any) -> Any:
 
 
 def reached(to: Target, moves: list[Move]) -> list[Move]:
-    """These moves. CallError if `to` is a time after all records: a mistake, for whoever wants the end offsets says so.
+    """These moves. CallError if `to` is a time after all records: a mistake, since 'latest' asks for the end offsets.
 
-    A duration is not: it tells how much to read again at most.
+    A duration is not a mistake: it tells how much to read again at most.
     """
     is_time = isinstance(to, str | datetime.datetime) and to not in ("earliest", "latest")
     if is_time and moves and all(_LATE in (move.note or "") for move in moves):

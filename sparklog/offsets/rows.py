@@ -92,10 +92,10 @@ class Positions(Displayed, list[Position]):
 
 
 class Group:
-    """What the table says of one group: its newest generation, the positions of that, and whether something runs it."""
+    """One group as the table has it: its newest generation, the positions of that, and whether something runs it."""
 
     def __init__(self, name: str, found: Iterable[Position]) -> None:
-        """Of its current rows, one of each topic and partition and one note, which may be of older generations too."""
+        """`found`: its current rows, one of each topic and partition and one note. Those of older generations do not count."""
         rows = list(found)
         self.name = name
         self.generation = max((row.generation for row in rows), default=0)
@@ -104,7 +104,7 @@ class Group:
         """The positions by topic and partition, sorted."""
         self._note = next(filter(is_note, newest), None)
         self.event = None if self._note is None else _event(self._note)
-        """What the newest note says: begin, end, reset, load, copy or delete."""
+        """The event that the newest note tells: begin, end, reset, load, copy or delete."""
         self.last = max((row.committed_at for row in newest), default=None)
         """When the newest generation wrote its last row."""
 

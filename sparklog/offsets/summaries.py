@@ -1,4 +1,4 @@
-"""What a table says of each group, in a line: for lists of many groups."""
+"""Groups in short, a line for each: for lists of many."""
 
 from __future__ import annotations
 

@@ -37,6 +37,11 @@ class OffsetTable:
     RetryError if the table cannot be read or written.
     """
 
+    topics: Topics
+    """The topics of the root, which owners and consumers of groups share."""
+    generations: Generations
+    """The groups, as their owners commit to them."""
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -65,7 +70,7 @@ class OffsetTable:
         """The absolute path of the root; None if none was given."""
         return self.topics.root
 
-    # ---- what the table says
+    # ---- reading
 
     def groups(self) -> list[str]:
         """The names of the groups, sorted."""
@@ -108,12 +113,12 @@ class OffsetTable:
             of[str(position.partition)] = position.offset
         return json.dumps(found)
 
-    # ---- what owners of a group do
+    # ---- for owners of a group
 
     def begin(self, group: str, offsets: Offsets | None = None, *, after: int | None = None, ids: Ids | None = None) -> int:
         """Takes the next generation of a group, which need not exist yet, and returns it. It begins with the positions of the one before.
 
-        With `offsets`, given by topic and partition, the group moves there, back too. What it read of a topic that was created again is
+        With `offsets`, given by topic and partition, the group moves there, back too. Positions in a topic that was created again are
         then forgotten, if the topic is named. From now on `append` refuses every earlier generation. With `after`, a generation of the
         caller's, only if that is still the newest: GenerationFenced otherwise. `ids` is that of `append`.
         """
@@ -157,7 +162,7 @@ class OffsetTable:
         """Says that the owner of this generation ends, so that the group is not running. GenerationFenced as in `append`."""
         self.generations.end(rows.require_group(group), arguments.integer("generation", generation))
 
-    # ---- what operators do
+    # ---- for operators
 
     def reset(
         self,
@@ -223,7 +228,7 @@ class OffsetTable:
         return self.generations.claim(to, "copy", moved, carry=False)
 
     def delete(self, group: str, *, force: bool = False) -> None:
-        """Deletes a group. What it committed stays in the table, and does not count. CallError if it is running, unless `force`."""
+        """Deletes a group. Its rows stay in the table, and do not count. CallError if it is running, unless `force`."""
 
         def moved(found: Group) -> list[Position]:
             self.generations.require_still(found, force=force)

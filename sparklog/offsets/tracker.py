@@ -57,10 +57,10 @@ def track(
 
 
 class Tracker:
-    """What `track` returns. In a `with` statement, its end is `stop()`.
+    """Commits for one query, as `track` begins it. In a `with` statement, its end is `stop()`.
 
     It works on a thread of its own, and looks only at what Spark keeps of the query anyway, so it does not slow the query and cannot fail
-    it. What it could not write it tries again, later each time, up to a minute. If another owner took the group, it stops.
+    it. A commit that failed is tried again, later each time, up to a minute. If another owner took the group, it stops.
     """
 
     group: str
@@ -91,7 +91,7 @@ class Tracker:
         ended = not query.isActive
         read = self._read()
         if ended and read is not None and group in opened.groups():
-            # What the group read of a topic before it was created again is not further than the query, which read the one that is there.
+            # A position in a topic that was created again since is not further than the query, which read the topic that is there.
             same = [each for each in opened.positions(group) if each.topic_id == read.ids.get(each.topic)]
             if is_behind(read.offsets, read.ids, same):
                 raise SparklogError("QUERY_ENDED", query=read.query_id, group=group, table=opened.path)
@@ -170,7 +170,7 @@ class Tracker:
         self._owner.beat()
 
     def _read(self) -> reads.Read | None:
-        """What the query has read, if that is not committed yet."""
+        """The offsets that the query has read, if they are not committed yet."""
         last = self._query.lastProgress
         if last is None:
             return None

@@ -44,7 +44,7 @@ def write_delta(
 
 
 class WriteDelta:
-    """What `write_delta` returns. Spark Connect sends it to the server, so it holds an owner only after its first micro-batch."""
+    """The function for a query. Spark Connect sends it to the server, so it holds an owner only after its first micro-batch."""
 
     def __init__(self, path: str, table: str, root: str, checkpoint: str, group: str, options: dict[str, Any]) -> None:
         self._path, self._table, self._root, self._checkpoint = path, table, root, checkpoint
