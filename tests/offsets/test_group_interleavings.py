@@ -8,6 +8,8 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pytest
 from group_world import Process, World
 
+from sparklog.offsets.rows import Group
+
 STEPS = 250
 
 
@@ -35,6 +37,24 @@ def test_commits_that_are_made_whatever_was_committed_before_are_found(tmp_path:
             return True
 
         engine.append = append  # type: ignore[method-assign]
+
+    assert found(range(12), tmp_path, changed) is not None
+
+
+def test_commits_of_an_owner_that_trusts_its_memory_are_found(tmp_path: Path) -> None:
+    """Another fault: what a process remembers of a group is not compared with the number of its newest commit."""
+
+    def changed(process: Process) -> None:
+        generations = process.table.generations
+        newest = generations._newest
+
+        def trusting(name: str, generation: int) -> tuple[int, Group]:
+            known = generations._known.get(name)
+            if known and known[1].generation == generation:
+                return process.table._lake.last(name), known[1]
+            return newest(name, generation)
+
+        generations._newest = trusting  # type: ignore[method-assign]
 
     assert found(range(12), tmp_path, changed) is not None
 
