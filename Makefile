@@ -54,7 +54,7 @@ test: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## r
 
 .PHONY: check
 check: lint ## lint, and unit tests, without Spark: under a minute
-	@$(PY) -m pytest -q tests/unit tests/test_tidy.py $(ARGS)
+	@$(PY) -m pytest -q tests/unit tests/test_tidy.py tests/test_layers.py $(ARGS)
 
 .PHONY: lint
 lint: toolchain $(VENV) ## format, lint and types of Python and Java

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import operator
+import os
 import re
 from collections.abc import ItemsView, Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -11,6 +12,7 @@ from typing import TypeVar
 from sparklog.errors import SparklogError
 from sparklog.ondisk import names
 from sparklog.ondisk.columns import SCHEMA
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 
 K = TypeVar("K")
@@ -103,6 +105,13 @@ def mapping(name: str, given: Mapping[K, V]) -> ItemsView[K, V]:
     return given.items()
 
 
+def root(given: str | os.PathLike[str] | Root) -> Root:
+    """The root that a caller names: by a path, or `file:` and a path. CallError if none is there (ROOT_NOT_FOUND and others)."""
+    found = given if isinstance(given, Root) else Root.at(os.fspath(given))
+    found.require()
+    return found
+
+
 def topic(given: object) -> str:
     """The argument as the name of a topic, which need not exist."""
     if not isinstance(given, str):
@@ -113,7 +122,7 @@ def topic(given: object) -> str:
     return given
 
 
-def partitions(state: State, root: str, given: object, name: str = "partition") -> list[int]:
+def partitions(state: State, root: Root | None, given: object, name: str = "partition") -> list[int]:
     """The given partition alone; all partitions if it is None."""
     if given is None:
         return list(range(state.partitions))
@@ -123,14 +132,14 @@ def partitions(state: State, root: str, given: object, name: str = "partition") 
     return [number]
 
 
-def some_partitions(state: State, root: str, given: object) -> list[int]:
+def some_partitions(state: State, root: Root, given: object) -> list[int]:
     """The given partition, or those of a collection, each once and in order; all partitions if it is None."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         return partitions(state, root, given)
     return sorted({number for each in given for number in partitions(state, root, integer("partition", each))})
 
 
-def offsets(state: State, root: str, name: str, given: object, asked: Sequence[int], default: Sequence[int]) -> list[int]:
+def offsets(state: State, root: Root, name: str, given: object, asked: Sequence[int], default: Sequence[int]) -> list[int]:
     """An offset for each of the partitions `asked`: the one given for it, or the one given for all, or the one in `default`.
 
     CallError if an offset is not between the partition's log start offset and its end offset.

@@ -15,6 +15,7 @@ pytest_plugins = ["limits"]
 
 FASTEST_FIRST = (
     "tests/test_tidy.py",
+    "tests/test_layers.py",
     "tests/unit/",
     "tests/cli/",
     "tests/offsets/",

@@ -13,7 +13,7 @@ from typing import Any
 import google_crc32c
 from handmade import Topic, split, summed
 
-from sparklog import Log
+from sparklog import Log, arguments
 from sparklog.verify import Finding, Report, verify
 
 
@@ -183,7 +183,7 @@ def put_batch(root: Root, live: Live, position: int, batch: bytes) -> None:
 
 def checked(root: Path) -> Report:
     """What `verify` finds, without a second look, as nothing moves."""
-    return verify(str(root), jobs=1, settles_s=())
+    return verify(arguments.root(root), jobs=1, settles_s=())
 
 
 def view_files(root: Root, suffixes: tuple[str, ...]) -> list[str]:

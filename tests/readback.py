@@ -4,18 +4,19 @@ import pytest
 from handmade import Topic
 
 from sparklog import Log, SparklogError
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Segment
 
 
 def newest(topic: Topic) -> State:
-    return TopicLog(str(topic.root), topic.name).newest()
+    return TopicLog(Root.at(str(topic.root)), topic.name).newest()
 
 
 def segments(topic: Topic, partition: int) -> list[Segment]:
     """The live segments of a partition in the newest state."""
-    log = TopicLog(str(topic.root), topic.name)
+    log = TopicLog(Root.at(str(topic.root)), topic.name)
     return list(log.segments(log.newest(), partition))
 
 

@@ -15,6 +15,7 @@ import streaming_driver
 from logtool import TIMEOUT_S, LogTool
 
 from sparklog import Log
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 
 Offsets = dict[tuple[str, int], int]
@@ -173,7 +174,7 @@ class Queries:
         # Data files may be there, of a driver that died before it created the topic.
         if not (self.output.root / "_partlog").is_dir() or write.topic not in Log(self.output.root).topics():
             return {}
-        commits = TopicLog(str(self.output.root), write.topic)
+        commits = TopicLog(Root.at(str(self.output.root)), write.topic)
         versions = commits.history()
         newest = Log(self.output.root).topic(write.topic)
         epochs: dict[int, list[Record]] = {}

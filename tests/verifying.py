@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from sparklog.ondisk.root import Root
 from sparklog.verify import Finding, verify
 
 UNFINISHED = {"VIEW_MISSING", "VIEW_STRAY", "VIEW_WRONG", "INDEX_WRONG", "MARKER_MISSING", "CHECKPOINT_MISSING", "ORPHAN"}
@@ -24,5 +25,5 @@ def faults(root: Path, unfinished: bool = False, settles_s: Sequence[float] = (0
     """What is wrong with a root. With `unfinished`, without what may be left when a writer is killed after a commit."""
     if not (root / "_partlog").exists():
         return []
-    findings = verify(str(root), jobs=1, settles_s=settles_s).findings
+    findings = verify(Root.at(str(root)), jobs=1, settles_s=settles_s).findings
     return [each for each in findings if not unfinished or each.condition not in UNFINISHED]

@@ -28,8 +28,6 @@ from sparklog.consumer.records import (
 from sparklog.consumer.subscription import Subscription
 from sparklog.consumer.turns import Taken
 from sparklog.errors import SparklogError
-from sparklog.ondisk import topic_log
-from sparklog.ondisk.root import local, require
 from sparklog.ondisk.topic_logs import TopicLogs
 
 if TYPE_CHECKING:
@@ -91,8 +89,8 @@ class Consumer:
 
         CallError if the root or a topic does not exist, or an argument is wrong.
         """
-        self.root = local(os.fspath(root))
-        require(self.root)
+        self._root = arguments.root(root)
+        self.root = str(self._root)
         self._closed = False
         list_again = arguments.count("metadata_max_age_ms", metadata_max_age_ms) / 1000
         arguments.choice("auto_offset_reset", auto_offset_reset, _RESETS)
@@ -110,7 +108,7 @@ class Consumer:
         part_bytes = arguments.positive("max_partition_fetch_bytes", max_partition_fetch_bytes)
         commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
         opened = None if table is None else self._opened(table)
-        logs = TopicLogs(self.root) if opened is None else opened.topics.logs
+        logs = TopicLogs(self._root) if opened is None else opened.topics.logs
         self._subscription = Subscription(logs, list_again)
         if wanted:
             self._subscription.subscribe(wanted)
@@ -264,14 +262,14 @@ class Consumer:
     def highwater(self, partition: TopicPartition) -> int:
         """The end offset of a partition as far as this consumer has looked."""
         (each,) = self._assigned([partition])
-        arguments.partitions(each.tail.state, self.root, each.number)
+        arguments.partitions(each.tail.state, self._root, each.number)
         return each.end
 
     # ---- any partition, without a position
 
     def topics(self) -> set[str]:
         """The topics of the root."""
-        return set(topic_log.topics(self.root))
+        return set(self._root.topics())
 
     def partitions_for_topic(self, topic: str) -> set[int]:
         """The numbers of a topic's partitions. CallError TOPIC_NOT_FOUND."""
@@ -289,8 +287,8 @@ class Consumer:
         place = partition_of(partition)
         tail = self._subscription.tail(place.topic)
         while True:
-            (number,) = arguments.partitions(tail.state, self.root, place.partition)
-            arguments.offsets(tail.state, self.root, "offset", {number: offset}, [number], tail.state.starts)
+            (number,) = arguments.partitions(tail.state, self._root, place.partition)
+            arguments.offsets(tail.state, self._root, "offset", {number: offset}, [number], tail.state.starts)
             start, end = tail.state.starts[number], tail.state.ends[number]
             if offset == end:
                 return Fetched(together([]), offset, start, end)
@@ -417,7 +415,7 @@ class Consumer:
     def _opened(self, table: str | os.PathLike[str] | OffsetTable) -> OffsetTable:
         from sparklog.offsets import OffsetTable
 
-        opened = table if isinstance(table, OffsetTable) else OffsetTable(table, self.root)
+        opened = table if isinstance(table, OffsetTable) else OffsetTable(table, self._root)
         if opened.root != self.root:
             reason = f"it was opened with the root {opened.root}, and the consumer reads {self.root}: give one of the same root"
             raise SparklogError("OPTION_VALUE", option="table", value=opened.path, reason=reason)
@@ -427,7 +425,7 @@ class Consumer:
         self._require_open("a call about partitions")
         found = list(map(partition_of, partitions))
         for topic, number in found:
-            arguments.partitions(self._subscription.tail(topic).state, self.root, number)
+            arguments.partitions(self._subscription.tail(topic).state, self._root, number)
         return found
 
     def _require_open(self, call: str) -> None:

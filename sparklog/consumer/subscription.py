@@ -13,7 +13,6 @@ from sparklog.consumer.records import TopicPartition
 from sparklog.consumer.tail import Tail
 from sparklog.consumer.turns import Turns
 from sparklog.errors import SparklogError
-from sparklog.ondisk import topic_log
 from sparklog.ondisk.topic_logs import TopicLogs
 
 
@@ -115,7 +114,7 @@ class Subscription:
         """Adds the topics that the assignment finds by now. Whether there were any."""
         self._listed = time.monotonic()
         added = False
-        for name in topic_log.topics(self._logs.root):
+        for name in self._logs.root.topics():
             if name not in self._tails and self._assignment.finds(name):
                 try:
                     self._tails[name] = Tail(self._logs, name)

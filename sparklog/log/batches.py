@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparklog import arguments
@@ -83,7 +82,7 @@ class Batches(Displayed, Iterator[Batch]):
                 when(None if each.max_timestamp < 0 else each.max_timestamp),
                 "" if each.producer_id < 0 else each.producer_id,
                 f"{each.crc:08x}",
-                Path(each.file).name,
+                each.file.rpartition("/")[2],
             ]
             for each in found[:SHOWN]
         ]

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from sparklog import arguments
 from sparklog.log.summary import Summary
 from sparklog.log.topic import Topic
-from sparklog.ondisk import topic_log
-from sparklog.ondisk.root import local, require
+from sparklog.ondisk.root import Root
 from sparklog.show.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, when
 
 if TYPE_CHECKING:
@@ -30,18 +30,18 @@ class Log(Displayed):
     root: str
     """The absolute path."""
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
+    def __init__(self, root: str | os.PathLike[str] | Root) -> None:
         """Opens a root: a path, or `file:` and a path. CallError if there is not a root (PARTLOG_ROOT_NOT_FOUND and others)."""
-        self.root = local(os.fspath(root))
-        require(self.root)
+        self._root = arguments.root(root)
+        self.root = str(self._root)
 
     def topics(self) -> list[str]:
         """The names of the topics, sorted."""
-        return topic_log.topics(self.root)
+        return self._root.topics()
 
     def topic(self, name: str) -> Topic:
         """The topic of this name. CallError PARTLOG_TOPIC_NOT_FOUND, which lists the existing ones, or PARTLOG_TOPIC_NAME_ILLEGAL."""
-        return Topic(self.root, name)
+        return Topic(self._root, name)
 
     def verify(
         self,
@@ -62,11 +62,11 @@ class Log(Displayed):
         """
         from sparklog.verify import verify
 
-        return verify(self.root, topics, quick=quick, jobs=jobs, progress=progress)
+        return verify(self._root, topics, quick=quick, jobs=jobs, progress=progress)
 
     def summaries(self) -> Iterator[Summary]:
         """The topics in short, sorted by name. A topic that cannot be read has an `error`, and the others are still there."""
-        return (Summary.of(self.root, name) for name in self.topics())
+        return (Summary.of(self._root, name) for name in self.topics())
 
     def __getitem__(self, name: str) -> Topic:
         return self.topic(name)
@@ -88,7 +88,7 @@ class Log(Displayed):
         rows: list[list[object]] = []
         left = SEGMENTS_SUMMED
         for name in topics[:SHOWN]:
-            each = Summary.of(self.root, name, left)
+            each = Summary.of(self._root, name, left)
             left -= each.segments or 0
             if each.error is not None:
                 rows.append([name, each.error.condition, *[""] * 6])

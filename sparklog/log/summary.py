@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sparklog.errors import SparklogError
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
@@ -36,7 +37,7 @@ class Summary:
     error: SparklogError | None = None
 
     @classmethod
-    def of(cls, root: str, topic: str, segments_max: int | None = None) -> Summary:
+    def of(cls, root: Root, topic: str, segments_max: int | None = None) -> Summary:
         """The summary of a topic, with its `error` if it cannot be read. Without sums if it has more than `segments_max` segments."""
         try:
             log = TopicLog(root, topic)

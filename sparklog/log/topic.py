@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from sparklog.log.commits import Commits
 from sparklog.log.keys import Key
 from sparklog.ondisk.columns import schema_of
 from sparklog.ondisk.reader import PartitionReader, Wanted
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
@@ -38,15 +40,15 @@ class Topic(Displayed):
 
     name: str
 
-    def __init__(self, root: str, name: str) -> None:
+    def __init__(self, root: str | os.PathLike[str] | Root, name: str) -> None:
         self.name = arguments.topic(name)
-        self._log = TopicLog(root, name)
+        self._log = TopicLog(arguments.root(root), name)
         self._log.newest()
 
     @property
     def root(self) -> str:
         """The absolute path of the root."""
-        return self._log.root
+        return str(self._log.root)
 
     @property
     def partitions(self) -> int:
@@ -196,8 +198,8 @@ class Topic(Displayed):
         """
         state = self._log.newest()
         partitions, wanted = self._asked(state, partition, key)
-        firsts = arguments.offsets(state, self.root, "start", start, partitions, state.starts)
-        ends = arguments.offsets(state, self.root, "end", end, partitions, state.ends)
+        firsts = arguments.offsets(state, self._log.root, "start", start, partitions, state.starts)
+        ends = arguments.offsets(state, self._log.root, "end", end, partitions, state.ends)
         ranges = list(zip(partitions, firsts, ends, strict=True))
         names = arguments.columns(columns)
         since, until = (None if time is None else arguments.millis(time) for time in (since, until))
@@ -212,11 +214,11 @@ class Topic(Displayed):
     def _asked(self, state: State, partition: object, key: bytes | str | None) -> tuple[list[int], Wanted]:
         """The partitions to read, and what of them."""
         if key is None:
-            return arguments.some_partitions(state, self.root, partition), Wanted()
+            return arguments.some_partitions(state, self._log.root, partition), Wanted()
         its = Key.of(state, key)
         if partition is None:
             return its.partitions(self._log, state), Wanted(its.octets, its.home)
-        return arguments.some_partitions(state, self.root, partition), Wanted(its.octets)
+        return arguments.some_partitions(state, self._log.root, partition), Wanted(its.octets)
 
     def _scan(
         self, state: State, ranges: list[tuple[int, int, int]], limit: int | None, wanted: Wanted, columns: list[str]
@@ -244,7 +246,7 @@ class Topic(Displayed):
         """The record batches of a partition, from their headers. After a rebatch, the next one may begin below where this stands."""
         state = self._log.newest()
         arguments.integer("partition", partition)
-        (partition,) = arguments.partitions(state, self.root, partition)
+        (partition,) = arguments.partitions(state, self._log.root, partition)
         return Batches(PartitionReader(self._log, state, partition), partition)
 
     def segments(self, partition: int | Collection[int] | None = None) -> Segments:
@@ -265,7 +267,7 @@ class Topic(Displayed):
         from sparklog.log.stats import of_topic
 
         state = self._log.newest()
-        asked = arguments.some_partitions(state, self.root, partition)
+        asked = arguments.some_partitions(state, self._log.root, partition)
         return of_topic(self._log, state, asked, arguments.count("hot_keys", hot_keys), progress)
 
     @property

@@ -11,8 +11,8 @@ from typing import Any
 
 from sparklog.errors import SparklogError
 from sparklog.offsets.topics import Topics
-from sparklog.ondisk.root import local
 from sparklog.spark.progress import source_offsets
+from sparklog.store.stores import local
 
 _OFFSET_LOG = "v1"
 Source = tuple[Mapping[str, str], Mapping[tuple[str, int], int]]

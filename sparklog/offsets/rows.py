@@ -14,8 +14,8 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
-from sparklog.ondisk.root import local
 from sparklog.show.display import SHOWN, Display, Displayed, readable, when
+from sparklog.store.stores import local
 
 COLUMNS = {
     "group": (pa.string(), "The group: any text of 1 to 255 characters."),

@@ -19,6 +19,7 @@ from sparklog.offsets.reset import Move, Placing, Target
 from sparklog.offsets.rows import Group, Position, Positions
 from sparklog.offsets.summaries import GroupSummaries, GroupSummary
 from sparklog.offsets.topics import Ids, Offsets, Topics, require_same
+from sparklog.ondisk.root import Root
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,7 +46,7 @@ class OffsetTable:
     def __init__(
         self,
         path: str | os.PathLike[str],
-        root: str | os.PathLike[str] | None = None,
+        root: str | os.PathLike[str] | Root | None = None,
         *,
         spark: SparkSession | None = None,
         storage_options: Mapping[str, str] | None = None,
@@ -68,7 +69,7 @@ class OffsetTable:
     @property
     def root(self) -> str | None:
         """The absolute path of the root; None if none was given."""
-        return self.topics.root
+        return None if self.topics.root is None else str(self.topics.root)
 
     # ---- reading
 
@@ -108,7 +109,7 @@ class OffsetTable:
             of = found.get(position.topic)
             if of is None:
                 state = self.topics.state(position.topic)
-                require_same(self.root, position, state)
+                require_same(self.topics.root, position, state)
                 of = found[position.topic] = dict.fromkeys(map(str, range(state.partitions)), -2)
             of[str(position.partition)] = position.offset
         return json.dumps(found)

@@ -10,7 +10,7 @@ from pathlib import Path
 from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.offsets.rows import Position, now
-from sparklog.ondisk.root import holding, local, require
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.topic_logs import TopicLogs
@@ -24,10 +24,8 @@ Ids = Mapping[str, str]
 class Topics:
     """The topics of a root, or of none: then every look at one is a CallError that names the table."""
 
-    def __init__(self, root: str | os.PathLike[str] | None, table: str) -> None:
-        self.root = None if root is None else local(os.fspath(root))
-        if self.root is not None:
-            require(self.root)
+    def __init__(self, root: str | os.PathLike[str] | Root | None, table: str) -> None:
+        self.root = None if root is None else arguments.root(root)
         _require_apart(table, self.root)
         self._table = table
         self._logs = None if self.root is None else TopicLogs(self.root)
@@ -68,7 +66,7 @@ class Topics:
                 raise SparklogError("TOPIC_RECREATED", topic=topic, root=self.root, expected=expected, found=state.topic_id)
             for given, offset in arguments.mapping("offsets", by_partition):
                 # A position may have expired while its owner read on.
-                placed = placed_in(state, str(self.root), given, offset, [0] * state.partitions)
+                placed = placed_in(state, self.root, given, offset, [0] * state.partitions)
                 made.append(Position(group, 0, topic, state.topic_id, *placed, now()))
         return made
 
@@ -84,7 +82,7 @@ class Topics:
         return position
 
 
-def placed_in(state: State, root: str, partition: object, offset: object, starts: Iterable[int]) -> tuple[int, int]:
+def placed_in(state: State, root: Root | None, partition: object, offset: object, starts: Iterable[int]) -> tuple[int, int]:
     """The partition and the offset, after a check that the partition exists and the offset is from that in `starts` to the end offset."""
     (placed,) = arguments.partitions(state, root, arguments.integer("partition", partition), "offsets")
     checked = arguments.integer("offset", offset)
@@ -103,7 +101,7 @@ def placed_in(state: State, root: str, partition: object, offset: object, starts
     return placed, checked
 
 
-def require_same(root: str | None, position: Position, state: State) -> None:
+def require_same(root: Root | None, position: Position, state: State) -> None:
     """CallError if the topic was created again since the position was committed, or does not have the partition (it never loses one)."""
     if position.topic_id != state.topic_id:
         raise SparklogError(
@@ -114,16 +112,17 @@ def require_same(root: str | None, position: Position, state: State) -> None:
             expected=position.topic_id,
             found=state.topic_id,
         )
-    arguments.partitions(state, str(root), position.partition)
+    arguments.partitions(state, root, position.partition)
 
 
-def _require_apart(table: str, root: str | None) -> None:
+def _require_apart(table: str, root: Root | None) -> None:
     """CallError if the table is in a root, this one or another, or this root in the table; links on the way count too."""
     if "://" in table:
         return
     real = os.path.realpath(table)
-    found = holding(table) or holding(real)
-    if found is None and root is not None and real in (os.path.realpath(root), *map(str, Path(os.path.realpath(root)).parents)):
-        found = root
+    found = Root.holding(table) or Root.holding(real)
+    if found is None and root is not None:
+        ours = os.path.realpath(str(root))
+        found = root if real in (ours, *map(str, Path(ours).parents)) else None
     if found is not None:
-        raise SparklogError("OFFSETS_IN_ROOT", table=table, root=found, example=f"{os.path.realpath(found).rstrip('/')}-offsets")
+        raise SparklogError("OFFSETS_IN_ROOT", table=table, root=found, example=f"{os.path.realpath(str(found)).rstrip('/')}-offsets")

@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from sparklog.ondisk.faults import Absent, Damaged, Unreadable
+from sparklog.ondisk.faults import Unreadable
 from sparklog.ondisk.fields import Fields, integer, parse
-from sparklog.ondisk.files import File
 from sparklog.ondisk.names import INT64_MAX, topic_file
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.version import PARTITIONS_MAX, Segment, is_hash, require_input, require_own, require_whole, segment_of, starts_and_ends
+from sparklog.store.store import Absent, Damaged
 
 HEAD_BYTES_MAX = 64 * 1024 * 1024
 LINE_BYTES_MAX = 4096
@@ -44,7 +45,7 @@ class Checkpoint:
     once.
     """
 
-    def __init__(self, root: str, topic: str, name: str, version: int) -> None:
+    def __init__(self, root: Root, topic: str, name: str, version: int) -> None:
         self.topic = topic
         self.name = name
         self._at = 0
@@ -52,7 +53,7 @@ class Checkpoint:
         self._rest = b""
         self._lines: list[bytes] = []
         with _reading():
-            self._file = File(root, topic_file(topic, name))
+            self._file = root.store.open(topic_file(topic, name))
             self._close = weakref.finalize(self, self._file.close)
             self._read_on(HEAD_BYTES_MAX)
             self.head, counts = _head(self._lines.pop(0), topic, version)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.ondisk.faults import Damaged, TooLarge
+from sparklog.ondisk.faults import TooLarge
 from sparklog.ondisk.header import CODECS
 from sparklog.ondisk.memory import batch_bytes_max
+from sparklog.store.store import Damaged
 
 _FEED_BYTES = 4096
 _ROOM_BYTES = 1 << 16

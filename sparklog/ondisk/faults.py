@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-
-class Damaged(Exception):
-    """Bytes that the format does not allow, as a reason in words. The module that knows the file makes a SparklogError of it."""
+from sparklog.store.store import Damaged
 
 
 class TooLarge(Damaged):
@@ -17,10 +15,6 @@ class TooLarge(Damaged):
 
 class TooNew(Exception):
     """A file that a later version of the format wrote, as a reason in words."""
-
-
-class Absent(Exception):
-    """The file does not exist."""
 
 
 class Unreadable(Exception):

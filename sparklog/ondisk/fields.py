@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sparklog.ondisk.faults import Damaged, TooNew
+from sparklog.ondisk.faults import TooNew
 from sparklog.ondisk.names import INT64_MAX
+from sparklog.store.store import Damaged
 
 FORMAT = 1
 DEPTH_MAX = 8

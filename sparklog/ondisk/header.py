@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from sparklog.ondisk.faults import Damaged
+from sparklog.store.store import Damaged
 
 # Each field with its struct code, big-endian. The sizes and positions below follow from this list.
 _FIELDS = (

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparklog.ondisk.faults import Absent, Damaged
-from sparklog.ondisk.files import read_whole
+from sparklog.ondisk.root import Root
+from sparklog.store.store import Absent, Damaged
 
 _ENTRY = np.dtype([("offset", ">i4"), ("position", ">i4")])
 _BYTES_MAX = 64 * 1024 * 1024
 
 
-def look_up(root: str, name: str, offset: int) -> tuple[int, int] | None:
+def look_up(root: Root, name: str, offset: int) -> tuple[int, int] | None:
     """Offset and position of the last entry with `offset` or a lower one, both relative to the segment; None if there is no such entry."""
     try:
-        data = read_whole(root, name, _BYTES_MAX)
+        data = root.store.read(name, _BYTES_MAX)
     except (Absent, Damaged, OSError):
         return None
     entries = np.frombuffer(data, dtype=_ENTRY, count=len(data) // _ENTRY.itemsize)

@@ -11,13 +11,13 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import DataError, SparklogError
 from sparklog.ondisk.columns import SCHEMA, arrow_batch
-from sparklog.ondisk.faults import Damaged
 from sparklog.ondisk.header import HEADER_BYTES
 from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload, Records, locate
 from sparklog.ondisk.segment import Place, SegmentReader, StoredBatch, open_segment
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Segment
+from sparklog.store.store import Damaged
 
 _CHUNK_BYTES = 1 << 21
 """Batches are decoded together until they have this many bytes, which stay in the cache of a processor."""
@@ -149,11 +149,11 @@ class PartitionReader:
                 for segment, reader, begin in self._segments(start, end):
                     for batch in reader.walk():
                         if batch.last_offset >= begin:
-                            yield str(reader.path), batch, self._content(reader, batch, begin)
+                            yield reader.path, batch, self._content(reader, batch, begin)
                     start = segment.end
             except DataError as error:
                 (segment, *_) = self._log.segments(self._state, self._partition, start, end)
-                yield str(self._log.folder / segment.file), None, error
+                yield self._log.location(segment.file), None, error
                 start = segment.end
 
     def _content(self, reader: SegmentReader, batch: StoredBatch, begin: int) -> list[pa.RecordBatch] | SparklogError:
@@ -172,7 +172,7 @@ class PartitionReader:
     def headers(self) -> Iterator[tuple[str, list[StoredBatch]]]:
         """For each segment its data file, and its batches without their data."""
         for _, reader, begin in self._segments(self._state.starts[self._partition], self._state.ends[self._partition]):
-            yield str(reader.path), [batch for batch in reader.headers() if batch.last_offset >= begin]
+            yield reader.path, [batch for batch in reader.headers() if batch.last_offset >= begin]
 
     def offset_at(self, millis: int, after: int = 0) -> int:
         """The offset of the first record at or after a time in milliseconds since 1970-01-01 UTC; the end offset if there is none.
@@ -226,7 +226,7 @@ class PartitionReader:
         if state.topic_id != self._state.topic_id:
             raise SparklogError("TOPIC_REPLACED", topic=state.topic, root=self._log.root)
         if state.version == self._state.version:
-            path = self._log.folder / missing.file
+            path = self._log.location(missing.file)
             raise SparklogError(
                 "SEGMENT_MISSING", topic=state.topic, partition=self._partition, file=path, base=missing.base, end=missing.end
             )

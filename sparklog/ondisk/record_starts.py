@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from sparklog.ondisk.faults import Damaged
 from sparklog.ondisk.header import VARINT_BYTES_MAX
+from sparklog.store.store import Damaged
 
 Longs = npt.NDArray[np.int64]
 Octets = npt.NDArray[np.uint8]

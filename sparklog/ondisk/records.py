@@ -15,9 +15,9 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from sparklog.ondisk.codecs import decompress
-from sparklog.ondisk.faults import Damaged
 from sparklog.ondisk.header import HEADER_BYTES, RECORD_BYTES_MIN, SUMMED_FROM, VARINT_BYTES_MAX, VARLONG_BYTES_MAX, Header
 from sparklog.ondisk.record_starts import PADDING, Longs, Octets, starts, starts_abreast, varint
+from sparklog.store.store import Damaged
 
 RECORDS_AT_ONCE = 1 << 18
 """Positions and lengths take more memory than a small record does, so they are held for this many records only."""

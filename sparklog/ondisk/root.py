@@ -1,13 +1,13 @@
-"""The names of roots, and directories that are not roots. FORMAT.md section 1."""
+"""Roots, their topics, and directories that are not roots. FORMAT.md section 1."""
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
 
 from sparklog.errors import SparklogError
-from sparklog.ondisk.names import COMMITS, is_topic
+from sparklog.ondisk.names import COMMITS, checkpoint_version_of, deleted_version_of, is_topic, topic_folder, version_of
+from sparklog.store.store import Damaged, Store
+from sparklog.store.stores import open_store
 
 # Each of these files shows that a directory belongs to a Kafka broker.
 _BROKERS = (
@@ -19,67 +19,95 @@ _BROKERS = (
 )
 
 
-def local(root: str) -> str:
-    """The absolute path of a root, which is given as a path or as `file:` and a path.
+class Root:
+    """A root: the store that keeps its files, and the topics in it. As a string it is its full name, which messages show."""
 
-    The path is used literally: nothing in it is decoded or expanded. `..` is resolved in the text, not by following links. The connector
-    finds the same root by the same name.
+    def __init__(self, store: Store) -> None:
+        self.store = store
 
-    CallError ROOT_REQUIRED, STORE_UNSUPPORTED, OPTION_VALUE.
-    """
-    if not root.strip():
-        raise SparklogError("ROOT_REQUIRED")
-    path = root
-    if uri := re.fullmatch("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", root, re.DOTALL):
-        scheme, host, path = uri.groups()
-        if scheme.lower() != "file":
-            raise SparklogError("STORE_UNSUPPORTED", root=root, where=f"in a store of the scheme {scheme}")
-        if host not in (None, "", "localhost"):
-            raise SparklogError("STORE_UNSUPPORTED", root=root, where=f"on the host {host}")
-        if not path.startswith("/"):
-            raise _invalid_path(root, "after file: there must be an absolute path")
-    if path == "~" or path.startswith("~/"):
-        raise _invalid_path(root, f"only a shell makes a home directory of ~; write {Path(path).expanduser()}")
-    if "\0" in path:
-        raise _invalid_path(root, f"Nul character not allowed: {path}")
-    # POSIX lets the system decide what two slashes at the beginning mean. Here they are one slash, as in Java.
-    return re.sub("^//", "/", os.path.normpath(Path(path).absolute()))
+    @classmethod
+    def at(cls, name: str) -> Root:
+        """The root of this name, which need not be there. CallError ROOT_REQUIRED, STORE_UNSUPPORTED, OPTION_VALUE."""
+        return cls(open_store(name))
+
+    @classmethod
+    def holding(cls, path: str) -> Root | None:
+        """The root that this absolute path names, or that it is in; None if there is none."""
+        store: Store | None = open_store(path)
+        while store and not store.exists(COMMITS):
+            store = store.above()
+        return None if store is None else cls(store)
+
+    def __str__(self) -> str:
+        return self.store.root
+
+    def __repr__(self) -> str:
+        return f"Root({self.store.root!r})"
+
+    def require(self) -> None:
+        """Checks that there is a root.
+
+        CallError ROOT_NOT_A_DIRECTORY, ROOT_NOT_FOUND; for a directory that is not a root, ROOT_WITHOUT_LOG, PARTITION_DIRECTORY,
+        LOG_DIRECTORY or BROKER_DIRECTORY. RetryError IO if it cannot be read.
+        """
+        try:
+            found = self.store.look("")
+        except OSError as error:
+            raise SparklogError("IO", file=self, cause=error) from None
+        if not found or not found.is_folder:
+            raise SparklogError("ROOT_NOT_A_DIRECTORY" if found else "ROOT_NOT_FOUND", root=self)
+        if not self.store.exists(COMMITS):
+            raise self._other_directory()
+
+    def _other_directory(self) -> SparklogError:
+        """What to say of a directory without a log: it may belong to a root, or to a broker."""
+        above = self.store.above()
+        for file in _BROKERS:
+            for store, name in ((self.store, file), (above, f"../{file}")):
+                if store and store.exists(file):
+                    return SparklogError("BROKER_DIRECTORY", root=self, file=name, limit="reading it is not supported yet")
+        topic, _, partition = str(self).rpartition("/")[2].rpartition("-")
+        if above and re.fullmatch("0|[1-9][0-9]{0,3}", partition) and is_topic(topic) and above.exists(topic_folder(topic)):
+            return SparklogError("PARTITION_DIRECTORY", root=self, partition=partition, topic=topic, above=above.root)
+        within, found, _ = f"{self}/".rpartition(f"/{COMMITS}/")
+        if found:
+            return SparklogError("LOG_DIRECTORY", root=self, above=within or "/")
+        return SparklogError("ROOT_WITHOUT_LOG", root=self)
+
+    def topics(self) -> list[str]:
+        """The topics of the root, sorted."""
+        return sorted(name for name in self.names(COMMITS) if is_topic(name) and self._may_hold(name))
+
+    def _may_hold(self, topic: str) -> bool:
+        """Whether the folder of a topic holds one. One that cannot be listed may: opening it says why, and the others are still there."""
+        try:
+            return _holds_topic(self.names_of(topic))
+        except SparklogError:
+            return True
+
+    def names_of(self, topic: str) -> list[str]:
+        """The names in the folder of a topic.
+
+        A listing may miss what comes or goes while it is made: all that it should show, if it takes so long that writers replace it. So one
+        without a version is made again.
+        """
+        names = self.names(topic_folder(topic))
+        return names if _committed(names) else self.names(topic_folder(topic))
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder below the root; empty if the folder does not exist."""
+        try:
+            return self.store.names(folder)
+        except (OSError, Damaged) as error:
+            raise SparklogError("IO", file=self.store.location(folder), cause=error) from None
 
 
-def holding(path: str) -> str | None:
-    """The root that this absolute path names, or that it is in; None if there is none."""
-    return next((str(each) for each in (Path(path), *Path(path).parents) if os.path.lexists(each / COMMITS)), None)
+def _committed(names: list[str]) -> list[int]:
+    """The versions that names tell of, be it of a version file or of a checkpoint."""
+    return [version for name in names for version in (version_of(name), checkpoint_version_of(name)) if version is not None]
 
 
-def require(root: str) -> None:
-    """Checks that the directory at a path is a root.
-
-    CallError ROOT_NOT_A_DIRECTORY, ROOT_NOT_FOUND; for a directory that is not a root, ROOT_WITHOUT_LOG, PARTITION_DIRECTORY,
-    LOG_DIRECTORY or BROKER_DIRECTORY. RetryError IO if it cannot be read.
-    """
-    here = Path(root)
-    try:
-        _require(here)
-    except OSError as error:
-        raise SparklogError("IO", file=here, cause=error) from None
-
-
-def _require(here: Path) -> None:
-    if not here.is_dir():
-        raise SparklogError("ROOT_NOT_A_DIRECTORY" if here.exists() else "ROOT_NOT_FOUND", root=here)
-    if os.path.lexists(here / COMMITS):
-        return
-    for file in _BROKERS:
-        for folder, name in ((here, file), (here.parent, f"../{file}")):
-            if os.path.lexists(folder / file):
-                raise SparklogError("BROKER_DIRECTORY", root=here, file=name, limit="reading it is not supported yet")
-    topic, _, partition = here.name.rpartition("-")
-    if re.fullmatch("0|[1-9][0-9]{0,3}", partition) and is_topic(topic) and os.path.lexists(here.parent / COMMITS / topic):
-        raise SparklogError("PARTITION_DIRECTORY", root=here, partition=partition, topic=topic, above=here.parent)
-    if within := next((each for each in (here, *here.parents) if each.name == COMMITS), None):
-        raise SparklogError("LOG_DIRECTORY", root=here, above=within.parent)
-    raise SparklogError("ROOT_WITHOUT_LOG", root=here)
-
-
-def _invalid_path(root: str, reason: str) -> SparklogError:
-    return SparklogError("OPTION_VALUE", option="path", value=root, reason=reason)
+def _holds_topic(names: list[str]) -> bool:
+    """Whether what the names tell of is later than the last deletion. One that is under way is not seen here."""
+    deleted = [version for name in names if (version := deleted_version_of(name)) is not None]
+    return max(_committed(names), default=-1) > max(deleted, default=-1)

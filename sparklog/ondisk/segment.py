@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import google_crc32c
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk import index
-from sparklog.ondisk.faults import Absent, Damaged, TooLarge
-from sparklog.ondisk.files import File
+from sparklog.ondisk.faults import TooLarge
 from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header
 from sparklog.ondisk.names import index_file, topic_file, view_folder
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.version import Segment
+from sparklog.store.store import Absent, Damaged
 
 _BLOCK_BYTES_MIN = 1 << 16
 _BLOCK_BYTES_MAX = 1 << 22
@@ -53,23 +53,23 @@ class StoredBatch(NamedTuple):
 class SegmentReader:
     """Reads a segment from its data file. Its constructor raises Absent if that file does not exist; all else raises SparklogErrors."""
 
-    def __init__(self, root: str, topic: str, segment: Segment, batch_bytes_max: int) -> None:
+    def __init__(self, root: Root, topic: str, segment: Segment, batch_bytes_max: int) -> None:
         self._root = root
         self._topic = topic
         self._segment = segment
         self._batch_bytes_max = batch_bytes_max
         self.end = segment.position + segment.bytes
         name = topic_file(topic, segment.file)
-        self.path = Path(root, name)
+        self.path = root.store.location(name)
         try:
-            self._file = File(root, name)
+            self._file = root.store.open(name)
         except Damaged as damage:
             raise self.corrupt(damage) from None
         except OSError as error:
             raise SparklogError("IO", file=self.path, cause=error) from None
-        if self._file.bytes < self.end:
+        if self._file.size < self.end:
             self.close()
-            raise self.corrupt(f"the file has {self._file.bytes} bytes where it ends at {self.end}")
+            raise self.corrupt(f"the file has {self._file.size} bytes where it ends at {self.end}")
 
     def close(self) -> None:
         """Closes the data file."""
@@ -250,7 +250,7 @@ def is_stamped(field: int, relative: int, absolute: int) -> bool:
     return all(one in others for one, *others in zip(*octets, strict=True))
 
 
-def open_segment(root: str, topic: str, segment: Segment, batch_bytes_max: int) -> SegmentReader | None:
+def open_segment(root: Root, topic: str, segment: Segment, batch_bytes_max: int) -> SegmentReader | None:
     """A reader of a segment; None if the data file does not exist."""
     try:
         return SegmentReader(root, topic, segment, batch_bytes_max)

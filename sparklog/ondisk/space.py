@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import stat
-from pathlib import Path
-
 from sparklog.ondisk.names import view_file_of, view_folder
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
+from sparklog.store.store import Damaged
 
 
 def view_bytes(log: TopicLog, state: State) -> int:
@@ -19,23 +17,23 @@ def view_bytes(log: TopicLog, state: State) -> int:
 
 
 def _of_partition(log: TopicLog, state: State, partition: int) -> int:
-    folder = Path(log.root, view_folder(log.topic, partition))
+    store, folder = log.root.store, view_folder(log.topic, partition)
     try:
-        files = list(folder.iterdir())
-    except OSError:
+        names = store.names(folder)
+    except (OSError, Damaged):
         return 0
     linked = {segment.base for segment in log.segments(state, partition) if segment.in_own_file}
     taken = 0
-    for file in files:
-        found = view_file_of(file.name)
+    for name in names:
+        found = view_file_of(name)
         if found is None:
             continue
         try:
-            status = file.lstat()
-        except OSError:  # Writers add and remove files all the time.
+            entry = store.look(f"{folder}/{name}")
+        except OSError:
             continue
         base, kind = found
-        is_link = kind == "log" and base in linked and status.st_nlink > 1
-        if stat.S_ISREG(status.st_mode) and not is_link:
-            taken += status.st_size
+        # Writers add and remove files all the time.
+        if entry and entry.is_file and not (kind == "log" and base in linked and entry.links > 1):
+            taken += entry.bytes
     return taken

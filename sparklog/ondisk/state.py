@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparklog.ondisk.checkpoint import Checkpoint
-from sparklog.ondisk.faults import Damaged, Unreadable
+from sparklog.ondisk.faults import Unreadable
 from sparklog.ondisk.version import Segment, Version, require_whole
+from sparklog.store.store import Damaged
 
 
 class LiveSegments:

@@ -4,75 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
-from sparklog.ondisk.faults import Absent, Damaged, TooNew, Unreadable
-from sparklog.ondisk.files import path_without_links, read_whole
-from sparklog.ondisk.names import (
-    COMMITS,
-    checkpoint_version_of,
-    deleted_version_of,
-    is_topic,
-    topic_file,
-    topic_folder,
-    version_file,
-    version_of,
-)
+from sparklog.ondisk.faults import TooNew, Unreadable
+from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_file, version_of
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version
+from sparklog.store.store import Absent, Damaged
 
 _LISTED = 20
 """An error lists this many topics."""
-
-
-def topics(root: str) -> list[str]:
-    """The topics of a root, sorted."""
-    return sorted(name for name in _names(root, COMMITS) if is_topic(name) and _may_be_there(root, name))
-
-
-def _may_be_there(root: str, topic: str) -> bool:
-    """Whether the folder of a topic holds one. One that cannot be listed may: who opens it is told why, and the others are still there."""
-    try:
-        return _holds_topic(_names_of(root, topic))
-    except SparklogError:
-        return True
-
-
-def _names(root: str, folder: str) -> list[str]:
-    """The names in a folder below the root; empty if the folder does not exist."""
-    try:
-        with os.scandir(path_without_links(root, f"{folder}/")) as entries:
-            return [entry.name for entry in entries]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except (OSError, Damaged) as error:
-        raise SparklogError("IO", file=Path(root, folder), cause=error) from None
-
-
-def _names_of(root: str, topic: str) -> list[str]:
-    """The names in the folder of a topic.
-
-    A listing may miss what comes or goes while it is made: all that it should show, if it takes so long that writers replace it. So one
-    without a version is made again.
-    """
-    names = _names(root, topic_folder(topic))
-    return names if _committed(names) else _names(root, topic_folder(topic))
-
-
-def _committed(names: list[str]) -> list[int]:
-    """The versions that names tell of, be it of a version file or of a checkpoint."""
-    return [version for name in names for version in (version_of(name), checkpoint_version_of(name)) if version is not None]
-
-
-def _holds_topic(names: list[str]) -> bool:
-    """Whether what the names tell of is later than the last deletion. One that is under way is not seen here."""
-    deleted = [version for name in names if (version := deleted_version_of(name)) is not None]
-    return max(_committed(names), default=-1) > max(deleted, default=-1)
 
 
 def _listed(names: list[str]) -> str:
@@ -84,7 +29,7 @@ class _Kept(NamedTuple):
     """A state, and what told the file of its version from another one just before it was read."""
 
     state: State
-    tag: tuple[int, ...] | None
+    tag: Hashable | None
 
 
 class _Moved(Exception):
@@ -102,16 +47,19 @@ class _Moved(Exception):
 class TopicLog:
     """The commit log of one topic. Its methods raise SparklogErrors and nothing else. Threads may share it."""
 
-    def __init__(self, root: str, topic: str) -> None:
+    def __init__(self, root: Root, topic: str) -> None:
         self.root = root
         self.topic = topic
-        self.folder = Path(root, topic_folder(topic))
         self._known: _Kept | None = None
         self._reloaded: dict[str, State] = {}
         """By hash, the states that were loaded a second time because their checkpoint proved to be damaged."""
 
-    def __reduce__(self) -> tuple[type[TopicLog], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[TopicLog], tuple[Root, str]]:
         return TopicLog, (self.root, self.topic)
+
+    def location(self, file: str) -> str:
+        """The full name of a file of the topic, given as version files name it, for messages."""
+        return self.root.store.location(topic_file(self.topic, file))
 
     def newest(self) -> State:
         """The newest state. Cheap if nothing was committed since the last call."""
@@ -191,7 +139,7 @@ class TopicLog:
         """The newest state, by a listing of the topic's folder; `newest` is the greatest version that it told of."""
         begin = self._start(checkpoints, newest)
         start = begin.state if begin else None
-        tried = [(name, os.path.lexists(self.folder / name)) for _, name in ([] if start else checkpoints)]
+        tried = [(name, self.root.store.exists(topic_file(self.topic, name))) for _, name in ([] if start else checkpoints)]
         first = start.version if start else 0
         tag = begin.tag if begin else self._tag(first)
         kept = self._go_on(begin)
@@ -215,7 +163,7 @@ class TopicLog:
             except Unreadable:
                 continue
             except TooNew as reason:
-                raise SparklogError("FORMAT_TOO_NEW", file=self.folder / name, reason=reason) from None
+                raise SparklogError("FORMAT_TOO_NEW", file=self.location(name), reason=reason) from None
             tag = self._tag(version)
             data = self._bytes(version)
             if data is None:
@@ -270,7 +218,7 @@ class TopicLog:
         return kept.state
 
     def _not_found(self) -> SparklogError:
-        return SparklogError("TOPIC_NOT_FOUND", topic=self.topic, root=self.root, topics=_listed(topics(self.root)))
+        return SparklogError("TOPIC_NOT_FOUND", topic=self.topic, root=self.root, topics=_listed(self.root.topics()))
 
     def _corrupt(self, version: int, reason: object) -> SparklogError:
         return SparklogError("VERSION_CORRUPT", file=self._path(version), reason=reason)
@@ -290,7 +238,7 @@ class TopicLog:
     def _bytes(self, version: int) -> bytes | None:
         """The version file; None if it is absent."""
         try:
-            return read_whole(self.root, topic_file(self.topic, version_file(version)), FILE_BYTES_MAX)
+            return self.root.store.read(topic_file(self.topic, version_file(version)), FILE_BYTES_MAX)
         except Absent:
             return None
         except Damaged as damage:
@@ -300,7 +248,7 @@ class TopicLog:
 
     def _list(self) -> tuple[list[int], list[tuple[int, str]]]:
         """The versions and the checkpoints whose files exist, each from old to new."""
-        names = _names_of(self.root, self.topic)
+        names = self.root.names_of(self.topic)
         versions = sorted(version for name in names if (version := version_of(name)) is not None)
         checkpoints = sorted((version, name) for name in names if (version := checkpoint_version_of(name)) is not None)
         return versions, checkpoints
@@ -308,15 +256,12 @@ class TopicLog:
     def _missing(self, version: int, newest: int) -> SparklogError:
         return SparklogError("VERSION_MISSING", version=version, topic=self.topic, root=self.root, newest=newest)
 
-    def _path(self, version: int) -> Path:
-        return self.folder / version_file(version)
+    def _path(self, version: int) -> str:
+        return self.location(version_file(version))
 
-    def _tag(self, version: int) -> tuple[int, ...] | None:
+    def _tag(self, version: int) -> Hashable | None:
         """Distinguishes the file of a version from one that takes its place later; None if it is absent."""
         try:
-            status = self._path(version).lstat()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+            return self.root.store.tag(topic_file(self.topic, version_file(version)))
         except OSError as error:
             raise SparklogError("IO", file=self._path(version), cause=error) from None
-        return status.st_ino, status.st_size, status.st_mtime_ns

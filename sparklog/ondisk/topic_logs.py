@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sparklog.errors import SparklogError
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 
@@ -10,7 +11,7 @@ from sparklog.ondisk.topic_log import TopicLog
 class TopicLogs:
     """Keeps the commit log of each topic that was asked for, with the newest state that is known of it. Threads may share it."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: Root) -> None:
         self.root = root
         self._logs: dict[str, TopicLog] = {}
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import google_crc32c
 
-from sparklog.ondisk.faults import Damaged
 from sparklog.ondisk.fields import Fields, integer, parse
 from sparklog.ondisk.header import CODECS, HEADER_BYTES
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity
+from sparklog.store.store import Damaged
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
 ENTRIES_MAX = 1_000_000

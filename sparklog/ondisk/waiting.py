@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 from typing import NamedTuple
 
 from sparklog.errors import SparklogError
+from sparklog.ondisk.names import topic_file
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 
@@ -28,8 +29,7 @@ class Waiting(NamedTuple):
             removed -= {segment.file for partition in range(state.partitions) for segment in log.segments(state, partition)}
         sizes = []
         for file in removed:
-            try:
-                sizes.append(os.lstat(log.folder / file).st_size)
-            except OSError:
-                continue  # It is deleted.
+            with contextlib.suppress(OSError):
+                if entry := log.root.store.look(topic_file(log.topic, file)):  # else it is deleted
+                    sizes.append(entry.bytes)
         return cls(len(sizes), sum(sizes))

@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from sparklog.errors import SparklogError
 from sparklog.offsets.table import OffsetTable
+from sparklog.ondisk.root import Root
 from sparklog.ui.responses import Refused, text_of
 
 _GROUPS_MAX = 500
@@ -19,14 +20,14 @@ _POINTS_MAX = 400
 _TEXT_MAX = 500
 
 
-def table_of(root: str, path: str | None) -> OffsetTable:
+def table_of(root: Root, path: str | None) -> OffsetTable:
     """The offset table of the page."""
     if path is None:
         raise Refused(404, "TABLE_NOT_GIVEN", "Groups are rows of an offset table: start the page with --table PATH.")
     return OffsetTable(path, root)
 
 
-def groups(root: str, path: str | None, request: Request) -> dict[str, Any]:
+def groups(root: Root, path: str | None, request: Request) -> dict[str, Any]:
     """All groups, each with its lag. For those that it does not come to in time there is only the name."""
     if path is None:
         return {"table": None, "exists": False, "groups": [], "more": 0}
@@ -37,7 +38,7 @@ def groups(root: str, path: str | None, request: Request) -> dict[str, Any]:
     return {"table": table.path, "exists": bool(names) or table.exists(), "groups": found, "more": max(0, len(names) - _GROUPS_MAX)}
 
 
-def group(root: str, path: str | None, request: Request) -> dict[str, Any]:
+def group(root: Root, path: str | None, request: Request) -> dict[str, Any]:
     """A group: its positions, its lag, and its lag over time."""
     table = table_of(root, path)
     name = request.query_params.get("group", "")

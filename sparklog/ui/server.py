@@ -24,8 +24,8 @@ from starlette.routing import Route
 import sparklog
 from sparklog import arguments
 from sparklog.errors import SparklogError
-from sparklog.log.log import Log
 from sparklog.log.summary import Summary
+from sparklog.ondisk.root import Root
 from sparklog.ui import groups, query, topics
 from sparklog.ui.guard import Guard
 from sparklog.ui.records import MERGED_MAX
@@ -42,27 +42,27 @@ def application(root: str | os.PathLike[str], table: str | os.PathLike[str] | No
 
     CallError if there is not a root.
     """
-    path = Log(root).root
+    opened = arguments.root(root)
     offsets = None if table is None else os.fspath(table)
     tails = Tails()
 
     def about(request: Request) -> object:
-        return {"root": path, "table": offsets, "version": sparklog.__version__}
+        return {"root": str(opened), "table": offsets, "version": sparklog.__version__}
 
-    def api(answer: Callable[[str, Request], object]) -> Any:
-        return answering(lambda request: answer(Log(path).root, request))
+    def api(answer: Callable[[Root, Request], object]) -> Any:
+        return answering(lambda request: answer(arguments.root(opened), request))
 
-    def download(root: str, request: Request) -> Response:
+    def download(root: Root, request: Request) -> Response:
         return Download(*topics.value(root, request))
 
     async def listed(request: Request) -> Response:
         try:
-            log = await run_in_threadpool(Log, path)
-            return StreamingResponse(_lines(path, await run_in_threadpool(log.topics)), media_type="application/x-ndjson")
+            found = await run_in_threadpool(arguments.root, opened)
+            return StreamingResponse(_lines(found, await run_in_threadpool(found.topics)), media_type="application/x-ndjson")
         except Exception as error:
             return respond(*failure(error))
 
-    def tail(root: str, request: Request) -> Response:
+    def tail(root: Root, request: Request) -> Response:
         log, state = topics.opened(root, request)
         partition = query.maybe_number(request, "partition")
         arguments.partitions(state, root, partition)
@@ -108,9 +108,9 @@ def _absent(page: Callable[..., Response], request: Request) -> Response:
     return Response("Not Found", 404, media_type="text/plain") if asked else page(status_code=404)
 
 
-def _lines(root: str, names: list[str]) -> Iterator[bytes]:
+def _lines(root: Root, names: list[str]) -> Iterator[bytes]:
     """The number of topics, and then a line about each, as soon as it is known."""
-    lines = [written({"root": root, "topics": len(names)})]
+    lines = [written({"root": str(root), "topics": len(names)})]
     sent = 0.0
     for name in names:
         if time.monotonic() - sent > _LINES_S:

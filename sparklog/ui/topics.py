@@ -12,6 +12,7 @@ from sparklog.log.commits import Commit
 from sparklog.log.keys import Key
 from sparklog.log.summary import Summary
 from sparklog.ondisk.reader import PartitionReader
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
@@ -33,13 +34,13 @@ _HEADERS_MAX = 200
 _HEADER_BYTES = 4_096
 
 
-def opened(root: str, request: Request) -> tuple[TopicLog, State]:
+def opened(root: Root, request: Request) -> tuple[TopicLog, State]:
     """The topic that a request names, in its newest state."""
     log = TopicLog(root, arguments.topic(request.path_params["topic"]))
     return log, log.newest()
 
 
-def topic(root: str, request: Request) -> dict[str, Any]:
+def topic(root: Root, request: Request) -> dict[str, Any]:
     """A topic, and each of its partitions."""
     log, state = opened(root, request)
     totals = Totals.of_partitions(log, state)
@@ -61,7 +62,7 @@ def topic(root: str, request: Request) -> dict[str, Any]:
     }
 
 
-def records(root: str, request: Request) -> dict[str, Any]:
+def records(root: Root, request: Request) -> dict[str, Any]:
     """A page of records, or what a search found. Of too many partitions there are no records, but `most` says how many it would show."""
     log, state = opened(root, request)
     count = min(max(query.number(request, "limit", 100), 1), ROWS_MAX)
@@ -123,7 +124,7 @@ def _moved(state: State, asked: dict[int, int]) -> list[dict[str, int]]:
     ]
 
 
-def record(root: str, request: Request) -> dict[str, Any]:
+def record(root: Root, request: Request) -> dict[str, Any]:
     """One record: its segment, and a part of its key and of its value, in hex."""
     log, state = opened(root, request)
     (partition,) = arguments.partitions(state, log.root, request.path_params["partition"])
@@ -153,7 +154,7 @@ def _part(octets: Any, begin: int, size: int) -> dict[str, Any] | None:
     return {"size": len(octets), "from": begin, "hex": bytes(memoryview(octets)[begin : begin + size]).hex()}
 
 
-def value(root: str, request: Request) -> tuple[str, bytes]:
+def value(root: Root, request: Request) -> tuple[str, bytes]:
     """A name for a file, and the whole value (or key) of a record."""
     log, state = opened(root, request)
     (partition,) = arguments.partitions(state, log.root, request.path_params["partition"])
@@ -165,7 +166,7 @@ def value(root: str, request: Request) -> tuple[str, bytes]:
     raise query.refused("offset", offset, "no record has this offset")
 
 
-def segments(root: str, request: Request) -> dict[str, Any]:
+def segments(root: Root, request: Request) -> dict[str, Any]:
     """Segments of a partition, from a number on; and the segments of many partitions as runs, for a picture."""
     log, state = opened(root, request)
     partition = query.maybe_number(request, "partition")
@@ -204,7 +205,7 @@ def _runs(log: TopicLog, state: State, partition: int) -> dict[str, Any]:
     return {"partition": partition, "start": state.starts[partition], "end": state.ends[partition], "segments": count, "runs": runs}
 
 
-def commits(root: str, request: Request) -> dict[str, Any]:
+def commits(root: Root, request: Request) -> dict[str, Any]:
     """Commits, the newest first; `before` is a version."""
     log, state = opened(root, request)
     before = query.number(request, "before", state.version + 1)

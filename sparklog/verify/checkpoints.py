@@ -8,12 +8,13 @@ from typing import NamedTuple
 import google_crc32c
 
 from sparklog.ondisk.checkpoint import HEAD_BYTES_MAX, LINE_BYTES_MAX, Checkpoint, Head
-from sparklog.ondisk.faults import Absent, Damaged, Unreadable
+from sparklog.ondisk.faults import Unreadable
 from sparklog.ondisk.fields import parse
-from sparklog.ondisk.files import File
 from sparklog.ondisk.names import topic_file
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import Segment
+from sparklog.store.store import Absent, Damaged
 
 Queries = dict[str, tuple[int, str | None]]
 _BLOCK_BYTES = 1 << 20
@@ -40,7 +41,7 @@ class Unsound(Exception):
         self.byte = byte
 
 
-def read(root: str, topic: str, name: str, version: int) -> Sound | None:
+def read(root: Root, topic: str, name: str, version: int) -> Sound | None:
     """The checkpoint of this name; None if it is gone. Unsound if it breaks a rule; TooNew if a later version of the format wrote it."""
     try:
         first = _read_lines(root, topic, name)
@@ -58,11 +59,11 @@ def read(root: str, topic: str, name: str, version: int) -> Sound | None:
     return Sound(found, queries)
 
 
-def _read_lines(root: str, topic: str, name: str) -> bytes:
+def _read_lines(root: Root, topic: str, name: str) -> bytes:
     """Checks every line's checksum, and the name. Returns the JSON of line 1."""
     first, rest, at, total = None, b"", 0, 0
     digest = hashlib.sha256()
-    with File(root, topic_file(topic, name)) as file:
+    with root.store.open(topic_file(topic, name)) as file:
         while block := file.read(at + len(rest), _BLOCK_BYTES):
             *lines, rest = (rest + block).split(b"\n")
             if len(rest) > HEAD_BYTES_MAX:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
 
-from sparklog.ondisk.faults import Absent, Damaged
-from sparklog.ondisk.files import File
 from sparklog.ondisk.header import HEADER_BYTES, Header
 from sparklog.ondisk.names import (
     COMMITS,
@@ -28,6 +22,8 @@ from sparklog.ondisk.names import (
     view_folder,
 )
 from sparklog.ondisk.records import Payload
+from sparklog.ondisk.root import Root
+from sparklog.store.store import Absent, Damaged, Entry
 from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Finding, Waiting, tallied
 from sparklog.verify.versions import Chain
 
@@ -38,54 +34,18 @@ _FIRST_BATCH_BYTES_MAX = 1 << 24
 _NOTHING = "nothing: no reader looks there"
 
 
-class Entry(NamedTuple):
-    """A name in a folder, with what it is."""
-
-    name: str
-    status: os.stat_result
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is a regular file."""
-        return stat.S_ISREG(self.status.st_mode)
-
-    @property
-    def is_folder(self) -> bool:
-        """Whether it is a folder, and not a link to one."""
-        return stat.S_ISDIR(self.status.st_mode)
-
-    @property
-    def kind(self) -> str:
-        """What it is, in words."""
-        if stat.S_ISLNK(self.status.st_mode):
-            return "a symbolic link"
-        return "a folder" if self.is_folder else "a file" if self.is_file else "neither a file nor a folder"
+_KINDS = {"file": "a file", "folder": "a folder", "link": "a symbolic link", "other": "neither a file nor a folder"}
 
 
-def entries(root: str, folder: str) -> list[Entry]:
-    """What is in a folder below the root, sorted; empty if it is gone. OSError if it cannot be listed."""
-    found = []
-    try:
-        with os.scandir(Path(root, folder)) as listed:
-            for each in listed:
-                try:
-                    found.append(Entry(each.name, each.stat(follow_symlinks=False)))
-                except FileNotFoundError:
-                    continue
-    except FileNotFoundError:
-        return []
-    return sorted(found)
-
-
-def topics_in(root: str) -> tuple[list[str], list[Finding], list[Waiting]]:
+def topics_in(root: Root) -> tuple[list[str], list[Finding], list[Waiting]]:
     """The topics of a root, also deleted ones; and what is wrong above them."""
     findings: list[Finding] = []
     topics: list[str] = []
     strange: list[tuple[str, int]] = []
     above: list[Entry] = []
     try:
-        above = entries(root, "")
-    except OSError as error:
+        above = root.store.entries("")
+    except (OSError, Damaged) as error:
         findings.append(_unreadable(None, ".", error))
     for entry in above:
         if entry.name == COMMITS and not entry.is_folder:
@@ -93,17 +53,17 @@ def topics_in(root: str) -> tuple[list[str], list[Finding], list[Waiting]]:
         if entry.name != COMMITS and not (_VIEW_FOLDER.fullmatch(entry.name)):
             strange.append((entry.name, 0))
     try:
-        for entry in entries(root, COMMITS):
+        for entry in root.store.entries(COMMITS):
             file = f"{COMMITS}/{entry.name}"
             if entry.is_folder and is_topic(entry.name):
                 topics.append(entry.name)
-            elif is_topic(entry.name) and stat.S_ISLNK(entry.status.st_mode):
+            elif is_topic(entry.name) and entry.kind == "link":
                 findings.append(
                     _wrong_kind(file, entry, DAMAGE, "topics cannot be listed, and the topic cannot be read", "put the folder back")
                 )
             else:
                 findings.append(_unknown(None, file))
-    except OSError as error:
+    except (OSError, Damaged) as error:
         findings.append(_unreadable(None, COMMITS, error))
     return topics, findings, tallied(None, "other", strange)
 
@@ -111,7 +71,7 @@ def topics_in(root: str) -> tuple[list[str], list[Finding], list[Waiting]]:
 class Folders:
     """Looks at every name in the folders of a topic. `findings` and `waiting` are there after `run`."""
 
-    def __init__(self, root: str, chain: Chain, listed: list[Entry]) -> None:
+    def __init__(self, root: Root, chain: Chain, listed: list[Entry]) -> None:
         self._root = root
         self._chain = chain
         self._topic = chain.topic
@@ -134,8 +94,8 @@ class Folders:
             known = (version_of, checkpoint_version_of, deleted_version_of)
             if not any(number(entry.name) is not None for number in known):
                 self.findings.append(_unknown(self._topic, file))
-            elif deleted_version_of(entry.name) is not None and (not entry.is_file or entry.status.st_size):
-                problem = f"a deletion marker is an empty file; this is {entry.kind} of {entry.status.st_size} bytes"
+            elif deleted_version_of(entry.name) is not None and (not entry.is_file or entry.bytes):
+                problem = f"a deletion marker is an empty file; this is {_KINDS[entry.kind]} of {entry.bytes} bytes"
                 fix = "put an empty file in its place"
                 self.findings.append(
                     Finding(GARBAGE, "MARKER_WRONG", problem, "nothing: only its name counts", fix, self._topic, file=file, byte=0)
@@ -146,8 +106,8 @@ class Folders:
 
     def _inside(self, folder: str) -> list[Entry]:
         try:
-            return entries(self._root, folder)
-        except OSError as error:
+            return self._root.store.entries(folder)
+        except (OSError, Damaged) as error:
             self.findings.append(_unreadable(self._topic, folder, error))
             return []
 
@@ -159,11 +119,11 @@ class Folders:
         young = []
         for entry in self._inside(folder) if self._is_folder("tmp") else ():
             file = f"{folder}/{entry.name}"
-            age = time.time() - entry.status.st_mtime
+            age = time.time() - entry.modified
             if entry.is_file and age < _DAY_S:
-                young.append((file, entry.status.st_size))
+                young.append((file, entry.bytes))
             elif entry.is_file:
-                problem = f"a writer left it {age / _DAY_S:.0f} days ago, with {entry.status.st_size:,} bytes"
+                problem = f"a writer left it {age / _DAY_S:.0f} days ago, with {entry.bytes:,} bytes"
                 self.findings.append(Finding(GARBAGE, "LEFTOVER", problem, _NOTHING, _VACUUM, self._topic, file=file))
             else:
                 self.findings.append(_unknown(self._topic, file))
@@ -194,13 +154,13 @@ class Folders:
                 if not is_data_file(file) or not entry.is_file:
                     self.findings.append(_unknown(self._topic, below))
                 elif file in self._chain.removed or file in self._chain.extents:
-                    removed.append((below, entry.status.st_size))
+                    removed.append((below, entry.bytes))
                 elif (no_writer := self._no_writer(int(match[1]))) is not None:
                     why, fix = no_writer
-                    problem = f"no version names it, and {why}; it has {entry.status.st_size:,} bytes"
+                    problem = f"no version names it, and {why}; it has {entry.bytes:,} bytes"
                     self.findings.append(Finding(GARBAGE, "ORPHAN", problem, _NOTHING, fix, self._topic, file=below))
                 else:
-                    unnamed.append((below, entry.status.st_size))
+                    unnamed.append((below, entry.bytes))
                     self._unnamed = max(self._unnamed, int(match[1]))
         self.waiting += tallied(self._topic, "removed", removed) + tallied(self._topic, "unnamed", unnamed)
 
@@ -226,16 +186,13 @@ class Folders:
                 viewed.setdefault(segment.partition, set()).add(segment.base)
         for partition in range(state.partitions):
             folder = view_folder(self._topic, partition)
-            try:
-                status = os.lstat(Path(self._root, folder))
-            except FileNotFoundError:
+            entry = self._root.store.look(folder)
+            if entry is None:
                 continue
             self.has_view = True
-            if not stat.S_ISDIR(status.st_mode):
+            if not entry.is_folder:
                 impact = "no record; the partition has no Kafka view"
-                self.findings.append(
-                    _wrong_kind(folder, Entry(folder, status), REPAIRABLE, impact, "delete it, and CALL partlog.publish", self._topic)
-                )
+                self.findings.append(_wrong_kind(folder, entry, REPAIRABLE, impact, "delete it, and CALL partlog.publish", self._topic))
                 continue
             if self._chain.broken is None:
                 self._strays(partition, folder, viewed.get(partition, set()), state.ends[partition])
@@ -288,8 +245,8 @@ class Folders:
     def _is_published(self, file: str, base: int) -> bool:
         """Whether a file of the view begins with a right batch at this offset. Only what was committed is published."""
         try:
-            with File(self._root, file) as log:
-                header = Header.read(log.read(0, HEADER_BYTES), 0, log.bytes)
+            with self._root.store.open(file) as log:
+                header = Header.read(log.read(0, HEADER_BYTES), 0, log.size)
                 if header.base_offset != base or header.total_bytes > _FIRST_BATCH_BYTES_MAX:
                     return False
                 Payload.of(header, memoryview(log.read(0, header.total_bytes)), base, _FIRST_BATCH_BYTES_MAX)
@@ -301,11 +258,11 @@ class Folders:
 _VACUUM = "CALL partlog.vacuum deletes it"
 
 
-def view_findings(root: str, topics: set[str]) -> Iterator[Waiting]:
+def view_findings(root: Root, topics: set[str]) -> Iterator[Waiting]:
     """Folders with names as those of the Kafka view that belong to none of these topics."""
     try:
-        listed = entries(root, "")
-    except OSError:
+        listed = root.store.entries("")
+    except (OSError, Damaged):
         return  # `topics_in` has said so.
     matches = [match for entry in listed if (match := _VIEW_FOLDER.fullmatch(entry.name))]
     yield from tallied(None, "other", [(match[0], 0) for match in matches if match[1] not in topics])
@@ -317,13 +274,13 @@ def _unknown(topic: str | None, file: str) -> Finding:
 
 
 def _wrong_kind(file: str, entry: Entry, severity: str, impact: str, fix: str, topic: str | None = None) -> Finding:
-    return Finding(severity, "WRONG_KIND", f"{entry.kind} is in the place of a folder", impact, fix, topic, file=file)
+    return Finding(severity, "WRONG_KIND", f"{_KINDS[entry.kind]} is in the place of a folder", impact, fix, topic, file=file)
 
 
-def _unreadable(topic: str | None, file: str, error: OSError) -> Finding:
+def _unreadable(topic: str | None, file: str, error: Exception) -> Finding:
     return Finding(DAMAGE, "IO", f"it cannot be listed: {error}", "what is in it was not checked", "make it readable", topic, file=file)
 
 
-def listing(root: str, topic: str) -> list[Entry]:
+def listing(root: Root, topic: str) -> list[Entry]:
     """What is in the folder of a topic. OSError if it cannot be listed."""
-    return entries(root, topic_folder(topic))
+    return root.store.entries(topic_folder(topic))

@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from sparklog.errors import SparklogError
-from sparklog.ondisk.root import local, require
+from sparklog.ondisk.root import Root
+from sparklog.store.store import Damaged
 from sparklog.verify.expected import Expected
 from sparklog.verify.folders import Folders, listing, topics_in, view_findings
 from sparklog.verify.report import DAMAGE, Counts, Finding, Report, Waiting, worst_first
@@ -67,7 +68,7 @@ class Looked(NamedTuple):
 
 
 def verify(
-    root: str,
+    root: Root,
     topics: Iterable[str] | None = None,
     *,
     quick: bool = False,
@@ -77,8 +78,7 @@ def verify(
 ) -> Report:
     """Checks the topics of a root, by default all. `Log.verify` explains the arguments; `settles_s` are the waits before a second look."""
     began = time.monotonic()
-    root = local(root)
-    require(root)
+    root.require()
     known, findings, waiting = topics_in(root)
     wanted = known if topics is None else sorted(set(topics))
     for topic in wanted:
@@ -105,11 +105,11 @@ def verify(
                 before[topic] = looked
     everything = [*findings, *(before[topic].told(finding) for topic in decided for finding in decided[topic])]
     waiting = [*waiting, *(each for looked in before.values() for each in looked.waiting)]
-    return Report(root, quick, worst_first(everything), waiting, checking.counts(before.values()), time.monotonic() - began)
+    return Report(str(root), quick, worst_first(everything), waiting, checking.counts(before.values()), time.monotonic() - began)
 
 
 class _Checking:
-    def __init__(self, root: str, quick: bool, workers: Workers, progress: Progress | None) -> None:
+    def __init__(self, root: Root, quick: bool, workers: Workers, progress: Progress | None) -> None:
         self._root = root
         self._quick = quick
         self._workers = workers
@@ -174,16 +174,16 @@ class _Checking:
         return counts
 
 
-def look(root: str, topics: list[str]) -> list[Looked]:
+def look(root: Root, topics: list[str]) -> list[Looked]:
     """What the metadata of some topics tell."""
     now = int(time.time() * 1000)
     return [_look(root, topic, range(now - _AT_WORK_MS, now + _AT_WORK_MS)) for topic in topics]
 
 
-def _look(root: str, topic: str, recent: range) -> Looked:
+def _look(root: Root, topic: str, recent: range) -> Looked:
     try:
         listed = listing(root, topic)
-    except OSError as error:
+    except (OSError, Damaged) as error:
         finding = Finding(
             DAMAGE, "IO", f"it cannot be listed: {error}", "the topic cannot be read", "make it readable", topic, file=f"_partlog/{topic}"
         )

@@ -6,20 +6,19 @@ times, keys, counts, the stamp, indexes and copies.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import google_crc32c
 
 from sparklog.errors import SparklogError
-from sparklog.ondisk.faults import Absent, Damaged, TooLarge
-from sparklog.ondisk.files import File
+from sparklog.ondisk.faults import TooLarge
 from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header
 from sparklog.ondisk.names import topic_file
 from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.segment import is_stamped
+from sparklog.store.store import Absent, Damaged, File
 from sparklog.verify.contents import Contents
 from sparklog.verify.expected import Expected
 from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Counts, Finding
@@ -41,7 +40,7 @@ class Walked(NamedTuple):
     data: memoryview
 
 
-def check(root: str, segments: list[Expected], quick: bool) -> tuple[list[Finding], Counts]:
+def check(root: Root, segments: list[Expected], quick: bool) -> tuple[list[Finding], Counts]:
     """Checks some segments. Only metadata and lengths with `quick`."""
     findings: list[Finding] = []
     counts = Counts()
@@ -56,7 +55,7 @@ def check(root: str, segments: list[Expected], quick: bool) -> tuple[list[Findin
 class SegmentCheck:
     """Checks one segment. `findings`, `batches` and `records` are there after `run`."""
 
-    def __init__(self, root: str, expected: Expected) -> None:
+    def __init__(self, root: Root, expected: Expected) -> None:
         self._root = root
         self._expected = expected
         self._segment = expected.segment
@@ -76,7 +75,7 @@ class SegmentCheck:
         """Does it."""
         segment = self._segment
         try:
-            file = File(self._root, self._name)
+            file = self._root.store.open(self._name)
         except Absent:
             self._segment_fault("SEGMENT_MISSING", "the data file does not exist", None, self._way_back(missing=True))
             return
@@ -92,7 +91,7 @@ class SegmentCheck:
             view = ViewOfSegment(self._root, self._expected, file)
             try:
                 if not quick:
-                    self._walk(file, min(end, file.bytes), view)
+                    self._walk(file, min(end, file.size), view)
                 if self._expected.has_view:
                     self.findings += view.end(quick, self._unstamped)
             except OSError as error:
@@ -102,18 +101,18 @@ class SegmentCheck:
 
     def _lengths(self, file: File, end: int) -> None:
         known = self._expected.file_end
-        if file.bytes < end:
-            problem = f"the file ends at byte {file.bytes}, and the segment ends at byte {end}"
-            self._segment_fault("SEGMENT_CORRUPT", problem, file.bytes, _RESTORE)
-        elif known is not None and file.bytes > known:
-            problem = f"{file.bytes - known} bytes follow the last segment, which no version names"
+        if file.size < end:
+            problem = f"the file ends at byte {file.size}, and the segment ends at byte {end}"
+            self._segment_fault("SEGMENT_CORRUPT", problem, file.size, _RESTORE)
+        elif known is not None and file.size > known:
+            problem = f"{file.size - known} bytes follow the last segment, which no version names"
             fix = f"cut the file at byte {known}, while nothing writes to the topic"
             self._add(GARBAGE, "TRAILING_BYTES", problem, "nothing: no reader looks there", fix, known, None)
 
     def _way_back(self, missing: bool = False) -> str:
         """How the bytes of the data file can be restored."""
         view = f"{self._expected.topic}-{self._segment.partition}/{self._segment.base:020d}.log"
-        if not self._expected.has_view or not os.path.lexists(Path(self._root, view)):
+        if not self._expected.has_view or not self._root.store.exists(view):
             return _RESTORE
         if not self._segment.in_own_file:
             return f"{_RESTORE}. The Kafka view may have the same records, in {view}"

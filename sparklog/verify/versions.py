@@ -7,11 +7,12 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sparklog.ondisk.faults import Absent, Damaged, TooNew
-from sparklog.ondisk.files import read_whole
+from sparklog.ondisk.faults import TooNew
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_file, version_of
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version
+from sparklog.store.store import Absent, Damaged
 from sparklog.verify import checkpoints, ongoing
 from sparklog.verify.checkpoints import Queries, Sound, Unsound, live_segments
 from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Finding
@@ -41,7 +42,7 @@ class Chain:
     * sweeping: whether a version of a `recent` time raised the horizon. Who put it may still be deleting what is below.
     """
 
-    root: str
+    root: Root
     topic: str
     names: list[str]
     recent: range = range(0)
@@ -99,7 +100,7 @@ class Chain:
         """Reads the next version file, and replays it if the state before it is known. Whether the file is there."""
         name = self._file(version_file(number))
         try:
-            data = read_whole(self.root, name, FILE_BYTES_MAX)
+            data = self.root.store.read(name, FILE_BYTES_MAX)
         except Absent:
             return False
         except Damaged as damage:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import struct
-from pathlib import Path
 
 import numpy as np
 
-from sparklog.ondisk.faults import Absent, Damaged
-from sparklog.ondisk.files import File
 from sparklog.ondisk.header import LENGTH_FROM, Header
 from sparklog.ondisk.names import topic_file, view_folder
+from sparklog.ondisk.root import Root
+from sparklog.store.store import Absent, Damaged, File
 from sparklog.verify.expected import Expected
 from sparklog.verify.report import REPAIRABLE, Finding
 
@@ -53,9 +51,9 @@ class Indexes:
 class ViewOfSegment:
     """What the view has of a segment. `batch` is told every batch of the segment, and `end` says what is wrong."""
 
-    def __init__(self, root: str, expected: Expected, data: File) -> None:
+    def __init__(self, root: Root, expected: Expected, data: File) -> None:
         segment = expected.segment
-        self._root = root
+        self._store = root.store
         self._expected = expected
         self._data = data
         self._prefix = f"{view_folder(expected.topic, segment.partition)}/{segment.base:020d}"
@@ -77,7 +75,7 @@ class ViewOfSegment:
     def _open(self) -> None:
         name = f"{self._prefix}.log"
         try:
-            file = File(self._root, name)
+            file = self._store.open(name)
         except Absent:
             self._add("VIEW_MISSING", "the segment's `.log` is missing", name, None)
             return
@@ -86,20 +84,16 @@ class ViewOfSegment:
             return
         segment = self._expected.segment
         if segment.in_own_file:
-            data = Path(self._root, topic_file(self._expected.topic, segment.file))
-            try:
-                self._linked = os.path.samestat(data.lstat(), Path(self._root, name).lstat())
-            except OSError:
-                self._linked = False
+            self._linked = self._store.are_one(topic_file(self._expected.topic, segment.file), name)
             # A data file with bytes behind its segment is not the segment's own, and is copied.
-            if not self._linked and self._data.bytes == segment.position + segment.bytes:
+            if not self._linked and self._data.size == segment.position + segment.bytes:
                 self._add("VIEW_WRONG", "it is not the same file as the data file, of which it must be a hard link", name, None)
                 file.close()
                 return
         if self._linked:
             file.close()
-        elif file.bytes != segment.bytes:
-            self._add("VIEW_WRONG", f"it has {file.bytes} bytes, and the segment {segment.bytes}", name, min(file.bytes, segment.bytes))
+        elif file.size != segment.bytes:
+            self._add("VIEW_WRONG", f"it has {file.size} bytes, and the segment {segment.bytes}", name, min(file.size, segment.bytes))
             file.close()
         else:
             self._copy = file
@@ -136,8 +130,8 @@ class ViewOfSegment:
     def _index(self, suffix: str, entry_bytes: int, right: list[bytes] | None) -> None:
         name = f"{self._prefix}{suffix}"
         try:
-            with File(self._root, name) as file:
-                found, size = (file.read(0, max(map(len, right)) + 1) if right else b""), file.bytes
+            with self._store.open(name) as file:
+                found, size = (file.read(0, max(map(len, right)) + 1) if right else b""), file.size
         except Absent:
             self._add("VIEW_MISSING", f"the segment's `{suffix}` is missing", name, None)
             return

@@ -21,6 +21,7 @@ from odd_batches import BROKEN, CONTENT, RIGHT, WRONG, compressed
 
 from sparklog import Log, SparklogError
 from sparklog.ondisk.header import CODECS
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 
 
@@ -148,7 +149,7 @@ def flipped_bits(tool: LogTool, file: Path) -> Counter[str]:
 
 
 def everything(root: Path, topic: str = "t") -> object:
-    log = TopicLog(str(root), topic)
+    log = TopicLog(Root.at(str(root)), topic)
     state = log.newest()
     segments = [list(log.segments(state, partition)) for partition in range(state.partitions)]
     return state.topic_id, state.version, state.hash, dict(state.config), state.starts, state.ends, segments

@@ -11,12 +11,13 @@ from kinds_of_versions import KINDS
 from logtool import LogTool
 
 from sparklog import Log, SparklogError
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 
 
 def python(root: Path, topic: str) -> list[str]:
     """The state of a topic, or the error, as `LogTool state` prints it."""
-    log = TopicLog(str(root), topic)
+    log = TopicLog(Root.at(str(root)), topic)
     try:
         state = log.newest()
     except SparklogError as error:

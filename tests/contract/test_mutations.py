@@ -11,9 +11,9 @@ import pytest
 from handmade import seeded
 from logtool import TIMEOUT_S
 
-from sparklog.ondisk.faults import Damaged
 from sparklog.ondisk.header import Header
 from sparklog.ondisk.records import Payload, Records, locate
+from sparklog.store.store import Damaged
 
 DECOMPRESSED_MAX = 1 << 20
 REFUSED = (-1, 0)

@@ -13,6 +13,7 @@ from logtool import HALTED, TIMEOUT_S, LogTool
 from sparklog import DataError, Log, SparklogError, partition_for
 from sparklog.ondisk import segment as ondisk_segment
 from sparklog.ondisk.header import CODECS
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 
 Answer = dict[int, list[str]] | None
@@ -101,7 +102,7 @@ def test_whole_roots(tool: LogTool, written: dict[str, object]) -> None:
         assert len(writes) == written.get("commits", 1)
         assert sum(commit.records for commit in writes) == everything.num_rows
     times = everything["timestamp"].cast("int64").to_numpy() // 1000
-    log = TopicLog(str(tool.root), "t")
+    log = TopicLog(Root.at(str(tool.root)), "t")
     for partition in range(topic.partitions):
         batches = list(topic.batches(partition))
         assert {batch.codec for batch in batches} <= {topic.config["compression.type"]}

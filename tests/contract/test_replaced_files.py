@@ -12,6 +12,7 @@ from handmade import TIME, Topic, batches, records
 from logtool import TIMEOUT_S, LogTool
 
 from sparklog.ondisk.reader import PartitionReader, Wanted
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 
@@ -76,7 +77,7 @@ def test_java(tool: LogTool, topic: Topic, tmp_path: Path) -> None:
 
 
 def planned(topic: Topic) -> tuple[TopicLog, State]:
-    log = TopicLog(str(topic.root), "t")
+    log = TopicLog(Root.at(str(topic.root)), "t")
     state = log.newest()
     replace(topic)
     return log, state

@@ -17,6 +17,7 @@ from logtool import LogTool
 
 from bench.dump_log import check_segments
 from sparklog import Log
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 
 LIVE_MAX = 32
@@ -74,7 +75,7 @@ def require_each_once(root: Path, epochs: int, records: int) -> None:
 def require_tidy(tool: LogTool, epochs: int, records: int) -> None:
     """The records are those of the epochs, and nothing else is there: files that no live segment names, and another view."""
     require_each_once(tool.root, epochs, records)
-    log = TopicLog(str(tool.root), "t")
+    log = TopicLog(Root.at(str(tool.root)), "t")
     state = log.newest()
     named = {segment.file for partition in range(8) for segment in log.segments(state, partition)}
     topic = tool.root / "_partlog" / "t"

@@ -6,6 +6,7 @@ from audits import audit_view, read_by_python
 from logtool import LogTool, commits
 
 from sparklog import Log
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Segment
 
@@ -14,7 +15,7 @@ BUDGET = 32 << 20
 
 def live(root: Path) -> list[list[Segment]]:
     """The live segments of each partition."""
-    log = TopicLog(str(root), "t")
+    log = TopicLog(Root.at(str(root)), "t")
     state = log.newest()
     return [list(log.segments(state, partition)) for partition in range(4)]
 

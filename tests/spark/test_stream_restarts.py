@@ -14,6 +14,7 @@ from streaming_driver import NAMES, checkpoint, start
 from streams import Queries
 
 from sparklog import Log
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 
 EPOCHS = 4
@@ -318,6 +319,6 @@ def test_a_batch_reader_sees_whole_epochs(fresh: Fresh, spark: SparkSession) -> 
         query.awaitTermination()
     assert runs.check() == 2 * 21
     for topic, counted in seen.items():
-        ends = {version.ends for version in TopicLog(str(runs.output.root), topic).history()}
+        ends = {version.ends for version in TopicLog(Root.at(str(runs.output.root)), topic).history()}
         assert counted <= ends, f"a reader of {topic} saw a part of an epoch: {counted - ends}"
         assert len(counted) > 3, f"the readers of {topic} saw {len(counted)} states, which proves little"

@@ -9,7 +9,7 @@ from answers import failure
 from handmade import Topic, records
 
 from sparklog import CallError, Log
-from sparklog.ondisk.root import local
+from sparklog.store.stores import local
 
 
 def test_roots_and_topics(tmp_path, topic):

@@ -17,9 +17,9 @@ from sparklog.ondisk import header as ondisk_header
 from sparklog.ondisk import record_starts
 from sparklog.ondisk import records as ondisk_records
 from sparklog.ondisk.columns import SCHEMA, arrow_batch
-from sparklog.ondisk.faults import Damaged
 from sparklog.ondisk.header import CODECS, HEADER_BYTES, Header
 from sparklog.ondisk.records import Payload, locate
+from sparklog.store.store import Damaged
 
 LIMIT = 64 * 1024 * 1024
 VECTORS = sorted((Path(__file__).parents[1] / "vectors").glob("batches*.json"))

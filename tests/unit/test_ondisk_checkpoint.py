@@ -9,7 +9,9 @@ from handmade import Topic, batch, flipped, records, seeded
 from readback import failure, newest, segments, values
 
 from sparklog import Log, SparklogError
-from sparklog.ondisk import topic_log
+from sparklog.ondisk.root import Root
+from sparklog.ondisk.topic_log import TopicLog
+from sparklog.store.local import LocalStore
 
 
 @pytest.fixture
@@ -130,9 +132,9 @@ def test_a_state_whose_checkpoint_is_damaged_is_loaded_again_once_and_does_not_c
     lines[8] = LINES["another base"](lines[8])
     topic.put_checkpoint(9, lines)
     files = []
-    read = topic_log.read_whole
-    monkeypatch.setattr(topic_log, "read_whole", lambda root, name, bytes_max: files.append(name) or read(root, name, bytes_max))
-    log = topic_log.TopicLog(str(topic.root), "t")
+    read = LocalStore.read
+    monkeypatch.setattr(LocalStore, "read", lambda store, name, bytes_max: files.append(name) or read(store, name, bytes_max))
+    log = TopicLog(Root.at(str(topic.root)), "t")
     state = log.newest()
     before = dict(vars(state))
     # That of the checkpoint, and the one after it.

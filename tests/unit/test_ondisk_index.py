@@ -9,6 +9,7 @@ from handmade import Topic, batch, flipped, records, seeded
 
 from sparklog import Log
 from sparklog.ondisk import segment as ondisk_segment
+from sparklog.store.local import LocalFile
 
 
 @pytest.fixture
@@ -37,8 +38,8 @@ def test_an_index_saves_reading(large, tmp_path, monkeypatch):
     topic, index, _ = large
     log = Log(tmp_path).topic("t")
     positions = []
-    read = ondisk_segment.File.read
-    monkeypatch.setattr(ondisk_segment.File, "read", lambda file, position, size: positions.append(position) or read(file, position, size))
+    read = LocalFile.read
+    monkeypatch.setattr(LocalFile, "read", lambda file, position, size: positions.append(position) or read(file, position, size))
     assert values(log.read(0, 1500, 1502)) == [b"v149-3", b"v149-4"]
     begun = min(position for position in positions if position)
     index.unlink()

@@ -5,6 +5,7 @@ from handmade import Topic, batch, batches, records, stamped
 
 from sparklog import DataError
 from sparklog.ondisk.reader import Part, PartitionReader
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.segment import SegmentReader
 from sparklog.ondisk.topic_log import TopicLog
 
@@ -12,7 +13,7 @@ SIZE = len(batch(records(10)))
 
 
 def reader(topic: Topic) -> PartitionReader:
-    log = TopicLog(str(topic.root), "t")
+    log = TopicLog(Root.at(str(topic.root)), "t")
     return PartitionReader(log, log.newest(), 0)
 
 

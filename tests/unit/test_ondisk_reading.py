@@ -10,8 +10,10 @@ from handmade import Record, Topic, batch, records
 from readback import failure
 
 from sparklog import SparklogError
-from sparklog.ondisk import checkpoint, topic_log
+from sparklog.ondisk import checkpoint
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
+from sparklog.store.local import LocalStore
 
 BEGINS = ["nothing", "a checkpoint", "a state"]
 
@@ -26,7 +28,7 @@ def topic(tmp_path: Path) -> Topic:
 
 def begun(topic: Topic, begin: str) -> TopicLog:
     """A reader that will begin at no checkpoint, at one of version 1, or with the state of version 1."""
-    log = TopicLog(str(topic.root), topic.name)
+    log = TopicLog(Root.at(str(topic.root)), topic.name)
     if begin == "a checkpoint":
         topic.checkpoint()
     if begin == "a state":
@@ -78,20 +80,20 @@ def test_versions_are_deleted_beneath_a_reader(topic, begin, monkeypatch):
     assert log.newest().version == 6
 
 
-@pytest.mark.parametrize("look", [lambda root: TopicLog(root, "t").newest().version, lambda root: len(topic_log.topics(root))])
+@pytest.mark.parametrize("look", [lambda root: TopicLog(root, "t").newest().version, lambda root: len(root.topics())])
 def test_one_listing_without_a_version_proves_nothing(topic, look, monkeypatch):
     """One that takes as long as writers take to replace all that was there when it began need not show any of it."""
     topic.checkpoint()
-    names = topic_log._names
+    names = LocalStore.names
     listings = []
 
-    def listed(root, folder):
+    def listed(store, folder):
         of_topic = folder == f"_partlog/{topic.name}"
         listings.extend([folder] * of_topic)
-        return [] if of_topic and len(listings) == 1 else names(root, folder)
+        return [] if of_topic and len(listings) == 1 else names(store, folder)
 
-    monkeypatch.setattr(topic_log, "_names", listed)
-    assert look(str(topic.root)) == 1
+    monkeypatch.setattr(LocalStore, "names", listed)
+    assert look(Root.at(str(topic.root))) == 1
     assert len(listings) == 2
 
 
@@ -99,32 +101,32 @@ def test_without_a_checkpoint_version_0_is_there_in_the_end(topic, monkeypatch):
     """The versions from 3 on are gone when a reader comes to them, and the last listing, which takes long, shows no checkpoint."""
     before("_tag", 2, lambda: commit_up_to_6(topic), monkeypatch)
     before("_tag", 3, lambda: clean_up(topic, 5), monkeypatch)
-    names = topic_log._names
+    names = LocalStore.names
     listings = []
 
-    def listed(root, folder):
+    def listed(store, folder):
         listings.append(folder)
-        return [name for name in names(root, folder) if len(listings) != 2 or "checkpoint" not in name]
+        return [name for name in names(store, folder) if len(listings) != 2 or "checkpoint" not in name]
 
-    monkeypatch.setattr(topic_log, "_names", listed)
-    assert TopicLog(str(topic.root), topic.name).newest().version == 6
+    monkeypatch.setattr(LocalStore, "names", listed)
+    assert TopicLog(Root.at(str(topic.root)), topic.name).newest().version == 6
 
 
 def test_a_listing_that_told_of_a_later_version_proves_nothing(topic, monkeypatch):
     """What it shows was overtaken and deleted; the next one takes long, and shows a version that came and not the checkpoint."""
-    names = topic_log._names
+    names = LocalStore.names
     listings = []
 
-    def listed(root, folder):
-        found = names(root, folder)
+    def listed(store, folder):
+        found = names(store, folder)
         listings.append(folder)
         if len(listings) == 1:
             commit_up_to_6(topic)
             clean_up(topic, 5)
         return [name for name in found if len(listings) != 2 or "checkpoint" not in name]
 
-    monkeypatch.setattr(topic_log, "_names", listed)
-    assert TopicLog(str(topic.root), topic.name).newest().version == 6
+    monkeypatch.setattr(LocalStore, "names", listed)
+    assert TopicLog(Root.at(str(topic.root)), topic.name).newest().version == 6
     assert len(listings) == 3
 
 
@@ -151,7 +153,7 @@ def test_nothing_new_costs_two_looks(topic, monkeypatch):
     looks = []
     tag = TopicLog._tag
     monkeypatch.setattr(TopicLog, "_tag", lambda log, version: looks.append(version) or tag(log, version))
-    monkeypatch.setattr(topic_log, "read_whole", None)
+    monkeypatch.setattr(LocalStore, "open", None)
     assert log.newest() is state
     assert looks == [2, 1]
 
@@ -208,7 +210,7 @@ def test_history_while_versions_are_deleted(topic, monkeypatch, tmp_path):
     other = Topic(tmp_path / "other", versions=topic.versions[:3], hash=topic.hash)
     other.append(records(1, "stray"))
     topic.commit(boundary=5)
-    log = TopicLog(str(topic.root), "t")
+    log = TopicLog(Root.at(str(topic.root)), "t")
     log.newest()
     before("_bytes", 4, lambda: clean_up(topic, 4), monkeypatch)
     assert [version.version for version in log.history()] == [4, 5, 6, 7]
@@ -217,7 +219,7 @@ def test_history_while_versions_are_deleted(topic, monkeypatch, tmp_path):
     topic.version_file(3).unlink()
     topic.version_file(5).unlink()
     with pytest.raises(SparklogError) as raised:
-        TopicLog(str(topic.root), "t").history()
+        TopicLog(Root.at(str(topic.root)), "t").history()
     assert raised.value.id == "VERSION_MISSING"
 
 
@@ -232,7 +234,7 @@ def large(topic: Topic) -> Path:
 def test_a_checkpoint_that_vanishes_beneath_a_state(topic):
     """Whoever deletes it has put newer ones, and may have deleted the versions before them."""
     file = large(topic)
-    log = TopicLog(str(topic.root), "t")
+    log = TopicLog(Root.at(str(topic.root)), "t")
     state = log.newest()
     again = pickle.loads(pickle.dumps(log))
     topic.append(records(1, "after"))
@@ -250,16 +252,16 @@ def test_a_checkpoint_is_closed_when_its_end_was_read_or_it_is_no_longer_needed(
         return sum(link.exists() and link.resolve() == file.resolve() for link in links)
 
     small = topic.checkpoint()
-    log = TopicLog(str(topic.root), "t")
+    log = TopicLog(Root.at(str(topic.root)), "t")
     assert log.newest().checkpoint == small.name
     assert opened(small) == 0
     file = large(topic)
-    log = TopicLog(str(topic.root), "t")
+    log = TopicLog(Root.at(str(topic.root)), "t")
     state = log.newest()
     assert opened(file) == 1
     assert len(list(log.segments(state, 0))) == 9002
     assert opened(file) == 0
-    log = TopicLog(str(topic.root), "t")
+    log = TopicLog(Root.at(str(topic.root)), "t")
     state = log.newest()
     assert opened(file) == 1
     del log, state

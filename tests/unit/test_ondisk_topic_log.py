@@ -13,6 +13,7 @@ from readback import failure, newest, segments, values
 from sparklog import DataError, Log, SparklogError, UpgradeError
 from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.faults import Unreadable
+from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 
 
@@ -38,7 +39,7 @@ def test_versions_add_up(topic):
 
 def test_a_state_is_kept_and_followed(topic):
     topic.append(records(1))
-    log = TopicLog(str(topic.root), topic.name)
+    log = TopicLog(Root.at(str(topic.root)), topic.name)
     first = log.newest()
     assert log.newest() is first
     topic.append(records(1))
@@ -298,7 +299,7 @@ def test_a_checkpoint_that_is_deleted_meanwhile_is_not_damaged(topic, monkeypatc
         return Checkpoint(*where)
 
     monkeypatch.setattr("sparklog.ondisk.topic_log.Checkpoint", read)
-    assert TopicLog(str(topic.root), topic.name).newest().version == 2
+    assert TopicLog(Root.at(str(topic.root)), topic.name).newest().version == 2
     assert len(tried) == 3
 
 
@@ -313,7 +314,7 @@ def test_history(topic):
     topic.append(records(1))
     topic.commit(query={"id": "q", "epoch": 3, "input": "0123456789abcdef"})
     topic.append(records(2), partition=1)
-    log = TopicLog(str(topic.root), "t")
+    log = TopicLog(Root.at(str(topic.root)), "t")
     assert [version.version for version in log.history()] == [0, 1, 2]
     assert [version.query for version in log.history()] == [None, ("q", 3, "0123456789abcdef"), None]
     assert [version.version for version in log.history(2)] == [1, 2]

@@ -12,6 +12,7 @@ from odd_batches import BROKEN, RIGHT, WRONG, compressed
 from planting import Unrouted, checked, found, only, publish
 
 from sparklog.ondisk.header import CODECS
+from sparklog.ondisk.root import Root
 from sparklog.verify import verify
 
 OWN = "p0-t0-0-0.log"
@@ -37,7 +38,7 @@ def test_what_a_finding_says(tmp_path: Path) -> None:
     assert report.summary() == "1 damage"
     assert not report.ok
     assert report.as_dict()["findings"][0]["byte"] == second
-    assert verify(str(tmp_path), quick=True, settles_s=()).ok, "quick reads no batch"
+    assert verify(Root.at(str(tmp_path)), quick=True, settles_s=()).ok, "quick reads no batch"
 
 
 def test_what_is_behind_a_damaged_batch_is_checked_too(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from handmade import TIME, Record, Topic, batch, batches, records
 from planting import Unrouted, checked, found, only
 
 from sparklog import partition_for
+from sparklog.ondisk.root import Root
 from sparklog.verify import verify
 
 
@@ -185,7 +186,7 @@ def test_indexes(tmp_path: Path) -> None:
         timeindex.write_bytes(timeindex.read_bytes()[:-1])
         assert found(root) == [("repairable", "INDEX_WRONG")] * 2
         index.write_bytes(b"")
-        quick = verify(str(root), quick=True, settles_s=()).findings
+        quick = verify(Root.at(str(root)), quick=True, settles_s=()).findings
         assert [(each.condition, each.file) for each in quick] == [("INDEX_WRONG", f"t-0/{timeindex.name}")], "quick sees lengths only"
 
 
@@ -199,7 +200,7 @@ def test_lengths_of_data_files(tmp_path: Path, quick: bool) -> None:
     named = f"_partlog/t/{shared[0]['file']}"
 
     def said() -> list[tuple[str, int | None]]:
-        findings = verify(str(tmp_path), quick=quick, settles_s=()).findings
+        findings = verify(Root.at(str(tmp_path)), quick=quick, settles_s=()).findings
         assert {each.file for each in findings} <= {named}
         return [(each.condition, each.byte) for each in findings]
 

@@ -9,6 +9,7 @@ from handmade import batch, batches, identity, records, stamped
 from planting import Unrouted, checked, found, only, publish
 
 from sparklog import Log
+from sparklog.ondisk.root import Root
 from sparklog.verify import verify
 
 
@@ -99,7 +100,7 @@ def test_several_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         for _ in range(16):
             topic.append(records(2))
     (tmp_path / "_partlog/t7").joinpath(f"{3:020d}.json").write_bytes(b"")
-    alone, together = (verify(str(tmp_path), jobs=jobs, settles_s=()) for jobs in (1, 3))
+    alone, together = (verify(Root.at(str(tmp_path)), jobs=jobs, settles_s=()) for jobs in (1, 3))
     assert alone.findings == together.findings != []
     assert alone.checked == together.checked
     calls: list[tuple[int, int]] = []

@@ -9,6 +9,7 @@ from logtool import LogTool
 from planting import Unrouted, publish
 
 from sparklog import Log
+from sparklog.ondisk.root import Root
 from sparklog.verify import verify
 
 
@@ -18,7 +19,7 @@ def now(seconds: int = 0) -> int:
 
 def said(root: Path) -> list[tuple[str, str | None, bool]]:
     """The faults, and whether somebody may be at work on them."""
-    findings = verify(str(root), jobs=1, settles_s=()).findings
+    findings = verify(Root.at(str(root)), jobs=1, settles_s=()).findings
     return [(each.condition, each.file, each.fix.startswith("verify again in a minute")) for each in findings]
 
 

@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Opens the store of a root. {@code sparklog/ondisk/root.py} understands the same roots in the same way. */
+/** Opens the store of a root. {@code sparklog/store/stores.py} understands the same roots in the same way. */
 public final class Stores {
   private static final Pattern URI = Pattern.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", Pattern.DOTALL);
 
