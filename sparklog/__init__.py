@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from sparklog.errors import CallError, DataError, GenerationFenced, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
-from sparklog.partitioning import murmur2_partition, murmur3_partition, partition_for
+from sparklog.router import partition_for
+from sparklog.spark.functions import murmur2_partition, murmur3_partition
 from sparklog.spark.once import write_once
 from sparklog.spark.progress import progress
 from sparklog.spark.session import configure, jar, session

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
-from sparklog.partitioning import partition_for
+from sparklog.router import partition_for
 
 
 class Key(NamedTuple):

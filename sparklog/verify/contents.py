@@ -6,12 +6,14 @@ FORMAT.md section 9, "What a reader may conclude from fields".
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from sparklog.ondisk.records import Payload, Records, locate
 from sparklog.ondisk.version import Segment
+from sparklog.router import router
 from sparklog.verify.report import DAMAGE, Finding
-from sparklog.verify.routing import Longs, partitions_of
 
+Longs = npt.NDArray[np.int64]
 _NONE = -(2**63)
 _RESTORE = "nothing makes the field right: read the records without conditions on times and keys, and write them to another topic"
 
@@ -22,7 +24,7 @@ class Contents:
     def __init__(self, segment: Segment, partitions: int, partitioner: str) -> None:
         self._segment = segment
         self._partitions = partitions
-        self._partitioner = partitioner
+        self._router = router(partitions, partitioner)
         self._least: int | None = None
         self._greatest = _NONE
         self._claimed = -1
@@ -91,7 +93,7 @@ class Contents:
             return
         if self._partitions == 1:
             return
-        placed = partitions_of(records.data, records.key_at, sizes, self._partitions, self._partitioner)
+        placed = self._router.of_keys(records.data, records.key_at, sizes)
         wrong = placed != self._segment.partition
         if wrong.any():
             nth = int(wrong.argmax())

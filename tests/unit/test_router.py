@@ -1,6 +1,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from kafka.partitioner.default import murmur2
 
 import sparklog
 from sparklog import partition_for
+from sparklog.router import Router
 
 MANY = 10_000
 
@@ -82,6 +84,18 @@ def test_the_vectors_that_both_halves_share(repository: Path, partitioner):
     for vector in vectors:
         for partitions, partition in vector["partitions"].items():
             assert partition_for(bytes.fromhex(vector["key"]), int(partitions), partitioner) == partition, vector["name"]
+
+
+@pytest.mark.parametrize("partitioner", ["murmur3", "murmur2"])
+@given(
+    st.one_of(st.lists(st.binary(max_size=20), max_size=30), st.lists(st.binary(min_size=5, max_size=5), max_size=5)), st.integers(1, MANY)
+)
+def test_many_keys_at_once_go_where_each_goes(partitioner, keys, partitions):
+    sizes = np.array([len(key) for key in keys], dtype=np.int64)
+    at = np.cumsum(sizes) - sizes
+    found = Router(partitions, partitioner).of_keys(b"".join(keys) + b"end", at, sizes)
+    assert found.tolist() == [partition_for(key, partitions, partitioner) for key in keys]
+    assert found.dtype == np.int64
 
 
 def test_a_string_counts_as_its_utf8_bytes():

@@ -1,0 +1,71 @@
+"""SQL's functions of keys as functions of columns."""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sparklog.router import partition_for, router
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, SparkSession
+
+_CATALOG_SEEN: weakref.WeakKeyDictionary[SparkSession, bool] = weakref.WeakKeyDictionary()
+
+
+def murmur3_partition(column: Column | str, partitions: int) -> Column:
+    """The partitions (INT) of records with these keys, in a topic that routes by murmur3; null where the key is null.
+
+    `column` is a column of STRING or BINARY, or the name of one. In SQL this is `partlog.murmur3_partition(key, partitions)`. In a session
+    without that function, Python workers compute the same numbers.
+    """
+    return _column_of("murmur3", column, partitions)
+
+
+def murmur2_partition(column: Column | str, partitions: int) -> Column:
+    """The same as murmur3_partition, for a topic that routes by murmur2, as Kafka's Java clients do."""
+    return _column_of("murmur2", column, partitions)
+
+
+def _column_of(partitioner: str, column: Column | str, partitions: int) -> Column:
+    from pyspark.sql import SparkSession
+    from pyspark.sql import functions as F
+
+    partitions = operator.index(partitions)
+    router(partitions, partitioner)  # refuses a number of partitions that no topic has
+    key = F.col(column) if isinstance(column, str) else column
+    if _has_catalog(SparkSession.active()):
+        return F.call_function(f"partlog.{partitioner}_partition", key, F.lit(partitions))
+    return _arrow_udf(partitions, partitioner)(key.cast("binary"))
+
+
+def _has_catalog(spark: SparkSession) -> bool:
+    """Whether the session's server knows our functions in SQL; they cost a tenth of what Python workers do."""
+    from pyspark.errors import AnalysisException
+
+    if spark.conf.get("spark.sql.catalog.partlog", None) is None:
+        # Checked first, because Spark logs an error with a full stack trace when a function is not found.
+        return False
+    if spark not in _CATALOG_SEEN:
+        try:
+            _ = spark.sql("SELECT partlog.murmur3_partition('key', 1)").schema
+            _CATALOG_SEEN[spark] = True
+        except AnalysisException:
+            # Not remembered, because a catalog may get that name later.
+            return False
+    return True
+
+
+def _arrow_udf(partitions: int, partitioner: str) -> Callable[[Column], Column]:
+    import pyarrow as pa
+    from pyspark.sql.pandas.functions import arrow_udf
+
+    def place(keys: pa.Array) -> pa.Array:
+        return pa.array((partition_for(key, partitions, partitioner) for key in keys.to_pylist()), pa.int32())
+
+    # Set by hand: PySpark would look up the types by names that only type checkers import.
+    place.__annotations__ = {"keys": pa.Array, "return": pa.Array}
+    udf: Callable[[Column], Column] = arrow_udf(place, "int")  # type: ignore[call-overload] # the annotations decide its kind
+    return udf
