@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
+from sparklog.log import by_time
 from sparklog.log.batches import Batches, Segments
 from sparklog.log.commits import Commits
 from sparklog.log.keys import Key
@@ -150,9 +150,7 @@ class Topic(Displayed):
         tails = [self._tail(state, each, n, wanted, read) for each in partitions]
         merged = pa.concat_tables(tails)
         if len(tails) > 1:
-            # Sort by the minimum time of a record and all later ones in its partition, so that each partition keeps its order.
-            times = [np.minimum.accumulate(tail["timestamp"].cast(pa.int64()).to_numpy()[::-1])[::-1] for tail in tails]
-            merged = merged.take(np.argsort(np.concatenate(times), kind="stable"))
+            merged = merged.take(by_time.order([tail["timestamp"].cast(pa.int64()).to_numpy() for tail in tails], last=True))
         return merged.slice(max(0, merged.num_rows - n)).select(names)
 
     def read(
@@ -232,15 +230,10 @@ class Topic(Displayed):
                     limit -= batch.num_rows
 
     def _tail(self, state: State, partition: int, n: int, wanted: Wanted, columns: list[str]) -> pa.Table:
-        start, end = state.starts[partition], state.ends[partition]
-        span = n
-        while True:
-            first = max(start, end - span)
-            table = pa.Table.from_batches(self._scan(state, [(partition, first, end)], None, wanted, columns), schema_of(columns))
-            if first == start or table.num_rows >= n:
-                return table.slice(max(0, table.num_rows - n))
-            # Offsets have gaps, or other records have other keys: look further back.
-            span *= 4
+        reader = PartitionReader(self._log, state, partition)
+        found = by_time.last_batches(reader, state.starts[partition], state.ends[partition], n, wanted, columns)
+        table = pa.Table.from_batches(found, schema_of(columns))
+        return table.slice(max(0, table.num_rows - n))
 
     def batches(self, partition: int) -> Batches:
         """The record batches of a partition, from their headers. After a rebatch, the next one may begin below where this stands."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from sparklog.log import by_time
 from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
@@ -125,26 +126,24 @@ class Records:
         """The first records from these positions on. Those of several partitions are merged by time, and each keeps its order."""
         begins = [(each, max(each.low, min(positions.get(each.partition, each.low), each.high))) for each in self.ranges]
         heads = [self._first(each, begin, count) for each, begin in begins]
-        # A record comes when the clock has reached the times of all before it in its partition.
-        return self._page(begins, heads, [np.maximum.accumulate(times) for _, times in heads], count, last=False)
+        return self._page(begins, heads, count, last=False)
 
     def before(self, positions: Mapping[int, int], count: int) -> Page:
         """The last records before these positions."""
         begins = [(each, max(each.low, min(positions.get(each.partition, each.high), each.high))) for each in self.ranges]
         tails = [self._last(each, begin, count) for each, begin in begins]
-        return self._page(begins, tails, [np.minimum.accumulate(times[::-1])[::-1] for _, times in tails], count, last=True)
+        return self._page(begins, tails, count, last=True)
 
     def _page(
         self,
         begins: list[tuple[Range, int]],
         found: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]],
-        keys: list[npt.NDArray[np.int64]],
         count: int,
         *,
         last: bool,
     ) -> Page:
         owner = np.repeat(np.arange(len(found)), [offsets.size for offsets, _ in found])
-        order = np.argsort(np.concatenate([np.empty(0, np.int64), *keys]), kind="stable")
+        order = by_time.order([times for _, times in found], last=last)
         order = order[-count:] if last else order[:count]
         offsets = np.concatenate([np.empty(0, np.int64), *(each for each, _ in found)])[order]
         owner = owner[order]
@@ -174,13 +173,9 @@ class Records:
 
     def _last(self, each: Range, end: int, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The offsets and times of the last records before `end`."""
-        span = count
-        while True:
-            first = max(each.low, end - span)
-            offsets, times = _joined(self._reader(each.partition).records(first, end, None, self._wanted, ["offset", "timestamp"]))
-            if first == each.low or offsets.size >= count:
-                return offsets[-count:], times[-count:]
-            span *= 4  # offsets have gaps, and records other times
+        reader = self._reader(each.partition)
+        offsets, times = _joined(by_time.last_batches(reader, each.low, end, count, self._wanted, ["offset", "timestamp"]))
+        return offsets[-count:], times[-count:]
 
     def search(self, wanted: Search, at: tuple[int, int] | None, count: int, *, newest_first: bool) -> Found:
         """Looks for records partition by partition: upwards, or downwards with the newest first. It stops after about a second.

@@ -12,6 +12,7 @@ import numpy as np
 from starlette.responses import StreamingResponse
 
 from sparklog.errors import SparklogError
+from sparklog.log import by_time
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
@@ -68,18 +69,19 @@ class Tail:
         total = sum(new.values())
         skipped = 0
         rows: list[dict[str, Any]] = []
-        keys: list[Any] = []
+        times: list[Any] = []
         for partition, count in new.items():
             end = state.ends[partition]
             share = count if total <= BACKLOG else count * BACKLOG // total
             begin = max(end - share, state.starts[partition])
             skipped += begin - self.positions[partition]
+            its: list[dict[str, Any]] = []
             for batch in PartitionReader(self._log, state, partition).records(begin, end):
-                rows += rows_of(batch, value_bytes=_VALUE_BYTES)
-            times = [row["time"] for row in rows[len(keys) :]]
-            keys += np.maximum.accumulate(times).tolist() if times else []
+                its += rows_of(batch, value_bytes=_VALUE_BYTES)
+            rows += its
+            times.append(np.array([row["time"] for row in its], dtype=np.int64))
             self.positions[partition] = end
-        ordered = [rows[number] for number in np.argsort(keys, kind="stable").tolist()] if rows else []
+        ordered = [rows[number] for number in by_time.order(times, last=False).tolist()]
         return {"rows": ordered, "skipped": skipped, "version": state.version, "positions": {each: self.positions[each] for each in new}}
 
 

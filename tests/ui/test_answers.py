@@ -69,10 +69,17 @@ def test_pages_backwards_and_forwards_have_each_record_once(client, root, topic,
         assert places(back["rows"]) == seen[-2]
 
 
-def test_the_newest_page_is_that_of_tail(client, root):
-    tail = Log(root)["t"].tail(12, columns=["partition", "offset"])
-    expected = list(zip(tail["partition"].to_pylist(), tail["offset"].to_pylist(), strict=True))
-    assert places(got(client, "topics/t/records", limit=12)["rows"]) == expected
+@pytest.mark.parametrize("name", ["t", "gaps", "json", "late"])
+def test_the_newest_page_is_that_of_tail(client, root, name):
+    random = seeded()
+    late = Topic(root, "late", partitions=3)
+    for _ in range(12):
+        times = [TIME + random.randrange(40) for _ in range(random.randrange(1, 6))]
+        late.append([Record(timestamp=time) for time in times], partition=random.randrange(3))
+    for count in (1, 2, 3, 5, 12, 30, 100):
+        tail = Log(root)[name].tail(count, columns=["partition", "offset"])
+        expected = list(zip(tail["partition"].to_pylist(), tail["offset"].to_pylist(), strict=True))
+        assert places(got(client, f"topics/{name}/records", limit=count)["rows"]) == expected
 
 
 def test_records_from_a_time_until_a_time(client, root):
