@@ -14,15 +14,14 @@ from sparklog.errors import SparklogError
 from sparklog.log import by_time
 from sparklog.log.batches import Batches, Segments
 from sparklog.log.commits import Commits
+from sparklog.log.description import describe
 from sparklog.log.keys import Key
 from sparklog.ondisk.columns import schema_of
 from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.root import Root
-from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
-from sparklog.ondisk.waiting import Waiting
 from sparklog.show.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, readable, rows, when
 
 if TYPE_CHECKING:
@@ -277,31 +276,11 @@ class Topic(Displayed):
     def describe(self) -> dict[str, Any]:
         """All facts about the topic, in types that JSON has. Times are milliseconds since 1970-01-01 UTC; None if no record has one.
 
+        `records`, `batches`, `bytes`, `segments`, `min_timestamp` and `max_timestamp` are of all partitions, and again of each.
         `bytes` are those of the live segments, `view_bytes` those that the Kafka view takes beside them: copies and indexes.
         `waiting` has the `files` that wait for their deletion, which `bytes` does not count, and their `bytes`; None if that is not known.
         """
-        state = self._log.newest()
-        totals = Totals.of_partitions(self._log, state)
-        assert totals is not None
-        together = Totals.together(totals)
-        waiting = Waiting.of(self._log, state)
-        return {
-            "root": self.root,
-            "topic": self.name,
-            "id": state.topic_id,
-            "version": state.version,
-            "committed_at": state.time,
-            "config": dict(state.config),
-            "records": together.records,
-            "bytes": together.bytes,
-            "view_bytes": view_bytes(self._log, state),
-            "segments": together.segments,
-            "waiting": waiting and waiting._asdict(),
-            "partitions": [
-                {"partition": partition, "start": state.starts[partition], "end": state.ends[partition], **each._asdict()}
-                for partition, each in enumerate(totals)
-            ],
-        }
+        return {"root": self.root, **describe(self._log)}
 
     def _display(self) -> Display:
         try:

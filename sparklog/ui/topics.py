@@ -9,16 +9,15 @@ from starlette.requests import Request
 
 from sparklog import arguments
 from sparklog.log.commits import Commit
+from sparklog.log.description import describe
 from sparklog.log.keys import Key
 from sparklog.log.summary import Summary
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.root import Root
-from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
 from sparklog.ondisk.version import Segment
-from sparklog.ondisk.waiting import Waiting
 from sparklog.ui import query
 from sparklog.ui.records import MERGED_MAX, ROWS_MAX, Records, Search, header_of, rows_of
 from sparklog.ui.responses import text_of
@@ -42,24 +41,8 @@ def opened(root: Root, request: Request) -> tuple[TopicLog, State]:
 
 def topic(root: Root, request: Request) -> dict[str, Any]:
     """A topic, and each of its partitions."""
-    log, state = opened(root, request)
-    totals = Totals.of_partitions(log, state)
-    assert totals is not None
-    waiting = Waiting.of(log, state)
-    return {
-        "topic": state.topic,
-        "id": state.topic_id,
-        "version": state.version,
-        "committed_at": state.time,
-        "config": dict(sorted(state.config.items())),
-        **Totals.together(totals)._asdict(),
-        "view_bytes": view_bytes(log, state),
-        "waiting": waiting and waiting._asdict(),
-        "partitions": [
-            {"partition": number, "start": state.starts[number], "end": state.ends[number], **each._asdict()}
-            for number, each in enumerate(totals)
-        ],
-    }
+    log, _ = opened(root, request)
+    return describe(log)
 
 
 def records(root: Root, request: Request) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def test_all_topics_and_the_damaged_one_among_them(client, root):
 def test_a_topic_is_what_describe_says(client, root):
     about = Log(root)["t"].describe()
     found = got(client, "topics/t")
-    assert {key: found[key] for key in about if key in found} == {key: value for key, value in about.items() if key != "root"}
+    assert {"root": str(root), **found} == about
     assert got(client, "topics/broken", 500)["error"]["condition"] == "PARTLOG_VERSION_CORRUPT"
     assert got(client, "topics/absent", 404)["error"]["condition"] == "PARTLOG_TOPIC_NOT_FOUND"
 

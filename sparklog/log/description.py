@@ -1,0 +1,35 @@
+"""What there is to say about a topic as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sparklog.ondisk.space import view_bytes
+from sparklog.ondisk.topic_log import TopicLog
+from sparklog.ondisk.totals import Totals
+from sparklog.ondisk.waiting import Waiting
+
+
+def describe(log: TopicLog) -> dict[str, Any]:
+    """All facts about a topic in its newest state, in types that JSON has. `Topic.describe` explains them.
+
+    It looks at every segment and at every file of the Kafka view.
+    """
+    state = log.newest()
+    totals = Totals.of_partitions(log, state)
+    assert totals is not None
+    waiting = Waiting.of(log, state)
+    return {
+        "topic": state.topic,
+        "id": state.topic_id,
+        "version": state.version,
+        "committed_at": state.time,
+        "config": dict(sorted(state.config.items())),
+        **Totals.together(totals)._asdict(),
+        "view_bytes": view_bytes(log, state),
+        "waiting": waiting and waiting._asdict(),
+        "partitions": [
+            {"partition": number, "start": state.starts[number], "end": state.ends[number], **each._asdict()}
+            for number, each in enumerate(totals)
+        ],
+    }
