@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,6 +16,8 @@ from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.show.display import SHOWN, Display, counted
 
+_A_COMMIT = datetime.timedelta(milliseconds=50)
+"""The rows of a commit are this close to one another."""
 LAG = pa.schema(
     [
         pa.field("group", pa.string()),
@@ -115,6 +118,28 @@ def over_time(rows: Iterable[Position], logs: Mapping[str, TopicLog]) -> list[di
             }
         )
     return found
+
+
+def together(rows: Iterable[Mapping[str, Any]]) -> list[tuple[datetime.datetime, int]]:
+    """From rows of `HISTORY`, how many records all of their partitions together were behind after each commit of the group.
+
+    A commit has each partition once. Rows that do not know how far they were behind are left out.
+    """
+    points: list[tuple[datetime.datetime, int]] = []
+    behind: dict[tuple[str, int], int] = {}
+    commit: set[tuple[str, int]] = set()
+    for row in rows:
+        if row["records"] is None:
+            continue
+        place, at = (row["topic"], row["partition"]), row["committed_at"]
+        if place in commit or not points or at - points[-1][0] > _A_COMMIT:
+            commit = set()
+        else:
+            points.pop()
+        commit.add(place)
+        behind[place] = row["records"]
+        points.append((at, sum(behind.values())))
+    return points
 
 
 def _ends(log: TopicLog) -> tuple[list[int], list[tuple[int, ...]], str]:

@@ -9,6 +9,7 @@ from typing import Any
 from starlette.requests import Request
 
 from sparklog.errors import SparklogError
+from sparklog.offsets import lags
 from sparklog.offsets.table import OffsetTable
 from sparklog.ondisk.root import Root
 from sparklog.ui.responses import Refused, text_of
@@ -84,17 +85,7 @@ def _about(table: OffsetTable, name: str) -> dict[str, Any]:
 
 def _over_time(history: list[dict[str, Any]]) -> list[list[Any]]:
     """The lag of all partitions together, after each commit: time and records. If these are too many, the greatest of each interval."""
-    lags: dict[tuple[str, int], int] = {}
-    points: list[list[Any]] = []
-    for row in history:
-        if row["records"] is None:
-            continue
-        lags[row["topic"], row["partition"]] = row["records"]
-        at = _millis(row["committed_at"])
-        if points and points[-1][0] == at:
-            points[-1][1] = sum(lags.values())
-        else:
-            points.append([at, sum(lags.values())])
+    points = [[_millis(at), records] for at, records in lags.together(history)]
     size = -(-len(points) // _POINTS_MAX) or 1
     return [max(points[first : first + size], key=lambda point: point[1]) for first in range(0, len(points), size)]
 

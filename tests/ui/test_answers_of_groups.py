@@ -1,10 +1,13 @@
 """The answers about groups, compared with those of `OffsetTable` on the same root."""
 
+import datetime
+import itertools
+
 from asking import got
 from hostile_root import HOSTILE
 from starlette.testclient import TestClient
 
-from sparklog import Consumer
+from sparklog import Consumer, Log
 from sparklog.offsets import OffsetTable
 from sparklog.ui import application, groups
 
@@ -23,6 +26,23 @@ def test_groups_and_their_lag(client_with_groups, table):
         assert one["rows"][0]["metadata"] == HOSTILE[0]
         assert one["history"][-1][1] == 17
     assert got(client, "group", 404, group="absent")["error"]["condition"] == "PARTLOG_GROUP_NOT_FOUND"
+
+
+def test_lag_over_time_has_a_point_for_each_commit(root, tmp_path, monkeypatch):
+    """The rows of a commit need not have the same time: some milliseconds may lie between them."""
+    start = datetime.datetime.now(datetime.timezone.utc)
+    ticks = itertools.count()
+    monkeypatch.setattr("sparklog.offsets.topics.now", lambda: start + datetime.timedelta(milliseconds=next(ticks)))
+    table = OffsetTable(tmp_path / "ticking", root)
+    generation = table.begin("g")
+    for offset in (1, 5, 9):
+        table.append("g", generation, {"t": {0: offset, 1: offset}})
+    ends = Log(root)["t"].end_offsets()
+    client = TestClient(application(root, table.path), base_url="http://127.0.0.1")
+    found = got(client, "group", group="g")["history"]
+    assert [records for _, records in found] == [ends[0] + ends[1] - 2 * offset for offset in (1, 5, 9)]
+    (line, _) = table.plot.lag("g").axes[0].lines
+    assert [records for _, records in found] == list(line.get_ydata())
 
 
 def test_a_group_runs_until_it_says_that_it_ended(root, tmp_path):
