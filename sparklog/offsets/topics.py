@@ -59,11 +59,11 @@ class Topics:
         made: list[Position] = []
         for topic, by_partition in arguments.mapping("offsets", offsets):
             state = self.state(topic)
-            if topic in by_topic:
-                require_same(self.root, by_topic[topic], state)
             expected = (ids or {}).get(topic)
             if expected not in (None, state.topic_id):
                 raise SparklogError("TOPIC_RECREATED", topic=topic, root=self.root, expected=expected, found=state.topic_id)
+            if topic in by_topic:
+                require_same(self.root, by_topic[topic], state)
             for given, offset in arguments.mapping("offsets", by_partition):
                 # A position may have expired while its owner read on.
                 placed = placed_in(state, self.root, given, offset, [0] * state.partitions)

@@ -123,6 +123,20 @@ def test_offsets_of_a_topic_that_is_gone_are_not_committed_to_the_next_one(topic
     assert table.positions("g") == []
 
 
+def test_a_commit_to_a_topic_that_is_another_one_can_be_tried_again(topic, tmp_path):
+    """The group has positions in the topic before: that needs no reset, since the consumer finds the other topic with its next poll."""
+    table = OffsetTable(tmp_path / "offsets", topic.root)
+    with begun(topic, group="g", table=table, enable_auto_commit=False) as consumer:
+        consumer.commit()
+        consumer.seek(T0, 7)
+        recreate(topic)
+        with pytest.raises(sparklog.RetryError, match=r"PARTLOG_TOPIC_RECREATED.*topic t"):
+            consumer.commit()
+        assert rest(consumer) == {0: list(range(15)), 1: list(range(15))}
+        consumer.commit()
+    assert {(each.partition, each.offset, each.note) for each in table.positions("g")} == {(0, 15, None), (1, 15, None)}
+
+
 def test_a_topic_that_was_deleted_does_not_keep_others_from_being_committed(topic, tmp_path):
     other = Topic(topic.root, "u")
     other.append(records(5))
