@@ -13,7 +13,7 @@ import typer
 from sparklog.cli.parameters import Json, Partitions, Root, TopicName
 from sparklog.cli.show import complain, write
 from sparklog.errors import SparklogError
-from sparklog.show.display import field, readable
+from sparklog.show.display import field, readable, rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,13 +80,9 @@ def _contents(of: Topic, partition: int, *, titles: bool) -> Iterator[tuple[Batc
 
 
 def _rows(content: list[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    import pyarrow as pa
-
     for batch in content:
-        # Some times are beyond what Python's datetime holds.
-        times = batch.column("timestamp").cast(pa.int64()).to_pylist()
-        for row, micros in zip(batch.select(["offset", "key", "value", "headers"]).to_pylist(), times, strict=True):
-            yield {**row, "timestamp": micros // 1000, "headers": row["headers"] or ()}
+        for row in rows(batch.select(["offset", "timestamp", "key", "value", "headers"])):
+            yield {**row, "headers": row["headers"] or ()}
 
 
 def _as_json(record: dict[str, Any]) -> dict[str, Any]:

@@ -38,6 +38,19 @@ COUNTED_FROM = _end_of("length")
 SUMMED_FROM = _end_of("crc")
 """The CRC-32C of a batch covers the bytes from this one on."""
 LENGTH_MIN = HEADER_BYTES - COUNTED_FROM
+_DECOMPRESSED_MIN = 64 << 20
+
+
+def decompressed_max(message_bytes_max: int) -> int:
+    """The most bytes of records that a batch decompresses to, in a topic with this `max.message.bytes`. FORMAT.md section 10."""
+    return max(_DECOMPRESSED_MIN, message_bytes_max)
+
+
+def batch_bytes_max(message_bytes_max: int) -> int:
+    """The most bytes that a batch of such a topic has as it is stored. FORMAT.md section 10."""
+    return HEADER_BYTES + decompressed_max(message_bytes_max) // 8 * 9
+
+
 MAGIC = 2
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")

@@ -38,6 +38,12 @@ def is_data_file(name: str) -> bool:
     return match is not None and match[2] not in _RESERVED and int(match[1]) <= INT64_MAX
 
 
+def is_own_file(name: str) -> bool:
+    """Whether the data file of this name holds one partition alone, as `…/p3-t12-0-0.log` does."""
+    last = name.rpartition("/")[2]
+    return last.startswith("p") and last != "pool.log"
+
+
 def topic_folder(topic: str) -> str:
     """The path below the root of a topic's commit log and data files: for `orders`, `_partlog/orders`."""
     return f"{COMMITS}/{topic}"

@@ -11,7 +11,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import DataError, SparklogError
 from sparklog.ondisk.columns import SCHEMA, arrow_batch
-from sparklog.ondisk.header import HEADER_BYTES
+from sparklog.ondisk.header import batch_bytes_max, decompressed_max
 from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload, Records, locate
 from sparklog.ondisk.segment import Place, SegmentReader, StoredBatch, open_segment
 from sparklog.ondisk.state import State
@@ -22,7 +22,6 @@ from sparklog.store.store import Damaged
 _CHUNK_BYTES = 1 << 21
 """Batches are decoded together until they have this many bytes, which stay in the cache of a processor."""
 _CHUNK_RECORDS = RECORDS_AT_ONCE // 2
-_DECOMPRESSED_MIN = 64 * 1024 * 1024
 
 
 class Wanted(NamedTuple):
@@ -81,7 +80,9 @@ class PartitionReader:
         self._log = log
         self._state = state
         self._partition = partition
-        self._decompressed_max = max(_DECOMPRESSED_MIN, int(state.config["max.message.bytes"]))
+        message_bytes_max = int(state.config["max.message.bytes"])
+        self._decompressed_max = decompressed_max(message_bytes_max)
+        self._batch_bytes_max = batch_bytes_max(message_bytes_max)
 
     def records(
         self, start: int, end: int, limit: int | None = None, wanted: Wanted = EVERYTHING, columns: Sequence[str] = SCHEMA.names
@@ -212,7 +213,7 @@ class PartitionReader:
         while start < end:
             for segment in self._log.segments(self._state, self._partition, start, end):
                 if wanted(segment):
-                    reader = open_segment(self._log.root, self._state.topic, segment, HEADER_BYTES + self._decompressed_max // 8 * 9)
+                    reader = open_segment(self._log.root, self._state.topic, segment, self._batch_bytes_max)
                     if not reader:
                         self._reload(segment, start)
                         break

@@ -11,7 +11,7 @@ import google_crc32c
 
 from sparklog.ondisk.fields import Fields, integer, parse
 from sparklog.ondisk.header import CODECS, HEADER_BYTES
-from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity
+from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity, is_own_file
 from sparklog.store.store import Damaged
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
@@ -64,8 +64,7 @@ class Segment(NamedTuple):
     @property
     def in_own_file(self) -> bool:
         """Whether it begins a data file of one partition: of its own, if the file ends where it ends. FORMAT.md section 8."""
-        name = self.file.rpartition("/")[2]
-        return name.startswith("p") and name != "pool.log" and not self.position
+        return is_own_file(self.file) and not self.position
 
     def in_view(self, config: Mapping[str, str]) -> bool:
         """Whether it belongs in the Kafka view of a topic with this configuration, if it is live. FORMAT.md section 8."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from sparklog.errors import SparklogError
+from sparklog.ondisk.names import is_own_file
 from sparklog.ondisk.root import Root
 from sparklog.store.store import Damaged
 from sparklog.verify.expected import Expected
@@ -231,9 +232,7 @@ def _expected(chain: Chain, has_view: bool) -> list[Expected]:
 
 def _file_end(chain: Chain, file: str) -> int | None:
     """Where the last segment of a data file ends, also one that was removed; None if that is not known."""
-    name = file.rpartition("/")[2]
-    alone = name.startswith("p") and name != "pool.log"
-    return max(end for _, end in chain.extents[file]) if alone or file in chain.added else None
+    return max(end for _, end in chain.extents[file]) if is_own_file(file) or file in chain.added else None
 
 
 def _units(expected: list[Expected]) -> list[list[Expected]]:

@@ -13,7 +13,7 @@ import google_crc32c
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.faults import TooLarge
-from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header
+from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header, batch_bytes_max, decompressed_max
 from sparklog.ondisk.names import topic_file
 from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload
 from sparklog.ondisk.root import Root
@@ -27,7 +27,6 @@ from sparklog.verify.view import ViewOfSegment
 _BLOCK_BYTES = 1 << 21
 _CHUNK_BYTES = 1 << 21
 _CHUNK_RECORDS = RECORDS_AT_ONCE // 2
-_DECOMPRESSED_MIN = 64 << 20
 _RESTORE = "restore the file from a copy; other offsets can still be read"
 
 
@@ -60,7 +59,7 @@ class SegmentCheck:
         self._expected = expected
         self._segment = expected.segment
         self._name = topic_file(expected.topic, expected.segment.file)
-        self._decompressed_max = max(_DECOMPRESSED_MIN, expected.message_bytes_max)
+        self._decompressed_max = decompressed_max(expected.message_bytes_max)
         self._chunk: list[tuple[Walked, Payload]] = []
         self._chunk_bytes = self._chunk_records = 0
         self._contents = Contents(expected.segment, expected.partitions, expected.partitioner)
@@ -164,7 +163,7 @@ class SegmentCheck:
             try:
                 header = Header.read(block[at : at + HEADER_BYTES], 0, end - position)
                 size = header.total_bytes
-                if size > HEADER_BYTES + self._decompressed_max // 8 * 9:
+                if size > batch_bytes_max(self._expected.message_bytes_max):
                     raise Damaged(f"it has {size} bytes, more than a batch of the topic may have")
                 base = self._base_offset(header, position)
             except Damaged as damage:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sparklog.ondisk.header import decompressed_max
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import Version
 from sparklog.verify.checkpoints import Queries
 from sparklog.verify.report import DAMAGE
 
-_DECOMPRESSED_MIN = 64 << 20
 # Which of these a version of an operation changes. An operation that is not listed is not of this format, and may change anything.
 _CHANGES = {
     "create": {"ends", "added"},
@@ -52,7 +52,7 @@ class Writers:
         config = {**before.config, **version.config}
         if config["partitioner"] != before.config["partitioner"]:
             yield DAMAGE, "VERSION_ODD", "it changes the `partitioner`: keys are no longer where readers look for them"
-        if _limit(config) < _limit(before.config):
+        if decompressed_max(int(config["max.message.bytes"])) < decompressed_max(int(before.config["max.message.bytes"])):
             yield DAMAGE, "VERSION_ODD", "it lowers `max.message.bytes`: larger batches can no longer be read"
 
 
@@ -68,8 +68,3 @@ def _changed(before: State, version: Version) -> set[str]:
         "deleted": version.deleted,
     }
     return {name for name, differs in parts.items() if differs}
-
-
-def _limit(config: dict[str, str] | object) -> int:
-    assert isinstance(config, dict)
-    return max(_DECOMPRESSED_MIN, int(config["max.message.bytes"]))
