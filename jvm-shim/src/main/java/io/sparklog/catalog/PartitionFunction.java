@@ -1,7 +1,7 @@
 package io.sparklog.catalog;
 
-import io.sparklog.log.Names;
 import io.sparklog.partition.Partitioner;
+import io.sparklog.partition.Router;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
 import java.util.List;
@@ -66,13 +66,13 @@ abstract class PartitionFunction implements UnboundFunction, ScalarFunction<Inte
   }
 
   private static Integer place(Partitioner partitioner, byte[] key, int partitions) {
-    if (partitions < 1 || partitions > Names.PARTITIONS_MAX) {
+    if (partitions < 1 || partitions > Router.PARTITIONS_MAX) {
       return SparkErrors.run(() -> {
-        String reason = "it must be an integer from 1 to " + Names.PARTITIONS_MAX;
+        String reason = "it must be an integer from 1 to " + Router.PARTITIONS_MAX;
         throw PartlogException.of("OPTION_VALUE", "option", "partitions", "value", partitions, "reason", reason);
       });
     }
-    return key == null ? null : Integer.valueOf(partitioner.partition(key, 0, key.length, partitions));
+    return key == null ? null : Integer.valueOf(Router.ofKey(partitioner, partitions, key));
   }
 
   @Override

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.format.Layout;
+import io.sparklog.partition.Router;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileReader;
@@ -117,7 +118,7 @@ public final class Checkpoint {
       JsonNode head = lines.next(HEAD_BYTES_MAX);
       Damaged.unless(head != null, "it is empty");
       Version.requireKnown(head, store.location(file));
-      long[] counts = Json.numbers(head, "segments", Names.PARTITIONS_MAX);
+      long[] counts = Json.numbers(head, "segments", Router.PARTITIONS_MAX);
       Map<String, String> files = new HashMap<>();
       List<List<Segment>> live = new ArrayList<>();
       for (int p = 0; p < counts.length; p++) {
@@ -141,8 +142,8 @@ public final class Checkpoint {
     long version = Json.number(head, "version", 0);
     Damaged.unless(Names.checkpointVersion(name).orElse(-1) == version && Json.text(head, "topic").equals(topic),
         "it is of another topic or version");
-    long[] ends = Json.numbers(head, "ends", Names.PARTITIONS_MAX);
-    long[] starts = Json.numbers(head, "starts", Names.PARTITIONS_MAX);
+    long[] ends = Json.numbers(head, "ends", Router.PARTITIONS_MAX);
+    long[] starts = Json.numbers(head, "starts", Router.PARTITIONS_MAX);
     Damaged.unless(starts.length == ends.length && live.size() == ends.length, "starts, ends and segments differ in length");
     Map<String, Query> queries = new TreeMap<>();
     for (JsonNode query : Json.array(head, "queries", Integer.MAX_VALUE)) {
@@ -163,7 +164,7 @@ public final class Checkpoint {
 
   private static Segment segment(JsonNode line, Map<String, String> files) throws Damaged {
     Damaged.unless(line.isArray() && line.size() == 14 && line.get(1).isTextual(), "a segment is damaged");
-    return Version.checked(new Segment((int) Json.number(line.get(0), "partition", 0, Names.PARTITIONS_MAX),
+    return Version.checked(new Segment((int) Json.number(line.get(0), "partition", 0, Router.PARTITIONS_MAX),
         Version.one(files, line.get(1).textValue()), Json.number(line.get(2), "position", 0, Long.MAX_VALUE),
         Json.number(line.get(3), "bytes", Layout.HEADER_BYTES, Integer.MAX_VALUE), Json.number(line.get(4), "base", 0, Long.MAX_VALUE),
         Json.number(line.get(5), "end", 0, Long.MAX_VALUE), Json.number(line.get(6), "records", 0, Long.MAX_VALUE),

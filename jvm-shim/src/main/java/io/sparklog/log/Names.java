@@ -17,8 +17,6 @@ public final class Names {
   /** The folder beside Kafka's that says what is committed. */
   public static final String FOLDER = "_partlog";
 
-  public static final int PARTITIONS_MAX = 10_000;
-
   private static final Pattern TOPIC = Pattern.compile("[a-zA-Z0-9._-]{1,249}");
   private static final Pattern VERSION_FILE = Pattern.compile("([0-9]{20})\\.json");
   private static final Pattern CHECKPOINT = Pattern.compile("([0-9]{20})\\.checkpoint-([0-9a-f]{16})\\.jsonl");

@@ -3,6 +3,7 @@ package io.sparklog.log;
 import io.sparklog.format.Codec;
 import io.sparklog.format.TimestampType;
 import io.sparklog.partition.Partitioner;
+import io.sparklog.partition.Router;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import java.io.Serializable;
@@ -37,8 +38,7 @@ public final class TopicConfig implements Serializable {
       .collect(Collectors.toUnmodifiableMap(key -> key, Option::ofTopic));
 
   private final TreeMap<String, String> entries;
-  private final int partitions;
-  private final Partitioner partitioner;
+  private final Router router;
   private final Codec codec;
   private final int segmentBytes;
   private final long segmentMs;
@@ -62,8 +62,7 @@ public final class TopicConfig implements Serializable {
       Damaged.unless(known.getValue().isCanonical(value),
           "config " + known.getKey() + " is " + value + ", not " + known.getValue().expected());
     }
-    this.partitions = Integer.parseInt(entries.get(PARTITIONS));
-    this.partitioner = Partitioner.named(entries.get(PARTITIONER));
+    this.router = new Router(Partitioner.named(entries.get(PARTITIONER)), Integer.parseInt(entries.get(PARTITIONS)));
     this.codec = Codec.named(entries.get(COMPRESSION));
     this.segmentBytes = Integer.parseInt(entries.get(SEGMENT_BYTES));
     this.segmentMs = Long.parseLong(get(SEGMENT_MS));
@@ -95,11 +94,12 @@ public final class TopicConfig implements Serializable {
   }
 
   public int partitions() {
-    return partitions;
+    return router.partitions();
   }
 
-  public Partitioner partitioner() {
-    return partitioner;
+  /** Where records go by their keys: what two writers must agree on. */
+  public Router router() {
+    return router;
   }
 
   public Codec codec() {
@@ -171,10 +171,5 @@ public final class TopicConfig implements Serializable {
   /** As {@link #decompressedBytesMax()}, of a topic with this {@code max.message.bytes}. */
   public static long decompressedBytesMax(int maxMessageBytes) {
     return Math.max(64L << 20, maxMessageBytes);
-  }
-
-  /** {@code "8 partitions by murmur3"}: what two writers must agree on. */
-  public String routing() {
-    return partitions + " partitions by " + partitioner.optionName();
   }
 }

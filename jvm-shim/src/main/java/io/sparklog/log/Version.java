@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.format.Layout;
+import io.sparklog.partition.Router;
 import io.sparklog.spec.PartlogException;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -114,8 +115,8 @@ public record Version(String topic, String topicId, long version, String txn, St
     String operation = Json.text(json, "operation");
     Damaged.unless(operation.matches("[a-z-]{1,32}"), "field operation is " + operation);
     Json.text(json, "writer");
-    long[] starts = Json.numbers(json, "starts", Names.PARTITIONS_MAX);
-    long[] ends = Json.numbers(json, "ends", Names.PARTITIONS_MAX);
+    long[] starts = Json.numbers(json, "starts", Router.PARTITIONS_MAX);
+    long[] ends = Json.numbers(json, "ends", Router.PARTITIONS_MAX);
     Damaged.unless(starts.length == ends.length && ends.length > 0, "starts and ends differ in length");
     for (int p = 0; p < ends.length; p++) {
       Damaged.unless(starts[p] <= ends[p], "the log start offset of partition " + p + " is above its end");

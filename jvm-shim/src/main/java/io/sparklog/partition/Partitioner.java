@@ -1,6 +1,6 @@
 package io.sparklog.partition;
 
-/** How a topic maps keys to partitions; fixed when it is created. */
+/** How a topic hashes its keys; fixed when it is created. */
 public enum Partitioner {
   MURMUR3("murmur3"), MURMUR2("murmur2");
 
@@ -24,10 +24,8 @@ public enum Partitioner {
     return null;
   }
 
-  /** The partition, below {@code partitions}, of the key in [at, at + length). */
-  public int partition(byte[] key, int at, int length, int partitions) {
-    int hash = this == MURMUR3 ? KeyHash.murmur3(key, at, length) : KeyHash.murmur2(key, at, length);
-    // The sign bit is cleared, not the sign changed: the absolute value of the least int is negative.
-    return (hash & Integer.MAX_VALUE) % partitions;
+  /** The hash of the key in [at, at + length). */
+  int hash(byte[] key, int at, int length) {
+    return this == MURMUR3 ? KeyHash.murmur3(key, at, length) : KeyHash.murmur2(key, at, length);
   }
 }

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.core.StreamReadFeature;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
-import io.sparklog.log.Names;
+import io.sparklog.partition.Router;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.TimeText;
@@ -119,8 +119,8 @@ public final class PartitionJson {
       throw Option.invalidValue(option, json,
           "it must be an object by topic, such as {\"orders\":{\"0\":23}} or, to assign, {\"orders\":[0,1]}");
     }
-    if (node.size() > Names.PARTITIONS_MAX) {
-      throw Option.invalidValue(option, "…", "it must not name more than " + Names.PARTITIONS_MAX + " topics or partitions");
+    if (node.size() > Router.PARTITIONS_MAX) {
+      throw Option.invalidValue(option, "…", "it must not name more than " + Router.PARTITIONS_MAX + " topics or partitions");
     }
     return node.properties();
   }

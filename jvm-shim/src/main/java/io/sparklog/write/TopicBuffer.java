@@ -4,7 +4,7 @@ import io.sparklog.format.BatchEncoder;
 import io.sparklog.log.Step;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.partition.NullKeyRouter;
-import io.sparklog.partition.Partitioner;
+import io.sparklog.partition.Router;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FileAppender;
 import java.io.IOException;
@@ -24,7 +24,7 @@ public final class TopicBuffer {
   private final TopicPlan plan;
   private final int batchBytesTarget;
   private final int batchBytesMax;
-  private final Partitioner partitioner;
+  private final Router router;
   private final PartitionBuffer[] partitions;
   private final NullKeyRouter nullKeys;
 
@@ -34,8 +34,8 @@ public final class TopicBuffer {
     this.plan = plan;
     this.batchBytesMax = plan.config().batchBytesMax();
     this.batchBytesTarget = Math.min(batchBytes, batchBytesMax);
-    this.partitioner = plan.config().partitioner();
-    this.partitions = new PartitionBuffer[plan.config().partitions()];
+    this.router = plan.config().router();
+    this.partitions = new PartitionBuffer[router.partitions()];
     this.nullKeys = new NullKeyRouter(plan.loads(), plan.batchRecords(), tasks, task);
   }
 
@@ -44,7 +44,7 @@ public final class TopicBuffer {
   }
 
   /**
-   * Appends a record to the partition that its key chooses; without a key, to the one that the router chooses. Key and value are both in
+   * Appends a record to the partition that its key chooses; without a key, to the one that {@link NullKeyRouter} chooses. Key and value are both in
    * {@code row}, which is copied.
    *
    * @param timestamp ms since 1970
@@ -56,9 +56,7 @@ public final class TopicBuffer {
   public void append(long timestamp, byte[] row, int keyAt, int keyLength, int valueAt, int valueLength, byte[] headers, int headersBytes)
       throws IOException {
     boolean routed = keyLength >= 0;
-    int partition = routed
-        ? partitioner.partition(row, keyAt, keyLength, partitions.length)
-        : nullKeyPartition(timestamp, valueLength, headersBytes);
+    int partition = routed ? router.ofKey(row, keyAt, keyLength) : nullKeyPartition(timestamp, valueLength, headersBytes);
     append(partition, routed, timestamp, row, keyAt, keyLength, valueAt, valueLength, headers, headersBytes);
   }
 

@@ -8,6 +8,7 @@ import io.sparklog.format.Codec;
 import io.sparklog.format.TimestampType;
 import io.sparklog.kit.Writes;
 import io.sparklog.partition.Partitioner;
+import io.sparklog.partition.Router;
 import io.sparklog.spec.Option;
 import java.util.Arrays;
 import java.util.List;
@@ -94,6 +95,6 @@ final class TopicConfigTest {
     }
     assertEquals(List.of(TimestampType.CREATE_TIME, TimestampType.LOG_APPEND_TIME),
         Option.ofTopic(TopicConfig.TIMESTAMP_TYPE).words().stream().map(TimestampType::named).toList());
-    assertEquals("an integer from 1 to " + Names.PARTITIONS_MAX, Option.ofTopic(TopicConfig.PARTITIONS).expected());
+    assertEquals("an integer from 1 to " + Router.PARTITIONS_MAX, Option.ofTopic(TopicConfig.PARTITIONS).expected());
   }
 }

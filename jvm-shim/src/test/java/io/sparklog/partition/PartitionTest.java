@@ -2,6 +2,7 @@ package io.sparklog.partition;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -33,9 +34,12 @@ class PartitionTest {
     int hash = partitioner == Partitioner.MURMUR3 ? KeyHash.murmur3(amidst, 5, key.length) : KeyHash.murmur2(amidst, 5, key.length);
     assertEquals(v.get("hash").intValue(), hash);
     for (var e : v.get("partitions").properties()) {
-      assertEquals(e.getValue().intValue(), partitioner.partition(amidst, 5, key.length, Integer.parseInt(e.getKey())));
+      Router router = new Router(partitioner, Integer.parseInt(e.getKey()));
+      assertEquals(e.getValue().intValue(), router.ofKey(amidst, 5, key.length));
+      assertEquals(e.getValue().intValue(), Router.ofKey(partitioner, router.partitions(), key));
     }
-    assertEquals(partitioner.partition(key, 0, key.length, 9_973), partitioner.partition(amidst, 5, key.length, 9_973));
+    Router router = new Router(partitioner, 9_973);
+    assertEquals(router.ofKey(key, 0, key.length), router.ofKey(amidst, 5, key.length));
   }
 
   @Test
@@ -48,6 +52,15 @@ class PartitionTest {
         assertTrue(StreamSupport.stream(vectors.spliterator(), false).anyMatch(v -> v.get("key").textValue().length() / 2 % 4 == rest));
       }
     }
+  }
+
+  @Test
+  void routersAreEqualIfTheyRouteAlike() {
+    Router router = new Router(Partitioner.MURMUR3, 8);
+    assertEquals(new Router(Partitioner.MURMUR3, 8), router);
+    assertNotEquals(new Router(Partitioner.MURMUR2, 8), router);
+    assertNotEquals(new Router(Partitioner.MURMUR3, 9), router);
+    assertEquals("8 partitions by murmur3", router.toString());
   }
 
   @Test
