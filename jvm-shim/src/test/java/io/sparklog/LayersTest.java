@@ -134,6 +134,23 @@ final class LayersTest {
       .dependOnClassesThat()
       .haveFullyQualifiedName("java.io.File");
 
+  /** What reads knows topics, not how and where they are kept: so topics of another kind can be read. */
+  @ArchTest
+  static final ArchRule TOPICS = noClasses().that()
+      .resideInAnyPackage("..read..", "..stream..", "..source..")
+      .should()
+      .dependOnClassesThat()
+      .haveFullyQualifiedName("io.sparklog.storage.LogStore")
+      .orShould()
+      .dependOnClassesThat()
+      .haveFullyQualifiedName("io.sparklog.log.Names")
+      .orShould()
+      .dependOnClassesThat()
+      .haveFullyQualifiedName("io.sparklog.log.Root")
+      .orShould()
+      .dependOnClassesThat()
+      .haveFullyQualifiedName("io.sparklog.log.TopicLog");
+
   /** A store without links can have everything but the Kafka view. */
   @ArchTest
   static final ArchRule LINKS = noClasses().that()

@@ -1,7 +1,6 @@
 package io.sparklog.catalog;
 
 import io.sparklog.log.Root;
-import io.sparklog.log.Roots;
 import io.sparklog.sink.PartlogWrite;
 import io.sparklog.sink.SinkMetrics;
 import io.sparklog.source.PartlogScanBuilder;
@@ -55,7 +54,7 @@ final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetr
     }
     this.properties = properties;
     this.schema = schema;
-    this.root = Roots.open(path);
+    this.root = Root.of(path);
   }
 
   /** Whether it is a table of Spark's own catalog, not of one load or save. */

@@ -6,6 +6,7 @@ import io.sparklog.spec.PartlogException;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.random.RandomGenerator;
 
 /**
  * One file of a query's checkpoint: topics that the query reads, and where it begins in them. FORMAT.md section 15.
@@ -23,6 +24,11 @@ public record QueryStart(SortedMap<String, Topic> topics) {
    * @param offsets the first offset to read, by partition; partitions that are not named begin at 0
    */
   public record Topic(String id, SortedMap<Integer, Long> offsets) {}
+
+  /** A name that no other caller uses, beside the file {@code name}. */
+  public static String temporary(String name, RandomGenerator random) {
+    return name + ".tmp-" + Names.identity(random);
+  }
 
   /** The bytes of the file. */
   public byte[] toBytes() {

@@ -1,24 +1,38 @@
 package io.sparklog.log;
 
+import io.sparklog.format.OffsetIndex;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
+import io.sparklog.storage.StoreRef;
+import io.sparklog.storage.Stores;
 import java.io.IOException;
+import java.lang.ref.SoftReference;
 import java.nio.file.AccessDeniedException;
 import java.time.Clock;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/** A root: the topics under it. FORMAT.md section 1. */
-public final class Root {
+/**
+ * A root: the topics under it. FORMAT.md section 1.
+ *
+ * <p>A JVM has one for each place, so that sources, sinks, tasks and the writes of a foreachBatch load a topic once: {@link #of}. One that
+ * nothing uses is dropped when memory runs short.
+ */
+public final class Root implements Topics {
   private static final List<String> BROKER_FILES = List.of("meta.properties", "recovery-point-offset-checkpoint",
       "replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint");
 
   private static final long RECENT_MS = 1000;
+  private static final int INDEX_BYTES_MAX = 64 << 20;
+
+  /** The roots of this JVM, by all that their stores are made from. */
+  private static final Map<StoreRef, SoftReference<Root>> OPEN = new HashMap<>();
 
   private final LogStore store;
   private final Pace pace;
@@ -37,6 +51,7 @@ public final class Root {
     NOTHING, DELETED, TOPIC
   }
 
+  /** A root of its own, which knows nothing of others of the same place. */
   public Root(LogStore store) {
     this(store, Pace.PRODUCTION);
   }
@@ -45,6 +60,47 @@ public final class Root {
   public Root(LogStore store, Pace pace) {
     this.store = store;
     this.pace = pace;
+  }
+
+  /**
+   * The root at a path, which need not exist yet.
+   *
+   * @throws PartlogException see {@link Stores#open}
+   */
+  public static Root of(String path) {
+    return of(Stores.open(new StoreRef(path)));
+  }
+
+  /** The root that a store keeps. */
+  static Root of(LogStore store) {
+    synchronized (OPEN) {
+      SoftReference<Root> known = OPEN.get(store.ref());
+      Root root = known == null ? null : known.get();
+      if (root == null) {
+        OPEN.values().removeIf(reference -> reference.get() == null);
+        root = new Root(store);
+        OPEN.put(store.ref(), new SoftReference<>(root));
+      }
+      return root;
+    }
+  }
+
+  /** What a task is sent. */
+  private record RootReference(StoreRef store) implements Reference {
+    @Override
+    public Topics open() {
+      return of(Stores.open(store));
+    }
+  }
+
+  @Override
+  public Reference reference() {
+    return new RootReference(store.ref());
+  }
+
+  @Override
+  public String location() {
+    return store.root();
   }
 
   public LogStore store() {
@@ -57,19 +113,11 @@ public final class Root {
    * @throws PartlogException TOPIC_NAME_ILLEGAL
    */
   public synchronized TopicLog topic(String name) {
-    requireLegal(name);
+    Topics.requireLegal(name);
     return topics.computeIfAbsent(name, topic -> new TopicLog(store, topic, pace));
   }
 
-  /** @throws PartlogException TOPIC_NAME_ILLEGAL */
-  public static void requireLegal(String topic) {
-    Names.illegalTopic(topic).ifPresent(reason -> {
-      String shown = topic.length() > 80 ? topic.substring(0, 80) + "…" : topic;
-      throw PartlogException.of("TOPIC_NAME_ILLEGAL", "topic", "'" + shown + "'", "reason", reason);
-    });
-  }
-
-  /** The topics that exist, by name. One that is deleted at this moment may be among them. */
+  @Override
   public List<String> topics() {
     return existing(list(Collections.emptySortedMap()));
   }
@@ -79,10 +127,8 @@ public final class Root {
     return List.copyOf(list(Collections.emptySortedMap()).keySet());
   }
 
-  /**
-   * The topics that existed at most a second ago, by name: what a running query asks again and again. The folder of a topic is not looked
-   * into again, unless its log was found to be deleted.
-   */
+  /** The folder of a topic is not looked into again, unless its log was found to be deleted. */
+  @Override
   public List<String> recentTopics(Clock clock) {
     return existing(recentlyListed(clock));
   }
@@ -149,11 +195,25 @@ public final class Root {
     return topic(topic).newest().orElseThrow(() -> notFound(topic));
   }
 
-  /** TOPIC_NOT_FOUND, which lists the existing topics. */
-  public PartlogException notFound(String topic) {
-    List<String> existing = topics();
-    return PartlogException.of("TOPIC_NOT_FOUND", "topic", topic, "root", store.root(), "topics",
-        existing.isEmpty() ? "none" : String.join(", ", existing));
+  @Override
+  public Optional<State> newest(String topic) {
+    return topic(topic).newest();
+  }
+
+  @Override
+  public SegmentFile open(String topic, Segment segment) throws IOException {
+    return SegmentFile.open(store, topic, segment);
+  }
+
+  /** The index of the segment in the Kafka view. */
+  @Override
+  public Optional<OffsetIndex> index(String topic, Segment segment) {
+    try {
+      String name = Names.viewFolder(topic, segment.partition()) + "/" + Names.viewFile(segment.base(), "index");
+      return Optional.of(new OffsetIndex(store.read(name, INDEX_BYTES_MAX), segment.base()));
+    } catch (IOException absent) {
+      return Optional.empty();
+    }
   }
 
   /**
@@ -162,6 +222,7 @@ public final class Root {
    * @throws PartlogException ROOT_NOT_FOUND, ROOT_NOT_A_DIRECTORY; for an existing directory that is not a root, ROOT_WITHOUT_LOG,
    *     PARTITION_DIRECTORY, LOG_DIRECTORY, BROKER_DIRECTORY
    */
+  @Override
   public void requireReadable() {
     requireDirectory();
     if (!store.rootExists()) {

@@ -23,19 +23,31 @@ public final class SegmentFile implements Closeable {
   private final Segment segment;
   private final String location;
   private final FileReader file;
+  private final boolean hasHeaderCrc;
 
-  private SegmentFile(String topic, Segment segment, String location, FileReader file) {
+  /**
+   * A segment of topics of another kind: nothing says which checksum its headers should have.
+   *
+   * @param location of the file, for messages
+   * @param file is open; closing this closes it
+   */
+  public SegmentFile(String topic, Segment segment, String location, FileReader file) {
+    this(topic, segment, location, file, false);
+  }
+
+  private SegmentFile(String topic, Segment segment, String location, FileReader file, boolean hasHeaderCrc) {
     this.topic = topic;
     this.segment = segment;
     this.location = location;
     this.file = file;
+    this.hasHeaderCrc = hasHeaderCrc;
   }
 
-  /** Opens the data file of a segment. @throws SegmentGone if it is gone */
+  /** Opens the data file of a segment of this format. @throws SegmentGone if it is gone */
   public static SegmentFile open(LogStore store, String topic, Segment segment) throws IOException {
     String name = Names.topicFile(topic, segment.file());
     try {
-      return new SegmentFile(topic, segment, store.location(name), store.open(name));
+      return new SegmentFile(topic, segment, store.location(name), store.open(name), true);
     } catch (NoSuchFileException e) {
       throw new SegmentGone(topic, segment, store.location(name), e);
     }
@@ -153,9 +165,9 @@ public final class SegmentFile implements Closeable {
     return fits && !ambiguous ? OptionalLong.of(base) : OptionalLong.empty();
   }
 
-  /** @throws PartlogException SEGMENT_CORRUPT unless {@code headers} is the checksum of all headers of the segment */
+  /** @throws PartlogException SEGMENT_CORRUPT if {@code headers} is not the checksum that all headers of the segment should have */
   public void requireHeaderCrc(CRC32C headers) {
-    if ((int) headers.getValue() != segment.headerCrc()) {
+    if (hasHeaderCrc && (int) headers.getValue() != segment.headerCrc()) {
       throw corrupt("the headers of its batches do not have the checksum that the version file gives");
     }
   }

@@ -11,7 +11,8 @@ public final class SegmentGone extends NoSuchFileException {
   private final String topic;
   private final transient Segment segment;
 
-  SegmentGone(String topic, Segment segment, String location, NoSuchFileException cause) {
+  /** @param location of the file, for messages */
+  public SegmentGone(String topic, Segment segment, String location, NoSuchFileException cause) {
     super(location);
     initCause(cause);
     this.topic = topic;

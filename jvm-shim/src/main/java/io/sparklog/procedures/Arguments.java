@@ -1,7 +1,7 @@
 package io.sparklog.procedures;
 
 import io.sparklog.log.Root;
-import io.sparklog.log.Roots;
+import io.sparklog.log.Topics;
 import io.sparklog.read.PartitionJson;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
@@ -78,7 +78,7 @@ final class Arguments {
   }
 
   private static String topic(String given) {
-    Root.requireLegal(given);
+    Topics.requireLegal(given);
     return given;
   }
 
@@ -133,7 +133,7 @@ final class Arguments {
   }
 
   Root root() {
-    return asArgument("root", () -> Roots.open(text("root")));
+    return asArgument("root", () -> Root.of(text("root")));
   }
 
   /** Empty if the call is about all topics. */

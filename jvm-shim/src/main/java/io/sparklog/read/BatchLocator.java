@@ -3,25 +3,23 @@ package io.sparklog.read;
 import io.sparklog.format.Layout;
 import io.sparklog.format.OffsetIndex;
 import io.sparklog.log.BatchWalk;
-import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
-import io.sparklog.storage.LogStore;
+import io.sparklog.log.Topics;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.OptionalLong;
 
 /**
- * Finds batches inside one segment. The index in the Kafka view is a hint where to look: it has no checksum, so its entry is used only if
- * the header there proves it. Otherwise the headers are walked from the segment's start.
+ * Finds batches inside one segment. The index is a hint where to look: it has no checksum, so its entry is used only if the
+ * header there proves it. Otherwise the headers are walked from the segment's start.
  */
 public final class BatchLocator implements Closeable {
-  private static final int INDEX_BYTES_MAX = 64 << 20;
   /** At most this many batches of a segment that was walked are remembered. */
   private static final int PLACES_MAX = 1 << 16;
 
-  private final LogStore store;
+  private final Topics topics;
   private final String topic;
   private final Segment segment;
   private final byte[] header = new byte[Layout.HEADER_BYTES];
@@ -31,8 +29,8 @@ public final class BatchLocator implements Closeable {
   private long[] walkedPositions;
   private long[] walkedOffsets;
 
-  public BatchLocator(LogStore store, String topic, Segment segment) {
-    this.store = store;
+  public BatchLocator(Topics topics, String topic, Segment segment) {
+    this.topics = topics;
     this.topic = topic;
     this.segment = segment;
   }
@@ -90,17 +88,9 @@ public final class BatchLocator implements Closeable {
 
   private void open() throws IOException {
     if (file == null) {
-      file = SegmentFile.open(store, topic, segment);
-      index = segment.dense() ? index() : null; // If offsets have gaps, nothing proves which batch an entry means.
-    }
-  }
-
-  private OffsetIndex index() {
-    try {
-      String name = Names.viewFolder(topic, segment.partition()) + "/" + Names.viewFile(segment.base(), "index");
-      return new OffsetIndex(store.read(name, INDEX_BYTES_MAX), segment.base());
-    } catch (IOException absent) {
-      return null;
+      file = topics.open(topic, segment);
+      // If offsets have gaps, nothing proves which batch an entry means.
+      index = segment.dense() ? topics.index(topic, segment).orElse(null) : null;
     }
   }
 

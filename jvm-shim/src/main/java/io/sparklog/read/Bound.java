@@ -1,9 +1,9 @@
 package io.sparklog.read;
 
+import io.sparklog.log.Topics;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.LogStore;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -33,13 +33,13 @@ public final class Bound {
   }
 
   /** @throws PartlogException OPTION_VALUE, PARTITION_NOT_FOUND if the option does not name exactly the partitions of {@code topics} */
-  static Bound starting(Options options, LogStore store, List<Subscription.Subscribed> topics) {
-    return new Bound(options, STARTING).of(store, topics);
+  static Bound starting(Options options, Topics root, List<Subscription.Subscribed> topics) {
+    return new Bound(options, STARTING).of(root, topics);
   }
 
   /** As {@link #starting}. */
-  static Bound ending(Options options, LogStore store, List<Subscription.Subscribed> topics) {
-    return new Bound(options, ENDING).of(store, topics);
+  static Bound ending(Options options, Topics root, List<Subscription.Subscribed> topics) {
+    return new Bound(options, ENDING).of(root, topics);
   }
 
   /** The given options that say where a read starts. */
@@ -47,7 +47,7 @@ public final class Bound {
     return STARTING.stream().filter(options::given).toList();
   }
 
-  private Bound of(LogStore store, List<Subscription.Subscribed> topics) {
+  private Bound of(Topics root, List<Subscription.Subscribed> topics) {
     if (byPartition == null) {
       return this;
     }
@@ -63,7 +63,7 @@ public final class Bound {
         }
       }
       if (!numbers.isEmpty()) {
-        Subscription.requirePartition(option, store, topic.state(), numbers.lastKey());
+        Subscription.requirePartition(option, root, topic.state(), numbers.lastKey());
         throw refused(
             "it names partition " + numbers.firstKey() + " of topic " + name + ", which is not read; leave it out, or read it too");
       }

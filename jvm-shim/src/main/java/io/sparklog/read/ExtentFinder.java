@@ -6,8 +6,8 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
+import io.sparklog.log.Topics;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,11 +23,11 @@ final class ExtentFinder {
   /** At most this many headers are read to find batches by time, which takes about a second; the rest is left to the tasks. */
   private static final int HEADERS_MAX = 200_000;
 
-  private final LogStore store;
+  private final Topics topics;
   private int headersLeft = HEADERS_MAX;
 
-  ExtentFinder(LogStore store) {
-    this.store = store;
+  ExtentFinder(Topics topics) {
+    this.topics = topics;
   }
 
   /** @throws SegmentGone if a data file that it looks into is gone */
@@ -76,7 +76,7 @@ final class ExtentFinder {
     if (offset == segment.base()) {
       return start;
     }
-    try (BatchLocator locator = new BatchLocator(store, topic, segment)) {
+    try (BatchLocator locator = new BatchLocator(topics, topic, segment)) {
       return place(locator, segment.bytes(), start, offset);
     }
   }
@@ -91,7 +91,7 @@ final class ExtentFinder {
       throws IOException {
     Extent whole = Extent.of(segment, BatchPosition.startOf(segment), first, after, true);
     List<Extent> runs = new ArrayList<>();
-    try (SegmentFile file = SegmentFile.open(store, topic, segment)) {
+    try (SegmentFile file = topics.open(topic, segment)) {
       Extent run = null;
       BatchWalk walk = new BatchWalk(file);
       while (walk.next()) {

@@ -8,8 +8,8 @@ import io.sparklog.log.BatchWalk;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
 import io.sparklog.log.SegmentGone;
+import io.sparklog.log.Topics;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.LogStore;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.zip.CRC32C;
@@ -57,9 +57,9 @@ final class ExtentReader implements Closeable {
    * @throws SegmentGone if the file is gone
    * @throws PartlogException BATCH_CORRUPT, SEGMENT_CORRUPT
    */
-  static ExtentReader open(LogStore store, String topic, Extent extent, boolean offsetsOnly, ReadAhead ahead, BatchDecoder decoder)
+  static ExtentReader open(Topics topics, String topic, Extent extent, boolean offsetsOnly, ReadAhead ahead, BatchDecoder decoder)
       throws IOException {
-    SegmentFile file = SegmentFile.open(store, topic, extent.segment());
+    SegmentFile file = topics.open(topic, extent.segment());
     try {
       ExtentReader reader = new ExtentReader(file, extent, offsetsOnly, ahead, decoder);
       ahead.begin(file, reader.stopPosition, extent.from() + extent.bytesToRead() + AHEAD_BYTES);

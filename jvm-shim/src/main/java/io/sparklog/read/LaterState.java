@@ -1,9 +1,9 @@
 package io.sparklog.read;
 
-import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
+import io.sparklog.log.Topics;
 import io.sparklog.spec.PartlogException;
 import java.util.Optional;
 
@@ -12,11 +12,11 @@ import java.util.Optional;
  * now. FORMAT.md section 9.
  */
 public final class LaterState {
-  private final Root root;
+  private final Topics root;
   private final DataLoss dataLoss;
 
   /** @param dataLoss says what to do if offsets have expired */
-  public LaterState(Root root, DataLoss dataLoss) {
+  public LaterState(Topics root, DataLoss dataLoss) {
     this.root = root;
     this.dataLoss = dataLoss;
   }
@@ -34,7 +34,7 @@ public final class LaterState {
   /** As the other, later than {@code version} of a topic. */
   public Optional<State> after(SegmentGone gone, String topic, String topicId, long version, long next) {
     Segment missing = gone.segment();
-    Optional<State> newest = root.topic(topic).newest();
+    Optional<State> newest = root.newest(topic);
     if (newest.isEmpty() || !newest.get().topicId().equals(topicId)) {
       if (!dataLoss.isError()) {
         // A file system that is not mounted has lost nothing.
@@ -42,7 +42,7 @@ public final class LaterState {
       }
       dataLoss.report(newest.isEmpty()
           ? root.notFound(topic)
-          : PartlogException.caused(gone, "TOPIC_REPLACED", "topic", topic, "root", root.store().root()));
+          : PartlogException.caused(gone, "TOPIC_REPLACED", "topic", topic, "root", root.location()));
       return Optional.empty();
     }
     State state = newest.get();
@@ -57,7 +57,7 @@ public final class LaterState {
     }
     if (start > next) {
       dataLoss.report(PartlogException.caused(gone, "OFFSETS_EXPIRED", "offset", next, "end", start, "count", start - next, "topic", topic,
-          "partition", missing.partition(), "root", root.store().root(), "start", start));
+          "partition", missing.partition(), "root", root.location(), "start", start));
     }
     return newest;
   }

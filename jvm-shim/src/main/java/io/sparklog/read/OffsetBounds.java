@@ -1,10 +1,9 @@
 package io.sparklog.read;
 
-import io.sparklog.log.Root;
 import io.sparklog.log.State;
+import io.sparklog.log.Topics;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,16 +17,16 @@ public final class OffsetBounds {
   /** The offsets [{@code start}, {@code end}) of a partition, all of them in the state. */
   public record Range(State state, int partition, long start, long end) {}
 
-  private final LogStore store;
+  private final Topics root;
   private final Options options;
   private final DataLoss dataLoss;
   private final TimeSearch times;
 
-  public OffsetBounds(Root root, Options options) {
-    this.store = root.store();
+  public OffsetBounds(Topics root, Options options) {
+    this.root = root;
     this.options = options;
     this.dataLoss = new DataLoss(options.bool("failOnDataLoss"));
-    this.times = new TimeSearch(store, new LaterState(root, dataLoss));
+    this.times = new TimeSearch(root, new LaterState(root, dataLoss));
   }
 
   /**
@@ -37,8 +36,8 @@ public final class OffsetBounds {
    *     {@link TimeSearch#firstOffset} throws
    */
   public List<Range> resolve(List<Subscription.Subscribed> topics) throws IOException {
-    Bound starting = Bound.starting(options, store, topics);
-    Bound ending = Bound.ending(options, store, topics);
+    Bound starting = Bound.starting(options, root, topics);
+    Bound ending = Bound.ending(options, root, topics);
     List<Range> ranges = new ArrayList<>();
     for (Subscription.Subscribed topic : topics) {
       State state = topic.state();
@@ -62,7 +61,7 @@ public final class OffsetBounds {
    *     {@link TimeSearch#firstOffset} throws
    */
   public List<Range> resolveStarts(List<Subscription.Subscribed> topics) throws IOException {
-    Bound starting = Bound.starting(options, store, topics);
+    Bound starting = Bound.starting(options, root, topics);
     List<Range> ranges = new ArrayList<>();
     for (Subscription.Subscribed topic : topics) {
       State state = topic.state();
@@ -83,8 +82,8 @@ public final class OffsetBounds {
     if (bound.isByTime()) {
       OptionalLong found = atTime(bound, state, partition, given);
       if (found.isEmpty() && options.text("startingOffsetsByTimestampStrategy").equals("error")) {
-        throw PartlogException.of("TIMESTAMP_NOT_FOUND", "topic", state.topic(), "partition", partition, "root", store.root(), "timestamp",
-            given);
+        throw PartlogException.of("TIMESTAMP_NOT_FOUND", "topic", state.topic(), "partition", partition, "root", root.location(),
+            "timestamp", given);
       }
       return found.orElse(state.end(partition));
     }
@@ -128,12 +127,12 @@ public final class OffsetBounds {
 
   private PartlogException backwards(String starting, long start, String ending, long end, State state, int partition) {
     return PartlogException.of("OFFSETS_BACKWARDS", "starting", starting, "start", start, "ending", ending, "end", end, "topic",
-        state.topic(), "partition", partition, "root", store.root());
+        state.topic(), "partition", partition, "root", root.location());
   }
 
   private PartlogException outside(String option, long offset, State state, int partition) {
     return PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", option, "offset", offset, "topic", state.topic(), "partition", partition,
-        "root", store.root(), "start", state.start(partition), "end", state.end(partition), "way",
+        "root", root.location(), "start", state.start(partition), "end", state.end(partition), "way",
         "Ask for offsets in that range, or set failOnDataLoss=false, which skips offsets that do not exist");
   }
 }

@@ -1,10 +1,9 @@
 package io.sparklog.read;
 
-import io.sparklog.log.Root;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
+import io.sparklog.log.Topics;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -15,17 +14,17 @@ import java.util.Optional;
  * partition only. Nothing is listed, and the only files opened are those of segments that are cut or entered in the middle.
  */
 public final class SplitPlanner {
-  private final LogStore store;
+  private final Topics topics;
   private final SplitSize size;
   private final LaterState later;
   private final ExtentFinder finder;
 
   /** @param failOnDataLoss whether it is an error if offsets or the topic go while the splits are planned; otherwise they are left out */
-  public SplitPlanner(Root root, SplitSize size, boolean failOnDataLoss) {
-    this.store = root.store();
+  public SplitPlanner(Topics topics, SplitSize size, boolean failOnDataLoss) {
+    this.topics = topics;
     this.size = size;
-    this.later = new LaterState(root, new DataLoss(failOnDataLoss));
-    this.finder = new ExtentFinder(store);
+    this.later = new LaterState(topics, new DataLoss(failOnDataLoss));
+    this.finder = new ExtentFinder(topics);
   }
 
   /** What is wanted of a partition, and where that is. */
@@ -157,7 +156,7 @@ public final class SplitPlanner {
     }
 
     private BatchLocator locator(Extent extent) {
-      return new BatchLocator(store, selection.state().topic(), extent.segment());
+      return new BatchLocator(topics, selection.state().topic(), extent.segment());
     }
 
     private void close() throws IOException {

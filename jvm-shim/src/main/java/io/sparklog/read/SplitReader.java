@@ -1,11 +1,10 @@
 package io.sparklog.read;
 
 import io.sparklog.format.BatchDecoder;
-import io.sparklog.log.Root;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
+import io.sparklog.log.Topics;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.LogStore;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.ArrayDeque;
@@ -22,7 +21,7 @@ import java.util.Optional;
  * records of these offsets, or an exception is thrown.
  */
 public final class SplitReader implements Closeable {
-  private final LogStore store;
+  private final Topics topics;
   private final Split split;
   private final boolean offsetsOnly;
   private final LaterState later;
@@ -45,11 +44,11 @@ public final class SplitReader implements Closeable {
    * @param offsetsOnly whether the caller needs no more of the records than their offsets
    * @param rowsMax the most records to return
    */
-  public SplitReader(Root root, Split split, boolean failOnDataLoss, boolean offsetsOnly, long rowsMax) {
-    this.store = root.store();
+  public SplitReader(Topics topics, Split split, boolean failOnDataLoss, boolean offsetsOnly, long rowsMax) {
+    this.topics = topics;
     this.split = split;
     this.offsetsOnly = offsetsOnly;
-    this.later = new LaterState(root, new DataLoss(failOnDataLoss));
+    this.later = new LaterState(topics, new DataLoss(failOnDataLoss));
     this.decoder = new BatchDecoder(split.decompressedBytesMax());
     this.records = new VisibleRecords(decoder, split.filter());
     this.left = new ArrayDeque<>(split.extents());
@@ -79,7 +78,7 @@ public final class SplitReader implements Closeable {
   /** Goes to the next batch of the first extent that is left; at its end drops it, and returns false. */
   private boolean nextOfExtent() throws IOException {
     if (reader == null) {
-      reader = ExtentReader.open(store, split.topic(), left.peek(), offsetsOnly, ahead, decoder);
+      reader = ExtentReader.open(topics, split.topic(), left.peek(), offsetsOnly, ahead, decoder);
     }
     while (reader.next()) {
       batchesRead++;
@@ -117,7 +116,7 @@ public final class SplitReader implements Closeable {
 
   /** What is left to read, from offset {@code next} on, as {@code state} has it. */
   private List<Extent> extents(State state, long next) throws IOException {
-    ExtentFinder finder = new ExtentFinder(store);
+    ExtentFinder finder = new ExtentFinder(topics);
     List<Extent> extents = new ArrayList<>();
     for (Extent extent : left) {
       extents.addAll(finder.find(state, split.partition(), Math.max(next, extent.startOffset()), extent.endOffset(), split.filter()));

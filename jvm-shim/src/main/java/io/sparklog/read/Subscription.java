@@ -1,10 +1,9 @@
 package io.sparklog.read;
 
-import io.sparklog.log.Root;
 import io.sparklog.log.State;
+import io.sparklog.log.Topics;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.LogStore;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -24,8 +23,8 @@ public final class Subscription {
     }
   }
 
-  /** The topics that there are to read. */
-  public interface Topics {
+  /** What is known of the topics to read. */
+  public interface Known {
     /** The names of those that exist. One that was deleted since may be among them. */
     List<String> existing();
 
@@ -36,8 +35,8 @@ public final class Subscription {
     void missing(String topic);
   }
 
-  private final Root root;
-  private final Topics topics;
+  private final Topics root;
+  private final Known topics;
   private final Options options;
 
   /** Null if the topics are not given by a pattern. */
@@ -47,8 +46,8 @@ public final class Subscription {
   private TreeMap<String, TreeSet<Integer>> assigned;
 
   /** @param states gives the state of a topic by its name, if there is one: the newest, or one that the same query was given before */
-  public Subscription(Root root, Function<String, Optional<State>> states, Options options) {
-    this(root, new Topics() {
+  public Subscription(Topics root, Function<String, Optional<State>> states, Options options) {
+    this(root, new Known() {
       @Override
       public List<String> existing() {
         return root.topics();
@@ -66,7 +65,7 @@ public final class Subscription {
     }, options);
   }
 
-  public Subscription(Root root, Topics topics, Options options) {
+  public Subscription(Topics root, Known topics, Options options) {
     this.root = root;
     this.topics = topics;
     this.options = options;
@@ -76,7 +75,7 @@ public final class Subscription {
   /**
    * Looks the topics up; they come by name.
    *
-   * @throws PartlogException what {@link Root#requireReadable} throws, TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, PARTITION_NOT_FOUND,
+   * @throws PartlogException what {@link Topics#requireReadable} throws, TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, PARTITION_NOT_FOUND,
    *     OPTION_VALUE
    */
   public List<Subscribed> resolve() {
@@ -123,7 +122,7 @@ public final class Subscription {
 
   private Optional<Subscribed> parts(String topic, TreeSet<Integer> partitions) {
     Optional<State> state = named(topic);
-    state.ifPresent(exists -> requirePartition("assign", root.store(), exists, partitions.last()));
+    state.ifPresent(exists -> requirePartition("assign", root, exists, partitions.last()));
     return state.map(exists -> new Subscribed(exists, partitions.stream().mapToInt(Integer::intValue).toArray()));
   }
 
@@ -135,10 +134,10 @@ public final class Subscription {
   }
 
   /** @throws PartlogException PARTITION_NOT_FOUND */
-  static void requirePartition(String option, LogStore store, State state, int partition) {
+  static void requirePartition(String option, Topics root, State state, int partition) {
     if (partition >= state.partitions()) {
       throw PartlogException.of("PARTITION_NOT_FOUND", "option", option, "partition", partition, "topic", state.topic(), "root",
-          store.root(), "last", state.partitions() - 1);
+          root.location(), "last", state.partitions() - 1);
     }
   }
 

@@ -8,8 +8,8 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
+import io.sparklog.log.Topics;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,11 +18,11 @@ import java.util.OptionalLong;
 
 /** Finds records by time: segments by what the state says of them, batches by their headers, then the record itself. */
 final class TimeSearch {
-  private final LogStore store;
+  private final Topics topics;
   private final LaterState later;
 
-  TimeSearch(LogStore store, LaterState later) {
-    this.store = store;
+  TimeSearch(Topics topics, LaterState later) {
+    this.topics = topics;
     this.later = later;
   }
 
@@ -70,7 +70,7 @@ final class TimeSearch {
   private record Candidate(long position, long base, int bytes) {}
 
   private OptionalLong firstOffset(State state, Segment segment, long start, long timestamp) throws IOException {
-    try (SegmentFile file = SegmentFile.open(store, state.topic(), segment)) {
+    try (SegmentFile file = topics.open(state.topic(), segment)) {
       for (Candidate batch : candidates(file, start, timestamp)) {
         OptionalLong found = firstOffset(file, state, batch, start, timestamp);
         if (found.isPresent()) {

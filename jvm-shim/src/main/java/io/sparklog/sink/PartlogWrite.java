@@ -2,6 +2,7 @@ package io.sparklog.sink;
 
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
+import io.sparklog.log.Topics;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
@@ -53,7 +54,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
   public static void requireStream(Root root, Options options) {
     requireNoTransaction(options);
     if (options.given("topic")) {
-      Root.requireLegal(options.text("topic"));
+      Topics.requireLegal(options.text("topic"));
     }
     root.requireWritable();
   }
@@ -102,7 +103,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
     String topic = options.text("topic");
     RowColumns columns = RowColumns.of(info.schema(), topic != null);
     if (topic != null) {
-      Root.requireLegal(topic);
+      Topics.requireLegal(topic);
     }
     if (!prepared) {
       root.requireWritable();

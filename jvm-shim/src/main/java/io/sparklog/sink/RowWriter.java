@@ -3,6 +3,7 @@ package io.sparklog.sink;
 import io.sparklog.format.HeadersEncoder;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.Stores;
 import io.sparklog.write.TaskWriter;
 import io.sparklog.write.TopicBuffer;
 import java.io.IOException;
@@ -34,7 +35,7 @@ final class RowWriter implements DataWriter<InternalRow> {
   RowWriter(WritePlan plan, int task, int tasks, long attempt) {
     this.plan = plan;
     this.columns = plan.columns();
-    this.writer = new TaskWriter(plan.store().open(), plan.txn(), task, tasks, attempt, plan.batchBytes(), plan.bufferBytes());
+    this.writer = new TaskWriter(Stores.open(plan.store()), plan.txn(), task, tasks, attempt, plan.batchBytes(), plan.bufferBytes());
     this.toUnsafe = UnsafeProjection.create(columns.schema());
     this.fromPage = UnsafeRow.createFromByteArray(0, columns.schema().size());
     if (plan.topic() != null) {

@@ -3,6 +3,7 @@ package io.sparklog.sink;
 import io.sparklog.log.ForeignSegments;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
+import io.sparklog.log.Topics;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.StoreRef;
@@ -40,7 +41,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
     TreeMap<String, TopicPlan> known = new TreeMap<>();
     TreeMap<String, String> config = new TreeMap<>(options.topicConfig());
     TreeMap<String, String> given = new TreeMap<>(options.givenTopicConfig());
-    WritePlan plan = new WritePlan(StoreRef.of(root.store()), txn, topic, columns, timeMs, options.integer("batch.size"),
+    WritePlan plan = new WritePlan(root.store().ref(), txn, topic, columns, timeMs, options.integer("batch.size"),
         options.number("write.buffer.bytes"), known, new TreeMap<>(), config, given,
         given.keySet().stream().filter(options::isOfTable).collect(Collectors.toCollection(TreeSet::new)));
     if (topic == null) {
@@ -73,7 +74,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       throw unreadable.get(name);
     }
     if (existing == null) {
-      Root.requireLegal(name);
+      Topics.requireLegal(name);
       return TopicPlan.of(name, Optional.empty(), config);
     }
     for (Map.Entry<String, String> option : given.entrySet()) {

@@ -5,7 +5,6 @@ import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitSize;
 import io.sparklog.spark.SparkErrors;
-import io.sparklog.storage.StoreRef;
 import java.util.List;
 import java.util.Objects;
 import org.apache.spark.sql.connector.read.Batch;
@@ -50,7 +49,7 @@ final class PartlogBatch implements Batch {
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return new PartlogReaderFactory(StoreRef.of(request.root().store()), schema, failOnDataLoss(), pushed.limit());
+    return new PartlogReaderFactory(request.root().reference(), schema, failOnDataLoss(), pushed.limit());
   }
 
   /** If a query has the same read twice, Spark reads once: so equal reads are equal. */
@@ -62,6 +61,6 @@ final class PartlogBatch implements Batch {
 
   @Override
   public int hashCode() {
-    return Objects.hash(request.root().store().root(), schema);
+    return Objects.hash(request.root().location(), schema);
   }
 }

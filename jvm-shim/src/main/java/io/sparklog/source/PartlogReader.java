@@ -1,6 +1,6 @@
 package io.sparklog.source;
 
-import io.sparklog.log.Root;
+import io.sparklog.log.Topics;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitReader;
 import io.sparklog.spark.SparkErrors;
@@ -15,7 +15,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** Reads the splits of a task one after another: one ColumnarBatch for each record batch. */
 final class PartlogReader implements PartitionReader<ColumnarBatch> {
-  private final Root root;
+  private final Topics root;
   private final StructType schema;
   private final boolean failOnDataLoss;
   private final long rowsMax;
@@ -34,7 +34,7 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
    * @param failOnDataLoss whether it is an error if offsets have expired since the plan was made
    * @param rowsMax the most records to return of each split
    */
-  PartlogReader(Root root, List<Split> splits, StructType schema, boolean failOnDataLoss, long rowsMax) {
+  PartlogReader(Topics root, List<Split> splits, StructType schema, boolean failOnDataLoss, long rowsMax) {
     this.root = root;
     this.schema = schema;
     this.failOnDataLoss = failOnDataLoss;

@@ -1,9 +1,8 @@
 package io.sparklog.source;
 
-import io.sparklog.log.Roots;
+import io.sparklog.log.Topics;
 import io.sparklog.read.Split;
 import io.sparklog.spark.SparkErrors;
-import io.sparklog.storage.StoreRef;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -15,17 +14,18 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 /**
  * What all tasks of a read have in common.
  *
- * @param store opens the store of the root
+ * @param topics opens the topics in the task
  * @param schema the columns to return
  * @param failOnDataLoss whether it is an error if offsets have expired since the plan was made
  * @param rowsMax the most records of a split that a task returns
  */
-record PartlogReaderFactory(StoreRef store, StructType schema, boolean failOnDataLoss, long rowsMax) implements PartitionReaderFactory {
+record PartlogReaderFactory(Topics.Reference topics, StructType schema, boolean failOnDataLoss,
+    long rowsMax) implements PartitionReaderFactory {
 
   @Override
   public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
     List<Split> splits = ((PartlogInputPartition) partition).splits();
-    return SparkErrors.run(() -> new PartlogReader(Roots.of(store.open()), splits, schema, failOnDataLoss, rowsMax));
+    return SparkErrors.run(() -> new PartlogReader(topics.open(), splits, schema, failOnDataLoss, rowsMax));
   }
 
   @Override

@@ -1,6 +1,6 @@
 package io.sparklog.source;
 
-import io.sparklog.log.Root;
+import io.sparklog.log.Topics;
 import io.sparklog.read.Filter;
 import io.sparklog.read.OffsetBounds;
 import io.sparklog.read.Selection;
@@ -14,7 +14,6 @@ import io.sparklog.stream.TopicStream;
 import io.sparklog.stream.TriggerLimits;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
-import io.sparklog.storage.StoreRef;
 import java.time.Clock;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,7 +34,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** {@link TopicStream} as Spark's engine of micro-batches calls it: one for each run of a query. */
 final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
-  private final Root root;
+  private final Topics root;
   private final StructType schema;
   private final Options options;
   private final SplitSize splitSize;
@@ -51,7 +50,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
    * @param options of a stream
    * @param start what the query's checkpoint says
    */
-  PartlogStream(Root root, StructType schema, Options options, SplitSize splitSize, StreamStart start, Clock clock) {
+  PartlogStream(Topics root, StructType schema, Options options, SplitSize splitSize, StreamStart start, Clock clock) {
     this.root = root;
     this.schema = schema;
     this.options = options;
@@ -159,7 +158,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return new PartlogReaderFactory(StoreRef.of(root.store()), schema, options.bool("failOnDataLoss"), Long.MAX_VALUE);
+    return new PartlogReaderFactory(root.reference(), schema, options.bool("failOnDataLoss"), Long.MAX_VALUE);
   }
 
   @Override
@@ -177,6 +176,6 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   /** {@code partlog[subscribe=orders] /data/log} */
   @Override
   public String toString() {
-    return "partlog[" + stream + "] " + root.store().root();
+    return "partlog[" + stream + "] " + root.location();
   }
 }

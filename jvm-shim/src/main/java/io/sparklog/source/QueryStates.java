@@ -1,7 +1,7 @@
 package io.sparklog.source;
 
-import io.sparklog.log.Root;
 import io.sparklog.log.State;
+import io.sparklog.log.Topics;
 import java.lang.ref.SoftReference;
 import java.util.Collections;
 import java.util.HashMap;
@@ -29,19 +29,21 @@ final class QueryStates {
   private static final String CONNECT_OPERATION = "SparkConnect_OperationTag_";
 
   /** By query, the least recently used first; then by root and topic. */
-  private static final Map<String, Map<String, SoftReference<State>>> QUERIES = Collections
+  private static final Map<String, Map<Place, SoftReference<State>>> QUERIES = Collections
       .synchronizedMap(new LinkedHashMap<>(16, 0.75f, true) {
         @Override
-        protected boolean removeEldestEntry(Map.Entry<String, Map<String, SoftReference<State>>> eldest) {
+        protected boolean removeEldestEntry(Map.Entry<String, Map<Place, SoftReference<State>>> eldest) {
           return size() > QUERIES_MAX;
         }
       });
 
-  private final Root root;
-  private final Map<String, SoftReference<State>> states;
+  private record Place(Topics.Reference topics, String topic) {}
+
+  private final Topics root;
+  private final Map<Place, SoftReference<State>> states;
 
   /** The states for a scan of the query that this thread plans. */
-  QueryStates(Root root) {
+  QueryStates(Topics root) {
     this.root = root;
     String query = query();
     this.states = query == null ? new HashMap<>() : QUERIES.computeIfAbsent(query, first -> new HashMap<>());
@@ -73,13 +75,13 @@ final class QueryStates {
 
   /** The newest state of a topic when a scan of the query first asked for it; empty if there was none. */
   Optional<State> state(String topic) {
-    String place = root.store().root() + "/" + topic;
+    Place place = new Place(root.reference(), topic);
     synchronized (states) {
       SoftReference<State> known = states.get(place);
       if (known != null && known.get() != null) {
         return Optional.of(known.get());
       }
-      Optional<State> state = root.topic(topic).newest();
+      Optional<State> state = root.newest(topic);
       state.ifPresent(newest -> states.put(place, new SoftReference<>(newest)));
       return state;
     }

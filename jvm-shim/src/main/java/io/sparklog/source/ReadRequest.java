@@ -1,6 +1,6 @@
 package io.sparklog.source;
 
-import io.sparklog.log.Root;
+import io.sparklog.log.Topics;
 import io.sparklog.read.OffsetBounds;
 import io.sparklog.read.Subscription;
 import io.sparklog.spark.SparkErrors;
@@ -12,18 +12,18 @@ import java.util.List;
  * What a read asks for: the offsets that its options name, in the states that its topics have when a scan of its query first needs them.
  */
 final class ReadRequest {
-  private final Root root;
+  private final Topics root;
   private final Options options;
   private final Subscription subscription;
   private List<OffsetBounds.Range> ranges;
 
-  ReadRequest(Root root, Options options) {
+  ReadRequest(Topics root, Options options) {
     this.root = root;
     this.options = options;
     this.subscription = new Subscription(root, new QueryStates(root)::state, options);
   }
 
-  Root root() {
+  Topics root() {
     return root;
   }
 
@@ -49,7 +49,7 @@ final class ReadRequest {
 
   /** Whether it asks for the same offsets of the same topics, at the same versions of them. */
   boolean isSame(ReadRequest other) {
-    return this == other || root.store().root().equals(other.root.store().root()) && offsets().equals(other.offsets());
+    return this == other || root.reference().equals(other.root.reference()) && offsets().equals(other.offsets());
   }
 
   private List<List<Object>> offsets() {
@@ -61,6 +61,6 @@ final class ReadRequest {
   /** {@code partlog[subscribe=orders] /data/log} */
   @Override
   public String toString() {
-    return "partlog[" + subscription + "] " + root.store().root();
+    return "partlog[" + subscription + "] " + root.location();
   }
 }

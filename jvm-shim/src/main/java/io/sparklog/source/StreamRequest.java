@@ -1,6 +1,6 @@
 package io.sparklog.source;
 
-import io.sparklog.log.Root;
+import io.sparklog.log.Topics;
 import io.sparklog.read.Subscription;
 import io.sparklog.stream.TriggerLimits;
 import io.sparklog.spec.Options;
@@ -16,11 +16,11 @@ public final class StreamRequest {
    * @param options of a read
    * @throws io.sparklog.spec.PartlogException OPTION_VALUE, and what {@link Subscription#resolve} throws
    */
-  public static void require(Root root, Options options) {
+  public static void require(Topics root, Options options) {
     Options ofStream = options.ofStream();
     TriggerLimits.of(ofStream);
     if (ofStream.bool("failOnDataLoss") && (ofStream.given("subscribe") || ofStream.given("assign"))) {
-      new Subscription(root, topic -> root.topic(topic).newest(), ofStream).resolve();
+      new Subscription(root, root::newest, ofStream).resolve();
     } else {
       root.requireReadable();
     }

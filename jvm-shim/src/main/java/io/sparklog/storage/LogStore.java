@@ -24,8 +24,13 @@ import java.util.Optional;
  * other class. Methods may be called from several threads at once; the files that they open may not.
  */
 public interface LogStore {
-  /** The full name of the root: messages show it, and {@link Stores#open} takes it in any process. */
+  /** The full name of the root: messages show it. */
   String root();
+
+  /** What the store is made from: {@link Stores#open} makes one that does not differ, in any process. */
+  default StoreRef ref() {
+    return new StoreRef(root());
+  }
 
   /** The full name of {@code name}, for messages. */
   default String location(String name) {

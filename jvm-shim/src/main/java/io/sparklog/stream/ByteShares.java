@@ -1,10 +1,10 @@
 package io.sparklog.stream;
 
 import io.sparklog.log.Segment;
+import io.sparklog.log.Topics;
 import io.sparklog.read.BatchLocator;
 import io.sparklog.read.BatchPosition;
 import io.sparklog.read.OffsetBounds;
-import io.sparklog.storage.LogStore;
 import java.io.Closeable;
 import java.io.IOException;
 import java.math.BigInteger;
@@ -26,9 +26,9 @@ final class ByteShares implements Closeable {
    * @param turn the partition that comes first where not all can have a batch
    * @throws io.sparklog.log.SegmentGone if a data file that is looked into is gone
    */
-  ByteShares(LogStore store, List<OffsetBounds.Range> waiting, long most, int turn) throws IOException {
+  ByteShares(Topics topics, List<OffsetBounds.Range> waiting, long most, int turn) throws IOException {
     this.nextTurn = turn;
-    waiting.forEach(range -> cursors.add(new Cursor(store, range)));
+    waiting.forEach(range -> cursors.add(new Cursor(topics, range)));
     long left = most;
     for (long before = -1; left != before;) {
       before = left;
@@ -72,7 +72,7 @@ final class ByteShares implements Closeable {
 
   /** How far the batches of one partition are given away. */
   private static final class Cursor implements Closeable {
-    private final LogStore store;
+    private final Topics topics;
     private final OffsetBounds.Range range;
     private final List<Segment> segments;
     private long taken;
@@ -87,8 +87,8 @@ final class ByteShares implements Closeable {
     /** Of the current segment; null if it need not be looked into. */
     private BatchLocator locator;
 
-    private Cursor(LogStore store, OffsetBounds.Range range) {
-      this.store = store;
+    private Cursor(Topics topics, OffsetBounds.Range range) {
+      this.topics = topics;
       this.range = range;
       this.segments = range.state().segments(range.partition(), range.start(), range.end());
       this.taken = range.start();
@@ -176,7 +176,7 @@ final class ByteShares implements Closeable {
 
     private BatchLocator locator(Segment segment) {
       if (locator == null) {
-        locator = new BatchLocator(store, range.state().topic(), segment);
+        locator = new BatchLocator(topics, range.state().topic(), segment);
       }
       return locator;
     }

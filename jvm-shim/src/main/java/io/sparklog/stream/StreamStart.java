@@ -1,6 +1,5 @@
 package io.sparklog.stream;
 
-import io.sparklog.log.Names;
 import io.sparklog.log.QueryStart;
 import io.sparklog.log.State;
 import io.sparklog.log.Step;
@@ -95,7 +94,7 @@ public final class StreamStart {
     String name = Integer.toString(files);
     try {
       Step.SOURCES_PUT.reached();
-      folder.putIfAbsent(name, name + ".tmp-" + Names.identity(random), found.toBytes());
+      folder.putIfAbsent(name, QueryStart.temporary(name, random), found.toBytes());
     } catch (IOException e) {
       // It may be there nevertheless, by this driver or another.
       if (!readNext()) {

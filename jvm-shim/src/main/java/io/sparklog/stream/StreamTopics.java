@@ -1,8 +1,8 @@
 package io.sparklog.stream;
 
 import io.sparklog.log.QueryStart;
-import io.sparklog.log.Root;
 import io.sparklog.log.State;
+import io.sparklog.log.Topics;
 import io.sparklog.read.DataLoss;
 import io.sparklog.read.Subscription;
 import io.sparklog.spec.Options;
@@ -18,8 +18,8 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /** The topics of a streaming query: finds their newest states, and sees to it that offsets are used for the topics that they mean. */
-final class StreamTopics implements Subscription.Topics {
-  private final Root root;
+final class StreamTopics implements Subscription.Known {
+  private final Topics root;
   private final StreamStart start;
   private final Clock clock;
   private final Subscription subscription;
@@ -31,7 +31,7 @@ final class StreamTopics implements Subscription.Topics {
   /** The ids of lost topics that were reported. */
   private final Set<String> reported = new HashSet<>();
 
-  StreamTopics(Root root, Options options, StreamStart start, Clock clock, DataLoss dataLoss) {
+  StreamTopics(Topics root, Options options, StreamStart start, Clock clock, DataLoss dataLoss) {
     this.root = root;
     this.start = start;
     this.clock = clock;
@@ -70,7 +70,7 @@ final class StreamTopics implements Subscription.Topics {
 
   @Override
   public Optional<State> state(String topic) {
-    return root.topic(topic).newest();
+    return root.newest(topic);
   }
 
   /** A query goes on without a topic that it has read, as far as failOnDataLoss says so; any other name is a mistake. */
@@ -83,13 +83,13 @@ final class StreamTopics implements Subscription.Topics {
   }
 
   private PartlogException gone(String topic, QueryStart.Topic known) {
-    return PartlogException.of("STREAM_TOPIC_GONE", "topic", topic, "id", known.id(), "root", root.store().root(), "checkpoint",
+    return PartlogException.of("STREAM_TOPIC_GONE", "topic", topic, "id", known.id(), "root", root.location(), "checkpoint",
         start.checkpoint());
   }
 
   private PartlogException replaced(State state, QueryStart.Topic known) {
-    return PartlogException.of("STREAM_TOPIC_REPLACED", "topic", state.topic(), "root", root.store().root(), "expected", known.id(),
-        "found", state.topicId(), "checkpoint", start.checkpoint());
+    return PartlogException.of("STREAM_TOPIC_REPLACED", "topic", state.topic(), "root", root.location(), "expected", known.id(), "found",
+        state.topicId(), "checkpoint", start.checkpoint());
   }
 
   /**
@@ -97,7 +97,7 @@ final class StreamTopics implements Subscription.Topics {
    * reported once.
    *
    * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, QUERY_CHECKPOINT_CORRUPT; of a root that is not there,
-   *     what {@link Root#requireReadable} throws
+   *     what {@link Topics#requireReadable} throws
    */
   Optional<State> read(String topic) {
     requireNoted(topic);
@@ -193,7 +193,7 @@ final class StreamTopics implements Subscription.Topics {
           kept.computeIfAbsent(topic, first -> new TreeMap<>()).put(partition, offset);
         } else {
           dataLoss.report(PartlogException.of("STREAM_UNSUBSCRIBED", "checkpoint", start.checkpoint(), "topic", topic, "partition",
-              partition, "root", root.store().root(), "offset", offset, "subscription", subscription));
+              partition, "root", root.location(), "offset", offset, "subscription", subscription));
         }
       });
     }
@@ -209,8 +209,8 @@ final class StreamTopics implements Subscription.Topics {
     boolean exists = partition < state.partitions();
     if (offset > (exists ? state.end(partition) : 0)) {
       throw PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", start.checkpoint(), "offset", offset, "topic", state.topic(), "partition",
-          partition, "root", root.store().root(), "start", exists ? state.start(partition) : 0, "end", exists ? state.end(partition) : 0,
-          "way", "If the log was put back from an older copy, start the query with a new checkpoint");
+          partition, "root", root.location(), "start", exists ? state.start(partition) : 0, "end", exists ? state.end(partition) : 0, "way",
+          "If the log was put back from an older copy, start the query with a new checkpoint");
     }
     if (!exists) {
       throw start.corrupt(null, "", "an offset names partition " + partition + " of topic " + state.topic() + ", whose last partition is "

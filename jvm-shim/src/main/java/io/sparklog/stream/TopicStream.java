@@ -1,9 +1,9 @@
 package io.sparklog.stream;
 
 import io.sparklog.log.QueryStart;
-import io.sparklog.log.Root;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
+import io.sparklog.log.Topics;
 import io.sparklog.read.Bound;
 import io.sparklog.read.DataLoss;
 import io.sparklog.read.LaterState;
@@ -28,7 +28,7 @@ import java.util.TreeMap;
  * for several threads at once.
  */
 public final class TopicStream {
-  private final Root root;
+  private final Topics root;
   private final Options options;
   private final StreamStart start;
   private final Clock clock;
@@ -56,7 +56,7 @@ public final class TopicStream {
    * @param options of a stream
    * @param start what the query's checkpoint says
    */
-  public TopicStream(Root root, Options options, StreamStart start, Clock clock) {
+  public TopicStream(Topics root, Options options, StreamStart start, Clock clock) {
     this.root = root;
     this.options = options;
     this.start = start;
@@ -228,7 +228,7 @@ public final class TopicStream {
     List<OffsetBounds.Range> within = waiting;
     int next = turn;
     if (limits.bytesMax() < Long.MAX_VALUE) {
-      try (ByteShares bytes = new ByteShares(root.store(), waiting, limits.bytesMax(), turn)) {
+      try (ByteShares bytes = new ByteShares(root, waiting, limits.bytesMax(), turn)) {
         within = bytes.ranges();
         next = bytes.nextTurn();
       }
@@ -287,7 +287,7 @@ public final class TopicStream {
     long first = Math.min(end, Math.max(begin, state.start(partition)));
     if (first > begin) {
       dataLoss.report(PartlogException.of("OFFSETS_EXPIRED", "offset", begin, "end", first, "count", first - begin, "topic", state.topic(),
-          "partition", partition, "root", root.store().root(), "start", state.start(partition)));
+          "partition", partition, "root", root.location(), "start", state.start(partition)));
       lost.add(first - begin);
     }
     return new OffsetBounds.Range(state, partition, first, end);

@@ -44,8 +44,8 @@ public final class TopicBuffer {
   }
 
   /**
-   * Appends a record to the partition that its key chooses; without a key, to the one that {@link NullKeyRouter} chooses. Key and value are both in
-   * {@code row}, which is copied.
+   * Appends a record to the partition that its key chooses; without a key, to the one that {@link NullKeyRouter} chooses. Key and value are
+   * both in {@code row}, which is copied.
    *
    * @param timestamp ms since 1970
    * @param keyLength −1 for null, as {@code valueLength}

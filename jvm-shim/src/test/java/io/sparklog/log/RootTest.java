@@ -3,6 +3,7 @@ package io.sparklog.log;
 import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -10,7 +11,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.StoreRef;
 import io.sparklog.storage.Stores;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
@@ -18,6 +22,8 @@ import java.time.Instant;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
@@ -95,11 +101,31 @@ class RootTest {
 
   @Test
   void oneRootAPathInAProcess(@TempDir Path folder) {
-    Root root = Roots.open(folder.toString());
-    assertSame(root, Roots.open("file:" + folder));
-    assertSame(root, Roots.open(folder + "/a/.."));
-    assertSame(root.topic("t"), Roots.open(folder.toString()).topic("t"));
-    assertNotSame(root, Roots.open(folder + "/a"));
+    Root root = Root.of(folder.toString());
+    assertSame(root, Root.of("file:" + folder));
+    assertSame(root, Root.of(folder + "/a/.."));
+    assertSame(root.topic("t"), Root.of(folder.toString()).topic("t"));
+    assertNotSame(root, Root.of(folder + "/a"));
+  }
+
+  /** A store that is made from settings too, as that of a bucket will be. */
+  private static LogStore with(Path folder, Map<String, String> settings) {
+    LogStore real = Stores.open(folder.toString());
+    StoreRef ref = new StoreRef(real.root(), new TreeMap<>(settings));
+    return (LogStore) Proxy.newProxyInstance(LogStore.class.getClassLoader(), new Class<?>[] {LogStore.class},
+        (proxy, method, arguments) -> method.getName().equals("ref") ? ref : method.invoke(real, arguments));
+  }
+
+  @Test
+  void rootsWhoseStoresHaveOtherSettingsAreOthers(@TempDir Path folder) throws Exception {
+    Root mine = Root.of(with(folder, Map.of("user", "mine", "zone", "a")));
+    assertSame(mine, Root.of(with(folder, Map.of("zone", "a", "user", "mine"))));
+    assertNotSame(mine, Root.of(with(folder, Map.of("user", "yours", "zone", "a"))));
+    assertNotSame(mine, Root.of(folder.toString()));
+    assertNotEquals(mine.reference(), Root.of(folder.toString()).reference());
+    // No settings make a local store another one.
+    assertSame(Root.of(folder.toString()), Root.of(Stores.open(new StoreRef(folder.toString(), new TreeMap<>(Map.of("user", "mine"))))));
+    assertSame(Root.of(folder.toString()), Root.of(folder.toString()).reference().open());
   }
 
   /** A clock that a test sets. */

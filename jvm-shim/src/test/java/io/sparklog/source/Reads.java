@@ -7,7 +7,6 @@ import io.sparklog.log.Root;
 import io.sparklog.read.Split;
 import io.sparklog.spark.Columns;
 import io.sparklog.spec.Options;
-import io.sparklog.storage.StoreRef;
 import io.sparklog.storage.Stores;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -104,7 +103,7 @@ public final class Reads {
   /** All columns of all records of {@code splits}. */
   public static List<WrittenTopic.Row> rows(Path root, List<Split> splits) throws IOException {
     StructType schema = Columns.read(true);
-    PartitionReaderFactory factory = new PartlogReaderFactory(new StoreRef(root.toString()), schema, true, Long.MAX_VALUE);
+    PartitionReaderFactory factory = new PartlogReaderFactory(Root.of(root.toString()).reference(), schema, true, Long.MAX_VALUE);
     List<WrittenTopic.Row> rows = new ArrayList<>();
     for (Split split : splits) {
       rows.addAll(rows(copy(factory), copy(new PartlogInputPartition(List.of(split), true)), schema));

@@ -327,11 +327,11 @@ abstract class LogStoreContract {
     put(FILE, "one");
     ByteArrayOutputStream sent = new ByteArrayOutputStream();
     try (ObjectOutputStream out = new ObjectOutputStream(sent)) {
-      out.writeObject(StoreRef.of(store));
+      out.writeObject(store.ref());
     }
     LogStore opened;
     try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(sent.toByteArray()))) {
-      opened = ((StoreRef) in.readObject()).open();
+      opened = Stores.open((StoreRef) in.readObject());
     }
     assertEquals(store.root(), opened.root());
     assertArrayEquals(bytes("one"), opened.read(FILE, 10));

@@ -1,0 +1,68 @@
+package io.sparklog.log;
+
+import io.sparklog.format.OffsetIndex;
+import io.sparklog.spec.PartlogException;
+import java.io.IOException;
+import java.io.Serializable;
+import java.time.Clock;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Topics that can be read, wherever and in whatever layout they are kept: all that reading and streaming know of a place. {@link Root} has
+ * those of this format.
+ */
+public interface Topics {
+  /** Opens the same topics in another process. Equal references are to the same topics. */
+  interface Reference extends Serializable {
+    /** @throws PartlogException what opening them in the first process can throw */
+    Topics open();
+  }
+
+  /** What a task needs to open them: sent to it, as these topics themselves cannot be. */
+  Reference reference();
+
+  /** The full name of the place, which messages call the root. */
+  String location();
+
+  /**
+   * Whether a read may begin.
+   *
+   * @throws PartlogException if the place does not exist, or is of another kind
+   */
+  void requireReadable();
+
+  /** The names of the topics that exist. One that is deleted at this moment may be among them. */
+  List<String> topics();
+
+  /** As {@link #topics}, at most a second ago: what a running query asks again and again. */
+  List<String> recentTopics(Clock clock);
+
+  /**
+   * The newest state of a topic; empty if it does not exist. The same object for as long as nothing changes.
+   *
+   * @throws PartlogException TOPIC_NAME_ILLEGAL, and what loading a state throws
+   */
+  Optional<State> newest(String topic);
+
+  /** Opens a live segment of a topic. @throws SegmentGone if its file is gone */
+  SegmentFile open(String topic, Segment segment) throws IOException;
+
+  /** The index of a dense segment; empty if there is none. It is a hint: no reader relies on what it says. */
+  Optional<OffsetIndex> index(String topic, Segment segment);
+
+  /** TOPIC_NOT_FOUND, which lists the existing topics. */
+  default PartlogException notFound(String topic) {
+    List<String> existing = topics();
+    return PartlogException.of("TOPIC_NOT_FOUND", "topic", topic, "root", location(), "topics",
+        existing.isEmpty() ? "none" : String.join(", ", existing));
+  }
+
+  /** Names of topics follow Kafka's rules, in every place. @throws PartlogException TOPIC_NAME_ILLEGAL */
+  static void requireLegal(String topic) {
+    Names.illegalTopic(topic).ifPresent(reason -> {
+      String shown = topic.length() > 80 ? topic.substring(0, 80) + "…" : topic;
+      throw PartlogException.of("TOPIC_NAME_ILLEGAL", "topic", "'" + shown + "'", "reason", reason);
+    });
+  }
+}
