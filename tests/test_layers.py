@@ -127,9 +127,9 @@ def test_a_module_imports_only_what_is_below_it(module):
             assert package not in {"pyspark", "py4j"}, f"{name} imports {imported}"
 
 
-READ_ROOTS = ("consumer", "log", "ondisk", "verify")
-# What touches the system for another reason than to read a root: how much memory there is, and processes.
-BESIDE_THE_STORE = {"ondisk.memory", "verify.workers"}
+READ_ROOTS = ("consumer", "log", "ondisk", "ui", "verify")
+# What touches the system for another reason than to read a root: the memory there is, the page's own files, processes.
+BESIDE_THE_STORE = {"ondisk.memory", "ui.server", "verify.workers"}
 
 
 @pytest.mark.parametrize("module", [m for m in modules() if name_of(m).split(".")[0] in READ_ROOTS], ids=name_of)

@@ -182,6 +182,21 @@ def test_locations_are_for_messages(place):
 # ---- only on a disk
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system does not say which files are open")
+def test_no_file_stays_open(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_bytes(b"content")
+    store = LocalStore(str(tmp_path))
+    before = set(Path("/proc/self/fd").iterdir())
+    for name in ("folder", "nothing"):
+        with pytest.raises((Damaged, Absent)):
+            store.open(name)
+    with pytest.raises(Damaged):
+        store.read("file", 1)
+    store.read("file", 7)
+    assert set(Path("/proc/self/fd").iterdir()) == before
+
+
 def test_the_root_itself_may_be_a_link(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "file").write_bytes(b"content")
