@@ -84,7 +84,87 @@ SPARKS = [
     ),
 ]
 
+MERGE = "MERGE INTO mistaken USING (SELECT 'a' AS k) AS s ON topic = s.k WHEN MATCHED THEN UPDATE SET value = X'00'"
+# Spark's answers to what SQL can do with other tables.
+NOT_OF_A_LOG = [
+    ("MERGE", MERGE, "UNRESOLVED_COLUMN.WITH_SUGGESTION", "C", "`topic` cannot be resolved"),
+    ("DROP COLUMN", "ALTER TABLE mistaken DROP COLUMN value", "FIELD_NOT_FOUND", "C", "No such struct field `value` in ."),
+    ("RENAME COLUMN", "ALTER TABLE mistaken RENAME COLUMN value TO v", "FIELD_NOT_FOUND", "C", "No such struct field `value` in ."),
+    ("DESCRIBE HISTORY", "DESCRIBE HISTORY mistaken", "TABLE_OR_VIEW_NOT_FOUND", "C", "`HISTORY` cannot be found"),
+    (
+        "SHOW PARTITIONS",
+        "SHOW PARTITIONS mistaken",
+        "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED",
+        "B",
+        "does not support partition management",
+    ),
+    ("ANALYZE", "ANALYZE TABLE mistaken COMPUTE STATISTICS", "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "B", "ANALYZE TABLE is not supported"),
+    ("MSCK", "MSCK REPAIR TABLE mistaken", "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "B", "MSCK REPAIR TABLE is not supported"),
+    ("OPTIMIZE", "OPTIMIZE mistaken", "PARSE_SYNTAX_ERROR", "C", "OPTIMIZE"),
+    ("VACUUM", "VACUUM mistaken", "PARSE_SYNTAX_ERROR", "C", "VACUUM"),
+    ("TIMESTAMP AS OF", "SELECT * FROM mistaken TIMESTAMP AS OF '2024-01-01'", "UNSUPPORTED_FEATURE.TIME_TRAVEL", "B", "Time travel"),
+    (
+        "INSERT into a partition",
+        "INSERT INTO mistaken PARTITION (partition = 0) (value) VALUES ('a')",
+        "NON_PARTITION_COLUMN",
+        "B",
+        "cannot contain the non-partition column: `partition`",
+    ),
+    (
+        "PARTITIONED BY",
+        f"CREATE TABLE mistaken_new {OPTIONS} PARTITIONED BY (key)",
+        "_LEGACY_ERROR_TEMP_1165",
+        "C",
+        "when the table schema is not defined",
+    ),
+    ("CREATE TABLE in the catalog", f"CREATE TABLE partlog.t {OPTIONS}", "MISSING_CATALOG_ABILITY.TABLES", "B", "does not support tables"),
+    (
+        "a topic as a table",
+        "SELECT * FROM partlog.t",
+        "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY",
+        "C",
+        "direct query on files: partlog",
+    ),
+    ("CALL without the catalog", "CALL vacuum('{root}')", "UNRESOLVED_ROUTINE", "B", "Cannot resolve routine `vacuum`"),
+    ("CALL of a spelt catalog", "CALL partlogs.vacuum('{root}')", "UNRESOLVED_ROUTINE", "B", "Cannot resolve routine `partlogs`"),
+    (
+        "a word for a number of partitions",
+        "CALL partlog.add_partitions('{root}', 't', 'eight')",
+        "CAST_INVALID_INPUT",
+        "A",
+        "'eight'",
+        "Correct the value as per the syntax",
+    ),
+]
+
 TABLE = [
+    *(
+        Mistake(what, lambda w, s=sql: w.sql(s), id, tuple(says), grade, why="Spark's own, and without a word of the log")
+        for what, sql, id, grade, *says in NOT_OF_A_LOG
+    ),
+    Mistake(
+        "writeTo a path",
+        lambda w: w.rows().writeTo(f"partlog.`{w.root}`").append(),
+        "TABLE_OR_VIEW_NOT_FOUND",
+        ("cannot be found",),
+        "C",
+        why=NOT_ASKED,
+    ),
+    Mistake(
+        "writeTo(…).create()",
+        lambda w: w.rows().writeTo("mistaken_new").using("partlog").option("path", f"{w.tmp}/new").option("topic", "t").create(),
+        SPARKS_SCHEMA,
+        ("Please remove the schema",),
+        "D",
+        why=f"{NOT_ASKED}; there is no schema to remove",
+    ),
+    Mistake(
+        "INSERT into a table with a relative path",
+        lambda w: w.relative_table(),
+        right=bool,
+        grade="C",
+        why="Spark resolves it against its warehouse, and the first INSERT makes a root there",
+    ),
     *(Mistake(what, lambda w, s=sql: w.sql(s), f"PARTLOG_{id}", tuple(says)) for what, sql, id, *says in OURS),
     *(Mistake(what, lambda w, s=sql: w.sql(s), id, tuple(says), grade, why=NOT_ASKED) for what, sql, id, grade, *says in SPARKS),
     Mistake(
@@ -127,7 +207,6 @@ TABLE = [
         for what, options, id, *says in (
             ("a typo in an option", "path '{root}', topics 't'", "OPTION_UNKNOWN", "`topics`", "Did you mean `topic`?"),
             ("an illegal topic", "path '{root}', topic 'bad name!'", "TOPIC_NAME_ILLEGAL", "'bad name!'", "Use 1 to 249 of the characters"),
-            ("a relative path", "path 'log', topic 't'", "ROOT_NOT_FOUND", "/log", "Check the path"),
             ("no path", "topic 't'", "ROOT_REQUIRED", "No root is given", "for a table"),
         )
     ),

@@ -44,12 +44,15 @@ def test_a_mistake(topic, table: OffsetTable, tmp_path: Path, mistake: Mistake) 
 
 
 def test_most_mistakes_are_told_where_they_are_made() -> None:
-    """A mistake is in grade A only if its row says where it is made and how to put it right, and the call that makes it tells of it."""
+    """A mistake is in grade A only if its row says where it is made and how to put it right, and the call that makes it tells of it.
+
+    Each answer that sparklog gives is an A. Spark answers the others before it asks a source, a sink or a table.
+    """
     grades = Counter(mistake.grade for mistake in ALL)
     print(dict(grades), "of Spark:", dict(Counter(mistake.grade for mistake in ALL if not mistake.is_ours)))
     assert grades.keys() <= set(GRADES)
-    assert grades["A"] >= 72 and grades["A"] / grades.total() >= 72 / 85
-    assert [mistake.what for mistake in ALL if mistake.grade == "D" and mistake.is_ours] == []
+    assert grades["A"] >= 72 and grades["A"] > 3 * (grades.total() - grades["A"])
+    assert [mistake.what for mistake in ALL if mistake.grade != "A" and mistake.is_ours] == []
     for mistake in ALL:
         if mistake.grade == "A":
             assert mistake.right or len(mistake.says) >= 2, mistake.what

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from mistakes import Mistake, check, reading, sql, streams, writing
 from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 
 @dataclass
@@ -47,6 +48,28 @@ class World:
         self.sql("CREATE TABLE mistaken_new USING partlog OPTIONS (path '{root}', topic 't')")
         self.sql("ALTER TABLE mistaken_new ADD COLUMN x INT")
         return self.spark.table("mistaken_new").columns
+
+    def relative_table(self) -> bool:
+        """Whether its root is in Spark's warehouse."""
+        self.sql("CREATE TABLE mistaken_new USING partlog OPTIONS (path 'log', topic 't')")
+        self.sql("INSERT INTO mistaken_new (value) VALUES ('v')")
+        return (Path(self.spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:")) / "log" / "_partlog" / "t").is_dir()
+
+    def reused(self) -> StreamingQuery:
+        """A query that was started with the checkpoint of another."""
+        streams.started(self, self.stream()).awaitTermination()
+        self.save(root=self.tmp / "other", topic="z")
+        others = self.spark.readStream.format("partlog").option("subscribe", "z").load(f"{self.tmp}/other")
+        return streams.started(self, others)
+
+    def partitioned(self) -> list[str]:
+        """Names of the columns that a reader of the sink can select beside its place."""
+        rows = self.spark.readStream.format("partlog").options(subscribe="t", startingOffsets="earliest").load(str(self.root))
+        writer = rows.select("key", "value").writeStream.format("partlog").partitionBy("key").trigger(availableNow=True)
+        writer.options(topic="u", checkpointLocation=f"{self.tmp}/checkpoint").start(f"{self.tmp}/new").awaitTermination()
+        written = self.spark.read.format("partlog").load(f"{self.tmp}/new").select("key", "value")
+        assert written.count() == 20
+        return written.columns
 
     def file(self) -> Path:
         (self.tmp / "file").write_text("mine")
