@@ -141,7 +141,11 @@ class LocalFile(File):
 
 
 def _require_no_link(folder: str) -> None:
-    if Path(folder).is_symlink():
+    try:
+        mode = os.lstat(folder).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if stat.S_ISLNK(mode):
         raise Damaged(f"a symbolic link is in place of the folder {folder}")
 
 
