@@ -169,11 +169,20 @@ TABLE = [
     *(Mistake(what, lambda w, s=sql: w.sql(s), id, tuple(says), grade, why=NOT_ASKED) for what, sql, id, grade, *says in SPARKS),
     Mistake(
         "an interval as Spark's functions take it",
-        lambda w: w.sql("CALL partlog.vacuum('{root}', older_than => '2 days')"),
-        "INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING_WITH_NOTICE",
-        ("'2 days'", "`INTERVAL [+|-]'[+|-]d h:m:s.n' DAY TO SECOND`"),
-        "C",
-        why=f"{NOT_ASKED}, and speaks of a legacy setting",
+        lambda w: w.sql("CALL partlog.vacuum('{root}', older_than => '2 days', dry_run => true)").collect(),
+        right=lambda rows: [row["files"] for row in rows] == [0],
+    ),
+    Mistake(
+        "a text that is no interval",
+        lambda w: w.sql("CALL partlog.vacuum('{root}', NULL, 'two days')"),
+        "PARTLOG_ARGUMENT_VALUE",
+        ("`older_than`", "'two days'", "it must be an interval of days, hours"),
+    ),
+    Mistake(
+        "an interval of months",
+        lambda w: w.sql("CALL partlog.vacuum('{root}', older_than => '1 month')"),
+        "PARTLOG_ARGUMENT_VALUE",
+        ("`older_than`", "'1 month'", "it must be an interval of days, hours"),
     ),
     Mistake(
         "a missing argument",

@@ -16,22 +16,31 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.IntervalUtils;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StringType;
+import org.apache.spark.unsafe.types.CalendarInterval;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /** The arguments of one call of a procedure, all of them checked before anything is done. */
 final class Arguments {
+  private static final long MICROS_OF_A_DAY = Duration.ofDays(1).toSeconds() * 1_000_000;
+
   private final Signature signature;
+  private final boolean isIntervalText;
   private final Map<String, Object> values = new HashMap<>();
 
   /**
    * The arguments that Spark passes, in the order of the declaration and of the types of {@link #sqlType}.
    *
+   * @param interval the type of an interval in this call
    * @throws PartlogException ARGUMENT_VALUE; for a topic's name TOPIC_NAME_ILLEGAL, for a configuration OPTION_UNKNOWN or OPTION_VALUE
    */
-  Arguments(Signature signature, InternalRow input) {
+  Arguments(Signature signature, InternalRow input, DataType interval) {
     this.signature = signature;
+    this.isIntervalText = interval instanceof StringType;
     for (int i = 0; i < signature.parameters().size(); i++) {
       Signature.Parameter parameter = signature.parameters().get(i);
       if (!input.isNullAt(i)) {
@@ -62,7 +71,7 @@ final class Arguments {
       case "boolean" -> input.getBoolean(i);
       case "long" -> number(parameter, input.getLong(i));
       case "config" -> config(input.getMap(i));
-      case "interval" -> interval(parameter, input.getLong(i));
+      case "interval" -> interval(parameter, isIntervalText ? micros(parameter, input.getUTF8String(i)) : input.getLong(i));
       case "topic" -> topic(input.getString(i));
       case "offsets" -> offsets(parameter, input.getString(i));
       case "keep" -> keep(parameter, input.getString(i));
@@ -87,6 +96,19 @@ final class Arguments {
       throw signature.invalid(parameter.name(), given, "it must be from " + parameter.min() + " to " + parameter.max());
     }
     return given;
+  }
+
+  /** A text such as {@code 2 days}, as Spark's functions of time take it. */
+  private long micros(Signature.Parameter parameter, UTF8String given) {
+    CalendarInterval read = IntervalUtils.safeStringToInterval(given);
+    if (read == null || read.months != 0) {
+      throw signature.invalid(parameter.name(), "'" + given + "'", "it must be an interval of days, hours, minutes or seconds: '2 days'");
+    }
+    try {
+      return Math.addExact(Math.multiplyExact((long) read.days, MICROS_OF_A_DAY), read.microseconds);
+    } catch (ArithmeticException e) {
+      throw signature.invalid(parameter.name(), "'" + given + "'", "it is too long");
+    }
   }
 
   private Duration interval(Signature.Parameter parameter, long micros) {

@@ -17,6 +17,7 @@ import org.apache.spark.sql.connector.catalog.procedures.SimpleProcedure;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DayTimeIntervalType;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
@@ -45,15 +46,31 @@ public final class TopicProcedure implements SimpleProcedure {
     this.interval = interval;
   }
 
-  /** {@code INTERVAL '7' DAY} and {@code INTERVAL '12' HOUR} have types of their own, and Spark converts none to another. */
+  /**
+   * {@code INTERVAL '7' DAY} and {@code INTERVAL '12' HOUR} have types of their own, and Spark converts none to another. A text is passed
+   * as it is: Spark would ask for the long form of an interval.
+   */
   @Override
   public BoundProcedure bind(StructType given) {
-    for (StructField argument : given.fields()) {
-      if (argument.dataType() instanceof DayTimeIntervalType) {
+    for (int i = 0; i < given.size(); i++) {
+      StructField argument = given.fields()[i];
+      boolean asText = argument.dataType() instanceof StringType && isInterval(argument.name(), i);
+      if (argument.dataType() instanceof DayTimeIntervalType || asText) {
         return new TopicProcedure(signature, body, argument.dataType());
       }
     }
     return this;
+  }
+
+  /** Spark gives an argument by name its name, and others one that no parameter has. */
+  private boolean isInterval(String name, int position) {
+    List<Signature.Parameter> declared = signature.parameters();
+    return declared.stream()
+        .filter(each -> each.name().equalsIgnoreCase(name))
+        .findFirst()
+        .or(() -> declared.stream().skip(position).findFirst())
+        .filter(each -> each.type().equals("interval"))
+        .isPresent();
   }
 
   @Override
@@ -85,7 +102,7 @@ public final class TopicProcedure implements SimpleProcedure {
   @Override
   public Iterator<Scan> call(InternalRow input) {
     return SparkErrors.run(() -> Uninterrupted.run(() -> {
-      Arguments arguments = new Arguments(signature, input);
+      Arguments arguments = new Arguments(signature, input, interval);
       Root root = arguments.root();
       root.requireWritable();
       root.requireReadable();
