@@ -7,6 +7,8 @@ import os
 import resource
 from pathlib import Path
 
+from sparklog.errors import SparklogError
+
 _ALWAYS = 64 << 20
 """What the default of `max.message.bytes` allows can always be read."""
 _PART = 16
@@ -15,9 +17,16 @@ _PART = 16
 
 @functools.cache
 def batch_bytes_max() -> int:
-    """The most bytes that the records of a batch may take when decompressed: SPARKLOG_MAX_BATCH_BYTES, or a part of the memory."""
+    """The most bytes that the records of a batch may take when decompressed: SPARKLOG_MAX_BATCH_BYTES, or a part of the memory.
+
+    CallError if the variable is not a number of bytes.
+    """
     given = os.environ.get("SPARKLOG_MAX_BATCH_BYTES", "")
-    return max(_ALWAYS, int(given) if given.isdecimal() else _memory() // _PART)
+    if given and not (given.isascii() and given.isdecimal()):
+        raise SparklogError(
+            "OPTION_VALUE", option="SPARKLOG_MAX_BATCH_BYTES", value=given, reason="it must be a number of bytes, without a unit"
+        )
+    return max(_ALWAYS, int(given) if given else _memory() // _PART)
 
 
 def _memory() -> int:

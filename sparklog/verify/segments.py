@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import google_crc32c
 
-from sparklog.errors import SparklogError
 from sparklog.ondisk.faults import TooLarge
 from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header, batch_bytes_max, decompressed_max
 from sparklog.ondisk.names import topic_file
@@ -223,10 +222,8 @@ class SegmentCheck:
         try:
             payload = Payload.of(header, batch.data, batch.base, self._decompressed_max)
         except TooLarge as excess:
-            file, partition = f"{self._root}/{self._name}", self._segment.partition
-            raise SparklogError(
-                "BATCH_TOO_LARGE", topic=self._expected.topic, partition=partition, byte=batch.position, file=file, limit=excess.limit
-            ) from None
+            self._too_large(batch, excess.limit)
+            return
         except Damaged as damage:
             self._batch_fault(batch.position, batch.base, batch.base + header.last_offset_delta, damage)
             return
@@ -256,6 +253,19 @@ class SegmentCheck:
     def _batch_fault(self, position: int, first: int, last: int, reason: object, rest: str | None = None) -> None:
         impact = self._impact(first, last + 1) if rest is None else f"{rest}: {self._impact(first, last + 1)}"
         self._add(DAMAGE, "BATCH_CORRUPT", f"the record batch is damaged: {reason}", impact, self._way_back(), position, first)
+
+    def _too_large(self, batch: Walked, limit: int) -> None:
+        """The batch may be right, and this process cannot tell."""
+        self._add(
+            DAMAGE,
+            "BATCH_TOO_LARGE",
+            f"the records of the batch take more than {limit} bytes when decompressed, the limit of this process, and are not checked",
+            self._impact(batch.base, batch.base + batch.header.last_offset_delta + 1),
+            "if the topic has such records, verify again with the environment variable SPARKLOG_MAX_BATCH_BYTES set to more bytes; "
+            f"otherwise {self._way_back()}",
+            batch.position,
+            batch.base,
+        )
 
     def _segment_fault(self, condition: str, problem: str, byte: int | None, fix: str) -> None:
         segment = self._segment

@@ -14,7 +14,7 @@ import java.util.zip.CRC32C;
  * <p>The arrays may be longer than {@link #count}. The next {@link #decode} may replace them by new ones.
  */
 public final class BatchDecoder {
-  private final long batchBytesMax;
+  private final RecordsLimit limit;
   private final CRC32C crc = new CRC32C();
   private final Decompressor decompressor;
   private final RecordParser records = new RecordParser();
@@ -23,17 +23,23 @@ public final class BatchDecoder {
   private boolean control;
   private boolean logAppendTime;
 
-  /** @param decompressedBytesMax a batch that takes more when decompressed is refused */
+  /**
+   * Must be made in the process that decodes: it takes the limit of this process too.
+   *
+   * @param decompressedBytesMax a batch that takes more when decompressed is refused
+   */
   public BatchDecoder(long decompressedBytesMax) {
-    decompressor = new Decompressor(decompressedBytesMax);
-    batchBytesMax = Layout.HEADER_BYTES + decompressedBytesMax / 8 * 9;
+    this(RecordsLimit.here(decompressedBytesMax));
   }
 
-  /** Checks, before a batch of {@code bytes} bytes is read, that it is not larger than any right one. FORMAT.md section 10. */
+  BatchDecoder(RecordsLimit limit) {
+    this.limit = limit;
+    this.decompressor = new Decompressor(limit);
+  }
+
+  /** Checks, before a batch of {@code bytes} bytes is read, that it is not larger than any that can be decoded. FORMAT.md section 10. */
   public void requireReadable(long bytes) throws BadBatch {
-    if (bytes > batchBytesMax) {
-      throw new BadBatch("it has " + bytes + " bytes; the limit is " + batchBytesMax);
-    }
+    limit.requireReadable(bytes);
   }
 
   /** The bytes of a batch after its header, wherever they are. */

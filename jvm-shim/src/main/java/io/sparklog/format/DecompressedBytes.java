@@ -5,10 +5,12 @@ import java.util.Arrays;
 /** A buffer for decompressed records, which grows as output really comes, up to a bound. */
 final class DecompressedBytes {
   final int bytesMax;
+  private final RecordsLimit limit;
   byte[] buffer = new byte[0];
 
-  DecompressedBytes(int bytesMax) {
-    this.bytesMax = bytesMax;
+  DecompressedBytes(RecordsLimit limit) {
+    this.bytesMax = limit.bytes();
+    this.limit = limit;
   }
 
   /** Makes room for {@code needed} bytes from {@code end} on, and if it must grow, for {@code wanted} where the bound allows. */
@@ -22,6 +24,6 @@ final class DecompressedBytes {
   }
 
   BadBatch tooLarge() {
-    return new BadBatch("its records take more than " + bytesMax + " bytes when decompressed");
+    return limit.exceeded();
   }
 }

@@ -13,9 +13,9 @@ final class Decompressor {
   private final Lz4Decompressor lz4;
   private final ZstdDecompressor zstd;
 
-  /** @param bytesMax output of more bytes is refused */
-  Decompressor(long bytesMax) {
-    out = new DecompressedBytes((int) Math.min(bytesMax, Layout.BATCH_BYTES_MAX));
+  /** @param limit output of more bytes is refused */
+  Decompressor(RecordsLimit limit) {
+    out = new DecompressedBytes(limit);
     gzip = new GzipDecompressor(out);
     snappy = new SnappyDecompressor(out);
     lz4 = new Lz4Decompressor(out);

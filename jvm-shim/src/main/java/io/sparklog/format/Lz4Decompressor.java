@@ -113,9 +113,8 @@ final class Lz4Decompressor {
       return outEnd + library.decompress(from, at, bytes, out.buffer, outEnd,
           Math.min(blockBytesMax, Math.min(out.buffer.length, out.bytesMax) - outEnd));
     } catch (LZ4Exception e) {
-      throw new BadBatch(out.bytesMax - outEnd < blockBytesMax
-          ? "its LZ4 data is damaged, or takes more than " + out.bytesMax + " bytes"
-          : "its LZ4 data is damaged: " + e.getMessage(), e);
+      // The library does not tell damage from output for which there is no room.
+      throw out.bytesMax - outEnd < blockBytesMax ? out.tooLarge() : new BadBatch("its LZ4 data is damaged: " + e.getMessage(), e);
     }
   }
 }

@@ -172,8 +172,12 @@ public final class SegmentFile implements Closeable {
     }
   }
 
-  /** BATCH_CORRUPT for the batch at {@code position}. */
+  /** BATCH_CORRUPT for the batch at {@code position}; BATCH_TOO_LARGE if it only exceeds what this process may hold. */
   public PartlogException corrupt(long position, BadBatch why) {
+    if (why.limit().isPresent()) {
+      return PartlogException.caused(why, "BATCH_TOO_LARGE", "topic", topic, "partition", segment.partition(), "byte", position, "file",
+          location, "limit", why.limit().getAsLong());
+    }
     return PartlogException.caused(why, "BATCH_CORRUPT", "topic", topic, "partition", segment.partition(), "byte", position, "file",
         location, "reason", why.getMessage());
   }

@@ -204,7 +204,8 @@ public final class Merges {
   /** Notes a segment that cannot be read, so that it is not tried again. */
   private void leave(State state, Segment segment, PartlogException why) {
     if (log.notes(state).damaged().add(segment)) {
-      Warnings.warn(Merges.class, "a damaged segment is left as it is, and not merged with its neighbours: {}", why.getMessage());
+      Warnings.warn(Merges.class, "a segment that cannot be read is left as it is, and not merged with its neighbours: {}",
+          why.getMessage());
     }
   }
 

@@ -54,7 +54,7 @@ class CodecDamageTest {
   @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "NONE")
   void aBombMakesNoMoreThanTheBound(Codec codec) throws Exception {
     byte[] zeros = new byte[64 << 20];
-    Decompressor bounded = new Decompressor(BYTES_MAX);
+    Decompressor bounded = new Decompressor(RecordsLimit.here(BYTES_MAX));
     for (byte[] payload : List.of(compressed(codec, zeros), compressed(codec, Arrays.copyOf(zeros, BYTES_MAX + 1)))) {
       BadBatch e = assertThrows(BadBatch.class, () -> bounded.decompress(codec, payload, 0, payload.length));
       assertTrue(e.getMessage().contains("more than " + BYTES_MAX + " bytes"), e.getMessage());
@@ -71,7 +71,7 @@ class CodecDamageTest {
 
   @Test
   void claimsCostNoMemory() {
-    Decompressor fresh = new Decompressor(1 << 30);
+    Decompressor fresh = new Decompressor(RecordsLimit.here(1 << 30));
     HexFormat hex = HexFormat.of();
     // snappy: 2³² − 1 bytes, 1 GiB in a bare block, 1 GiB in a xerial block; a block of 1 GiB
     for (String payload : List.of("ffffffff0f00", "808080800400", "82534e41505059000000000100000001" + "00000006" + "808080800400",
@@ -107,7 +107,7 @@ class CodecDamageTest {
     int bytesMax = 64 << 20;
     long[] claims = {bytesMax + 1L, Integer.MAX_VALUE, 1L << 31, (1L << 31) + 1, 0xfffffffeL, 0xffffffffL, 1L << 32, (1L << 35) - 1};
     byte[] block = new byte[(int) (0xffffffffL * 3 / 64) + 64];
-    Decompressor bounded = new Decompressor(bytesMax);
+    Decompressor bounded = new Decompressor(RecordsLimit.here(bytesMax));
     for (long claim : claims) {
       for (int bytes : new int[] {64, block.length}) {
         int at = 0;
@@ -135,7 +135,7 @@ class CodecDamageTest {
     for (byte[] block : List.of(half, half, one)) {
       stream.putInt(block.length).put(block);
     }
-    Decompressor bounded = new Decompressor(BYTES_MAX);
+    Decompressor bounded = new Decompressor(RecordsLimit.here(BYTES_MAX));
     BadBatch e = assertThrows(BadBatch.class, () -> bounded.decompress(Codec.SNAPPY, stream.array(), 0, stream.position()));
     assertTrue(e.getMessage().contains("more than " + BYTES_MAX + " bytes"), e.getMessage());
     assertEquals(BYTES_MAX, bounded.decompress(Codec.SNAPPY, stream.array(), 0, stream.position() - one.length - Integer.BYTES));
@@ -232,7 +232,7 @@ class CodecDamageTest {
       try (LZ4FrameOutputStream frame = new LZ4FrameOutputStream(out, size, -1, FLG.Bits.BLOCK_INDEPENDENCE, FLG.Bits.BLOCK_CHECKSUM)) {
         frame.write(compressible);
       }
-      Decompressor d = new Decompressor(BYTES_MAX);
+      Decompressor d = new Decompressor(RecordsLimit.here(BYTES_MAX));
       assertEquals(compressible.length, d.decompress(Codec.LZ4, out.toByteArray(), 0, out.size()));
       assertTrue(Arrays.equals(compressible, 0, compressible.length, d.buffer(), 0, compressible.length));
     }
@@ -339,7 +339,7 @@ class CodecDamageTest {
         out.flush();
       }
     }
-    Decompressor bounded = new Decompressor(BYTES_MAX);
+    Decompressor bounded = new Decompressor(RecordsLimit.here(BYTES_MAX));
     assertEquals(plain.length, bounded.decompress(Codec.ZSTD, stream.toByteArray(), 0, stream.size()));
     assertTrue(Arrays.equals(plain, 0, plain.length, bounded.buffer(), 0, plain.length));
   }
