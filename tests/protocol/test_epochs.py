@@ -47,7 +47,7 @@ def memory() -> Iterator[Path]:
 
 def run(classpath: str, root: Path, epochs: int, records: int, timeout: int, **config: object) -> list[Part]:
     words = [str(root), str(epochs), str(records), *(f"{key}={value}" for key, value in config.items())]
-    command = ["java", "-Xmx256m", "-cp", classpath, "io.sparklog.log.Epochs", *words]
+    command = ["java", "-Xmx256m", "-cp", classpath, "io.sparklog.kit.Epochs", *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     assert done.returncode == 0, done.stderr
     print(f"\n{epochs} epochs of {records} records\n{done.stdout}")
