@@ -106,7 +106,7 @@ def _errors_page() -> str:
         for id, entry in errors.declared().items():
             if entry.kind == kind:
                 shell = "" if entry.shell is None else f" The command line says in place of this: {entry.shell}"
-                page += _row(_code(f"PARTLOG_{id}"), _escaped(entry.text), _escaped(entry.mend + shell))
+                page += _row(_code(f"PARTLOG_{id}"), _escaped(entry.text), _escaped(entry.fix + shell))
     return page
 
 

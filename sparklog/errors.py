@@ -10,19 +10,19 @@ from typing import Any, NamedTuple
 
 
 class Declared(NamedTuple):
-    """An entry of spec/errors.json. `text` says what went wrong, `mend` how to fix it; both hold parameters as `<name>`.
+    """An entry of spec/errors.json. `text` says what went wrong, `fix` how to fix it; both hold parameters as `<name>`.
 
-    `shell` says in place of `mend` how to fix it where the command line is used; None if that is the same.
+    `shell` says in place of `fix` how to fix it where the command line is used; None if that is the same.
     """
 
     kind: str
     text: str
-    mend: str
+    fix: str
     shell: str | None = None
 
     def parameters(self) -> set[str]:
         """The names of the parameters."""
-        return set(_PARAMETER.findall(self.text + self.mend))
+        return set(_PARAMETER.findall(self.text + self.fix))
 
 
 class SparklogError(Exception):
@@ -45,7 +45,7 @@ class SparklogError(Exception):
         self.parameters = {name: str(value) for name, value in parameters.items()}
         if self.parameters.keys() != entry.parameters():
             raise ValueError(f"{id} has the parameters {sorted(entry.parameters())}, given are {sorted(parameters)}")
-        super().__init__(self._filled(entry.text, entry.mend))
+        super().__init__(self._filled(entry.text, entry.fix))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (self.id, self.parameters)
@@ -53,7 +53,7 @@ class SparklogError(Exception):
     def in_shell(self) -> str:
         """The text as the command line prints it: how to fix it is said in words and options of the command line."""
         entry = declared()[self.id]
-        return self._filled(entry.text, entry.mend if entry.shell is None else entry.shell)
+        return self._filled(entry.text, entry.fix if entry.shell is None else entry.shell)
 
     def _filled(self, text: str, remedy: str) -> str:
         return f"[{self.condition}] " + _PARAMETER.sub(lambda match: self.parameters[match[1]], f"{text} {remedy}")

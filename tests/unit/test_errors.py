@@ -17,7 +17,7 @@ def test_the_text_says_what_where_and_how_to_fix_it():
     error = sparklog.SparklogError("ROOT_NOT_FOUND", root="/data/log")
     assert str(error).startswith("[PARTLOG_ROOT_NOT_FOUND] ")
     assert "/data/log" in str(error)
-    assert str(error).endswith(errors.declared()["ROOT_NOT_FOUND"].mend)
+    assert str(error).endswith(errors.declared()["ROOT_NOT_FOUND"].fix)
     assert error.id == "ROOT_NOT_FOUND"
     assert error.condition == "PARTLOG_ROOT_NOT_FOUND"
     assert error.parameters == {"root": "/data/log"}
@@ -43,18 +43,18 @@ def test_an_error_survives_being_sent_to_another_process():
 def test_a_declared_error_is_a_sentence_and_a_remedy(id):
     entry = errors.declared()[id]
     # Of a value that is refused, the reason is the remedy: it says what is valid.
-    assert entry.text.endswith((".", "<nearest>")) or (entry.text.endswith(":") and entry.mend == "<reason>.")
-    assert entry.mend.endswith(".")
+    assert entry.text.endswith((".", "<nearest>")) or (entry.text.endswith(":") and entry.fix == "<reason>.")
+    assert entry.fix.endswith(".")
     # A process may have many roots: a topic's name alone does not say where to look.
     assert not re.search("<partition>|opic <topic>", entry.text) or re.search("<root>|<file>", entry.text)
 
 
 def test_what_needs_nothing_but_a_second_run_is_to_be_retried():
-    assert {entry.kind for entry in errors.declared().values() if re.match("Run the .* again", entry.mend)} == {"retry"}
+    assert {entry.kind for entry in errors.declared().values() if re.match("Run the .* again", entry.fix)} == {"retry"}
 
 
 def test_no_error_sends_to_a_page_that_is_not_in_the_wheel():
-    assert [id for id, entry in errors.declared().items() if "docs/" in entry.text + entry.mend] == []
+    assert [id for id, entry in errors.declared().items() if "docs/" in entry.text + entry.fix] == []
 
 
 VALID = r"\b(must|give|leave|take|add|name|write|choose|load|needs?)\b|is not one of|a time is|offsets (from 0 to|begin at 0)"

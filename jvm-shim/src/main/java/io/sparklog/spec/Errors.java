@@ -29,13 +29,13 @@ final class Errors {
     }
   }
 
-  /** {@code [PARTLOG_<id>] text mend}, with the parameters filled in. */
+  /** {@code [PARTLOG_<id>] text fix}, with the parameters filled in. */
   static String message(String id, Map<String, String> parameters) {
     JsonNode declared = DECLARED.get(id);
     if (declared == null) {
       throw new IllegalStateException("errors.json does not declare " + id);
     }
-    String template = declared.get("text").textValue() + " " + declared.get("mend").textValue();
+    String template = declared.get("text").textValue() + " " + declared.get("fix").textValue();
     Set<String> unused = new HashSet<>(parameters.keySet());
     String text = PARAMETER.matcher(template).replaceAll(match -> {
       String value = parameters.get(match.group(1));
