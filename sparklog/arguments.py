@@ -99,7 +99,7 @@ def duration(name: str, given: object) -> float:
 
 
 def mapping(name: str, given: Mapping[K, V]) -> ItemsView[K, V]:
-    """What the argument holds. TypeError if it is not a dict."""
+    """The keys and values of the argument. TypeError if it is not a dict."""
     if not isinstance(given, Mapping):
         raise TypeError(f"`{name}` is {given!r}, of type {type(given).__name__}; it must be a dict")
     return given.items()

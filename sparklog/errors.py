@@ -26,7 +26,7 @@ class Declared(NamedTuple):
 
 
 class SparklogError(Exception):
-    """What went wrong, where, and how to fix it.
+    """An error of sparklog: what went wrong, where, and how to fix it.
 
     `SparklogError(id, name=value, …)` is an instance of the subclass that belongs to the kind of `id` in spec/errors.json. There is one
     subclass for each reaction of a caller. `condition` is the name that Spark shows for the same error of the connector. ValueError if the

@@ -100,7 +100,7 @@ class Option:
         }.get(self.type, self.type)
 
     def meaning(self) -> str:
-        """What the option does, in Markdown."""
+        """The meaning of the option, in Markdown."""
         return self.text + (f" Needs `{self.requires}`." if self.requires else "")
 
 

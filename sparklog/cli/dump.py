@@ -123,7 +123,10 @@ def _record_line(batch: Batch, record: dict[str, Any], *, data: bool) -> str:
 
 
 def _marker(record: dict[str, Any]) -> str:
-    """What a control record says if it ends a transaction. Its key holds a version and a type, its value a version and an epoch."""
+    """The text for a control record that ends a transaction; "" for others.
+
+    Its key holds a version and a type, its value a version and an epoch.
+    """
     try:
         kind, (epoch,) = struct.unpack_from(">2xh", record["key"])[0], struct.unpack_from(">2xi", record["value"])
         return f" endTxnMarker: {_END_MARKERS[kind]} coordinatorEpoch: {epoch}" if kind >= 0 else ""

@@ -32,7 +32,7 @@ def terminal() -> bool:
 
 
 def write(text: str) -> None:
-    """Prints a line. What the encoding of the terminal does not have becomes an escape."""
+    """Prints a line. Characters that the encoding of the terminal does not have become escapes."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
@@ -56,7 +56,7 @@ def table(title: str, about: Sequence[str], columns: Sequence[str], rows: Sequen
 def show(display: Display, spare: Sequence[str] = ()) -> None:
     """Prints a table: in a terminal one that fits its width, elsewhere each row as one line, whatever its length.
 
-    What is too wide loses the columns `spare`, from the first on, and then folds the columns of texts.
+    A table that is too wide loses the columns `spare`, from the first on, and then folds the columns of texts.
     """
     if not terminal():
         write(display.text())

@@ -1,4 +1,4 @@
-"""Commands about topics: what there is, in which files, and who wrote it."""
+"""Commands about topics: their contents, their files, and the writers of these."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def commits(
     limit: Annotated[int | None, typer.Option("--max", "-n", help="How many of the newest to list.", min=0, show_default=False)] = None,
     as_json: Json = False,
 ) -> None:
-    """List the commits of a topic, the newest last: what each added or removed, and who wrote it.
+    """List the commits of a topic, the newest last: what each added or removed, and its writer.
 
     Example:  sparklog commits /data/events orders -n 20
     """

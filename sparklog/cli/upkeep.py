@@ -53,7 +53,7 @@ def _number(text: str, unit: str | None, least: int | None = None, most: int | N
 
 
 def _unit(name: str) -> str | None:
-    """What a number of this name counts; None if it has no unit."""
+    """The unit of a number of this name; None if it has no unit."""
     return {"ms": "ms", "bytes": "bytes", "size": "bytes"}.get(re.split(r"[._]", name)[-1])
 
 

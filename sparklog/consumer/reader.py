@@ -173,8 +173,8 @@ class Reader:
     def auto_commit(self, *, at_once: bool = False) -> None:
         """Commits those positions that are not committed, if that is due or asked for; and once a minute, says that the consumer is there.
 
-        What fails is tried again after an interval. GenerationFenced as in `commit`. A topic that was deleted or created again is left
-        out, and does not keep the others from being committed.
+        A commit that fails is tried again after an interval. GenerationFenced as in `commit`. A topic that was deleted or created again is
+        left out, and does not keep the others from being committed.
         """
         if self.owner is None:
             return

@@ -1,4 +1,4 @@
-"""What there is to say about a topic as a whole."""
+"""The description of a topic as a whole."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _RECTANGLES = 20_000
 
 
 class TopicPlots:
-    """What `Topic.plot` returns. `figsize` is in inches, as matplotlib's. CallError NOTEBOOK_EXTRA if matplotlib is not installed."""
+    """The plots of a topic, as `Topic.plot` returns them. `figsize` is in inches. CallError NOTEBOOK_EXTRA without matplotlib."""
 
     def __init__(self, log: TopicLog) -> None:
         self._log = log
@@ -47,7 +47,7 @@ class TopicPlots:
     def segments(self, partition: int | None = None, *, figsize: figures.Size | None = None) -> Figure:
         """A map of the segments: each a bar over its offsets, in the row of its partition, by size; the colour is the age of its records.
 
-        Of more than 20,000 segments, the largest are drawn.
+        If there are more than 20,000 segments, the largest are drawn.
         """
         found = Segments.of(self._log, partition)
         figure, (axes,) = figures.figure(1, figsize, f"Topic {self._log.topic}: {counted(len(found), 'segment')} by offset, size and age")

@@ -1,4 +1,4 @@
-"""What the records of a topic are like: how many, how large, which keys, and how they are spread over partitions."""
+"""Statistics of the records of a topic: how many, how large, which keys, and how they are spread over partitions."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PartitionStats:
 
 @dataclass(frozen=True)
 class Stats:
-    """What `Topic.stats` returns: a `PartitionStats` for each partition that was asked for, and the most frequent keys of all of them."""
+    """The answer of `Topic.stats`: a `PartitionStats` for each partition that was asked for, and the most frequent keys of all of them."""
 
     topic: str
     partitions: list[PartitionStats]

@@ -1,4 +1,4 @@
-"""What the newest state of a topic says, in a line: for lists of many topics."""
+"""The newest state of a topic in a line: for lists of many topics."""
 
 from __future__ import annotations
 

@@ -252,7 +252,7 @@ class Topic(Displayed):
     def stats(
         self, partition: int | Collection[int] | None = None, *, hot_keys: int = 10, progress: Callable[[int], object] = lambda _: None
     ) -> Stats:
-        """What the records of a partition, or of all, are like: numbers, sizes, keys, the most frequent keys. It reads all of them.
+        """Statistics of the records of a partition, or of all: numbers, sizes, keys, the most frequent keys. All of them are read.
 
         `progress` is called with the number of records that were read since. CallError CLI_EXTRA if a library is missing.
         """

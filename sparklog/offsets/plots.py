@@ -21,7 +21,7 @@ class GroupPlots:
     def lag(self, group: str, *, figsize: figures.Size | None = None) -> Figure:
         """How far a group was behind, in records, at each of its commits: of each topic, all partitions together.
 
-        What the log has forgotten by now (see `lag_history`) is left out. CallError GROUP_NOT_FOUND.
+        Lag that the log can no longer tell (see `lag_history`) is left out. CallError GROUP_NOT_FOUND.
         """
         found = self._lag_history(group)
         rows = (found if hasattr(found, "to_pylist") else found.toArrow()).to_pylist()

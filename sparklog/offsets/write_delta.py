@@ -29,7 +29,7 @@ def write_delta(
     * table, group, root: the offset commit table (a path), the group in it, and the root whose topics count, as in `track`.
     * checkpoint: the query's own `checkpointLocation`, as a path that this process can read. It says what each micro-batch reads.
 
-    What is atomic: a micro-batch in the Delta table, together with the query's id and its number (`txnAppId`, `txnVersion`). Delta skips a
+    One commit of the Delta table holds a micro-batch, the query's id and its number (`txnAppId`, `txnVersion`). Delta skips a
     micro-batch that it has. The offsets are a commit of their own after that. So a kill between the two leaves the group one micro-batch
     behind the output, never ahead; when the query starts again, Spark repeats the micro-batch, Delta skips it, and the offsets follow.
     After every restart each record is in the output once.

@@ -1,4 +1,4 @@
-"""What the modules of this package raise among themselves. Callers of the package see a SparklogError instead, which names the file."""
+"""Exceptions of the modules of this package among themselves. Its callers see a SparklogError instead, which names the file."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class PartitionReader:
         """The records from `start` on, which must be between the log start offset and the end offset.
 
         They are those of whole batches: as many as have `bytes_max` bytes together as they are stored, and at least one, which may have
-        more. What decompresses to far more than that is shorter. `stop` is where the part before this one ended.
+        more. A part that decompresses to far more than that is shorter. `stop` is where the part before this one ended.
         """
         end = self._state.ends[self._partition]
         decompressed_max = max(bytes_max, self._decompressed_max)

@@ -60,7 +60,7 @@ class Root:
             raise self._other_directory()
 
     def _other_directory(self) -> SparklogError:
-        """What to say of a directory without a log: it may belong to a root, or to a broker."""
+        """The error for a directory without a log: it may belong to a root, or to a broker."""
         above = self.store.above()
         for file in _BROKERS:
             for store, name in ((self.store, file), (above, f"../{file}")):

@@ -1,4 +1,4 @@
-"""What the files of a topic take on disk, beside the bytes of its segments."""
+"""The disk space of a topic's files, beside the bytes of its segments."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class LiveSegments:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What is committed to a topic at one version. It never changes: a later version makes another state."""
+    """The committed state of a topic at one version. It never changes: a later version makes another state."""
 
     topic: str
     topic_id: str
@@ -203,7 +203,7 @@ def _live_after(before: Sequence[LiveSegments], ends: Sequence[int], version: Ve
         reached = end_before
         replaces = partition in removed
         for segment in added.get(partition, ()):
-            # What begins below the old end takes the place of segments that are gone.
+            # A segment that begins below the old end takes the place of segments that are gone.
             if segment.base < end_before:
                 replaces = True
             elif segment.base != reached:
@@ -232,7 +232,7 @@ def _replaced(before: LiveSegments, partition: int, removed: set[tuple[str, int]
 
 
 def _lack(segments: Sequence[Segment], start: int, end: int) -> str | None:
-    """What segments in order of offsets lack to hold the offsets from `start` to before `end`, each once; None if nothing."""
+    """The reason why segments in order of offsets do not hold each offset from `start` to before `end` once; None if they do."""
     reached = segments[0].base if segments else end
     if reached > start:
         return "without its first offsets"

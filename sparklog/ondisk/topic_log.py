@@ -33,7 +33,7 @@ class _Kept(NamedTuple):
 
 
 class _Moved(Exception):
-    """What was read need not belong together, as version files are deleted while others read.
+    """The files that were read need not belong together, as version files are deleted while others read.
 
     It is an error only if the next attempt meets the same: its listing told of no later version, it began at the same checkpoint, or
     without one though it tried the same ones and found the same of them gone, and ended at the same version.

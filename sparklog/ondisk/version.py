@@ -97,7 +97,7 @@ class Removed(NamedTuple):
 
 
 class Query(NamedTuple):
-    """What a version applied: an epoch of a query. `input` is 16 hex digits that tell what the epoch read, or None."""
+    """An epoch of a query, which a version applied. `input` is 16 hex digits that tell what the epoch read, or None."""
 
     id: str
     epoch: int

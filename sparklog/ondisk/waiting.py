@@ -19,7 +19,10 @@ class Waiting(NamedTuple):
 
     @classmethod
     def of(cls, log: TopicLog, state: State) -> Waiting | None:
-        """What waits in a topic; None if one of the version files that say so cannot be read. Reads those from the boundary on."""
+        """The files of a topic that wait; None if one of the version files that name them cannot be read.
+
+        Reads those from the boundary on.
+        """
         try:
             versions = log.history(state.version - state.boundary + 1)
         except SparklogError:

@@ -132,7 +132,7 @@ class Display:
         return "<div>" + "".join(parts) + "</div>"
 
     def _style(self, column: int) -> str:
-        """Of the cells of a column. Spaces are kept, as they may be part of a value."""
+        """The style of the cells of a column. Spaces are kept, as they may be part of a value."""
         longest = max(len(row[column]) for row in self.rows)
         wrapped = "white-space: pre-wrap; overflow-wrap: anywhere; min-width: 12em" if longest > _WRAPPED else "white-space: pre"
         return f"{wrapped}; vertical-align: top; text-align: {'right' if self.numeric[column] else 'left'}"

@@ -1,4 +1,4 @@
-"""What the plots of topics and of groups have in common: figures, axes, colours. Each plot is a matplotlib Figure."""
+"""Figures, axes and colours that the plots of topics and of groups share. Each plot is a matplotlib Figure."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def thousands(axis: Any) -> None:
 
 
 def times(times: Iterable[datetime.datetime]) -> Any:
-    """What matplotlib takes for times."""
+    """The times as matplotlib takes them."""
     return np.array([each.replace(tzinfo=None) for each in times], dtype="datetime64[us]")
 
 

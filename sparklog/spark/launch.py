@@ -1,4 +1,4 @@
-"""What Spark is started with besides the builder's settings: PYSPARK_SUBMIT_ARGS and spark-defaults.conf."""
+"""Settings that Spark is started with besides those of the builder: PYSPARK_SUBMIT_ARGS and spark-defaults.conf."""
 
 from __future__ import annotations
 

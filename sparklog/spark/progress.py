@@ -22,11 +22,11 @@ _MESSAGE = 200
 
 
 def progress(query: StreamingQuery | ConnectQuery) -> Progress:
-    """What a streaming query did in its last trigger, and how far it is behind its sources.
+    """The work of a streaming query in its last trigger, and how far it is behind its sources.
 
-    It works for every query of Spark, classic and Connect, and asks Spark only for what it keeps anyway (`lastProgress`, `status`), so it
-    does not slow the query. What a source does not report is left out: offsets of each partition come from sources with offsets like
-    Kafka's, bytes and seconds behind from partlog.
+    It works for every query of Spark, classic and Connect, and asks Spark only for what it keeps anyway (`lastProgress`, `status`), so
+    it does not slow the query. Numbers that a source does not report are left out: offsets of each partition come from sources with offsets
+    like Kafka's, bytes and seconds behind from partlog.
     """
     last = query.lastProgress
     message = str(query.status["message"])
@@ -92,7 +92,7 @@ class Progress:
         self.at = datetime.datetime.fromisoformat(last["timestamp"].replace("Z", "+00:00")) if "timestamp" in last else None
         took = (last.get("durationMs") or {}).get("triggerExecution")
         self.seconds = None if took is None else took / 1000
-        # Of the sources, because Spark Connect does not give their sums.
+        # Sums over the sources, because Spark Connect does not give them.
         self.rows = sum(source.get("numInputRows") or 0 for source in sources)
         self.rows_per_second = sum(source.get("processedRowsPerSecond") or 0.0 for source in sources)
         self.arriving_per_second = sum(source.get("inputRowsPerSecond") or 0.0 for source in sources)

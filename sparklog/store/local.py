@@ -28,7 +28,7 @@ class LocalStore(Store):
         return self._path(name) if name else self.root
 
     def above(self) -> LocalStore | None:
-        """Of the folder above; None at the top of the file system."""
+        """The store of the folder above; None at the top of the file system."""
         folder = str(Path(self.root).parent)
         return None if folder == self.root else LocalStore(folder)
 

@@ -1,4 +1,4 @@
-"""What readers need of every place that keeps the files of a root. The Python half of `io.sparklog.storage.LogStore`."""
+"""The interface to every place that keeps the files of a root, for readers. The Python half of `io.sparklog.storage.LogStore`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Absent(Exception):
 
 
 class Damaged(Exception):
-    """What is there, a file or what it holds, is not what the format allows: a reason in words. Callers of this package and of `ondisk` see
+    """A file, or its contents, is not as the format allows: a reason in words. Callers of this package and of `ondisk` see
     a SparklogError instead, which names the file.
     """
 
@@ -82,7 +82,7 @@ class Store(ABC):
 
     @abstractmethod
     def look(self, name: str) -> Entry | None:
-        """What a name is; None if it does not exist. "" is the root itself, and only that may be reached through a link."""
+        """The kind of a name; None if it does not exist. "" is the root itself, and only that may be reached through a link."""
 
     @abstractmethod
     def names(self, folder: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What the page says of groups: their positions, and their lag, now and over time."""
+"""The page's answers about groups: their positions, and their lag, now and over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every request and every response must have. The page is for one's own browser, which also visits other sites."""
+"""Conditions that every request and every response must meet. The page is for one's own browser, which also visits other sites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request asks for, checked: numbers and texts of a query."""
+"""The numbers and texts of a request's query, checked."""
 
 from __future__ import annotations
 

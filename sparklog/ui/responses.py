@@ -64,7 +64,7 @@ def failure(error: Exception) -> tuple[int, dict[str, Any]]:
 
 
 def text_of(error: SparklogError) -> str:
-    """What an error says, without its condition."""
+    """The text of an error, without its condition."""
     return str(error).removeprefix(f"[{error.condition}] ")
 
 

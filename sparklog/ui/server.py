@@ -172,7 +172,7 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Ends at once: a page that follows a topic would go on, and nobody waits for the rest."""
+    """Ends at once: a page that follows a topic would go on, and no browser waits for the rest."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for connection in list(self.server_state.connections):

@@ -32,7 +32,7 @@ _BEAT_S = 10
 
 
 class Tail:
-    """What a page that follows a topic has been sent: the next offset of each partition."""
+    """The records that a page that follows a topic has been sent: the next offset of each partition."""
 
     def __init__(self, log: TopicLog, partition: int | None, positions: Mapping[int, int] | None, topic_id: str | None) -> None:
         self._log = log
@@ -122,7 +122,7 @@ class Tails:
 
 
 def _events_of(found: dict[str, Any] | None) -> list[bytes]:
-    """What was found, written: while a slow browser takes it, only that is kept."""
+    """The records found, as events: while a slow browser takes them, only the events are kept."""
     if found is None:
         return []
     rows = found.pop("rows")

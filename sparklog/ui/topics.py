@@ -1,4 +1,4 @@
-"""What the page says of topics: partitions, segments, commits."""
+"""The page's answers about topics: partitions, segments, commits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def topic(root: Root, request: Request) -> dict[str, Any]:
 
 
 def records(root: Root, request: Request) -> dict[str, Any]:
-    """A page of records, or what a search found. Of too many partitions there are no records, but `most` says how many it would show."""
+    """A page of records, or what a search found. If there are too many partitions, it has no records, and `most` is the limit."""
     log, state = opened(root, request)
     count = min(max(query.number(request, "limit", 100), 1), ROWS_MAX)
     partition = query.maybe_number(request, "partition")

@@ -86,7 +86,7 @@ def _read_lines(root: Root, topic: str, name: str) -> bytes:
 
 
 def difference(sound: Sound, state: State, queries: Queries) -> str | None:
-    """What a checkpoint says differently from the state at its version; None if they agree."""
+    """The difference between a checkpoint and the state at its version; None if they agree."""
     head = sound.head
     for name in ("topic_id", "hash", "time", "horizon", "boundary", "deleted", "starts", "ends", *(() if state.deleted else ("config",))):
         here, there = getattr(head, name), getattr(state, name)

@@ -108,7 +108,7 @@ class Contents:
         self._found.setdefault(condition, (condition, problem, position, offset))
 
     def findings(self, file: str, topic: str, whole: bool) -> list[Finding]:
-        """What was wrong. `whole` says that every batch of the segment was added."""
+        """The faults that were found. `whole` says that every batch of the segment was added."""
         segment = self._segment
         if self._least is not None:
             # A record without a time, and a time below −1, count as −1.

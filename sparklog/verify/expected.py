@@ -1,4 +1,4 @@
-"""What a check of a segment is given."""
+"""The input of a check of a segment."""
 
 from __future__ import annotations
 

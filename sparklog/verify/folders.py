@@ -1,4 +1,4 @@
-"""Every name below the root: what the format knows, what waits for its deletion, and what nobody names. FORMAT.md sections 2 and 14."""
+"""Every name below the root: what the format knows, what waits for its deletion, and the rest. FORMAT.md sections 2 and 14."""
 
 from __future__ import annotations
 
@@ -282,5 +282,5 @@ def _unreadable(topic: str | None, file: str, error: Exception) -> Finding:
 
 
 def listing(root: Root, topic: str) -> list[Entry]:
-    """What is in the folder of a topic. OSError if it cannot be listed."""
+    """The entries of the folder of a topic. OSError if it cannot be listed."""
     return root.store.entries(topic_folder(topic))

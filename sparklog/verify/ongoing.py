@@ -1,4 +1,4 @@
-"""What must hold of the newest state: segments among each other, the boundary, deletion markers. FORMAT.md sections 1 and 5."""
+"""Rules that the newest state must keep: segments among each other, the boundary, deletion markers. FORMAT.md sections 1 and 5."""
 
 from __future__ import annotations
 

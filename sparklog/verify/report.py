@@ -1,4 +1,4 @@
-"""What `Log.verify` found, and how it is shown in a terminal and in a notebook."""
+"""The findings of `Log.verify`, and how they are shown in a terminal and in a notebook."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Finding:
     """One fault.
 
     * severity: `damage`, records cannot be read or are wrong; `repairable`, the Kafka view, an index or a checkpoint, which are made again
-      from the rest; `garbage`, files that nobody names, where nothing else is wrong.
+      from the rest; `garbage`, files that no version names, where nothing else is wrong.
     * condition: what kind of fault it is, as BATCH_CORRUPT; docs/guide/verify.md lists them.
     * problem, impact, fix: the fault, the records that it costs, and how to fix it.
     * topic, partition, offset: where; None where that does not apply. The offset is the first one that is concerned.
@@ -41,7 +41,7 @@ class Finding:
     byte: int | None = None
 
     def same_place(self) -> tuple[object, ...]:
-        """What two findings of the same fault share, also if its description has changed meanwhile."""
+        """The fields that two findings of the same fault share, also if its description has changed in between."""
         return self.condition, self.topic, self.partition, self.file, self.byte
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Counts(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Report(Displayed):
-    """What was checked, and what was found. It shows itself as a table; `str(report)` has every finding in full.
+    """The result of `Log.verify`: what was checked and found. It shows itself as a table; `str(report)` has every finding in full.
 
     `findings` begin with the worst. `ok` says that there are none. `quick` says that no batch was read. `seconds` is how long it took.
     """
@@ -137,7 +137,7 @@ class Report(Displayed):
         return "\n".join([f"{self.root}: {self.summary()}", *self.about(), *(f"\n{finding}" for finding in self.findings)])
 
     def about(self) -> list[str]:
-        """What was checked, and what is there besides."""
+        """Lines that say what was checked, and what is there besides."""
         checked = self.checked
         read = "lengths and metadata only" if self.quick else f"{checked.batches:,} batches, {checked.records:,} records"
         metadata = f"{checked.topics:,} topics, {checked.versions:,} versions, {checked.checkpoints:,} checkpoints"

@@ -1,7 +1,7 @@
 """Checks a root: all topics, their files, and every segment, in several processes.
 
-A root moves while it is read: writers commit, merge and delete. What seems wrong is therefore looked at again, with the state of that later
-moment, and only what is still wrong is reported.
+A root moves while it is read: writers commit, merge and delete. Each fault is therefore looked at again, with the state of that later
+moment, and is reported only if it is still there.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _TOPICS_AT_ONCE = 16
 
 
 class Looked(NamedTuple):
-    """What a topic's metadata tell. `moment` differs if the topic has moved. `fresh` and `sweeping` are those of `Chain`; `deleting` says
-    that the topic has just been deleted.
+    """The findings in a topic's metadata. `moment` differs if the topic has moved. `fresh` and `sweeping` are those of `Chain`;
+    `deleting` says that the topic has just been deleted.
     """
 
     topic: str
@@ -56,7 +56,7 @@ class Looked(NamedTuple):
     sweeping: bool
 
     def is_at_work(self, finding: Finding) -> bool:
-        """Whether who has just committed may still be at work on this."""
+        """Whether a writer that has just committed may still be at work on this."""
         if finding.condition == "MARKER_MISSING":
             return self.deleting
         if finding.condition == "ORPHAN":
@@ -95,7 +95,7 @@ def verify(
         decided = dict(seen)
         before = {looked.topic: looked for looked in first}
         for wait in settles_s:
-            # What was seen in the last round is looked at again, as long as a topic moves or shows something else than before.
+            # The faults of the last round are looked at again, as long as a topic moves or shows something else than before.
             doubtful = [topic for topic in seen if seen[topic] and not checking.is_certain(topic)]
             if not doubtful:
                 break
@@ -119,14 +119,14 @@ class _Checking:
         self._certain: set[str] = set()
 
     def topics(self, names: list[str]) -> list[Looked]:
-        """What the metadata of these topics tell."""
+        """Looks at the metadata of these topics."""
         units = [names[at : at + _TOPICS_AT_ONCE] for at in range(0, len(names), _TOPICS_AT_ONCE)]
         tasks = [(look, (self._root, unit)) for unit in units]
         done = dict(self._workers.run(tasks, len(names) >= _WORTHWHILE_TOPICS))
         return [looked for number in range(len(units)) for looked in done[number]]
 
     def segments(self, expected: list[Expected]) -> dict[str, list[Finding]]:
-        """What is wrong with segments, by topic."""
+        """The findings in segments, by topic."""
         units = _units(expected)
         total = bytes_of(expected)
         tasks = [(check, (self._root, unit, self._quick)) for unit in units]
@@ -148,7 +148,7 @@ class _Checking:
         return (0 if self._quick else octets) + segments * _SEGMENT_BYTES >= _WORTHWHILE_BYTES
 
     def again(self, before: Looked, now: Looked, seen: list[Finding]) -> tuple[list[Finding], list[Finding]]:
-        """What is wrong with what was wrong before or was not there; and of this, what was seen before too."""
+        """The findings in segments that were wrong before or were not there; and those of them that were seen before too."""
         files = {finding.file for finding in seen}
         known = {each.segment for each in before.expected}
         doubtful = [each for each in now.expected if each.segment not in known or _concerns(each, files)]
@@ -176,7 +176,7 @@ class _Checking:
 
 
 def look(root: Root, topics: list[str]) -> list[Looked]:
-    """What the metadata of some topics tell."""
+    """Looks at the metadata of some topics."""
     now = int(time.time() * 1000)
     return [_look(root, topic, range(now - _AT_WORK_MS, now + _AT_WORK_MS)) for topic in topics]
 

@@ -22,7 +22,7 @@ _RESTORE = "restore the file from a copy; version files must not be edited"
 
 
 class Link(NamedTuple):
-    """What the next version must name: a version and its hash. `sound` says whether its file is right by itself."""
+    """A version and its hash, which the next version must name. `sound` says whether its file is right by itself."""
 
     version: int
     hash: str
@@ -39,7 +39,7 @@ class Chain:
     * removed: the data files that a version removed.
     * fresh: the places in the Kafka view, as (partition, base offset), where a version of a `recent` time (ms since 1970) adds or removes
       a segment. Its writer may still be publishing.
-    * sweeping: whether a version of a `recent` time raised the horizon. Who put it may still be deleting what is below.
+    * sweeping: whether a version of a `recent` time raised the horizon. The process that put it may still be deleting what is below.
     """
 
     root: Root

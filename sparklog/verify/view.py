@@ -49,7 +49,7 @@ class Indexes:
 
 
 class ViewOfSegment:
-    """What the view has of a segment. `batch` is told every batch of the segment, and `end` says what is wrong."""
+    """The files of a segment in the view. `batch` is told every batch of the segment, and `end` says what is wrong."""
 
     def __init__(self, root: Root, expected: Expected, data: File) -> None:
         segment = expected.segment
@@ -113,7 +113,7 @@ class ViewOfSegment:
                 self._differs = position
 
     def end(self, quick: bool, unstamped: int | None) -> list[Finding]:
-        """What is wrong. `unstamped` is the byte of the first batch of the data file whose base offset field is not the absolute one."""
+        """The findings. `unstamped` is the byte of the first batch of the data file whose base offset field is not the absolute one."""
         if self._differs is not None:
             self._add("VIEW_WRONG", "its bytes are not those of the segment with absolute offsets", f"{self._prefix}.log", self._differs)
         if self._linked and unstamped is not None:

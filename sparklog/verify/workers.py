@@ -101,7 +101,7 @@ class Workers:
 def main() -> None:
     """Answers tasks until there are no more."""
     answers = os.fdopen(os.dup(1), "wb")
-    # What a library prints must not come between answers.
+    # Output that a library prints must not come between answers.
     os.dup2(2, 1)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What writers keep to and readers do not check: what each kind of version may change. FORMAT.md sections 5 and 7."""
+"""Rules that writers keep and readers do not check: what each kind of version may change. FORMAT.md sections 5 and 7."""
 
 from __future__ import annotations
 
