@@ -17,7 +17,7 @@ import java.util.Optional;
 import java.util.SortedMap;
 import java.util.random.RandomGenerator;
 
-/** What an operator may change of a topic, each as one version. FORMAT.md sections 5 and 7. */
+/** The changes that an operator may make to a topic, each as one version. FORMAT.md sections 5 and 7. */
 public final class Administration {
   private final TopicLog log;
   private final Clock clock;
@@ -66,8 +66,8 @@ public final class Administration {
   }
 
   /**
-   * Deletes the topic, its Kafka view and its data files. A topic that was deleted already is cleaned up only: whoever deleted it may have
-   * died before that.
+   * Deletes the topic, its Kafka view and its data files. A topic that was deleted already is cleaned up only: the process that deleted it
+   * may have died before that.
    *
    * @param dryRun whether to tell only what would be
    * @throws PartlogException TOPIC_NOT_FOUND if there never was such a topic; those of a commit; IO if it is deleted, and the clean-up

@@ -33,7 +33,7 @@ abstract class Administrative implements Repeatable {
   /** The version that changes {@code newest}, of the same topic. */
   abstract NextVersion change(State newest) throws IOException;
 
-  /** What it changes, in words such as {@code the configuration of topic t}. */
+  /** The thing that it changes, in words such as {@code the configuration of topic t}. */
   abstract String what();
 
   /** Whether it is done if the topic does not exist any more. */
@@ -62,7 +62,7 @@ abstract class Administrative implements Repeatable {
     return Optional.of(next);
   }
 
-  /** What the topic was and is, when this is done; after a call of {@link #next} alone, what it would be. */
+  /** The topic as it was and as it is, when this is done; after a call of {@link #next} alone, as it would be. */
   final Changed changed() {
     return new Changed(was, next == null ? is : next.preview(was));
   }

@@ -12,7 +12,7 @@ import java.util.Map;
 
 /** Changes the configuration of a topic, and so the number of its partitions. */
 final class AlterTopic extends Administrative {
-  /** What cannot be changed by its value alone, and what to do instead. */
+  /** Settings that cannot be changed by their values alone, and what to do instead. */
   private static final Map<String, String> FIXED = Map.of(TopicConfig.PARTITIONS,
       "it is not changed in this way; take CALL partlog.add_partitions", TopicConfig.PARTITIONER,
       "it is fixed when a topic is created, as it says where the records of a key are; create another topic with it, and write the"

@@ -15,7 +15,7 @@ import java.nio.file.FileAlreadyExistsException;
 import java.time.Clock;
 import java.util.Optional;
 
-/** What a deleted topic leaves behind: all but its last version, a checkpoint and a marker may go. FORMAT.md sections 7 and 14. */
+/** The remains of a deleted topic: all but its last version, a checkpoint and a marker may go. FORMAT.md sections 7 and 14. */
 final class DeletedTopic {
   private final TopicLog log;
   private final LogStore store;
@@ -78,7 +78,7 @@ final class DeletedTopic {
     }
   }
 
-  /** Says to those who only list names that there is no topic. */
+  /** Says to programs that only list names that there is no topic. */
   private void mark(State deleted) throws IOException {
     log.requireDurable(deleted);
     String marker = Names.deletionMarker(deleted.version());

@@ -42,7 +42,7 @@ public final class Vacuum {
   private final RandomGenerator random;
 
   /**
-   * What a vacuum deleted, or would delete.
+   * The files that a vacuum deleted, or would delete.
    *
    * @param files relative to the topic's folder
    * @param horizon from then on; writes that were planned at a lower version are refused
@@ -72,7 +72,7 @@ public final class Vacuum {
     try {
       Sweep sweep = new Sweep(log, state, clock);
       Found found = new Found(state, sweep, clock.millis() - olderThan.toMillis());
-      // What needs no version comes first: on a full disk it makes the room for one.
+      // Files whose deletion needs no version come first: on a full disk they make the room for one.
       if (!dryRun) {
         sweep.delete(found.replaced);
       }

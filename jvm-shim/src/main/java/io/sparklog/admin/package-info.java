@@ -1,5 +1,5 @@
 /**
- * What an operator changes in a topic, without Spark: its configuration and partitions, deleted records, its deletion, vacuum. FORMAT.md
- * section 14.
+ * Changes that an operator makes to a topic, without Spark: its configuration and partitions, deleted records, its deletion, vacuum.
+ * FORMAT.md section 14.
  */
 package io.sparklog.admin;

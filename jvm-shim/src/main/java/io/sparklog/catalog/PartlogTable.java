@@ -87,7 +87,7 @@ final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetr
         .toArray(Column[]::new);
   }
 
-  /** What DESCRIBE EXTENDED and SHOW TBLPROPERTIES show: the options it was made with, and that its log stays when it is dropped. */
+  /** For DESCRIBE EXTENDED and SHOW TBLPROPERTIES: the options it was made with, and that its log stays when it is dropped. */
   @Override
   public Map<String, String> properties() {
     Map<String, String> shown = new HashMap<>(properties.asCaseSensitiveMap());

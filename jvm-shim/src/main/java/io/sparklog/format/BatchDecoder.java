@@ -9,7 +9,7 @@ import java.util.zip.CRC32C;
  * Decodes one batch at a time into arrays of positions, which it reuses for the next batch.
  *
  * <p>Everything that FORMAT.md sections 3 and 10 ask of a reader is checked before {@link #decode} returns: afterwards each position and
- * length is inside {@link #data}. Whatever the bytes are, the outcome is these arrays or {@link BadBatch}.
+ * length is inside {@link #data}. For any bytes, the outcome is these arrays or {@link BadBatch}.
  *
  * <p>The arrays may be longer than {@link #count}. The next {@link #decode} may replace them by new ones.
  */
@@ -126,7 +126,7 @@ public final class BatchDecoder {
     return logAppendTime;
   }
 
-  /** What the positions point into: the buffer given to {@link #decode}, or if that was compressed an array of this decoder. */
+  /** The array that the positions point into: the buffer given to {@link #decode}, or if that was compressed an array of this decoder. */
   public byte[] data() {
     return records.data;
   }

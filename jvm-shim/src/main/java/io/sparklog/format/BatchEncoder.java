@@ -53,7 +53,7 @@ public final class BatchEncoder {
   }
 
   /**
-   * What {@link #bytes} would be with this record too; {@link Integer#MAX_VALUE} if a batch cannot hold that many bytes or records.
+   * The number of {@link #bytes} with this record too; {@link Integer#MAX_VALUE} if a batch cannot hold that many bytes or records.
    *
    * @param keyLength −1 for null, as {@code valueLength}
    * @param headersBytes of the encoded headers, their count included: 1 if there are none

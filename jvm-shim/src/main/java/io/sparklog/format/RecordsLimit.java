@@ -1,14 +1,14 @@
 package io.sparklog.format;
 
 /**
- * How many bytes the records of one batch may take when decompressed. FORMAT.md section 10. What a topic allows may be forged, so that each
- * process has a limit of its own too.
+ * How many bytes the records of one batch may take when decompressed. FORMAT.md section 10. The limit of a topic may be forged, so that
+ * each process has a limit of its own too.
  *
  * @param ofTopic the most that the topic allows; a batch that takes more is damaged
  * @param ofProcess the most that this process may hold; a batch that takes more is right, and this process cannot read it
  */
 record RecordsLimit(long ofTopic, long ofProcess) {
-  /** What the default of {@code max.message.bytes} allows can always be read. */
+  /** A batch that the default of {@code max.message.bytes} allows can always be read. */
   private static final long ALWAYS = 64L << 20;
 
   /** A batch is held more than once while it is decoded: as it is on disk, decompressed, and in a buffer that grows. */

@@ -13,7 +13,7 @@ public final class TimeIndex {
   private final long baseOffset;
   private final int entries;
 
-  /** Of a whole file; bytes after the last whole entry are ignored. */
+  /** Takes a whole file; bytes after the last whole entry are ignored. */
   public TimeIndex(byte[] file, long baseOffset) {
     this.file = ByteBuffer.wrap(file);
     this.baseOffset = baseOffset;

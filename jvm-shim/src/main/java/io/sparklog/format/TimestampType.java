@@ -1,6 +1,6 @@
 package io.sparklog.format;
 
-/** What the times of a topic's records mean. The names are those of Kafka's {@code message.timestamp.type}. */
+/** The meaning of the times of a topic's records. The names are those of Kafka's {@code message.timestamp.type}. */
 public enum TimestampType {
   CREATE_TIME("CreateTime"), LOG_APPEND_TIME("LogAppendTime");
 

@@ -5,8 +5,8 @@ import java.io.IOException;
 import java.util.Optional;
 
 /**
- * What a commit does to a topic. A {@link Committer} asks it against the newest state, and asks again whenever another writer's version was
- * first.
+ * The change that a commit makes to a topic. A {@link Committer} asks it against the newest state, and asks again whenever another writer's
+ * version was first.
  *
  * <p>One object is one attempt to change one topic.
  */
@@ -28,7 +28,7 @@ public interface Change {
   }
 
   /**
-   * What {@code newest} holds already, in words such as {@code epoch 3 of q}, so that this change is done; empty if it is not. The
+   * The part of {@code newest} that makes this change done already, in words such as {@code epoch 3 of q}; empty if it is not done. The
    * committer then makes that state durable: the process that put its version may have died before it did so.
    *
    * @throws PartlogException if the state holds something that is like this change, but differs from it

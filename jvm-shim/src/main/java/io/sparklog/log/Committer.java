@@ -10,7 +10,7 @@ import java.util.Optional;
 import java.util.random.RandomGenerator;
 
 /**
- * Commits one change of one topic: FORMAT.md section 7, the part of the driver, step by step. What the change is, it need not know.
+ * Commits one change of one topic: FORMAT.md section 7, the part of the driver, step by step. It need not know the change.
  *
  * <p>A commit is done once its version file is linked. It is not done if that file is absent or another writer's. It is unknown if neither
  * can be determined. Once a put was tried, nothing that the version names may be deleted.

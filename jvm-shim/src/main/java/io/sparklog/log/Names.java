@@ -131,7 +131,7 @@ public final class Names {
     return "t" + task + "-" + attempt + ".log";
   }
 
-  /** What the driver wrote for the tasks. */
+  /** The file that the driver wrote for the tasks. */
   public static String poolFile() {
     return "pool.log";
   }

@@ -69,7 +69,7 @@ public final class NextVersion {
   public static NextVersion deleting(State newest) {
     NextVersion next = new NextVersion(newest, newest.topicId(), "delete", newest.ends(), newest.ends());
     next.deleted = true;
-    // What was planned before it must not commit to a topic that begins after it, and what is below it will be deleted.
+    // A write that was planned before it must not commit to a topic that begins after it, and files below it will be deleted.
     next.horizon = next.number + 1;
     next.boundary = next.number;
     return next;

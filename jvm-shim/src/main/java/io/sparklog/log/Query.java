@@ -3,7 +3,8 @@ package io.sparklog.log;
 import java.io.Serializable;
 
 /**
- * What a version applied: a streaming query and its epoch, or a user's {@code txnAppId} and {@code txnVersion}. FORMAT.md section 5.
+ * The write that a version applied: a streaming query and its epoch, or a user's {@code txnAppId} and {@code txnVersion}. FORMAT.md section
+ * 5.
  *
  * @param id of the query; {@code <query id>/<n>} for the n-th batch write within an epoch
  * @param epoch at least 0

@@ -42,7 +42,7 @@ public record QueryStart(SortedMap<String, Topic> topics) {
   }
 
   /**
-   * What a file holds.
+   * Parses the content of a file.
    *
    * @param location of the file, for messages
    * @throws PartlogException QUERY_CHECKPOINT_CORRUPT, FORMAT_TOO_NEW

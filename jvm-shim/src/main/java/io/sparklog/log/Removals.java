@@ -16,7 +16,7 @@ public final class Removals {
   private long readTo;
 
   /**
-   * What is known of a removed file.
+   * The known facts of a removed file.
    *
    * @param first the lowest version that removed a segment of it
    * @param last the greatest
@@ -55,7 +55,7 @@ public final class Removals {
     readTo++;
   }
 
-  /** What is known of a file; null if no version that was added removed it. */
+  /** The known facts of a file; null if no version that was added removed it. */
   public Removal of(String file) {
     return files.get(file);
   }

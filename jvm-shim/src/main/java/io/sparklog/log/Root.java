@@ -46,7 +46,7 @@ public final class Root implements Topics {
   private long recentMs = Long.MIN_VALUE;
   private volatile boolean prepared;
 
-  /** What the names in a folder tell. FORMAT.md section 1. */
+  /** The answer that the names in a folder give. FORMAT.md section 1. */
   private enum Found {
     NOTHING, DELETED, TOPIC
   }
@@ -85,7 +85,7 @@ public final class Root implements Topics {
     }
   }
 
-  /** What a task is sent. */
+  /** The reference that a task is sent. */
   private record RootReference(StoreRef store) implements Reference {
     @Override
     public Topics open() {
@@ -160,7 +160,11 @@ public final class Root implements Topics {
     }
   }
 
-  /** What is there now, by name. @param before topics among these are not looked into, unless their log was found to be deleted */
+  /**
+   * The topics that are there now, by name.
+   *
+   * @param before topics among these are not looked into, unless their log was found to be deleted
+   */
   private SortedMap<String, Found> list(SortedMap<String, Found> before) {
     try {
       TreeMap<String, Found> now = new TreeMap<>();

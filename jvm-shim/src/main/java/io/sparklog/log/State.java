@@ -6,7 +6,7 @@ import java.util.Optional;
 import java.util.SortedMap;
 import java.util.function.Predicate;
 
-/** What is committed of a topic at one version. Never changes. FORMAT.md sections 5 and 6. */
+/** The committed state of a topic at one version. Never changes. FORMAT.md sections 5 and 6. */
 public final class State {
   private final Head head;
   private final long checkpointVersion;
@@ -15,7 +15,7 @@ public final class State {
   private final String tag;
 
   /**
-   * What the newest version, or the head of a checkpoint, says about the topic after it.
+   * The fields that the newest version, or the head of a checkpoint, gives of the topic after it.
    *
    * @param hash of the version's file
    * @param txn of the write that made the version; null after a checkpoint, which does not say
@@ -127,7 +127,7 @@ public final class State {
     return head.hash();
   }
 
-  /** What {@link io.sparklog.storage.LogStore#tag} gave of the version's file, just before it was read; null if it was absent. */
+  /** The answer of {@link io.sparklog.storage.LogStore#tag} for the version's file, just before it was read; null if it was absent. */
   String tag() {
     return tag;
   }

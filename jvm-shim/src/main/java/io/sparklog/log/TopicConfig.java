@@ -50,7 +50,8 @@ public final class TopicConfig implements Serializable {
   private final long fileDeleteDelayMs;
 
   /**
-   * What version files and checkpoints hold. FORMAT.md sections 5 and 10 allow the values that the options allow, in one form each.
+   * Takes the entries of a version file or a checkpoint. FORMAT.md sections 5 and 10 allow the values that the options allow, in one
+   * form each.
    *
    * @throws Damaged that names the key whose value is missing or not allowed
    */

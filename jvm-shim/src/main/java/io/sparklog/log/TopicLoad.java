@@ -26,8 +26,8 @@ final class TopicLoad {
   }
 
   /**
-   * What was read need not belong together, as version files are deleted while others read. It is an error only if the next attempt meets
-   * the same.
+   * The files that were read need not belong together, as version files are deleted while others read. It is an error only if the next
+   * attempt meets the same.
    */
   private static final class Moved extends Exception {
     private final String checkpoint;

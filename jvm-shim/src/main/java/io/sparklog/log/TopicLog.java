@@ -95,8 +95,8 @@ public final class TopicLog {
   }
 
   /**
-   * Syncs the topic's folder, unless this process knows that the version of {@code state} is durable. Whoever put it may sleep before its
-   * sync, or have died. Only then may something be put that rests on it: a power loss could take the version and leave that.
+   * Syncs the topic's folder, unless this process knows that the version of {@code state} is durable. The process that put it may sleep
+   * before its sync, or have died. Only then may something be put that rests on it: a power loss could take the version and leave that.
    */
   public void requireDurable(State state) throws IOException {
     if (!isDurable(state)) {
@@ -115,14 +115,14 @@ public final class TopicLog {
     durable = new Durable(topicId, version);
   }
 
-  /** A checkpoint of {@code version} is there, by whomever. */
+  /** A checkpoint of {@code version} is there; this process or another put it. */
   public synchronized void noteCheckpoint(State state, long version) {
     if (known != null && known.topicId().equals(state.topicId()) && known.checkpointVersion() < version) {
       known = known.withCheckpoint(version);
     }
   }
 
-  /** What this process remembers of the topic that {@code state} is of. */
+  /** The notes of this process about the topic that {@code state} is of. */
   public synchronized TopicNotes notes(State state) {
     if (!notes.areOf(state.topicId())) {
       notes = new TopicNotes(state.topicId());

@@ -4,9 +4,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * What a process remembers of a topic beyond its state, to tidy it with less work. It may be lost at any time, and then takes more work.
+ * The memory of a process about a topic beyond its state, to tidy it with less work. If it is lost, tidying takes more work.
  *
- * <p>Whoever tidies holds the lock of this object meanwhile, so that of two threads of a process each goes on where the other ended.
+ * <p>A thread that tidies holds the lock of this object, so that of two threads of a process each goes on where the other ended.
  */
 public final class TopicNotes {
   private final String topicId;
@@ -34,7 +34,7 @@ public final class TopicNotes {
     view = state;
   }
 
-  /** What of the topic waits for its deletion. */
+  /** The files of the topic that wait for their deletion. */
   public Removals removals() {
     return removals;
   }
@@ -57,7 +57,7 @@ public final class TopicNotes {
     filesFrom = version;
   }
 
-  /** Segments that were found to be damaged: nobody needs to read them again to learn that they cannot be merged. */
+  /** Segments that were found to be damaged: this process need not read them again to learn that they cannot be merged. */
   public Set<Segment> damaged() {
     return damaged;
   }

@@ -189,7 +189,7 @@ final class Arguments {
     return (SortedMap<Integer, Long>) values.get(parameter);
   }
 
-  /** What the call keeps, by topic and partition; empty if it says nothing. */
+  /** The offsets from which on the call keeps records, by topic and partition; empty if it says nothing. */
   @SuppressWarnings("unchecked")
   SortedMap<String, SortedMap<Integer, Long>> keep() {
     return (SortedMap<String, SortedMap<Integer, Long>>) values.getOrDefault("keep", Collections.emptySortedMap());

@@ -8,7 +8,7 @@ import java.util.Collections;
 import java.util.SortedMap;
 
 /**
- * What one call of a procedure does to one topic.
+ * One call of a procedure, for one topic.
  *
  * @param rows takes the rows of the answer
  */

@@ -26,7 +26,7 @@ final class Operations {
 
   private static final Clock CLOCK = Clock.systemUTC();
 
-  /** What a batch has before compression if a write does not say otherwise. */
+  /** The bytes of a batch before compression if a write does not say otherwise. */
   private static final int BATCH_BYTES = Options.of(Map.of(), Options.Side.WRITE).integer("batch.size");
 
   private Operations() {}
@@ -119,7 +119,7 @@ final class Operations {
     call.row((long) done.files().size(), done.bytes(), before, done.horizon());
   }
 
-  /** What follows a write's commit by itself. */
+  /** The upkeep that follows a write's commit by itself. */
   private static Upkeep upkeep(Call call) {
     return new Upkeep(call.log(), Names.identity(RANDOM), 0, CLOCK, RANDOM);
   }

@@ -26,7 +26,7 @@ public final class TopicProcedure implements SimpleProcedure {
   /** An error names this many topics. */
   private static final int TOPICS_SHOWN = 20;
 
-  /** What it does for one topic. */
+  /** Its work for one topic. */
   @FunctionalInterface
   interface Body {
     void run(Call call) throws IOException;

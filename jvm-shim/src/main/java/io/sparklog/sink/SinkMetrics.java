@@ -8,7 +8,7 @@ import java.util.TreeMap;
 import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
 
-/** What the sink shows in a query's progress about the trigger: {@code sink.metrics}. */
+/** The sink's part of a query's progress about the trigger: {@code sink.metrics}. */
 public final class SinkMetrics {
   private List<Committed> trigger = List.of();
 
@@ -17,7 +17,7 @@ public final class SinkMetrics {
   }
 
   /**
-   * What was committed since the last call, so that a trigger without data reports 0 records. {@code version} is a JSON object with the
+   * The commits since the last call, so that a trigger without data reports 0 records. {@code version} is a JSON object with the
    * version put in each topic, bytes are those of record batches, times are in ms; {@code mergedBytes} are those of the segments that
    * merging made, and {@code liveSegments} counts those of the topics that were written.
    */

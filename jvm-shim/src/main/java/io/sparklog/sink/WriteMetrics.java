@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
-/** What Spark's UI shows about a write. */
+/** The metrics that Spark's UI shows about a write. */
 final class WriteMetrics {
   private static final String BYTES_WRITTEN = "bytesWritten";
   private static final String RECORDS_WRITTEN = "recordsWritten";

@@ -19,7 +19,7 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /**
- * What is decided when a write is planned; shipped to its tasks.
+ * The decisions that are made when a write is planned; shipped to its tasks.
  *
  * @param txn the random identity of the write
  * @param topic the topic of all rows; null if each row names its own

@@ -8,7 +8,7 @@ import org.apache.spark.sql.connector.read.HasPartitionKey;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * What Spark ships to a task.
+ * The splits of a task, as Spark ships them to it.
  *
  * @param splits that the task reads one after another: in a batch a single one, in a stream perhaps several of different partitions
  * @param ofOneTopic whether the read is of one topic only

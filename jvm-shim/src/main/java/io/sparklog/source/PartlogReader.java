@@ -23,7 +23,7 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
   private SplitReader reader;
   private RecordVectors vectors;
 
-  /** Of the splits before the current one. */
+  /** The batches of the splits before the current one. */
   private long batchesBefore;
 
   private long bytesBefore;

@@ -12,7 +12,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * What all tasks of a read have in common.
+ * The part of a read that all its tasks share.
  *
  * @param topics opens the topics in the task
  * @param schema the columns to return

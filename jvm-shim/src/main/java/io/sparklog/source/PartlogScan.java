@@ -48,7 +48,7 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
   /** Assumed expansion of compressed bytes; a low guess would let Spark broadcast a whole topic. */
   private static final int COMPRESSION_GUESS = 4;
 
-  /** What a write makes if it is missing. */
+  /** Errors about things that a write makes if they are missing. */
   private static final List<String> NOT_THERE = List.of("TOPIC_NOT_FOUND", "ROOT_NOT_FOUND", "ROOT_WITHOUT_LOG");
 
   private static final List<String> PAYLOADS = List.of(Columns.KEY, Columns.VALUE, Columns.HEADERS);

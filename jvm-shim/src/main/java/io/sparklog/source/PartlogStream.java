@@ -42,7 +42,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   private final TriggerLimits limits;
   private final TopicStream stream;
 
-  /** What Spark was given last: it hands the JSON of that back at every poll. */
+  /** The offsets that Spark was given last: it hands their JSON back at every poll. */
   private StreamOffsets given;
 
   /**
@@ -96,7 +96,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
     return given.isEmpty() ? ReadLimit.allAvailable() : ReadLimit.compositeLimit(given.toArray(ReadLimit[]::new));
   }
 
-  /** What Spark asks for; kinds of limits that have no meaning here are none. */
+  /** The limits that Spark asks for; kinds of limits that have no meaning here are none. */
   private static TriggerLimits asked(ReadLimit limit, TriggerLimits before) {
     if (limit instanceof CompositeReadLimit all) {
       TriggerLimits asked = before;

@@ -20,13 +20,13 @@ import org.apache.spark.sql.types.DataTypes;
  * Spark's predicates as filters of the log: those that compare topic, partition, offset or timestamp with constants.
  */
 final class Predicates {
-  /** What a comparison becomes when its operands change places; others stay as they are. */
+  /** Each comparison, and the one that it becomes when its operands change places; others stay as they are. */
   private static final Map<String, String> TURNED = Map.of("<", ">", "<=", ">=", ">", "<", ">=", "<=");
 
   private Predicates() {}
 
   /**
-   * What a predicate says of a record.
+   * The part of a predicate that can be checked on a record.
    *
    * @param filter met by each record that meets the predicate
    * @param exact whether no other record meets it

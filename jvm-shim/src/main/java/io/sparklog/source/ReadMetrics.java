@@ -4,7 +4,7 @@ import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
-/** What Spark's UI shows of a read. Spark creates the metrics by their class names, so each has a public class. */
+/** The metrics that Spark's UI shows of a read. Spark creates the metrics by their class names, so each has a public class. */
 public final class ReadMetrics {
   static final String BATCHES = "batchesRead";
   static final String BYTES = "bytesRead";

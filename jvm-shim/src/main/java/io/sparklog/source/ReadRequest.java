@@ -9,7 +9,7 @@ import io.sparklog.spec.Warnings;
 import java.util.List;
 
 /**
- * What a read asks for: the offsets that its options name, in the states that its topics have when a scan of its query first needs them.
+ * The request of a read: the offsets that its options name, in the states that its topics have when a scan of its query first needs them.
  */
 final class ReadRequest {
   private final Topics root;

@@ -5,7 +5,7 @@ import io.sparklog.read.Subscription;
 import io.sparklog.stream.TriggerLimits;
 import io.sparklog.spec.Options;
 
-/** What a streaming read asks for, before it is known which query it becomes. */
+/** The request of a streaming read, before it is known which query it becomes. */
 public final class StreamRequest {
   private StreamRequest() {}
 

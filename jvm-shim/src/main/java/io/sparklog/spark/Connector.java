@@ -21,7 +21,7 @@ public final class Connector {
         || !(SparkSession.getActiveSession().getOrElse(() -> null) instanceof org.apache.spark.sql.classic.SparkSession session)) {
       return;
     }
-    // What a session adds is in this class loader or below it; what Spark was started with is above.
+    // Jars that a session adds are in this class loader or below it; those that Spark was started with are above.
     ClassLoader application = session.sharedState().jarClassLoader().getParent();
     try {
       isOfApplication = Class.forName(Connector.class.getName(), false, application) == Connector.class;

@@ -23,13 +23,13 @@ import org.apache.spark.sql.streaming.Trigger;
 import scala.Option;
 
 /**
- * What Spark knows of the streaming queries of this process. Only this class uses Spark's internals for it: where another build of Spark
+ * Spark's knowledge of the streaming queries of this process. Only this class uses Spark's internals for it: where another build of Spark
  * does not have them, nothing is known.
  */
 public final class StreamingQueries {
   private static final int INPUT_BYTES = 8;
 
-  /** What a source of files logs: a number that says nothing of what is in them. */
+  /** The offset that a source of files logs: a number that says nothing of what is in them. */
   private static final Pattern WITHOUT_CONTENT = Pattern.compile("\\{\\\\*\"logOffset\\\\*\":-?\\d+}");
 
   private StreamingQueries() {}
@@ -66,15 +66,15 @@ public final class StreamingQueries {
     }
   }
 
-  /** What each epoch of a query reads, see {@link #input}: looked up once for an epoch, when it is asked for. */
+  /** The input of each epoch of a query, see {@link #input}: looked up once for an epoch, when it is asked for. */
   public static LongFunction<String> inputs(String queryId) {
     Map<Long, Optional<String>> known = new HashMap<>();
     return epoch -> known.computeIfAbsent(epoch, each -> Optional.ofNullable(input(queryId, each))).orElse(null);
   }
 
   /**
-   * What an epoch reads, as 16 lower-case hex digits: the start of the SHA-256 over the lines of the sources in Spark's offset log for the
-   * epoch before it and for this one. Null if that is not known, as of a source of files.
+   * The input of an epoch, as 16 lower-case hex digits: the start of the SHA-256 over the lines of the sources in Spark's offset log for
+   * the epoch before it and for this one. Null if that is not known, as of a source of files.
    */
   private static String input(String queryId, long epoch) {
     try {
@@ -118,7 +118,7 @@ public final class StreamingQueries {
             : trigger.get() instanceof ContinuousTrigger ? Optional.of("by continuous processing") : Optional.empty();
       }
     } catch (LinkageError otherSpark) {
-      // What follows holds.
+      // The rule below holds.
     }
     // Without this setting, Spark itself refuses the sink in Real-Time Mode.
     boolean mayBeRealTime = !SparkSession.active().conf().get("spark.sql.streaming.realTimeMode.allowlistCheck", "true").equals("true");

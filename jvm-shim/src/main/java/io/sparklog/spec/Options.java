@@ -214,7 +214,7 @@ public final class Options {
     return Option.ALL.stream().anyMatch(option -> option.names().contains(Option.lower(key)));
   }
 
-  /** What may be meant by an unknown key. */
+  /** A hint at the option that may be meant by an unknown key. */
   private String nearest(String key) {
     String best = null;
     int least = Math.max(2, key.length() / 3) + 1;

@@ -13,7 +13,7 @@ import java.util.stream.Collectors;
  */
 public record Signature(String name, String text, List<Parameter> parameters, List<Column> columns) {
   /**
-   * What a call gives.
+   * An argument of a call.
    *
    * @param defaultValue in SQL; null if the argument is required
    * @param min the least number, or the least milliseconds of an interval; meaningless for other types
@@ -30,7 +30,7 @@ public record Signature(String name, String text, List<Parameter> parameters, Li
     }
   }
 
-  /** What each row has. */
+  /** A column of each row. */
   public record Column(String name, String type, boolean isNullable, String text) {
     private static Column of(JsonNode declared) {
       return new Column(field(declared, "name"), field(declared, "type"), declared.path("nullable").asBoolean(false),

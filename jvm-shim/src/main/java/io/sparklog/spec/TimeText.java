@@ -13,7 +13,7 @@ import java.util.regex.Pattern;
  * the grammar; {@code sparklog/arguments.py} has the same one.
  */
 public final class TimeText {
-  /** What a text must be to be a time. */
+  /** The forms of a text that is a time, in words. */
   public static final String EXPECTED = "milliseconds since 1970-01-01 UTC, or ISO 8601 as 2024-05-01, 2024-05-01T12:00Z or "
       + "2024-05-01 12:00:30.5+02:00, in UTC without a zone";
 

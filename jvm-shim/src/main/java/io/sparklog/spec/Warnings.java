@@ -2,7 +2,7 @@ package io.sparklog.spec;
 
 import org.slf4j.LoggerFactory;
 
-/** What the log of the process tells an operator: what is wrong and no error, and what may surprise. */
+/** Lines in the log of the process for an operator: faults that are not errors, and what may surprise. */
 public final class Warnings {
   private Warnings() {}
 
@@ -14,7 +14,7 @@ public final class Warnings {
     try {
       LoggerFactory.getLogger(source).warn(text, arguments);
     } catch (Throwable e) {
-      // Nobody is left to tell.
+      // This could not be reported anywhere.
     }
   }
 
@@ -23,7 +23,7 @@ public final class Warnings {
     try {
       LoggerFactory.getLogger(source).info(text, arguments);
     } catch (Throwable e) {
-      // Nobody is left to tell.
+      // This could not be reported anywhere.
     }
   }
 }

@@ -84,7 +84,7 @@ final class ByteShares implements Closeable {
     /** The first batch of the current segment that is not given away; null if that is not known yet. */
     private BatchPosition next;
 
-    /** Of the current segment; null if it need not be looked into. */
+    /** The locator of the current segment; null if it need not be looked into. */
     private BatchLocator locator;
 
     private Cursor(Topics topics, OffsetBounds.Range range) {

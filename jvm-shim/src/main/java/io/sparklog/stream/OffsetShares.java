@@ -77,7 +77,7 @@ final class OffsetShares {
     return given;
   }
 
-  /** What a long may be too small for. */
+  /** The sum, for which a long may be too small. */
   static BigInteger sum(long[] numbers) {
     return Arrays.stream(numbers).mapToObj(BigInteger::valueOf).reduce(BigInteger.ZERO, BigInteger::add);
   }

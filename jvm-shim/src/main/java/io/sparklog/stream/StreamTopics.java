@@ -25,7 +25,7 @@ final class StreamTopics implements Subscription.Known {
   private final Subscription subscription;
   private final DataLoss dataLoss;
 
-  /** What the last look found; null before the first. */
+  /** The topics that the last look found; null before the first. */
   private List<Subscription.Subscribed> newest;
 
   /** The ids of lost topics that were reported. */
@@ -55,7 +55,7 @@ final class StreamTopics implements Subscription.Known {
     return topics.stream().map(Subscription.Subscribed::state).toList();
   }
 
-  /** What the last look found; none before the first. */
+  /** The topics that the last look found; empty before the first. */
   List<Subscription.Subscribed> found() {
     return newest == null ? List.of() : newest;
   }

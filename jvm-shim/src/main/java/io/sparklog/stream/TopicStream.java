@@ -24,7 +24,7 @@ import java.util.StringJoiner;
 import java.util.TreeMap;
 
 /**
- * What a streaming query reads of a root, micro-batch by micro-batch: finds what was committed since, and says which of it comes next. Not
+ * The topics of a root as a streaming query reads them, micro-batch by micro-batch: finds new commits, and says what comes next. Not
  * for several threads at once.
  */
 public final class TopicStream {
@@ -41,7 +41,7 @@ public final class TopicStream {
   /** Where a query stands that has read all that the last look found; null if none did. */
   private StreamOffsets allRead;
 
-  /** The ends that the last look found; null if nobody asked for them. */
+  /** The ends that the last look found; null if the caller did not ask for them. */
   private StreamOffsets ends;
 
   /** When the last micro-batch with something to read began. */
@@ -86,7 +86,7 @@ public final class TopicStream {
     return topics.found();
   }
 
-  /** What may be read of the topics that the last look found: if the stream stops, what they had then. */
+  /** The readable part of the topics that the last look found: if the stream stops, what they had then. */
   private List<Subscription.Subscribed> readable() {
     List<Subscription.Subscribed> readable = new ArrayList<>();
     for (Subscription.Subscribed topic : topics.found()) {
@@ -99,8 +99,8 @@ public final class TopicStream {
   }
 
   /**
-   * What may be read after an offset. One that names a topic means the topic that was noted: another of its name waits until an offset in
-   * Spark's log does not name it.
+   * The topics that may be read after an offset. One that names a topic means the topic that was noted: another of its name waits until an
+   * offset in Spark's log does not name it.
    */
   private List<Subscription.Subscribed> readable(StreamOffsets from) {
     return readable().stream().filter(topic -> !from.topics().contains(topic.state().topic()) || start.isOf(topic.state())).toList();
@@ -194,7 +194,7 @@ public final class TopicStream {
     return read == null ? start.offset(topic, partition) : read;
   }
 
-  /** What may be read of each partition, in the newest state: merges may have replaced the files of earlier ones. */
+  /** The offsets that may be read of each partition, in the newest state: merges may have replaced the files of earlier ones. */
   private List<OffsetBounds.Range> waiting(StreamOffsets from, List<Subscription.Subscribed> readable) {
     List<OffsetBounds.Range> waiting = new ArrayList<>();
     Map<String, State> newest = new HashMap<>();
@@ -260,8 +260,8 @@ public final class TopicStream {
   }
 
   /**
-   * The offsets of a micro-batch, as the newest states have them. What it was planned to read is read, whatever the options name now; of a
-   * topic that is gone, or has been replaced, nothing is left to read.
+   * The offsets of a micro-batch, as the newest states have them. Topics that it was planned to read are read, whatever the options name
+   * now; of a topic that is gone, or has been replaced, nothing is left to read.
    *
    * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, OFFSETS_OUT_OF_RANGE, OFFSETS_EXPIRED, QUERY_CHECKPOINT_CORRUPT
    */
@@ -294,7 +294,7 @@ public final class TopicStream {
   }
 
   /**
-   * What Spark's progress shows, from what the last look found.
+   * The metrics in Spark's progress, from what the last look found.
    *
    * @param read null if nothing was read yet
    */

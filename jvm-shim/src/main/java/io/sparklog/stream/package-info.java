@@ -1,5 +1,5 @@
 /**
- * What a streaming query reads next, without Spark: its topics and where they began, the limits of a trigger, and the shares of partitions
- * and tasks. FORMAT.md section 15.
+ * The next reads of a streaming query, without Spark: its topics and where they began, the limits of a trigger, and the shares of
+ * partitions and tasks. FORMAT.md section 15.
  */
 package io.sparklog.stream;

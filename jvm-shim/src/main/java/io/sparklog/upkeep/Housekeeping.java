@@ -57,7 +57,7 @@ public final class Housekeeping {
   }
 
   /**
-   * Deletes what nobody needs before a checkpoint that is not the newest one, but for version files: those go when a version has carried
+   * Deletes files that are not needed before a checkpoint that is not the newest one. Version files go later, when a version has carried
    * the boundary.
    */
   public void clean(State state) throws IOException {
@@ -96,7 +96,7 @@ public final class Housekeeping {
     return -1;
   }
 
-  /** Whether the boundary is so far behind that a version should be put for it alone: nobody else has carried it. */
+  /** Whether the boundary is so far behind that a version should be put for it alone: no other commit has carried it. */
   boolean isBoundaryBehind(State state) {
     return log.notes(state).cleanedTo() > state.boundary() && !state.isDeleted()
         && 2 * (state.version() - state.boundary()) > 5L * log.pace().checkpointVersions();
@@ -134,7 +134,7 @@ public final class Housekeeping {
     }
   }
 
-  /** Who put the checkpoint that takes their place may have died before it was durable. */
+  /** The process that put the checkpoint which takes their place may have died before it was durable. */
   private void requireDurable() throws IOException {
     store.flush(folder);
   }

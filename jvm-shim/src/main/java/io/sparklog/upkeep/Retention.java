@@ -27,7 +27,7 @@ public final class Retention implements Repeatable {
   private List<Expired> expired = List.of();
 
   /**
-   * What expires of a partition: whole segments, the oldest first.
+   * The segments of a partition that expire: whole ones, the oldest first.
    *
    * @param before the log start offset as it was
    * @param start the log start offset then
@@ -84,7 +84,7 @@ public final class Retention implements Repeatable {
     return next;
   }
 
-  /** What of {@code state} has expired at a time in ms since 1970, by partition. Changes nothing. */
+  /** The segments of {@code state} that have expired at a time in ms since 1970, by partition. Changes nothing. */
   public static List<Expired> expired(State state, Terms terms, long nowMs) {
     List<Expired> expired = new ArrayList<>();
     for (int partition = 0; partition < state.partitions(); partition++) {
@@ -122,8 +122,8 @@ public final class Retention implements Repeatable {
 
   /**
    * Whether a segment has been expired by its time for so long that it should not wait for the next checkpoint. Looks at the oldest segment
-   * of each partition. What is deleted then has not expired for long in any partition, so that there is a version of it at most once in
-   * the time that a segment may wait, whatever the rate of commits is.
+   * of each partition. The segments that are deleted then have not expired for long in any partition, so that there is a version of it at
+   * most once in the time that a segment may wait, whatever the rate of commits is.
    */
   static boolean isOverdue(State state, Terms terms, Clock clock) {
     long retentionMs = terms.retentionMs(state);

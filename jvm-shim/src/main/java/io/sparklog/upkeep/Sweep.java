@@ -24,7 +24,10 @@ public final class Sweep {
   /** At most this many versions are read for a commit, and as many emptied, so that it is never delayed by much. */
   private static final int VERSIONS_MAX = 1000;
 
-  /** What this process remembers: about 25 MB. The files of later versions wait for their turn, and may then go a little early. */
+  /**
+   * The most files that this process remembers: about 25 MB. The files of later versions wait for their turn, and may then go a little
+   * early.
+   */
   private static final int FILES_MAX = 100_000;
 
   private final TopicLog log;
@@ -119,7 +122,7 @@ public final class Sweep {
     return state.isDeleted() || Math.abs(nowMs - removal.timeMs()) >= state.config().fileDeleteDelayMs();
   }
 
-  /** Who put a version that removed files may have died before it was durable: a power loss must not make them live again. */
+  /** The process that put a version that removed files may have died before it was durable: a power loss must not make them live again. */
   private void makeDurable() throws IOException {
     if (!durable) {
       store.flush(Names.topicFolder(state.topic()));

@@ -6,7 +6,7 @@ import io.sparklog.spec.PartlogException;
 import java.util.Collections;
 import java.util.SortedMap;
 
-/** What one call says of a topic's retention in the place of its configuration, and which offsets it may not delete in any case. */
+/** The retention that one call asks for in the place of a topic's configuration, and which offsets it may not delete in any case. */
 public final class Terms {
   /** The topic's configuration alone. */
   public static final Terms OF_THE_TOPIC = new Terms(null, null, Collections.emptySortedMap());

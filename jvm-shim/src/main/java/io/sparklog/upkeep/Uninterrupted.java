@@ -12,7 +12,7 @@ import java.nio.channels.ClosedByInterruptException;
 public final class Uninterrupted {
   private Uninterrupted() {}
 
-  /** What may be run again: what it has committed by then, it finds. */
+  /** Work that may be run again: it finds its own commits. */
   @FunctionalInterface
   public interface Work<T> {
     T run() throws IOException;

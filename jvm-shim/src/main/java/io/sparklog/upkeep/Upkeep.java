@@ -19,8 +19,8 @@ import java.util.Optional;
 import java.util.random.RandomGenerator;
 
 /**
- * What follows a commit and cannot fail it: merging, the Kafka view, replaced data files, a checkpoint, retention, and what is below the
- * boundary. What one process leaves undone, the next commit makes up for. FORMAT.md sections 6, 7, 8 and 14.
+ * The work that follows a commit and cannot fail it: merging, the Kafka view, replaced data files, a checkpoint, retention, and files below
+ * the boundary. The next commit does what a process leaves undone. FORMAT.md sections 6, 7, 8 and 14.
  */
 public final class Upkeep {
   private final TopicLog log;
@@ -62,7 +62,7 @@ public final class Upkeep {
   }
 
   /**
-   * As {@link #after}, when a write was found to be committed already: who committed it may have died before this.
+   * As {@link #after}, when a write was found to be committed already: the process that committed it may have died before this.
    *
    * @param query of that write; null if it has none
    */
@@ -72,7 +72,7 @@ public final class Upkeep {
     }
   }
 
-  /** As {@link #after}, whoever committed last: an operator's call may be many commits. */
+  /** As {@link #after}, also if another process committed last: an operator's call may be many commits. */
   public Optional<State> afterAll() {
     return run(List.of());
   }
@@ -152,7 +152,7 @@ public final class Upkeep {
     return mergedBytes;
   }
 
-  /** What readers of the view see right after a stream was stopped is the promise, so an interrupt does not keep it from running. */
+  /** An interrupt does not keep it from running: after a stream was stopped, the promise is that the view has all its records. */
   private void publish(List<Version> own, boolean all) {
     attempt("bringing the Kafka view up to date", () -> Publisher.keepUp(log, own, txn, all));
   }

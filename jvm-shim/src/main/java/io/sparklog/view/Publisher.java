@@ -108,7 +108,7 @@ public final class Publisher {
       State now = log.latest().orElseThrow();
       publisher.judgeGone(now);
       boolean isNewest = isSame(now, publisher.state);
-      // What is damaged would only fail again; anything else the next commit tries again.
+      // Damaged files would only fail again; the next commit tries anything else again.
       boolean isKnown = publisher.failures.stream().allMatch(failure -> isNewest && !failure.id().equals("IO"));
       log.notes(publisher.state).view(isKnown ? publisher.state : null);
       if (isNewest) {
@@ -124,7 +124,7 @@ public final class Publisher {
     return known != null && known.version() == state.version();
   }
 
-  /** Whether nobody but this process has put a version since {@code known}: then nobody else changes the view. */
+  /** Whether only this process has put versions since {@code known}: then no other process changes the view. */
   private static boolean follow(State known, List<Version> own, State state) {
     if (known == null || own.isEmpty() || state.isDeleted()) {
       return false;

@@ -55,7 +55,7 @@ final class Append implements Change {
       segments = PieceCollector.segments(store, plan, txn, tasks);
       requireFiles();
     } catch (NoSuchFileException e) {
-      // Whoever deletes files and folders of writes that have not ended makes sure first that these are refused.
+      // A process that deletes files and folders of writes that have not ended makes sure first that these are refused.
       log.latest().ifPresent(latest -> plan.requireWanted(latest, store.root()));
       throw e;
     }

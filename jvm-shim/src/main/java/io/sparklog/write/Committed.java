@@ -4,7 +4,7 @@ import io.sparklog.log.Version;
 import java.util.Optional;
 
 /**
- * What a write did to one topic.
+ * The outcome of a write for one topic.
  *
  * @param version the version that it put; empty if there was nothing to commit, or the topic held the write already
  * @param liveSegments of the topic afterwards; 0 if nothing was put

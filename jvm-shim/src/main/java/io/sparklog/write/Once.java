@@ -10,8 +10,8 @@ import java.util.Optional;
 import java.util.function.LongFunction;
 
 /**
- * What makes a write exactly once: the query and epoch that its version names, and the rule by which a topic that has this epoch or a later
- * one holds the write. FORMAT.md section 7.
+ * The facts that make a write exactly once: the query and epoch that its version names, and the rule by which a topic that has this epoch
+ * or a later one holds the write. FORMAT.md section 7.
  *
  * @param query null for {@link #NEVER}
  * @param inputs see {@link #withInputs}

@@ -8,7 +8,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What a task holds of one partition: an open batch, closed ones in memory, and the pieces that are written. */
+/** The records of one partition that a task holds: an open batch, closed ones in memory, and the pieces that are written. */
 final class PartitionBuffer implements TaskTotals.Holder {
   private final TaskTotals totals;
   private final TaskFiles files;
@@ -24,7 +24,7 @@ final class PartitionBuffer implements TaskTotals.Holder {
   /** Whether the partitioner chose this partition for each record of the open batch. */
   private boolean routed = true;
 
-  /** Of the newest own file, or of the part of the shared file that is being written; null before it has a batch. */
+  /** The segment of the newest own file, or of the part of the shared file that is being written; null before it has a batch. */
   private SegmentBuilder segment;
 
   PartitionBuffer(TaskTotals totals, TaskFiles files, TopicPlan plan, NullKeyRouter nullKeys, int number) {
@@ -37,7 +37,7 @@ final class PartitionBuffer implements TaskTotals.Holder {
     totals.add(this);
   }
 
-  /** The open batch. Whoever begins a record in it must call {@link #added}. */
+  /** The open batch. A caller that begins a record in it must call {@link #added}. */
   BatchEncoder encoder() {
     return encoder;
   }
@@ -169,7 +169,7 @@ final class PartitionBuffer implements TaskTotals.Holder {
     closedBytes = 0;
   }
 
-  /** What is written or travels, in the order of the records. */
+  /** The pieces that are written or travel, in the order of the records. */
   List<Piece> pieces() {
     return pieces;
   }

@@ -6,7 +6,7 @@ import java.io.Serializable;
 import java.util.List;
 
 /**
- * What a task reports about batches that it wrote for one partition. A task lists the pieces of a partition in the order of its records.
+ * The report of a task about batches that it wrote for one partition. A task lists the pieces of a partition in the order of its records.
  */
 public sealed interface Piece extends Serializable {
   int partition();

@@ -6,7 +6,7 @@ import java.util.List;
 
 /** Counts what a task writes and holds, and keeps the memory that its batches take within a bound. */
 final class TaskTotals {
-  /** Whatever holds batches in memory, and can write them to a file. */
+  /** A holder of batches in memory, which can write them to a file. */
   interface Holder {
     long heldBytes();
 

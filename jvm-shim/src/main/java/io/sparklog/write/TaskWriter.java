@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A task's part of a write: record batches for each partition, held in bounded memory, then data files that nobody sees until the driver
- * commits them. FORMAT.md section 7.
+ * A task's part of a write: record batches for each partition, held in bounded memory, then data files that readers do not see until the
+ * driver commits them. FORMAT.md section 7.
  *
  * <p>After any exception the task must {@link #abort}. Not thread-safe.
  */

@@ -11,7 +11,10 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What a task holds of one topic: chooses the partition of each record, and has a {@link PartitionBuffer} for each partition in use. */
+/**
+ * The records of one topic that a task holds: chooses the partition of each record, and has a {@link PartitionBuffer} for each partition in
+ * use.
+ */
 public final class TopicBuffer {
   /** A partition with this much at the end gets a data file of its own. */
   private static final int OWN_FILE_BYTES = 1 << 20;

@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * What a write knows of a topic from its planning; shipped to its tasks.
+ * The topic as a write knows it from its planning; shipped to its tasks.
  *
  * @param topicId null if the topic did not exist
  * @param plannedVersion the version after the newest one, also if that deleted the topic; 0 if there was none
