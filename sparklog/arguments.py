@@ -22,7 +22,7 @@ _MILLISECOND = datetime.timedelta(milliseconds=1)
 TIME = (
     "milliseconds since 1970-01-01 UTC, or ISO 8601 as 2024-05-01, 2024-05-01T12:00Z or 2024-05-01 12:00:30.5+02:00, in UTC without a zone"
 )
-"""What a text must be to be a time; docs/guide/reading-and-writing.md has the whole grammar, and `io.sparklog.spec.TimeText` the same."""
+"""The forms of a text that is a time; docs/guide/reading-and-writing.md has the whole grammar, and `io.sparklog.spec.TimeText` the same."""
 _NUMBER = re.compile("-?[0-9]{1,19}")
 _ISO_8601 = re.compile(
     "([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[Tt ]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:[.]([0-9]{1,9}))?)?)?"

@@ -29,7 +29,7 @@ def list_options() -> str:
 
 
 TEXTS: dict[str, Callable[[], str]] = {"jar": jar, "conf": conf, "options": list_options}
-"""What each of these commands prints."""
+"""The output of each of these commands."""
 
 
 def add(app: typer.Typer) -> None:

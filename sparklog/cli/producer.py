@@ -43,7 +43,7 @@ def produce(
         typer.Argument(metavar="[FILE]", help="Its lines; standard input without it.", exists=True, dir_okay=False, show_default=False),
     ] = None,
     separator: Annotated[
-        str | None, typer.Option("--key-separator", "-K", help="What stands between key and value of a line.", show_default=False)
+        str | None, typer.Option("--key-separator", "-K", help="The text between key and value of a line.", show_default=False)
     ] = None,
     null: Annotated[bool, typer.Option("--null", "-Z", help="An empty key or value is null.")] = False,
     partition: Annotated[

@@ -10,7 +10,7 @@ from pathlib import Path
 from sparklog.errors import SparklogError
 
 _ALWAYS = 64 << 20
-"""What the default of `max.message.bytes` allows can always be read."""
+"""A batch that the default of `max.message.bytes` allows can always be read."""
 _PART = 16
 """A batch is held more than once while it is decoded: in pieces, as a whole, and in the columns made of it."""
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = "#7f7f7f"
-"""Of texts and lines: a grey that can be read on white and on black. The background is transparent."""
+"""The colour of texts and lines: a grey that can be read on white and on black. The background is transparent."""
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442")
 """Colours that people with any colour vision can tell apart (Okabe and Ito)."""
 _WIDTH, _HEIGHT = 9.0, 3.6
 _DPI = 110
-"""Of pictures in a notebook."""
+"""The resolution of pictures in a notebook."""
 
 Size = tuple[float, float]
 

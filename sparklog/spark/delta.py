@@ -14,7 +14,7 @@ EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 EXTENSIONS = "spark.sql.extensions"
 CATALOG = ("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
 NOT_NEEDED = "com.*:*,commons-*:*,io.airlift:*,javax.*:*,org.*:*"
-"""What Delta depends on and Spark has: patterns of packages that need not be downloaded, for spark.jars.excludes."""
+"""Packages that Delta depends on and Spark has: patterns of those that need not be downloaded, for spark.jars.excludes."""
 _JAR = re.compile(r"delta-spark_[\d.]+_[\d.]+-([^/,]+?)\.jar")
 _PACKAGE = re.compile(r"io\.delta:delta-spark_[\d.]+_[\d.]+:([^,]+)")
 

@@ -60,7 +60,7 @@ class Progress:
     name: str
     """The name of the query, or its id if it has none."""
     message: str
-    """What the query is doing, in Spark's words."""
+    """The work that the query is doing, in Spark's words."""
     batch: int | None
     """The number of the last micro-batch; None before the first."""
     at: datetime.datetime | None
@@ -80,7 +80,7 @@ class Progress:
     behind_seconds: float | None
     """The time between the first record to read and the newest one, by their timestamps; None if no source reports it."""
     partitions: list[PartitionProgress]
-    """What was read of each partition; empty for sources whose offsets are not like Kafka's."""
+    """The offsets of each partition that were read; empty for sources whose offsets are not like Kafka's."""
 
     def __init__(self, query: StreamingQuery | ConnectQuery, last: Mapping[str, Any], message: str) -> None:
         self._query = query

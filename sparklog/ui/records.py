@@ -109,7 +109,7 @@ class Records:
         self._state = state
         self._wanted = Wanted(since=since, until=until)
         self.ranges = [self._range(each) for each in partitions]
-        """What has to be looked at: there may be records of other times in between."""
+        """The offsets that have to be looked at: there may be records of other times in between."""
 
     def _range(self, partition: int) -> Range:
         wanted = self._wanted

@@ -20,7 +20,7 @@ from sparklog.ui.records import rows_of
 from sparklog.ui.responses import Refused, failure, written
 
 BACKLOG = 1_000
-"""Of more records that are new at a time, the tail shows the last ones, and says how many it skipped."""
+"""If more records are new at a time, the tail shows the last ones, and says how many it skipped."""
 TAILS_MAX = 16
 _AT_ONCE = 4
 """So many tails read at a time. The others wait."""

@@ -70,7 +70,7 @@ class Chain:
         self._kept_from = 0
         """The greatest boundary that a checkpoint has."""
         self._numbered: list[tuple[int, Finding]] = []
-        """Findings about version files. What they cost depends on the boundary, which is known in the end."""
+        """Findings about version files. Their cost depends on the boundary, which is known in the end."""
         self._writers = Writers()
 
     def read(self) -> Chain:

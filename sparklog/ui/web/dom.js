@@ -141,7 +141,7 @@ export function failed(error) {
   );
 }
 
-// What is not printable: controls, formats (which turn the direction of writing, or have no width), and spaces that look like others.
+// Characters that are not printable: controls, formats (which turn the direction of writing, or have no width), and spaces that look like others.
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Cn}\p{Zl}\p{Zp}\p{Zs}]/gu;
 
 /** Text of the log, with escapes for what is not printable. With `lines`, line breaks and tabs stay. */

@@ -56,7 +56,7 @@ export async function tail({ topic, query, signal, go }) {
 
   function start() {
     clearTimeout(again);
-    // A browser has few connections to a server: a page that nobody sees does not keep one.
+    // A browser has few connections to a server: a page in the background does not keep one.
     if (document.hidden) return set("in the background");
     const from = [...positions].map(([each, offset]) => `${each}:${offset}`).join(",");
     const asked = { ...(partition && { partition }), ...(from && { from, id }) };

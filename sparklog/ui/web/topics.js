@@ -198,7 +198,7 @@ export async function overview({ topic, query, note, signal }) {
   );
 }
 
-/** Bars of the records of each partition, with a line at the mean. Of many partitions, a bar shows the largest of some neighbours. */
+/** Bars of the records of each partition, with a line at the mean. If there are many partitions, a bar shows the largest of some neighbours. */
 function skew(counts, mean) {
   const step = Math.ceil(counts.length / 200);
   const bars = [];
