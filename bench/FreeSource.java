@@ -24,7 +24,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * What Spark takes for a query, whatever it is over: a source that reads and decodes nothing. Each task fills one batch in Spark's own
+ * The cost of a query in Spark alone: a source that reads and decodes nothing. Each task fills one batch in Spark's own
  * vectors, with columns of the names and types that partlog has, and gives it again and again.
  *
  * <p>Options: {@code records} in all, {@code partitions}, {@code keyBytes} and {@code valueBytes} of a record.

@@ -111,7 +111,7 @@ def _wait(address: str) -> None:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, below those that the system gives to connections: one of the broker's own could take it."""
+    """Ports that are free, below those that the system gives to connections: one of the broker's own could take it."""
     found: list[int] = []
     while len(found) < count:
         port = random.SystemRandom().randrange(15_000, 32_000)

@@ -94,7 +94,7 @@ def _cat(root: str, words: list[str]) -> None:
 
 
 def _print(consumer: kafka.KafkaConsumer, count: int, as_json: bool) -> None:
-    """What a script with kafka-python prints."""
+    """Prints records as a script with kafka-python does."""
     consumer.seek_to_beginning()
     found = 0
     with Path(os.devnull).open("wb") as out:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass
 class Checked:
-    """What Kafka's DumpLogSegments found in segments: the numbers of batches and records, and every line that reports a fault."""
+    """The findings of Kafka's DumpLogSegments in segments: the numbers of batches and records, and every line that reports a fault."""
 
     batches: int
     records: int

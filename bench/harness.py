@@ -1,4 +1,4 @@
-"""What every case needs: it runs the sides of a comparison in turn, and keeps a line of what was measured."""
+"""Shared by all cases: it runs the sides of a comparison in turn, and keeps a line of what was measured."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from bench.harness import RESULTS
 
 RUNS_SHOWN = 5
-# What `Bench` keeps of a case, from JSON.
+# A case as `Bench` keeps it, from JSON.
 Line: TypeAlias = dict[str, Any]
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 

@@ -31,7 +31,7 @@ MANAGERS = {
 
 # Makes the query that is to run: its stream, its sink and their options.
 Query: TypeAlias = Callable[[], DataStreamWriter]
-# What Spark reports of a trigger.
+# Spark's report of a trigger.
 Trigger: TypeAlias = Mapping[str, Any]
 
 

@@ -14,7 +14,7 @@ from bench.harness import Bench, Side, topic_options
 from sparklog import Log
 
 BYTES = 400_000_000
-"""What a root has, so that it stays in the page cache."""
+"""The size of a root, so that it stays in the page cache."""
 _KILOBYTE = "unhex(concat_ws('', transform(sequence(1, 32), i -> sha2(concat(hex(key), i), 256)))) AS value"
 # Name: the kind of records, the bytes of a record, the columns, and the codec.
 CASES = {

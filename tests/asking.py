@@ -1,4 +1,4 @@
-"""What the server of the web page is asked, and what it answers."""
+"""Requests to the server of the web page, and its answers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What must be true of a topic after any accident, for the tests that kill, fill and unplug."""
+"""Rules that must hold for a topic after any accident, for the tests that kill, fill and unplug."""
 
 import shutil
 import threading
@@ -15,7 +15,7 @@ from sparklog import Log, SparklogError
 
 @dataclass(frozen=True)
 class Load:
-    """What each commit of a writer holds. Values name it: `<tag>-<commit>:<task>:<number>`."""
+    """The records of each commit of a writer. Values name it: `<tag>-<commit>:<task>:<number>`."""
 
     tasks: int
     records: int
@@ -129,7 +129,7 @@ def view(root: Path) -> dict[str, bytes]:
 
 def audit_view(tool: LogTool, power_was_lost: bool = False) -> None:
     """
-    What the last commit left as the Kafka view is what `publish` makes where there is none.
+    The Kafka view that the last commit left is the one that `publish` makes where there is none.
 
     power_was_lost: files may have the right length and other bytes; these are the only ones that `publish` repairs
     """

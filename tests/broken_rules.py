@@ -79,7 +79,7 @@ WRONG_INPUTS: list[Any] = [
     [],
     {},
 ]
-"""What `input` of a query must not be."""
+"""Values that `input` of a query must not have."""
 BROKEN: dict[str, Change] = {
     **{f"no {name}": without(name) for name in FIELDS},
     **{f"a segment without {name}": segment_without(name) for name in SEGMENT_FIELDS},

@@ -78,7 +78,7 @@ class Browser:
         return self.driver.execute_script(script, *arguments)
 
     def barriers(self) -> list[str]:
-        """What axe-core finds on the page that keeps people from using it: rule, how bad it is, and where."""
+        """Faults that axe-core finds, which keep people from using the page: rule, how bad it is, and where."""
         self.run(_axe())
         found = self.driver.execute_async_script("axe.run().then(arguments[0], (error) => arguments[0]({error: String(error)}))")
         assert "error" not in found, found["error"]
@@ -92,7 +92,7 @@ class Browser:
             time.sleep(0.02)
 
     def complaints(self) -> list[str]:
-        """What is in the console."""
+        """The lines in the console."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def hosts(self) -> set[str]:

@@ -39,7 +39,7 @@ WITH_A_SPARK_OF_ITS_OWN = (
 
 
 class Lanes(LoadScopeScheduling):
-    """Of two processes, one runs what shares a session, which takes both cores when it works, but seldom does; the other what needs none.
+    """One of two processes runs the tests that share a session, which takes both cores when it works, but seldom does; the other the rest.
 
     Each of the files that start a Spark of their own is for the process that has nothing else to do.
     """

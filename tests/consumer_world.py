@@ -345,7 +345,7 @@ class World:
 
 
 def fault(seed: int, root: Path, *, with_group: bool = False, acts: int = 25) -> str | None:
-    """What a seed finds; None if nothing."""
+    """The fault that a seed finds; None if none."""
     world = World(seed, root / "root", root / "offsets" if with_group else None)
     try:
         world.run(acts)

@@ -45,7 +45,7 @@ class Sink:
         rows.drop("n").write.format("partlog").options(**given).mode("append").save(str(self.root))
 
     def forget(self) -> int:
-        """What a driver leaves that dies after the sink's commit of an epoch: Spark's own log does not hold the epoch. Gives its number."""
+        """Leaves the files of a driver that dies after the sink's commit of an epoch: Spark's log lacks the epoch. Gives its number."""
         last = self.epochs() - 1
         for name in (f"{last}", f".{last}.crc"):
             (self.checkpoint / "commits" / name).unlink()

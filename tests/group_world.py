@@ -69,7 +69,7 @@ class Process:
         self.table = OffsetTable(path, root)
         self.call: Call | None = None
         self.does: tuple[str, int, int, int] = ("", 0, 0, 0)
-        """What it does, with which generation, to which partition and offset."""
+        """Its act, with which generation, to which partition and offset."""
         self.generation = 0
         engine: Any = self.table._lake
         for name in ("rows", "last", "append"):

@@ -216,7 +216,7 @@ class Topic:
         return not self.versions or "deleted" in self.versions[-1]
 
     def _before(self) -> dict[str, Any]:
-        """What the next version goes on from."""
+        """The content from which the next version goes on."""
         if not self._begins():
             return self.versions[-1]
         starts = self.starts or [0] * self.partitions
@@ -232,7 +232,7 @@ class Topic:
         """Writes a version file with this content."""
         self.folder.mkdir(parents=True, exist_ok=True)
         octets = summed(json.dumps(content, separators=(",", ":")).encode())
-        # As a writer puts it: nobody sees a part of it.
+        # As a writer puts it: readers never see a part of it.
         path = self.version_file(content["version"])
         path.with_name(f".{path.name}").write_bytes(octets)
         path.with_name(f".{path.name}").replace(path)

@@ -40,7 +40,7 @@ class _Warm:
             self._process.kill()
 
     def ask(self, words: list[str]) -> dict[str, Any] | None:
-        """What came of a command: `status`, `out`, `err`. None if another thread has one at work here."""
+        """The outcome of a command: `status`, `out`, `err`. None if another thread has one at work here."""
         if not self._free.acquire(blocking=False):
             return None
         try:

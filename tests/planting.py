@@ -182,7 +182,7 @@ def put_batch(root: Root, live: Live, position: int, batch: bytes) -> None:
 
 
 def checked(root: Path) -> Report:
-    """What `verify` finds, without a second look, as nothing moves."""
+    """The findings of `verify`, without a second look, as nothing moves."""
     return verify(arguments.root(root), jobs=1, settles_s=())
 
 

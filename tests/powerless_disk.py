@@ -88,7 +88,7 @@ class PowerlessDisk:
         return how
 
     def close(self) -> None:
-        """Unmounts it. What was mounted on it must be unmounted already."""
+        """Unmounts it. Disks that were mounted on it must be unmounted already."""
         subprocess.run(["umount", str(self.device)], check=True)
         for file in (self._kernel, self._now, self._kept):
             os.close(file)

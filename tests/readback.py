@@ -1,4 +1,4 @@
-"""What the reader in Python finds in a topic that was written by hand."""
+"""The records that the reader in Python finds in a topic that was written by hand."""
 
 import pytest
 from handmade import Topic

@@ -216,7 +216,7 @@ def _places(partition: tuple[str, int], start: int, end: int) -> list[Place]:
 
 
 def _named(place: Place, record: Record) -> Record:
-    """What the queries make of a record of the input."""
+    """A record of the input as the queries change it."""
     key, value = record
     return key, ":".join(map(str, place)).encode() + b":" + value
 

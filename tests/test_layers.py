@@ -1,4 +1,4 @@
-"""Layers of sparklog in Python: what may import what, what is imported late, and who touches files. LayersTest is the same for Java."""
+"""Layers of sparklog in Python: what may import what, what is imported late, and what touches files. LayersTest is the same for Java."""
 
 import ast
 import graphlib
@@ -83,7 +83,7 @@ def circle(package: Path) -> list[str]:
     for name, path in found.items():
         graph[name] = set()
         for imported in names_imported(ast.parse(path.read_text())):
-            # What is imported from a package is a module of it, or something that its `__init__` has.
+            # A name that is imported from a package is a module of it, or something that its `__init__` has.
             graph[name] |= {imported if imported in found else imported.rpartition(".")[0]} & found.keys()
     try:
         graphlib.TopologicalSorter(graph).prepare()
@@ -93,7 +93,7 @@ def circle(package: Path) -> list[str]:
 
 
 def names_imported(tree: ast.AST) -> Iterator[str]:
-    """What a tree imports, at once or not: modules, and what it takes from modules as `module.name`."""
+    """The imports of a tree, at once or not: modules, and the names that it takes from modules as `module.name`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
@@ -128,7 +128,7 @@ def test_a_module_imports_only_what_is_below_it(module):
 
 
 READ_ROOTS = ("consumer", "log", "ondisk", "ui", "verify")
-# What touches the system for another reason than to read a root: the memory there is, the page's own files, processes.
+# Modules that touch the system for another reason than to read a root: the memory there is, the page's own files, processes.
 BESIDE_THE_STORE = {"ondisk.memory", "ui.server", "verify.workers"}
 
 

@@ -1,4 +1,4 @@
-"""What tests/limits.py promises, in a pytest of its own that is started as a script's background job is: with SIGINT ignored."""
+"""The promises of tests/limits.py, in a pytest of its own that is started as a script's background job is: with SIGINT ignored."""
 
 import os
 import signal

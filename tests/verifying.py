@@ -8,7 +8,7 @@ from sparklog.ondisk.root import Root
 from sparklog.verify import Finding, verify
 
 UNFINISHED = {"VIEW_MISSING", "VIEW_STRAY", "VIEW_WRONG", "INDEX_WRONG", "MARKER_MISSING", "CHECKPOINT_MISSING", "ORPHAN"}
-"""What a writer leaves that was killed before it did all that follows a commit."""
+"""Findings after a writer was killed before it did all that follows a commit."""
 
 
 def roots_below(folder: Path) -> list[Path]:
@@ -22,7 +22,7 @@ def roots_below(folder: Path) -> list[Path]:
 
 
 def faults(root: Path, unfinished: bool = False, settles_s: Sequence[float] = (0.1, 0.4)) -> list[Finding]:
-    """What is wrong with a root. With `unfinished`, without what may be left when a writer is killed after a commit."""
+    """The faults of a root. With `unfinished`, without what may be left when a writer is killed after a commit."""
     if not (root / "_partlog").exists():
         return []
     findings = verify(Root.at(str(root)), jobs=1, settles_s=settles_s).findings

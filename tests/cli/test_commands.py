@@ -1,4 +1,4 @@
-"""What commands print, and how they end, compared with what Python answers."""
+"""Commands: their output, and how they end, compared with the answers of Python."""
 
 import csv
 import io
@@ -328,7 +328,7 @@ def test_topics_and_groups_complete(topic, tmp_path):
         table.end(group, table.begin(group))
 
     def offered(line: str, **environment: str) -> list[str]:
-        """What the completion of bash offers for the last word of a line."""
+        """The words that the completion of bash offers for the last word of a line."""
         words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1), "_SPARKLOG_COMPLETE": "complete_bash", **environment}
         command = [sys.executable, "-m", "sparklog"]
         path = str(Path(__file__).parents[2])

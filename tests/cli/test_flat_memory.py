@@ -10,7 +10,7 @@ import pytest
 from handmade import TIME, Record, Topic, batches
 
 MEGABYTES = 16
-"""Of a segment."""
+"""The size of a segment."""
 GROWTH_MAX = 48 << 20
 
 

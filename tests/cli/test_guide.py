@@ -17,7 +17,7 @@ WITHOUT_SPARK = re.sub(r"^## (Writing|Upkeep)\n.*?(?=^## )", "", PAGE, flags=re.
 """Blocks of the two other sections are run by tests/spark/test_shell_guide.py."""
 BLOCKS = re.findall(r"^```bash\n(.*?)^```$", WITHOUT_SPARK, re.MULTILINE | re.DOTALL)
 SAID = {"topics my-log": "orders", "lag my-log": "behind by 13 records", "--execute": "moved", "tail my-log": "customer-19"}
-"""What must be printed by a block that has this in it."""
+"""The output that a block with this in it must print."""
 
 
 @pytest.fixture(scope="module")

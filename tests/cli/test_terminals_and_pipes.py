@@ -1,4 +1,4 @@
-"""What commands send into terminals and pipes, and for how long: escapes, encodings, pipes that break, records that are followed."""
+"""The output of commands into terminals and pipes, and for how long: escapes, encodings, pipes that break, records that are followed."""
 
 import json
 import os

@@ -45,7 +45,7 @@ def test_a_procedure_has_its_command_and_a_parameter_its_option(procedure):
             continue
         assert option.opts == ["--" + parameter.name.replace("_", "-")]
         assert option.help.startswith(plain(parameter.text))
-        # What is not given is not passed on: the default is that of the procedure, and is shown.
+        # An argument that is not given is not passed on: the default is that of the procedure, and is shown.
         assert option.default in (None, False)
         shown = {"NULL": False, "false": False, None: False, "INTERVAL '7' DAY": "7d"}
         assert option.show_default == shown[parameter.default]

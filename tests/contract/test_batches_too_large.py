@@ -38,7 +38,7 @@ def zeros(count: int, codec: str = "zstd") -> bytes:
 
 
 def read(root: Path, limit: int, ask: str = "scan") -> tuple[str, int]:
-    """What a process with this limit prints, and the KiB of memory that reading took."""
+    """The output of a process with this limit, and the KiB of memory that reading took."""
     environment = os.environ | {"SPARKLOG_MAX_BATCH_BYTES": str(limit)}
     done = subprocess.run([sys.executable, "-c", READ, root, ask], env=environment, capture_output=True, text=True, check=True)
     found, memory = done.stdout.splitlines()

@@ -32,7 +32,7 @@ def topic_of(root: Path, name: str, *, older: bool) -> tuple[Topic, Lines]:
     path = topic.checkpoint()
     lines = [json.loads(line.split(b"\t")[0]) for line in path.read_bytes().splitlines()]
     path.unlink()
-    # What follows removes segments of the checkpoint, of one partition.
+    # The next commit removes segments of the checkpoint, of one partition.
     first, second = topic.live[0][3:5]
     topic.commit(topic.data(batch(records(3, "6-1")), 1))
     joined = topic.data(batch(records(6, "joined")), 0)

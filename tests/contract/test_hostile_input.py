@@ -293,7 +293,7 @@ def failure(tool: LogTool, *words: str) -> str:
 
 
 def verdict(root: Path, topic: str) -> str:
-    """What the reader in Python finds, in the format of `LogTool states`."""
+    """The findings of the reader in Python, in the format of `LogTool states`."""
     try:
         everything(root, topic)
     except SparklogError as error:

@@ -101,7 +101,7 @@ def test_readers_agree(tool: LogTool, make: Callable[[Path], None], expected: li
 
 
 def test_a_search_for_a_time_reads_no_batch_beyond_the_limit(tool: LogTool) -> None:
-    """FORMAT.md section 10: nothing is allocated for a batch that is larger than any right one, whoever looks for it."""
+    """FORMAT.md section 10: nothing is allocated for a batch that is larger than any right one, for any kind of search."""
     topic = Topic(tool.root)
     size = 80 << 20
     segment = topic.data(batch(records(1), length=size - 12), bytes=size, minTimestamp=0)

@@ -61,7 +61,7 @@ KINDS = ("baseOffset: ", "| offset: ", "Log starting offset: ")
 
 
 def dumped(kafka_classpath: str, *logs: Path) -> list[str]:
-    """What Kafka's tool prints of batches and records."""
+    """The lines about batches and records that Kafka's tool prints."""
     command = ["java", "-cp", kafka_classpath, "org.apache.kafka.tools.DumpLogSegments", "--deep-iteration", "--print-data-log"]
     lines = subprocess.run([*command, "--files", ",".join(map(str, logs))], capture_output=True, text=True, check=True).stdout.splitlines()
     return [line for line in lines if line.startswith(KINDS)]

@@ -48,7 +48,7 @@ def test_files_of_offsets_go_both_ways(tmp_path: Path) -> None:
         lag = {(row["topic"], row["partition"]): (row["offset"], row["end"], row["records"]) for row in table.lag("g").to_pylist()}
         assert lag == {("t", 0): (17, 25, 8), ("t", 1): (4, 10, 6)}
 
-        # What Kafka's tool exports, with the group in each line if it is of several, moves the group here.
+        # The export of Kafka's tool, with the group in each line if it is of several, moves the group here.
         exported = tool(*groups, "--reset-offsets", "--topic", "t", "--shift-by", "-2", "--export", "--dry-run")
         table.load("g", exported, "csv")
         assert {each.partition: each.offset for each in table.positions("g")} == {0: 15, 1: 2}

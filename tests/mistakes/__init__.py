@@ -40,18 +40,18 @@ class Mistake:
 
 
 def condition(error: BaseException) -> str:
-    """What Spark and sparklog name an error by."""
+    """The name by which Spark and sparklog know an error."""
     of_spark = getattr(error, "getCondition", None)
     return (of_spark() if of_spark else getattr(error, "condition", None)) or type(error).__name__
 
 
 def first_lines(error: BaseException) -> str:
-    """What is read of an error: its text, up to the plan or the trace that Spark adds."""
+    """The part of an error that people read: its text, up to the plan or the trace that Spark adds."""
     return re.split(r"\n+(?:JVM stacktrace|== SQL|'?\w+ .*\n[+:]-)|\n\tat ", str(error), maxsplit=1)[0]
 
 
 def files(folder: Path) -> dict[str, tuple[int, int]]:
-    """What is on disk: length and time of change of every file, and every folder."""
+    """The files on disk: length and time of change of every file, and every folder."""
     return {str(each): (each.stat().st_size, each.stat().st_mtime_ns) if each.is_file() else (0, 0) for each in folder.rglob("*")}
 
 
@@ -61,7 +61,7 @@ def ACTION(rows: Any) -> None:
 
 
 def outcome(act: Act, given: Any) -> tuple[Exception | None, Any]:
-    """What a call raises, and what it returns."""
+    """The error that a call raises, and the value that it returns."""
     try:
         return None, act(given)
     except Exception as error:

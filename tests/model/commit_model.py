@@ -5,17 +5,17 @@
     PYTHONPATH=tests python -m model.commit_model --mutant NAME       one mutant alone
     PYTHONPATH=tests python -m model.commit_model --trace SEED        the steps of one run
 
-Every `yield` is a point between two atomic acts on the store. A seeded scheduler decides who acts next, who sleeps (for up to hundreds of
-acts of the others), who stops for ever, and which answers are lost (the act took effect, or it did not, and the caller hears only an
-exception). What runs in one world, on one topic:
+Every `yield` is a point between two atomic acts on the store. A seeded scheduler decides which acts next, which sleeps (for up to hundreds
+of acts of the others), which stops for ever, and which answers are lost (the act took effect, or it did not, and the caller hears only an
+exception). In one world, on one topic, these run:
 
   * two streaming queries; each has up to three drivers, one after another or beside each other (zombies); a checkpoint may be restored to
     an older copy; its next epochs then read other offsets
   * appenders without any identity, one of which plans before the topic exists
   * every writer tidies after its commit: merge, publish, checkpoint, deletion of replaced data files, version clean-up
-  * a vacuum that raises the horizon, and somebody who deletes records (raises log starts)
+  * a vacuum that raises the horizon, and an operator that deletes records (raises log starts)
   * readers that planned before and come to their files late; readers that keep a state and go on from it
-  * in every third world somebody who deletes the topic, by a version that says so; the writers create it again
+  * in every third world an operator that deletes the topic, by a version that says so; the writers create it again
 
 The truth is kept beside the store: the versions in the order in which they were linked first. Checked all the time, by the names of
 docs/FORMAT.md section 11: I1 I2 I3 I4 I5 I6 I7, and when all is quiet I9 (nothing dead is left where it should be gone), I10 (a fresh
@@ -93,7 +93,7 @@ def alone(generator):
 
 
 def quiet(world):
-    """Whoever still sleeps sleeps for ever. A fresh writer goes on by itself."""
+    """A process that still sleeps sleeps for ever. A fresh writer goes on by itself."""
     world.faults = False
     fresh = Process(world, "fresh")
     for n in range(1):

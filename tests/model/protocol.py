@@ -65,7 +65,7 @@ def newest(process):
             right = right and not any(name[0] == "c" for name in world.folder)
         if right:
             break
-        # What is missing was deleted since it was listed, if a new listing shows something else; otherwise the topic is damaged.
+        # A file that is missing was deleted since it was listed, if a new listing shows something else; otherwise the topic is damaged.
         seen.append((tuple(sorted(numbers)), state.number if state else -1))
         if seen.count(seen[-1]) > 2 or world.has("a reader that misses a version does not list again"):
             raise Violation(f"I7: a version is missing ({seen[-1]})")

@@ -1,4 +1,4 @@
-"""What follows a commit, and what an operator does: merging, publishing, deleting and cleaning up."""
+"""The work that follows a commit, and that of an operator: merging, publishing, deleting and cleaning up."""
 
 from model.protocol import administer, newest, next_version, put
 from model.world import CHECKPOINT_EVERY, MERGE_AT, PARTITIONS, Segment

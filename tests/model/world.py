@@ -60,7 +60,7 @@ EMPTY = State(-1, 0, "", 0, (), 0, 0, (0,) * PARTITIONS, (0,) * PARTITIONS, froz
 
 
 def apply(state, version):
-    """What a reader does with the next version; a broken rule of FORMAT.md section 5 is a violation here, for nobody damages anything."""
+    """Applies the next version as a reader does; a broken rule of FORMAT.md section 5 is a violation here, since no file is damaged."""
     if any(gone not in state.live for gone in version.removed):
         raise Violation(f"I2: version {version.number} removes what is not live")
     if version.deleted:
@@ -169,7 +169,7 @@ class World:
         if version.number < len(truth):
             if self.has("a put that replaces") and ("v", version.number) in self.folder:
                 raise Violation(f"I1: version {version.number} was replaced")
-            return  # of a writer that slept through the clean-up: nobody may ever take it for a commit
+            return  # of a writer that slept through the clean-up: no reader may ever take it for a commit
         if version.number > len(truth) or version.previous != self.top().hash:
             raise Violation(f"I10: a stray version file {version.number} stands in a topic that has {len(truth)}")
         for segment in version.added:
@@ -216,7 +216,7 @@ class World:
 
 
 class Process:
-    """What a process keeps in memory of the topic."""
+    """A process, with the state of the topic that it keeps in memory."""
 
     def __init__(self, world, name):
         self.world = world

@@ -1,4 +1,4 @@
-"""What a consumer returns and where it is, over a log made by hand."""
+"""The records that a consumer returns and where it is, over a log made by hand."""
 
 import re
 import time
@@ -111,7 +111,7 @@ def test_iteration_moves_the_position_record_by_record(topic):
     assert consumer.paused() == {T0}
     consumer.resume(T0)
     assert next(consumer).offset == 23
-    # What iteration did not return yet, poll does.
+    # A poll returns the records that iteration did not return yet.
     assert offsets(consumer.poll()) == {T0: [24]}
     with pytest.raises(StopIteration):
         next(consumer)

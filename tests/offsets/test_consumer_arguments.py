@@ -1,4 +1,4 @@
-"""What a caller of a consumer can do wrong: each is a clear error, and changes nothing."""
+"""Mistakes of callers of a consumer: each is a clear error, and changes nothing."""
 
 import inspect
 

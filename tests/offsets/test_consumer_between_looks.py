@@ -1,4 +1,4 @@
-"""A consumer looks for commits once in a poll interval. What happens to its topics before the next look, or in the middle of a round."""
+"""A consumer looks for commits once in a poll interval. Changes of its topics before the next look, or in the middle of a round."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What a consumer costs: looks at files, and memory."""
+"""The costs of a consumer: looks at files, and memory."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""Where a consumer with a group begins, what it commits, and who may."""
+"""Where a consumer with a group begins, what it commits, and which member may."""
 
 import os
 import random
@@ -41,7 +41,7 @@ def test_a_group_goes_on_where_it_committed(member, table, topic):
     first.commit()
     first.poll()
     first.close()
-    # What is committed counts, not how far it read. A partition without records was committed too, so that "latest" cannot skip what comes.
+    # The committed position counts, not the last read. A partition without records was committed too: "latest" cannot skip what comes.
     assert places(table) == {0: 7, 1: 0}
     second = member()
     assert (second.committed(T0), second.position(T0), second.position(T1)) == (7, 7, 0)
@@ -102,7 +102,7 @@ def test_auto_commit_commits_what_earlier_calls_returned(member, table, topic):
     commits = len(table.history("g"))
     consumer.poll()
     consumer.poll()
-    # What did not move is not written again.
+    # A position that did not move is not written again.
     assert len(table.history("g")) == commits + 2
     topic.append(records(1), 1)
     consumer.poll()

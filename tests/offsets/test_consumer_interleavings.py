@@ -89,7 +89,7 @@ def test_records_that_were_fetched_before_a_seek_are_found(monkeypatch: pytest.M
 
 
 def test_positions_that_are_judged_by_an_old_state_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fault put back: nobody asks for the newest state before a position is moved."""
+    """The fault put back: the consumer does not ask for the newest state before a position is moved."""
     monkeypatch.setattr(Subscription, "ask", lambda self, topics: None)
     assert found(range(400)) is not None
 

@@ -1,4 +1,4 @@
-"""The Delta table of positions: who has the number of a commit, columns of other versions, and files that nobody has committed yet."""
+"""The Delta table of positions: which writer has the number of a commit, columns of other versions, and files that no commit has yet."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""What a caller of an offset table can get wrong, and what a table can be found to be: clear errors, and nothing moved in silence."""
+"""Mistakes of callers of an offset table, and odd tables: clear errors, and nothing moved in silence."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What operators do to groups: reset, copy, delete, and the files of Kafka's tools."""
+"""Changes of groups by operators: reset, copy, delete, and the files of Kafka's tools."""
 
 import datetime
 import json

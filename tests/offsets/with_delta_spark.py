@@ -57,7 +57,7 @@ def test_spark_reads_the_table_at_its_path(spark, topic, tmp_path):
 
 
 def test_delta_spark_may_tidy_the_table(spark, topic, tmp_path):
-    """What an operator does to every Delta table, and rows that are deleted by hand, leave the numbers of commits."""
+    """The upkeep that operators run on every Delta table, and rows that are deleted by hand, leave the numbers of commits."""
     table = OffsetTable(tmp_path / "table", topic.root)
     generation = table.begin("g")
     for offset in range(1, 5):

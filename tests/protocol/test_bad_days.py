@@ -187,7 +187,7 @@ def test_who_may_not_read_a_file_is_told_which(tool: LogTool, file: str) -> None
 
 
 def test_clocks_that_are_wrong_by_years(tool: LogTool) -> None:
-    """Writers whose clocks are ten years apart take turns. What is committed does not depend on any clock."""
+    """Writers whose clocks are ten years apart take turns. The committed records do not depend on any clock."""
     delay = {"file.delete.delay.ms": 1000}
     acknowledged = {}
     for turn, days in enumerate([3650, -3650, 0]):

@@ -23,7 +23,7 @@ TIDY = {"pace": 10, "merge": MERGE_BYTES, "file.delete.delay.ms": 0, "partitions
 
 
 def test_a_writer_halted_at_each_step_in_turn(tool: LogTool) -> None:
-    """What one leaves, the next one finds: nothing is lost or doubled, nobody is stuck, and at the end all is tidy."""
+    """The next writer finds the files of the one before: nothing is lost or doubled, no writer is stuck, and at the end all is tidy."""
     acknowledged = {}
     loads = {}
     for turn, step in enumerate(STEPS):

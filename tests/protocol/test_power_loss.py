@@ -28,7 +28,7 @@ def cut_power(tool: LogTool, file_system: str, folder: Path, cuts: int, chance: 
     images: list[tuple[Path, dict[str, Load]]] = []
     with powerless(file_system, MEBIBYTES, folder) as (disk, place):
         live = replace(tool, root=place / "root")
-        # Where all pause, a disk may still hold an acknowledged commit in its cache: nobody's next sync brings it out.
+        # Where all pause, a disk may still hold an acknowledged commit in its cache: no later sync brings it out.
         arguments = {
             "pace": 10,
             "merge": MERGE_BYTES,

@@ -15,7 +15,7 @@ GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "operations.md"
 DELAY = {"file.delete.delay.ms": 3_600_000}
 DELETE = ("change", "what=records", "offsets=0:-1,1:-1,2:-1,3:-1")
 DAYS = 3
-"""What the clocks of later processes are ahead."""
+"""How far the clocks of later processes are ahead."""
 
 
 def data(tool: LogTool) -> set[Path]:

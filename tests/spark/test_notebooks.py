@@ -30,7 +30,7 @@ SPARK_STARTS = re.compile(
     r"|To adjust logging level use sc\.setLogLevel.*"
     r"|[\d/]+ [\d:]+ WARN (Utils: |NativeCodeLoader: ).*"
 )
-"""What Spark prints before a session can say how much it prints."""
+"""Lines that Spark prints before a session can say how much it prints."""
 SHOWS_NOTHING = {"save", "setLogLevel", "stop", "write"}
 
 
@@ -57,7 +57,7 @@ def number(text: str) -> int:
 
 
 class Run:
-    """What the cells of a notebook showed, and the folder in which it ran."""
+    """The outputs of the cells of a notebook, and the folder in which it ran."""
 
     def __init__(self, notebook: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         content = nbformat.read(notebook, 4)
@@ -91,7 +91,7 @@ def called(call: ast.Call) -> str:
 
 
 def judge(cell: Cell) -> None:
-    """What a cell ends with is seen, a result is a table, a picture or a plain value, and a picture is of something."""
+    """The last value of a cell is seen, a result is a table, a picture or a plain value, and a picture is of something."""
     last = ast.parse(cell.source).body[-1]
     silent = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and called(last.value) in SHOWS_NOTHING
     if re.search(r"\bprint\(|\.show\(", cell.source) or (isinstance(last, ast.Expr) and not silent):

@@ -1,4 +1,4 @@
-"""`retention.ms` through Spark: what a slow topic keeps, and what a call deletes of one that nobody writes to."""
+"""`retention.ms` through Spark: what a slow topic keeps, and what a call deletes of one without writers."""
 
 import time
 from collections.abc import Callable

@@ -98,7 +98,7 @@ class Air:
         print(f"{name}: {read:,} records in {len(progress)} epochs, epoch {last} repeated, {time.monotonic() - began:.1f} s")
 
     def answer(self, name: str) -> "Counter[str]":
-        """What a query wrote, read without Spark. Each epoch is one commit."""
+        """The records that a query wrote, read without Spark. Each epoch is one commit."""
         topic = Log(self.root)[name]
         commits = [commit for commit in topic.commits() if commit.operation != "merge"]
         epochs = [commit.epoch for commit in commits]
@@ -257,7 +257,7 @@ def sessions_of_processor(rows: DataFrame) -> DataFrame:
 
 @pytest.mark.parametrize("sessions", [sessions_of_pandas, sessions_of_processor], ids=["applyInPandasWithState", "transformWithState"])
 def test_sessions_in_python(air: Air, request: pytest.FixtureRequest, sessions: Callable[[DataFrame], DataFrame]) -> None:
-    """What an aircraft flew until it stood still for twelve hours.
+    """The flights of an aircraft until it stood still for twelve hours.
 
     The rows of a key come in any order within a micro-batch: they are sorted by offset. Across micro-batches they have that order.
     """

@@ -1,4 +1,4 @@
-"""What a streaming read refuses: checkpoints, topics and options that do not fit, and records that are lost."""
+"""Refusals of a streaming read: checkpoints, topics and options that do not fit, and records that are lost."""
 
 import hashlib
 import json

@@ -83,7 +83,7 @@ def test_a_restored_checkpoint_passes_if_its_epochs_read_the_same(sink: Sink, tm
 
 
 def test_an_epoch_with_other_input_is_refused(sink: Sink, tmp_path: Path) -> None:
-    """Two checkpoints of one query, the second one a copy: of an older moment, then ahead. What the first one wrote stays as it is."""
+    """Two checkpoints of one query, the second one a copy: of an older moment, then ahead. Records of the first one stay as they are."""
     copy = Sink(sink.spark, tmp_path)
     copy.checkpoint = tmp_path / "copy"
     sink.run()
@@ -147,7 +147,7 @@ def test_a_failure_between_two_topics_is_made_up_for(sink: Sink) -> None:
 
 
 def test_a_query_may_be_stopped_at_any_moment(sink: Sink) -> None:
-    """Also in a commit. What it did then is done or not done, and stopping is not an error."""
+    """Also in a commit. The commit is then done or not done, and stopping is not an error."""
     seed = random.randrange(1 << 32)
     print("seed", seed)
     chance = random.Random(seed)

@@ -1,4 +1,4 @@
-"""`spark.readStream.format("partlog")` with a real Spark: what it reads, and when. What it refuses: test_stream_refusals.py."""
+"""`spark.readStream.format("partlog")` with a real Spark: what it reads, and when. Refusals are in test_stream_refusals.py."""
 
 import json
 import subprocess

@@ -181,7 +181,7 @@ def test_a_stream_and_a_writer_beside_deletions(stream: Stream, call: Call, java
     assert len(stream.rows) == len(old) + len(now)
     read = [(partition, offset) for partition, offset, _ in old]
     assert len(read) == len(set(read))
-    # What the last micro-batch of the topic had planned, its tasks may have found gone.
+    # The tasks of the last micro-batch of the topic may have found the files of its plan gone.
     last = [trigger for trigger in query.recentProgress if reads(trigger, id)][-2]
     ends = {int(partition): end for partition, end in json.loads(last.sources[0].endOffset)["events"].items()}
     lost = int(last.sources[0].metrics["dataLoss"])

@@ -46,7 +46,7 @@ def running(folder: Path, *words: str) -> Iterator[tuple[str, subprocess.Popen[s
 
 
 def commands(repository: Path) -> list[list[str]]:
-    """What the guide tells to run."""
+    """The commands that the guide shows."""
     page = (repository / "docs" / "guide" / "web-page.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     found = [shlex.split(line) for block in blocks for line in block.splitlines()]

@@ -1,4 +1,4 @@
-"""What the server refuses, and what each of its responses says to a browser."""
+"""Requests that the server refuses, and headers that each of its responses has."""
 
 import re
 from pathlib import Path

@@ -31,7 +31,7 @@ BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
 
 
 def visible_bad(browser):
-    """What hostile texts would have done."""
+    """The traces that hostile texts would leave."""
     return browser.run(
         "return [window.owned, document.title, document.querySelectorAll('main img, main iframe, main script, main svg [onload]').length,"
         " [...document.querySelectorAll('main *')].flatMap((each) => [...each.attributes])"

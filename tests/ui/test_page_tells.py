@@ -1,4 +1,4 @@
-"""What the page tells of charts and of slips, in a real browser."""
+"""The page's words about charts and slips, in a real browser."""
 
 from handmade import Topic, batch, records
 

@@ -42,7 +42,7 @@ def test_an_error_survives_being_sent_to_another_process():
 @pytest.mark.parametrize("id", errors.declared())
 def test_a_declared_error_is_a_sentence_and_a_remedy(id):
     entry = errors.declared()[id]
-    # Of a value that is refused, the reason is the remedy: it says what is valid.
+    # If a value is refused, the reason is the remedy: it says what is valid.
     assert entry.text.endswith((".", "<nearest>")) or (entry.text.endswith(":") and entry.fix == "<reason>.")
     assert entry.fix.endswith(".")
     # A process may have many roots: a topic's name alone does not say where to look.

@@ -1,4 +1,4 @@
-"""What `sparklog.Log` answers about roots made by hand."""
+"""The answers of `sparklog.Log` about roots made by hand."""
 
 import datetime
 import json

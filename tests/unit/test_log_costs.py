@@ -1,4 +1,4 @@
-"""What a read costs: memory, files and octets. It needs no Java."""
+"""The costs of a read: memory, files and octets. It needs no Java."""
 
 import os
 import subprocess

@@ -44,7 +44,7 @@ def test_a_flipped_bit_in_a_data_file_is_found(topic, log, name):
 
 
 def test_records_that_are_handed_out_are_right_whatever_is_damaged(topic, log):
-    """Whatever bits flip, all records returned before the error are those that were committed."""
+    """If any bits flip, all records returned before the error are those that were committed."""
     random = seeded()
     right = log.read(0).to_pylist()
     file = topic.data_file(0)

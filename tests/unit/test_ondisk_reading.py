@@ -113,7 +113,7 @@ def test_without_a_checkpoint_version_0_is_there_in_the_end(topic, monkeypatch):
 
 
 def test_a_listing_that_told_of_a_later_version_proves_nothing(topic, monkeypatch):
-    """What it shows was overtaken and deleted; the next one takes long, and shows a version that came and not the checkpoint."""
+    """The files in it were overtaken and deleted; the next one takes long, and shows a version that came and not the checkpoint."""
     names = LocalStore.names
     listings = []
 
@@ -232,7 +232,7 @@ def large(topic: Topic) -> Path:
 
 
 def test_a_checkpoint_that_vanishes_beneath_a_state(topic):
-    """Whoever deletes it has put newer ones, and may have deleted the versions before them."""
+    """The program that deletes it has put newer ones, and may have deleted the versions before them."""
     file = large(topic)
     log = TopicLog(Root.at(str(topic.root)), "t")
     state = log.newest()

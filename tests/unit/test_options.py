@@ -80,7 +80,7 @@ def test_of_the_ignored_the_more_special_come_first():
 
 
 def test_what_is_ignored_does_not_count():
-    """Of Kafka's prefix, one key is ours: an option that is declared comes before a pattern (`OptionsTest`)."""
+    """One key with Kafka's prefix is ours: an option that is declared comes before a pattern (`OptionsTest`)."""
     ignored = [entry.key.lower() for entry in (*DECLARED.warned, *DECLARED.silent)]
     counting = set(keys_that_count({"read", "batch", "stream", "write", "topic"})) - {"kafka.view"}
     assert "kafka.view" not in ignored

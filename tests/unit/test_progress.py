@@ -13,7 +13,7 @@ REPORTED = json.loads((Path(__file__).parents[1] / "vectors" / "progress.json").
 
 
 def shown(case: str, message: str = "Waiting for data to arrive") -> Progress:
-    """What `sparklog.progress` gives of a query that reported this."""
+    """The answer of `sparklog.progress` for a query that reported this."""
     report = REPORTED.get(case)
     last = None if report is None else SimpleNamespace(json=json.dumps(report))
     return sparklog.progress(SimpleNamespace(name=report and report["name"], id="1234", lastProgress=last, status={"message": message}))

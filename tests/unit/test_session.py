@@ -1,4 +1,4 @@
-"""What `configure` sets in a builder. No Spark is started."""
+"""The settings that `configure` makes in a builder. No Spark is started."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What every store must do, shown for the local one and for one in memory; and a whole root that is in no file system."""
+"""The promises of every store, shown for the local one and for one in memory; and a whole root that is in no file system."""
 
 import os
 import pickle

@@ -35,7 +35,7 @@ public final class KafkaBatches {
           headers.add(new RecordHeader(header.get("key").textValue(), bytes(header.get("value"))));
         }
         builder.appendWithOffset(record.get("offset").longValue(),
-            // With LogAppendTime what the producer gave is kept in the deltas, which nobody may look at.
+            // With LogAppendTime the producer's times are kept in the deltas, which no reader may look at.
             record.get("timestamp").longValue() - (batch.get("logAppendTime").booleanValue() ? record.get("offset").longValue() : 0),
             bytes(record.get("key")), bytes(record.get("value")), headers.toArray(new Header[0]));
       }

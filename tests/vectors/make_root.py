@@ -26,7 +26,7 @@ SINK, COPY = "epochs", "copied"
 
 
 def digests(table: pa.Table) -> dict[str, dict[str, Any]]:
-    """Of each partition the offsets and a SHA-256 of all that its records hold, in the order of their offsets."""
+    """The offsets of each partition, and a SHA-256 of all that its records hold, in the order of their offsets."""
     found: dict[str, dict[str, Any]] = {}
     hashes: dict[str, Any] = {}
     columns = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value", "headers")

@@ -1,4 +1,4 @@
-"""What is a fault and what is not, decided by FORMAT.md, on roots that are written by hand."""
+"""Faults and things that are none, decided by FORMAT.md, on roots that are written by hand."""
 
 import struct
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Files that nobody names, topics beside damaged ones, and what is not where it belongs, on roots that are written by hand."""
+"""Files that no version names, topics beside damaged ones, and what is not where it belongs, on roots that are written by hand."""
 
 import os
 import time
@@ -14,7 +14,7 @@ from sparklog.verify import verify
 
 
 def test_horizon_and_orphans(tmp_path: Path) -> None:
-    """What no version names is garbage only where no writer can commit it any more."""
+    """A file that no version names is garbage only where no writer can commit it any more."""
     topic = Unrouted(tmp_path)
     for _ in range(3):
         topic.append(records(2))
@@ -109,7 +109,7 @@ def test_several_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_second_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is right again when it is looked at again is not reported; what is wrong both times is."""
+    """A fault that is gone at the second look is not reported; one that is there both times is."""
     topic = Unrouted(tmp_path)
     for _ in range(2):
         topic.append(records(4))
@@ -149,7 +149,7 @@ def test_what_is_committed_between_looks_is_looked_at(tmp_path: Path, monkeypatc
 
 
 def test_a_view_of_the_topic_before(tmp_path: Path) -> None:
-    """What is beyond the end was committed and is lost, unless it is of a deleted topic, whose view nobody has emptied so far."""
+    """A file beyond the end was committed and is lost, unless it is of a deleted topic, whose view was not emptied so far."""
     topic = Unrouted(tmp_path)
     topic.append(records(3))
     topic.append(records(4))

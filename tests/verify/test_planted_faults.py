@@ -12,7 +12,7 @@ from logtool import LogTool
 from planting import PLANTS, Planted, Root, checked
 
 KINDS = (plants_in_files, plants_forged)
-"""What fills PLANTS."""
+"""Modules that fill PLANTS."""
 SAMPLE = 2
 """Faults of each kind in a short run."""
 MANY = 25

@@ -1,4 +1,4 @@
-"""What the Kafka view lacks of a commit that was just made is looked at for a while, and then told with advice to wait."""
+"""Files of a new commit that the Kafka view lacks are looked at for a while, and then reported with advice to wait."""
 
 import time
 from pathlib import Path
@@ -106,7 +106,7 @@ def test_a_writer_that_stands_still(tool: LogTool, tmp_path: Path) -> None:
 
 
 def test_a_writer_that_takes_some_seconds(tool: LogTool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is in motion is looked at again, and what is done by then is no fault."""
+    """A commit in motion is looked at again, and is not a fault if it is done by then."""
     release = tmp_path / "release"
     tool.run("append", tag="A")
     writer = tool.start("append", tag="B", stop="publish.log:pause", release=release)

@@ -12,7 +12,7 @@ import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.library.dependencies.SliceAssignment;
 import com.tngtech.archunit.library.dependencies.SliceIdentifier;
 
-/** Who may use whom: docs/ARCHITECTURE.md. Before you loosen a rule, ask whether the code does not belong elsewhere. */
+/** The order of the layers: docs/ARCHITECTURE.md. Before you loosen a rule, ask whether the code does not belong elsewhere. */
 @AnalyzeClasses(packages = "io.sparklog", importOptions = DoNotIncludeTests.class)
 final class LayersTest {
   @ArchTest
@@ -118,7 +118,7 @@ final class LayersTest {
     }
   }).should().beFreeOfCycles();
 
-  /** One place decides what is a safe way to a file. What releases a test's stop is under no root. */
+  /** One place decides what is a safe way to a file. The file that releases a test's stop is under no root. */
   @ArchTest
   static final ArchRule FILES = noClasses().that()
       .resideOutsideOfPackage("..storage..")
@@ -134,7 +134,7 @@ final class LayersTest {
       .dependOnClassesThat()
       .haveFullyQualifiedName("java.io.File");
 
-  /** What reads knows topics, not how and where they are kept: so topics of another kind can be read. */
+  /** Packages that read know topics, not how and where they are kept: so topics of another kind can be read. */
   @ArchTest
   static final ArchRule TOPICS = noClasses().that()
       .resideInAnyPackage("..read..", "..stream..", "..source..")

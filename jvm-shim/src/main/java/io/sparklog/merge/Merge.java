@@ -45,7 +45,7 @@ final class Merge implements Change {
     NextVersion next = new NextVersion(newest.get(), "merge");
     for (Merged one : kept) {
       List<Segment> live = one.liveIn(newest.get());
-      // What another change says of them meanwhile counts: keys move when partitions are added.
+      // Changes of them by other commits count: keys move when partitions are added.
       boolean routed = live.stream().allMatch(Segment::routed);
       boolean ordered = live.stream().allMatch(Segment::ordered);
       next.replace(live, one.added().stream().map(segment -> segment.limited(routed, ordered)).toList());
@@ -66,7 +66,7 @@ final class Merge implements Change {
     return kept.size() < merged.size();
   }
 
-  /** What the version that was asked for last does; nothing if the merge was dropped. */
+  /** The result of the version that was asked for last; nothing if the merge was dropped. */
   MergeResult done() {
     MergeResult done = MergeResult.NOTHING;
     for (Merged one : kept) {

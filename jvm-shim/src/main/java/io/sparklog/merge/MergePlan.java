@@ -30,7 +30,7 @@ public final class MergePlan {
   /** More neighbours than this many times what is due of one level are too many, whatever their levels are. */
   private static final int ROWS_MAX = 4;
 
-  /** What it costs to open a data file, in bytes that could be copied meanwhile: a thousand tiny segments are not free. */
+  /** The cost of opening a data file, in bytes that could be copied in that time: a thousand tiny segments are not free. */
   private static final int OPEN_BYTES = 16 << 10;
 
   private static final long OFFSETS_MAX = Integer.MAX_VALUE;
@@ -74,7 +74,7 @@ public final class MergePlan {
     this.damaged = damaged;
   }
 
-  /** What one commit should merge: at most one run of each partition, of {@code budgetBytes} together. */
+  /** The merges that are due in one commit: at most one run of each partition, of {@code budgetBytes} together. */
   public static List<Run> due(State state, long budgetBytes, int ofOneLevel, Predicate<Segment> damaged) {
     TopicConfig config = state.config();
     return new MergePlan(Math.min(budgetBytes, config.segmentBytes()), budgetBytes, TimeGroups.spanMs(config), ofOneLevel, damaged)
@@ -82,7 +82,7 @@ public final class MergePlan {
   }
 
   /**
-   * What becomes as few segments as possible, of at most {@code limitBytes} each: all that an operator merges.
+   * All that an operator merges: it becomes as few segments as possible, of at most {@code limitBytes} each.
    *
    * @param before only segments that hold nothing newer than this state
    */

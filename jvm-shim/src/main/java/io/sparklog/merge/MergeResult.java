@@ -1,7 +1,7 @@
 package io.sparklog.merge;
 
 /**
- * What merging did.
+ * The result of merging.
  *
  * @param replaced how many segments it replaced
  * @param by how many new ones

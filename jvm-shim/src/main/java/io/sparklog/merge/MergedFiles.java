@@ -100,7 +100,7 @@ final class MergedFiles implements Closeable {
     store.flush(Names.topicFile(topic, Names.DATA));
   }
 
-  /** Deletes all files but {@code kept}. What cannot be deleted is left to a vacuum. */
+  /** Deletes all files but {@code kept}. A file that cannot be deleted is left to a vacuum. */
   void deleteAllBut(Set<String> kept) {
     delete(created.stream().filter(name -> !kept.contains(name)).toList());
     try {

@@ -25,7 +25,7 @@ import java.util.stream.Collectors;
  * same records in other files. FORMAT.md sections 4 and 7.
  */
 public final class Merges {
-  /** What one version of an operator's merge replaces at most: what is lost if the process dies. */
+  /** The most bytes that one version of an operator's merge replaces: the work that is lost if the process dies. */
   private static final long PORTION_BYTES = 1L << 30;
 
   private static final int PORTION_SEGMENTS = 100_000;
@@ -114,7 +114,7 @@ public final class Merges {
   }
 
   /**
-   * What {@link #all} would do to the segments that are there now, or {@link #rebatch} if {@code batchBytes} is above 0.
+   * The result that {@link #all} would have for the segments that are there now, or {@link #rebatch} if {@code batchBytes} is above 0.
    *
    * @return with the bytes of the segments that would be replaced; how many replace them is known only without {@code batchBytes}
    */

@@ -10,7 +10,7 @@ import java.util.TreeMap;
 
 /**
  * One end of a read, as its options give it: a time for all partitions, a time for each, or an offset for each; of several, the first in
- * this order counts. What a negative number means is for the caller to say.
+ * this order counts. The caller says what a negative number means.
  */
 public final class Bound {
   /** Two times and then offsets, in the order in which they count. */

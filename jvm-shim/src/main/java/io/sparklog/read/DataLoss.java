@@ -4,7 +4,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 
 /**
- * What a read does about offsets that it was asked for and that do not exist: the option {@code failOnDataLoss}.
+ * The way of a read with offsets that it was asked for and that do not exist: the option {@code failOnDataLoss}.
  *
  * @param isError whether the read fails; otherwise it goes on with the offsets that exist
  */

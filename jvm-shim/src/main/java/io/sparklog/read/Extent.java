@@ -22,12 +22,12 @@ public record Extent(Segment segment, long from, long fromOffset, long to, long 
     return new Extent(segment, first.position(), first.offset(), to, startOffset, endOffset, filtered);
   }
 
-  /** What comes before the batch that begins at {@code cut}. */
+  /** The part before the batch that begins at {@code cut}. */
   Extent before(BatchPosition cut) {
     return new Extent(segment, from, fromOffset, cut.position(), startOffset, cut.offset(), filtered);
   }
 
-  /** What comes before {@code offset}, which may be within a batch. */
+  /** The part before {@code offset}, which may be within a batch. */
   Extent before(long offset) {
     return new Extent(segment, from, fromOffset, -1, startOffset, offset, filtered);
   }

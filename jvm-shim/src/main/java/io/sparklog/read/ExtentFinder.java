@@ -13,7 +13,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Finds what to read of each segment. Of whole segments the state says enough; large ones of which only a part is wanted are opened and
+ * Finds what to read of each segment. The state says enough of whole segments; large ones of which only a part is wanted are opened and
  * looked into.
  */
 final class ExtentFinder {

@@ -12,7 +12,7 @@ public interface Filter {
   Filter ALL_RECORDS = of(RecordFilter.ALL_RECORDS);
   Filter NO_RECORDS = of(RecordFilter.NO_RECORDS);
 
-  /** What is left of the condition for the records of one partition. */
+  /** The rest of the condition, for the records of one partition. */
   RecordFilter at(String topic, int partition);
 
   private static Filter of(RecordFilter everywhere) {

@@ -8,7 +8,7 @@ import io.sparklog.spec.PartlogException;
 import java.util.Optional;
 
 /**
- * What a reader does when a data file is gone: it reads the newest state of the topic, and goes on there if other files hold the offsets
+ * The way of a reader when a data file is gone: it reads the newest state of the topic, and goes on there if other files hold the offsets
  * now. FORMAT.md section 9.
  */
 public final class LaterState {
@@ -50,7 +50,7 @@ public final class LaterState {
       throw gone.missing();
     }
     long start = state.start(missing.partition());
-    // What is below the log start offset has expired, even if its segment is still live.
+    // A segment below the log start offset has expired, even if its segment is still live.
     long from = Math.max(start, missing.base());
     if (state.segments(missing.partition(), from, missing.end()).stream().anyMatch(live -> live.file().equals(missing.file()))) {
       throw gone.missing();

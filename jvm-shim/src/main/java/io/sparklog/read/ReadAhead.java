@@ -7,8 +7,8 @@ import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 
 /**
- * The bytes of one data file after another, read ahead of the caller, who asks for headers and batches in order. It uses its buffers again
- * for the next file, and leaves closing to the caller. If the file ends too early, that is SEGMENT_CORRUPT.
+ * The bytes of one data file after another, read ahead of the caller, which asks for headers and batches in order. It uses its buffers
+ * again for the next file, and leaves closing to the caller. If the file ends too early, that is SEGMENT_CORRUPT.
  */
 final class ReadAhead {
   /**

@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What is wanted of a partition.
+ * The offsets that are wanted of a partition.
  *
  * @param state what the topic holds
  * @param offsets of the partition, all of them in the state
@@ -15,7 +15,7 @@ public record Selection(State state, int partition, Intervals offsets, RecordFil
   /** At most this many runs of offsets of a partition are looked up one by one; of more, the gaps are filtered out. */
   private static final int RUNS_MAX = 16;
 
-  /** What of each range meets {@code filter}, as far as the state can tell; partitions that have nothing of it are left out. */
+  /** The part of each range that meets {@code filter}, as far as the state can tell; partitions without such a part are left out. */
   public static List<Selection> of(List<OffsetBounds.Range> ranges, Filter filter) {
     List<Selection> selections = new ArrayList<>();
     for (OffsetBounds.Range range : ranges) {

@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.util.List;
 
 /**
- * What one task reads: offsets of one partition, in order.
+ * The offsets of one partition that one task reads, in order.
  *
  * @param topicId identity of the topic that was planned for
  * @param version of the state that was planned from

@@ -139,7 +139,7 @@ public final class SplitPlanner {
     }
 
     /**
-     * Even shares of the bytes that are left, rather than full splits and a small last one. What is left is estimated again for each split,
+     * Even shares of the bytes that are left, rather than full splits and a small last one. The rest is estimated again for each split,
      * since an estimate is wrong if record sizes change within a segment.
      */
     private long share(long bytesLeft) {

@@ -17,8 +17,8 @@ import java.util.Optional;
  * Reads the batches of a split one after another, each fully checked, and shows those of their records that belong to it. FORMAT.md section
  * 9.
  *
- * <p>The offsets of the plan are exact; its files and positions are those of the time when it was made. What is returned is the committed
- * records of these offsets, or an exception is thrown.
+ * <p>The offsets of the plan are exact; its files and positions are those of the time when it was made. It returns the committed
+ * records of these offsets, or throws an exception.
  */
 public final class SplitReader implements Closeable {
   private final Topics topics;
@@ -29,7 +29,7 @@ public final class SplitReader implements Closeable {
   private final ReadAhead ahead = new ReadAhead();
   private final VisibleRecords records;
 
-  /** What is left to read, the extent of {@link #reader} first. */
+  /** The extents that are left to read, that of {@link #reader} first. */
   private final Deque<Extent> left;
 
   /** Null while no extent is open. */
@@ -114,7 +114,7 @@ public final class SplitReader implements Closeable {
     left.addAll(extents);
   }
 
-  /** What is left to read, from offset {@code next} on, as {@code state} has it. */
+  /** The extents that are left to read, from offset {@code next} on, as {@code state} has it. */
   private List<Extent> extents(State state, long next) throws IOException {
     ExtentFinder finder = new ExtentFinder(topics);
     List<Extent> extents = new ArrayList<>();

@@ -17,13 +17,13 @@ import java.util.stream.IntStream;
 public final class Subscription {
   /** A topic in the state that the read was planned from, and the partitions to read of it, in order. */
   public record Subscribed(State state, int[] partitions) {
-    /** What an earlier state has of it. */
+    /** The part of it that an earlier state has. */
     public Subscribed in(State earlier) {
       return new Subscribed(earlier, Arrays.stream(partitions).filter(partition -> partition < earlier.partitions()).toArray());
     }
   }
 
-  /** What is known of the topics to read. */
+  /** The knowledge of the topics to read. */
   public interface Known {
     /** The names of those that exist. One that was deleted since may be among them. */
     List<String> existing();
@@ -42,7 +42,7 @@ public final class Subscription {
   /** Null if the topics are not given by a pattern. */
   private final Pattern pattern;
 
-  /** What {@code assign} names; null before it is needed. */
+  /** The partitions that {@code assign} names; null before it is needed. */
   private TreeMap<String, TreeSet<Integer>> assigned;
 
   /** @param states gives the state of a topic by its name, if there is one: the newest, or one that the same query was given before */

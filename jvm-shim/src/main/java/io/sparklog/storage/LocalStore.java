@@ -86,7 +86,7 @@ class LocalStore implements LinkingStore {
     try {
       return !Files.readAttributes(folder, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS).isDirectory();
     } catch (IOException e) {
-      return false; // Whatever is wrong, listing it says so better.
+      return false; // Listing it gives a better error.
     }
   }
 

@@ -27,7 +27,7 @@ public interface LogStore {
   /** The full name of the root: messages show it. */
   String root();
 
-  /** What the store is made from: {@link Stores#open} makes one that does not differ, in any process. */
+  /** The reference that the store is made from: {@link Stores#open} makes one that does not differ, in any process. */
   default StoreRef ref() {
     return new StoreRef(root());
   }
@@ -90,7 +90,7 @@ public interface LogStore {
    * {@link #createFolder}.
    *
    * @param temporary a name in the same topic that no other caller uses, for a store that must write the content before it can give it its
-   *     name. What an earlier put left there is replaced. Afterwards it is absent, unless the store could not delete it.
+   *     name. A file that an earlier put left there is replaced. Afterwards it is absent, unless the store could not delete it.
    * @param observer is told of each part of the put that the store has
    * @throws java.nio.file.FileAlreadyExistsException if {@code name} existed: it keeps its content
    * @throws java.io.SyncFailedException if {@code name} may have been created and may be lost: a second attempt to make it durable could
@@ -133,15 +133,15 @@ public interface LogStore {
   }
 
   /**
-   * Creates a folder and those above it, if they are missing, and makes all of them durable, whoever created them. A store without folders
-   * has nothing to create.
+   * Creates a folder and those above it, if they are missing, and makes all of them durable, also those that others created. A store
+   * without folders has nothing to create.
    *
    * @throws IOException also if files cannot be created in it; {@link java.nio.file.AccessDeniedException} if a permission is missing
    */
   void createFolder(String name) throws IOException;
 
   /**
-   * Makes the names in a folder durable, whoever created them. A store whose names are durable at once has nothing to do.
+   * Makes the names in a folder durable, also those that others created. A store whose names are durable at once has nothing to do.
    *
    * @throws java.io.SyncFailedException if names may be lost: a second call could succeed without them
    */

@@ -23,7 +23,7 @@ public final class Stores {
    * @param ref names the root by a path, or by {@code file:} and an absolute path, taken literally as Spark takes it: no escapes, query or
    *     fragment. A store on a disk is made from that alone.
    * @throws PartlogException ROOT_REQUIRED if it is blank; STORE_UNSUPPORTED for any other scheme, or a host: commits could be lost in a
-   *     store whose put-if-absent nobody has checked; OPTION_VALUE for {@code ~}, for a relative path after {@code file:}, and for what the
+   *     store whose put-if-absent was not checked; OPTION_VALUE for {@code ~}, for a relative path after {@code file:}, and for what the
    *     system does not accept as a path
    */
   public static LogStore open(StoreRef ref) {

@@ -34,7 +34,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** What an operator changes of a topic. FORMAT.md sections 5 and 7. */
+/** The changes that an operator makes to a topic. FORMAT.md sections 5 and 7. */
 final class AdministrationTest extends CommitsOverFaults {
   private Administration administration() {
     return administration(store.store());
@@ -262,7 +262,7 @@ final class AdministrationTest extends CommitsOverFaults {
     assertEquals(List.of(), files().stream().filter(file -> file.contains("/data/")).toList());
   }
 
-  /** What cannot be told of a write without a name, the newest state tells of these. */
+  /** The newest state tells the outcome of these; that of a write without a name it cannot tell. */
   @Test
   void whatAnOperatorChangesIsNeverUnknownForACleanUp() throws IOException {
     commit(28, null);

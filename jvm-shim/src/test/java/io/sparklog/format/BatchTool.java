@@ -13,7 +13,7 @@ import java.util.HexFormat;
 import java.util.List;
 
 /**
- * The encoder and the decoder as a filter, for tests in Python. Of each line that comes in, one goes out:
+ * The encoder and the decoder as a filter, for tests in Python. For each line that comes in, one goes out:
  *
  * <ul>
  *   <li>{@code encode}: {@code {"codec", "logAppendTime", "baseOffset", "records"}} in, the hex of a batch out;

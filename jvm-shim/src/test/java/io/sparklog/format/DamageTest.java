@@ -47,7 +47,7 @@ class DamageTest {
     wrongHeader("last offset delta is -1", with(right, 23, -1), right.length);
     wrongHeader("no room", with(right, 57, 3), right.length);
     byte[] high = right.clone();
-    high[21] = 0x7f; // Bits 8 to 15 are nobody's.
+    high[21] = 0x7f; // Bits 8 to 15 have no meaning.
     assertEquals(right.length, BatchHeader.check(high, 0, right.length));
   }
 
@@ -113,7 +113,7 @@ class DamageTest {
     return List.of(records);
   }
 
-  /** What is kept of a record takes 36 bytes, of which the smallest record has 7: the limit bounds what a batch of 64 MiB takes. */
+  /** A decoder keeps 36 bytes of a record, and the smallest record has 7: the limit bounds what a batch of 64 MiB takes. */
   @Test
   void asManyRecordsAsABatchMayHave() throws Exception {
     int most = Layout.BATCH_RECORDS_MAX;

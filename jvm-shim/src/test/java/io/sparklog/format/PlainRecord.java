@@ -56,7 +56,7 @@ record PlainRecord(int offsetDelta, long timestamp, String key, String value, Li
     }
   }
 
-  /** What a decoder holds after {@link BatchDecoder#decode}. */
+  /** The records that a decoder holds after {@link BatchDecoder#decode}. */
   static List<PlainRecord> of(BatchDecoder decoder) {
     List<PlainRecord> records = new ArrayList<>();
     byte[] data = decoder.data();

@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
-/** What other people's programs wrote, under {@code tests/vectors}. */
+/** Files that other people's programs wrote, under {@code tests/vectors}. */
 public final class Vectors {
   private static final List<String> BATCH_FILES = List.of("batches.json", "batches-kafka.json", "batches-kafka-python.json",
       "batches-aiokafka.json");

@@ -76,7 +76,9 @@ public abstract class CommitsOverFaults {
     }
   }
 
-  /** What others do while somebody sleeps: they commit up to version 6, put a checkpoint of version 5, and delete what is before it. */
+  /**
+   * The acts of other writers while one sleeps: they commit up to version 6, put a checkpoint of version 5, and delete what is before it.
+   */
   public void overtakeAndCleanUp(Long epoch) throws IOException {
     LogStore place = Stores.open(root.toString());
     State fifth = null;
@@ -114,7 +116,7 @@ public abstract class CommitsOverFaults {
     });
   }
 
-  /** What a test does in the middle of a call. */
+  /** An act of a test in the middle of a call. */
   public interface Action {
     void run() throws Throwable;
   }

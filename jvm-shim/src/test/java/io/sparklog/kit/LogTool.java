@@ -163,7 +163,7 @@ public final class LogTool {
     return Clock.offset(Clock.systemUTC(), Duration.ofDays(number("clock", 0)));
   }
 
-  /** What makes a commit exactly once; {@code n} tells a batch write within an epoch. Each commit has the next number. */
+  /** The identity that makes a commit exactly once; {@code n} tells a batch write within an epoch. Each commit has the next number. */
   private Once once(int commit) {
     if (arguments.containsKey("txnAppId")) {
       return Once.transaction(text("txnAppId", null), number("txnVersion", 0) + commit);

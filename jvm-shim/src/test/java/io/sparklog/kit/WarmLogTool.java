@@ -30,7 +30,7 @@ public final class WarmLogTool {
       int status = 0;
       try {
         LogTool.main(json.readValue(line, String[].class));
-      } catch (Throwable e) { // What would have ended a process of its own must not end this one.
+      } catch (Throwable e) { // An error that would end a process of its own must not end this one.
         e.printStackTrace(errors);
         status = 1;
       }

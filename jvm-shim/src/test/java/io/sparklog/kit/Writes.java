@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What the tests of the protocol write: records with values {@code <tag>:<task>:<number>}, so that each tells which commit it is of.
+ * The writes of the tests of the protocol: records with values {@code <tag>:<task>:<number>}, so that each tells which commit it is of.
  *
  * @param records of each task
  * @param big bytes that the values of task 0 are padded with

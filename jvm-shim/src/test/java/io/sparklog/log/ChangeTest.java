@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Timeout;
 
 /** Commits of any change, lost races, and what follows a commit. FORMAT.md section 7. */
 final class ChangeTest extends CommitsOverFaults {
-  /** What a version without records, query and settings says. */
+  /** A version without records, query and settings. */
   private static final Change NOTHING_BUT_A_VERSION = newest -> Optional.of(new NextVersion(newest.orElseThrow(), "alter"));
 
   /** Losing to other writers is not a standstill, however often it happens. */

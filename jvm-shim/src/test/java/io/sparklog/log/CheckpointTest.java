@@ -84,7 +84,7 @@ final class CheckpointTest {
     assertEquals("a line has more than 67108864 bytes", e.getMessage());
   }
 
-  /** A damaged checkpoint is skipped; a bug is not damage, and must not become a slow read that nobody notices. */
+  /** A damaged checkpoint is skipped; a bug is not damage, and must not become a slow read that is not noticed. */
   @Test
   void aBugIsNotTakenForDamage() throws IOException, Damaged {
     Checkpoint.write(store, state(1, 10, 'x'), TXN);

@@ -88,7 +88,7 @@ final class OvertakenCommitTest extends CommitsOverFaults {
     assertFalse(Files.exists(root.resolve(version(0))));
   }
 
-  /** Of the same query there is another driver, and its epoch is what the newest state holds. */
+  /** The same query has another driver, and the newest state holds its epoch. */
   @Test
   void aPutWhereNobodyLooksIsDoneIfTheEpochIsThere() throws IOException {
     sleepInThePut(Unseen.LATE, 3L);
@@ -117,7 +117,7 @@ final class OvertakenCommitTest extends CommitsOverFaults {
     assertEquals(1, state().version());
   }
 
-  /** The newest state would tell of a put where nobody looks, and cannot be read. */
+  /** The newest state would tell of a put where no reader looks, and cannot be read. */
   @Test
   void aPutWhereNobodyLooksIsUnknownIfTheTopicCannotBeRead() throws IOException {
     sleepInThePut(Unseen.LATE, null);

@@ -16,7 +16,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a process pays to know a topic of 200,000 segments, as a stream of 25,000 epochs to 8 partitions makes them. */
+/** The cost for a process to know a topic of 200,000 segments, as a stream of 25,000 epochs to 8 partitions makes them. */
 final class StateMemoryTest {
   private static final int PARTITIONS = 8;
   private static final int EPOCHS = 25_000;
@@ -61,7 +61,7 @@ final class StateMemoryTest {
     return Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory();
   }
 
-  /** Of this thread: seconds of the clock depend on what else the machine does. */
+  /** CPU time of this thread: seconds of the clock depend on what else the machine does. */
   private static long cpuNs() {
     return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
   }

@@ -16,7 +16,7 @@ import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a state tells of the version that it comes from, and that it never changes. */
+/** A state tells of the version that it comes from, and never changes. */
 final class StateTest {
   private static final String TOPIC_ID = Names.identity(new Random(1));
   private static final String FIRST_TXN = Names.identity(new Random(2));

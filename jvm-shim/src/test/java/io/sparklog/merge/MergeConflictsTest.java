@@ -46,7 +46,7 @@ final class MergeConflictsTest extends MergedTopics {
     assertEquals(8, live().size());
   }
 
-  /** Of several partitions, what still holds is committed. */
+  /** A merge of several partitions commits the part that still holds. */
   @Test
   void aMergeLosesOnlyWhatIsGone() throws IOException {
     write(6, 30);
@@ -105,7 +105,7 @@ final class MergeConflictsTest extends MergedTopics {
     assertTrue(live().stream().noneMatch(Segment::routed), "keys move");
   }
 
-  /** The put took effect, and nobody could tell: its files are live. */
+  /** The put took effect, and its answer did not say so: its files are live. */
   @Test
   void afterAnUnclearPutNothingIsDeleted() throws IOException {
     write(6, 30);

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** What is due, for sizes alone. */
+/** The merges that are due, for sizes alone. */
 final class MergePlanTest {
   private static final long K = 1 << 10;
   private static final long M = 1 << 20;
@@ -80,7 +80,7 @@ final class MergePlanTest {
     assertEquals(List.of(), due(plan(), joined(of(7, 4 * M))));
   }
 
-  /** What a write of many tasks leaves, or a query that did not merge for a while, is caught up with at once. */
+  /** The segments of a write of many tasks, or of a query that did not merge for a while, are merged at once. */
   @Test
   void moreThanEightOfALevelBecomeOne() {
     assertEquals(range(0, 199), due(plan(), joined(of(200, 40 * K))));
@@ -137,7 +137,10 @@ final class MergePlanTest {
     assertEquals(List.of(9, 8), runs.stream().map(run -> run.segments().size()).toList());
   }
 
-  /** What a query writes in each epoch; how many small segments it leaves at most; how many bytes are copied for each that it writes. */
+  /**
+   * The bytes that a query writes in each epoch; how many small segments it leaves at most; how many bytes are copied for each that it
+   * writes.
+   */
   static List<Arguments> streams() {
     Random random = new Random(1);
     return List.of(stream("100 B", 20_000, 16, 48, i -> 100), stream("8 KiB", 20_000, 28, 3.8, i -> 8 * K),

@@ -185,7 +185,7 @@ final class ReplacedFilesTest {
     Object answer(String method, Object answer) throws IOException;
   }
 
-  /** What {@code real} answers, as {@code seen} changes it. */
+  /** The answers of {@code real}, as {@code seen} changes them. */
   private static <T> T seen(Class<T> type, T real, Seen seen) {
     return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (proxy, method, arguments) -> {
       try {

@@ -132,7 +132,7 @@ final class SplitPlannerTest {
     }
   }
 
-  /** What is left to read is guessed by offsets, and far too low where large records come first. */
+  /** The bytes that are left are guessed by offsets, and far too low where large records come first. */
   @Test
   void recordSizesThatChangeWithinASegmentMakeNoTinySplits() throws IOException {
     WrittenTopic topic = new WrittenTopic(root, "t");

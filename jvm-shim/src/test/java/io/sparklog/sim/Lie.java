@@ -13,7 +13,7 @@ enum Lie {
       return act.on(world.disk);
     }
   },
-  /** What was put is not listed for a while. */
+  /** A file that was put is not listed for a while. */
   LISTS_LATE {
     @Override
     <T> T effect(World world, String call, String name, MemoryStore.Act<T> act) throws IOException {

@@ -14,7 +14,7 @@ import java.util.function.LongFunction;
  * @param from what the source has exactly once, so that a mutant cannot be forgotten when the source changes
  */
 record Mutant(long seed, String rule, String source, String from, String to) {
-  /** What a seed finds; null if nothing. */
+  /** The failure that a seed finds; null if none. */
   LongFunction<String> finder() throws IOException, ReflectiveOperationException {
     Class<?> simulation = MutatedClasses.of(source, from, to).like(Simulation.class);
     MethodHandle failure = MethodHandles.privateLookupIn(simulation, MethodHandles.lookup())

@@ -37,7 +37,7 @@ final class MutantSearch {
     List<Long> tries = new ArrayList<>();
     Found first = null;
     int failed = 0;
-    for (int round = 0; round < rounds && failed <= rounds / 2; round++) { // What is left cannot change the median.
+    for (int round = 0; round < rounds && failed <= rounds / 2; round++) { // The rounds that are left cannot change the median.
       Found found = find(finder, round * seeds, seeds);
       tries.add(found == null ? Long.MAX_VALUE : found.seed() - round * seeds + 1);
       failed += found == null ? 1 : 0;

@@ -9,9 +9,11 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** Those who clean up, delete and change the topic. */
+/** The actors that clean up, delete and change the topic. */
 final class Operators {
-  /** What a call may say without any fault: the topic is another one, or its version files were deleted while the caller slept. */
+  /**
+   * The errors that a call may give without any fault: the topic is another one, or its version files were deleted while the caller slept.
+   */
   private static final Set<String> EXPECTED = Set.of("TOPIC_NOT_FOUND", "TOPIC_RECREATED", "COMMIT_UNKNOWN", "OFFSETS_OUT_OF_RANGE",
       "PARTITION_NOT_FOUND", "OPTION_VALUE");
 
@@ -77,7 +79,7 @@ final class Operators {
     of(process).delete(false);
   }
 
-  /** All that is there by now is old enough, whoever still writes it. */
+  /** All that is there by now is old enough, also if it is still being written. */
   private static void vacuum(Process process) {
     process.world.pass(Vacuum.OLDER_THAN_MIN.toMillis());
     new Vacuum(process.log(), process.clock, process.world.random).run(Vacuum.OLDER_THAN_MIN, false);

@@ -32,7 +32,7 @@ final class Process implements MemoryStore.Acts {
   private Root root;
   private int faults;
 
-  /** What an actor does in its process. */
+  /** The acts of an actor in its process. */
   interface Part {
     void run(Process process) throws Exception;
   }
@@ -148,7 +148,7 @@ final class Process implements MemoryStore.Acts {
     if (isMoment && world.chance(4)) {
       actor.sleep((long) Math.pow(2, 6 + world.random.nextDouble() * 4.5));
     } else if (actor != null) {
-      // What is not of the commit log may be in any order: acts on it are often done together, so that more happens in a run.
+      // Acts beside the commit log may be in any order: they are often done together, so that more happens in a run.
       if (what.startsWith(Truth.FOLDER) && !what.startsWith(Truth.FOLDER + "tmp/") || world.chance(6)) {
         actor.act();
       }

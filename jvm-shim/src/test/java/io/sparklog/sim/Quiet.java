@@ -11,7 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** What must hold when all is quiet: whoever still sleeps sleeps for ever, and fresh processes go on by themselves. */
+/** The rules that must hold when all is quiet: a process that still sleeps sleeps for ever, and fresh processes go on by themselves. */
 final class Quiet {
   private final World world;
   private final Process fresh;
@@ -75,7 +75,7 @@ final class Quiet {
   /** Nothing dead is left. */
   private void requireClean() {
     Set<String> live = world.truth.top().files();
-    // What was removed of late is not deleted yet.
+    // Files that were removed of late are not deleted yet.
     world.truth.versions()
         .stream()
         .filter(known -> known.version() >= world.truth.top().number("boundary"))

@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
-/** Those who read: some keep the state that they know, some forget it; all come to their files late. */
+/** The actors that read: some keep the state that they know, some forget it; all come to their files late. */
 final class Readers {
   private Readers() {}
 

@@ -8,8 +8,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Runs actors, each in a thread, one at a time: at each of its acts a seeded choice says who goes on, who sleeps while the others act
- * hundreds of times, and who stops for ever.
+ * Runs actors, each in a thread, one at a time: at each of its acts a seeded choice says which goes on, which sleeps while the others act
+ * hundreds of times, and which stops for ever.
  */
 final class Scheduler {
   private static final ExecutorService THREADS = Executors.newCachedThreadPool(task -> {
@@ -28,7 +28,7 @@ final class Scheduler {
 
   private static final Stopped STOPPED = new Stopped();
 
-  /** What an actor does. */
+  /** The acts of an actor. */
   interface Part {
     void run() throws Exception;
   }
@@ -105,7 +105,7 @@ final class Scheduler {
   private Throwable cause;
   private Runnable between = () -> {};
 
-  /** Whose turn it is; null for the thread that made this. */
+  /** The actor whose turn it is; null for the thread that made this. */
   private volatile Actor turn;
   private volatile boolean over;
 
@@ -121,7 +121,7 @@ final class Scheduler {
     return actor;
   }
 
-  /** @param action is done between two acts, now and then, by whoever has the turn */
+  /** @param action is done between two acts, now and then, by the actor that has the turn */
   void between(Runnable action) {
     between = action;
   }
@@ -158,7 +158,7 @@ final class Scheduler {
     return STOPPED;
   }
 
-  /** What went wrong; null if nothing did. */
+  /** The failure of the run; null if it has none. */
   String failure() {
     return failure;
   }
@@ -175,7 +175,7 @@ final class Scheduler {
     return step;
   }
 
-  /** Who acts next; null if nobody does any more. */
+  /** The actor that acts next; null if all have ended. */
   private Actor choose() {
     between.run();
     while (step < stepsMax) {

@@ -9,7 +9,7 @@ import java.util.List;
  * The classes that commit, merge, publish, clean up and read, on a disk in memory, with a seeded choice at every act.
  *
  * <p>In one world, on one topic: appenders without an identity; two streaming queries, each with up to three drivers, one after another or
- * beside each other, and a checkpoint that is restored; readers that come to their files late. Everyone who writes merges and tidies.
+ * beside each other, and a checkpoint that is restored; readers that come to their files late. Every writer merges and tidies.
  * Actors sleep, stop for ever, or hear of a failure where there was none; the power may go. {@link Truth} and {@link Quiet} say what
  * must hold.
  */
@@ -42,7 +42,7 @@ final class Simulation {
     try {
       simulation.all();
     } catch (RuntimeException e) {
-      world.scheduler.fail("the simulation itself: " + e, e); // A seed that ends a thread of Seeds would be counted by nobody.
+      world.scheduler.fail("the simulation itself: " + e, e); // A seed that ends a thread of Seeds would not be counted.
     }
     if (world.scheduler.failure() == null) {
       world.faulty = false;

@@ -21,7 +21,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * What is true of the topic, kept beside the store: its versions in the order in which they were linked first, read by code of its own.
+ * The truth about the topic, kept beside the store: its versions in the order in which they were linked first, read by code of its own.
  * Each check names the invariant of FORMAT.md section 11.
  */
 final class Truth {
@@ -41,7 +41,7 @@ final class Truth {
   private final List<Known> versions = new ArrayList<>();
   /** By topic id and partition the records, from offset 0 on, for ever. */
   private final Map<String, List<String>> log = new HashMap<>();
-  /** What was written between two deletions of the topic; a power loss may take the last deletion. */
+  /** The records that were written between two deletions of the topic; a power loss may take the last deletion. */
   private static final class Life {
     /** How often a record was committed. */
     final Map<String, Integer> counts = new HashMap<>();
@@ -107,7 +107,7 @@ final class Truth {
     long number = Long.parseLong(name.substring(FOLDER.length(), FOLDER.length() + 20));
     String tag = disk.peekTag(name).orElseThrow();
     if (number < versions.size()) {
-      return; // Of a writer that slept through the clean-up: nobody may ever take it for a commit.
+      return; // A writer that slept through the clean-up put it: no reader may ever take it for a commit.
     }
     byte[] bytes = disk.peek(name).orElseThrow();
     int line = new String(bytes, StandardCharsets.UTF_8).indexOf('\n');
@@ -193,7 +193,7 @@ final class Truth {
     }
   }
 
-  /** What versions below a boundary removed is found by nobody: so it was deleted, or another segment of the file is live, or was. */
+  /** No program looks for files that versions below a boundary removed: each was deleted, or another segment of it is live, or was. */
   private void requireSwept(long boundary, Known raising) {
     if (raising.deleted() || raising.number("boundary") == boundary) {
       return;

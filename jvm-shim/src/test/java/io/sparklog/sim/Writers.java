@@ -20,13 +20,13 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 
-/** Those who write: appenders without an identity, and queries as Spark drives them. */
+/** The actors that write: appenders without an identity, and queries as Spark drives them. */
 final class Writers {
-  /** What a write may say, without any fault: others were faster, or cleaned up while it slept. */
+  /** The errors that a write may give, without any fault: others were faster, or cleaned up while it slept. */
   private static final Set<String> EXPECTED = Set.of("COMMIT_UNKNOWN", "TOPIC_RECREATED", "WRITE_EXPIRED", "EPOCH_DIFFERS",
       "ROUTING_CHANGED", "FILE_NOT_SHARED");
 
-  /** What a write merges at most after its commit: as it does by default. */
+  /** The most bytes that a write merges after its commit: the default. */
   private static final int MERGE_BYTES = 32 << 20;
 
   private Writers() {}
@@ -65,7 +65,7 @@ final class Writers {
     return false;
   }
 
-  /** What a task wrote: to files of partitions, or nothing yet, if it is little. */
+  /** The pieces that a task wrote: to files of partitions, or nothing yet, if it is little. */
   private static Map<String, List<Piece>> report(Process process, TopicPlan plan, String txn, TreeMap<Integer, List<String>> records)
       throws IOException {
     World world = process.world;

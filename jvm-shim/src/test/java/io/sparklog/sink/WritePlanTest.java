@@ -24,7 +24,7 @@ import org.apache.spark.sql.types.StructType;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What a write plans, without a session. */
+/** The plan of a write, without a session. */
 final class WritePlanTest {
   private final Random random = new Random(1);
 

@@ -69,7 +69,7 @@ final class PartlogStreamTest extends StreamRuns {
     stream.stop();
   }
 
-  /** Spark polls up to a hundred times a second. What it allocates tells, on any machine, whether it walks through the partitions. */
+  /** Spark polls up to a hundred times a second. Its allocations tell, on any machine, whether it walks through the partitions. */
   @Test
   void anIdlePollOfManyPartitionsIsCheap() throws IOException {
     topic.with("partitions", "1000").segment(999, 5).commit();

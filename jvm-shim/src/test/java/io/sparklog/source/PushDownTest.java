@@ -41,7 +41,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** What the source takes over of a query: it reads less, and gives the same. */
+/** The source takes over parts of a query: it reads less, and gives the same. */
 final class PushDownTest {
   @TempDir
   Path root;
@@ -170,7 +170,7 @@ final class PushDownTest {
         continue;
       }
       Predicate unknown = new Predicate("STARTS_WITH", new Expression[] {column("topic"), literal("topic", 0)});
-      // What is not understood is left to Spark, and must not cost a record that Spark would keep.
+      // A predicate that is not understood is left to Spark, and must not cost a record that Spark would keep.
       for (Predicate predicate : List.of(new And(unknown, said.predicate), new Or(said.predicate, unknown))) {
         PartlogScanBuilder partly = reads.builder();
         assertArrayEquals(new Predicate[] {predicate}, partly.pushPredicates(new Predicate[] {predicate}));

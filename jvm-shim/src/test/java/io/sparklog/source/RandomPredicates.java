@@ -30,7 +30,7 @@ public final class RandomPredicates {
   private static final int OFFSETS = 8;
   private static final long[] MILLIS = {-1, 0, 1, 2, 3, Long.MAX_VALUE};
 
-  /** What a comparison can go wrong at: the ends of types, and the edges between milliseconds. */
+  /** Values at which a comparison can go wrong: the ends of types, and the edges between milliseconds. */
   private static final long[] EDGES = {Long.MIN_VALUE, Long.MIN_VALUE + 1, -2000, -1001, -1000, -999, -1, 0, 1, 2, 3, 999, 1000, 1001, 2000,
       3000, 3001, Long.MAX_VALUE - 1, Long.MAX_VALUE};
 
@@ -150,7 +150,7 @@ public final class RandomPredicates {
     }
   }
 
-  /** What SQL says of a predicate and a record: true, false, or null. */
+  /** The answer of SQL for a predicate and a record: true, false, or null. */
   private static Boolean met(Predicate predicate, Object... row) {
     Expression[] operands = predicate.children();
     switch (predicate.name()) {

@@ -30,7 +30,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a read gives, for what it was asked. */
+/** The rows that a read gives for its options. */
 final class ReadTest {
   @TempDir
   Path root;

@@ -14,7 +14,7 @@ import org.apache.spark.sql.execution.streaming.runtime.QueryExecutionThread;
 import org.junit.jupiter.api.Test;
 
 final class SparkErrorsTest {
-  /** What a query that is stopped throws, Spark must know as an interrupt; on another thread, and for a timeout, it is an error. */
+  /** Spark must take the exception of a query that is stopped for an interrupt; on another thread, and for a timeout, it is an error. */
   @Test
   void anInterruptOfAQueryIsShownAsOne() throws InterruptedException {
     for (IOException e : List.of(new ClosedByInterruptException(), new InterruptedIOException())) {

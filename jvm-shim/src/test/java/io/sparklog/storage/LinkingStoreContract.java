@@ -14,7 +14,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 
-/** What {@link LinkingStore} promises beyond {@link LogStore}. */
+/** The promises of {@link LinkingStore} beyond {@link LogStore}. */
 abstract class LinkingStoreContract extends LogStoreContract {
   private static final String DATA = TOPIC + "/data/0.log";
   private static final String VIEW = "t-0/00000000000000000000.log";

@@ -22,7 +22,7 @@ final class LocalStoreTest extends LinkingStoreContract {
   @TempDir
   private Path folder;
 
-  /** What the disk is asked to make durable, and what it is told to fail. */
+  /** The writes and syncs that the disk was asked for; those named in {@code failing} fail. */
   private final List<String> events = new ArrayList<>();
   private String failing = "none";
 

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.function.Executable;
 
 /**
- * What {@link LogStore} promises. Each store has a test that extends this one; {@link BrokenStoresTest} shows that every check can fail.
+ * The promises of {@link LogStore}. Each store has a test that extends this one; {@link BrokenStoresTest} shows that every check can fail.
  */
 @Timeout(60)
 abstract class LogStoreContract {
@@ -320,7 +320,7 @@ abstract class LogStoreContract {
     assertFalse(store.existsBeside("outside"));
   }
 
-  /** What a task is sent opens the same root, in a process that has nothing else. */
+  /** The reference that a task is sent opens the same root, in a process that has nothing else. */
   @Test
   void aReferenceOpensTheSameRoot() throws IOException, ClassNotFoundException {
     store.createFolder(TOPIC);

@@ -80,7 +80,7 @@ public final class MemoryDisk {
       }
     }
 
-    /** What was not durable before a failed sync will never be. */
+    /** Bytes that were not durable before a failed sync will never be. */
     void giveUp() {
       given = true;
     }
@@ -265,7 +265,10 @@ public final class MemoryDisk {
     return clockMs.getAsLong();
   }
 
-  /** Of what is not durable, {@code random} says what stays: each name as it was or as it is, bytes up to any length, whole or as zeros. */
+  /**
+   * {@code random} says which part of what is not durable stays: each name as it was or as it is, bytes up to any length, whole or as
+   * zeros.
+   */
   public void losePower(RandomGenerator random) {
     if (root != null) {
       losePower(root, random);

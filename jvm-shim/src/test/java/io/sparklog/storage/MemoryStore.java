@@ -17,7 +17,7 @@ import java.util.TreeSet;
 public final class MemoryStore implements LinkingStore {
   private static final String ROOT = "/memory";
 
-  /** What happens at an act. */
+  /** Decides what happens at an act. */
   public interface Acts {
     /**
      * @param call what it does, as {@code link}

@@ -71,7 +71,7 @@ record PutRace(LogStore store, String name, String temporary) {
     return seen;
   }
 
-  /** Whose content it is; −1 if it is not a whole one. */
+  /** The writer of the content; −1 if it is not a whole one. */
   private static int writer(byte[] content) {
     for (byte each : content) {
       if (each != content[0]) {

@@ -45,7 +45,7 @@ final class LostTopicsHistoriesTest extends StreamRuns {
   /** How far the query is with a topic, in the model. */
   private record Progress(Made topic, TreeMap<Integer, Long> offsets) {}
 
-  /** What Spark does with a stream, and what must come of it. */
+  /** A stream as Spark drives it, and the outcome that it must have. */
   private final class Query {
     private final Random choices;
     private final TreeMap<String, Made> topics = new TreeMap<>();

@@ -50,7 +50,7 @@ final class LostTopicsTest extends StreamRuns {
     }
   }
 
-  /** What was planned is repeated after a restart, and has lost its topic by then. */
+  /** A planned micro-batch is repeated after a restart, and has lost its topic by then. */
   @Test
   void aPlannedMicroBatchOfALostTopicHasNoRecordsOfIt() throws IOException {
     create("a", 10, 5);

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What a query's checkpoint says, against what the root says by then. */
+/** A query's checkpoint against the root as it is by then. */
 final class StreamCheckpointTest extends StreamRuns {
   private Path file(int number) {
     return folder.resolve("checkpoint/sources/0/" + number);

@@ -28,7 +28,7 @@ import org.apache.logging.log4j.core.appender.AbstractAppender;
 import org.apache.logging.log4j.core.config.Property;
 import org.junit.jupiter.api.Test;
 
-/** What a streaming query reads next, without Spark. */
+/** The next reads of a streaming query, without Spark. */
 final class TopicStreamTest extends StreamRuns {
   @Test
   void startsAreResolvedOnce() throws IOException {

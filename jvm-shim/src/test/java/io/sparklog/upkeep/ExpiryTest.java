@@ -27,7 +27,7 @@ import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** What goes by its age: expired records, and what dead writers left. FORMAT.md section 14. */
+/** Deletion by age: expired records, and the files of dead writers. FORMAT.md section 14. */
 final class ExpiryTest extends Drivers {
   private Terms terms(Long retentionMs, Long retentionBytes, Map<Integer, Long> keep) {
     return Terms.of(state(), folder.toString(), retentionMs, retentionBytes, new TreeMap<>(keep));

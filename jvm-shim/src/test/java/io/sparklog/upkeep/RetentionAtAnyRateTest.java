@@ -40,7 +40,7 @@ final class RetentionAtAnyRateTest {
   private static final int RECORD_BYTES = 200;
   private static final int CHECKPOINT_VERSIONS = 100;
 
-  /** What the documentation allows of small segments in the newest span. */
+  /** The most small segments in the newest span that the documentation allows. */
   private static final int NEWEST = 32;
 
   @TempDir
@@ -138,7 +138,7 @@ final class RetentionAtAnyRateTest {
     return Math.max(spanMs / 8, 1000);
   }
 
-  /** What operations.md says of the oldest record, where one write's records are at most {@link #writeMs} apart. */
+  /** The bound of operations.md for the oldest record, where one write's records are at most {@link #writeMs} apart. */
   private void assertBoundsHold(long retentionMs) {
     List<Segment> live = state.segments(0);
     long oldest = live.stream().mapToLong(Segment::minTimestamp).min().orElse(nowMs);
@@ -205,7 +205,7 @@ final class RetentionAtAnyRateTest {
     days(60, 24, HOUR, 30 * DAY);
     configure("retention.ms", DAY);
     days(20, 24, HOUR, DAY);
-    spanMs = TimeGroups.spanMs(state.config()); // What was merged before is gone.
+    spanMs = TimeGroups.spanMs(state.config()); // Segments that were merged before are gone.
     days(60, 24, HOUR, DAY);
     configure("retention.ms", 90 * DAY);
     days(200, 24, HOUR, 90 * DAY);

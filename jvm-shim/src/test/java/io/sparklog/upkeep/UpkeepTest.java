@@ -28,7 +28,7 @@ import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
-/** What follows a commit. FORMAT.md sections 6, 8 and 14. */
+/** The work that follows a commit. FORMAT.md sections 6, 8 and 14. */
 final class UpkeepTest extends Drivers {
   @Test
   void theLogStaysShort() throws IOException {
@@ -255,7 +255,7 @@ final class UpkeepTest extends Drivers {
     assertViewIsRight();
   }
 
-  /** Whatever a process that dies leaves, those after it make up for. */
+  /** The processes after one that dies do what it left undone. */
   @Test
   void aProcessMayEndAnywhere() throws IOException {
     long seed = System.nanoTime();

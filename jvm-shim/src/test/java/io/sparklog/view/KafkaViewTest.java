@@ -81,7 +81,7 @@ final class KafkaViewTest extends Drivers {
     administration(store).delete(false);
     assertEquals(List.of("t-1"), viewFolders());
     assertEquals(List.of("t-1/notes.txt"), files("t-1"));
-    // What a process puts that slept through the deletion.
+    // Files of a process that slept through the deletion.
     Files.createDirectory(folder.resolve("t-2"));
     Files.write(folder.resolve("t-2/00000000000000000000.log"), new byte[1]);
     Files.delete(notes);

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** What a write does where its topic has its epoch or a later one: the table of FORMAT.md section 7. */
+/** Writes to a topic that has their epoch or a later one: the table of FORMAT.md section 7. */
 final class EpochTest extends CommitsOverFaults {
   private static final String A = "aaaaaaaaaaaaaaaa";
   private static final String B = "bbbbbbbbbbbbbbbb";
@@ -166,7 +166,7 @@ final class EpochTest extends CommitsOverFaults {
     assertEquals(1, commitOnce(5, Once.epoch("q", 1, A)).orElseThrow().version(), "what was not noted can still be applied");
   }
 
-  /** Of the greatest epoch the input is kept, across a checkpoint too. */
+  /** The input of the greatest epoch is kept, across a checkpoint too. */
   @Test
   void aStateKeepsTheGreatestEpochOfEachQuery() throws IOException {
     commitOnce(5, Once.epoch("q", 3, A));
@@ -282,7 +282,7 @@ final class EpochTest extends CommitsOverFaults {
     assertEquals(2 * before, viewed());
   }
 
-  /** What follows a commit cannot fail a write that is found to be done. */
+  /** The work after a commit cannot fail a write that is found to be done. */
   @Test
   void aRetryThatCannotPublishIsDone() throws IOException {
     commitOnce(5, Once.epoch("q", 0, A));

@@ -32,7 +32,7 @@ final class RefusedWritesTest extends Drivers {
   /** The last one after a put whose version was deleted before it was looked at. */
   private static final Set<String> NAMED = Set.of("TOPIC_RECREATED", "WRITE_EXPIRED", "COMMIT_UNKNOWN");
 
-  /** What happens to the topic while a write is under way. */
+  /** An event in the topic while a write is under way. */
   private interface Event {
     void happens() throws IOException;
   }
