@@ -15,7 +15,7 @@ import java.util.TreeMap;
 
 /** One topic on one disk, what is true of it, and everything that the seed decides. */
 final class World {
-  /** What Spark keeps in the checkpoint of a query: what each epoch reads, and the last one that is done. */
+  /** The checkpoint of a query as Spark keeps it: what each epoch reads, and the last one that is done. */
   static final class Query {
     final TreeMap<Long, Cut> planned;
     long done;
@@ -53,7 +53,7 @@ final class World {
   private final List<String> recent = new ArrayList<>();
   private final List<Lie.Effect> later = new ArrayList<>();
   private final int oneIn;
-  /** Where those who are unlucky sleep long, or meet faults: empty in every second world. */
+  /** Where unlucky actors sleep long, or meet faults: empty in every second world. */
   private final Set<Moment> moments = EnumSet.noneOf(Moment.class);
   private long nowMs = 1_800_000_000_000L;
   private long acts;
@@ -120,7 +120,7 @@ final class World {
     return acts;
   }
 
-  /** Of all acts so far, in their order: the same for the same seed. */
+  /** The hash of all acts so far, in their order: the same for the same seed. */
   long hash() {
     return hash;
   }
@@ -134,7 +134,7 @@ final class World {
     }
   }
 
-  /** For whoever replays a seed. */
+  /** Tells a step to a developer that replays a seed. */
   void say(String what) {
     if (trace != null) {
       trace.println(String.format("%6d %s", scheduler.step(), what));
