@@ -43,7 +43,7 @@ class World:
         self.options["poll_interval_ms"] = self.random.choice(POLL_MS)
         self.at: dict[TopicPartition, set[Place]] = {}
         self.held: dict[TopicPartition, tuple[int, int]] = {}
-        """What the group has committed: life and offset."""
+        """The position that the group has committed: life and offset."""
         self.paused: set[TopicPartition] = set()
         self.by_pattern = False
         self.dropped: set[str] = set()
@@ -154,7 +154,7 @@ class World:
         self.at, self.paused = {}, set()
 
     def _handed_over(self, committing: bool = True) -> None:
-        """What the group has committed, as far as its topics are there. Without `committing`, nothing came to it since."""
+        """The positions that the group has committed, as far as their topics are there. Without `committing`, nothing came to it since."""
         if "group" not in self.options:
             return
         for tp in self.at:

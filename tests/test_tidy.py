@@ -83,7 +83,7 @@ def test_nothing_is_left_for_later():
     assert found == []
 
 
-# What users call a whole part by: one class with many short methods.
+# Classes by which users call a whole part: one class with many short methods.
 FACADES = {
     "sparklog/consumer/consumer.py",
     "sparklog/offsets/table.py",

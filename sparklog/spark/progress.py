@@ -230,7 +230,7 @@ def source_offsets(offsets: object) -> dict[tuple[str, int], int]:
 
 
 def _reported(sources: list[Mapping[str, Any]], metric: str) -> list[float]:
-    """What the sources that have this metric report of it."""
+    """The reports of the sources that have this metric."""
     values = [(source.get("metrics") or {}).get(metric) for source in sources]
     return [float(value) for value in values if value is not None]
 

@@ -19,7 +19,7 @@ public interface Topics {
     Topics open();
   }
 
-  /** What a task needs to open them: sent to it, as these topics themselves cannot be. */
+  /** A reference from which a task opens them: sent to it, as these topics themselves cannot be. */
   Reference reference();
 
   /** The full name of the place, which messages call the root. */

@@ -31,7 +31,7 @@ final class VersionFiles {
     return store.read(Names.topicFile(topic, Names.versionFile(version)), Version.BYTES_MAX);
   }
 
-  /** What {@link #read} gave. @throws PartlogException VERSION_CORRUPT or FORMAT_TOO_NEW */
+  /** The version in the bytes that {@link #read} gave. @throws PartlogException VERSION_CORRUPT or FORMAT_TOO_NEW */
   Version parse(byte[] bytes, long version) {
     try {
       return Version.parse(bytes, location(version), topic, version);

@@ -60,7 +60,7 @@ public final class NullKeyRouter {
   /**
    * A round: the tasks choose one after another, each the partition that will be emptiest.
    *
-   * <p>What partition p offers, one choice after the other, is its load, its load + a batch, its load + two batches, and so on; the tasks
+   * <p>The offer of partition p, one choice after the other, is its load, its load + a batch, its load + two batches, and so on; the tasks
    * take the least of all offers, and of equal offers that of the lowest partition. This is computed without a loop over tasks, of which
    * there may be thousands.
    */

@@ -27,7 +27,7 @@ public final class SplitPlanner {
     this.finder = new ExtentFinder(topics);
   }
 
-  /** What is wanted of a partition, and where that is. */
+  /** The wanted part of a partition, and where that is. */
   private record Found(Selection selection, List<Extent> extents) {
     private long bytes() {
       return bytesToRead(extents);

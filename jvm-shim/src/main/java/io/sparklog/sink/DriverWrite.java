@@ -44,7 +44,7 @@ final class DriverWrite {
     return root;
   }
 
-  /** What makes the writer of each task. */
+  /** The factory of each task's writer. */
   record Factory(WritePlan plan, int tasks) implements DataWriterFactory, StreamingDataWriterFactory {
     @Override
     public DataWriter<InternalRow> createWriter(int partitionId, long taskId) {

@@ -28,7 +28,7 @@ final class PartlogBatch implements Batch {
     this.splitSize = splitSize;
   }
 
-  /** What the tasks read; the same at every call. */
+  /** The splits that the tasks read; the same at every call. */
   synchronized List<Split> splits() {
     if (splits == null) {
       SplitPlanner planner = new SplitPlanner(request.root(), splitSize, failOnDataLoss());

@@ -30,7 +30,7 @@ final class Simulation {
     return run(seed, Lie.NONE, null);
   }
 
-  /** What is wrong with a seed; null if nothing. */
+  /** The failure of a seed; null if none. */
   static String failure(long seed) {
     return run(seed).failure();
   }

@@ -225,7 +225,7 @@ final class UpkeepTest extends Drivers {
     return Names.viewFolder("t", segment.partition()) + "/" + Names.viewFile(segment.base(), "");
   }
 
-  /** What a commit of another process left undone, also what a power loss left of files that were not synced. */
+  /** The work that a commit of another process left undone, also on files that a power loss left half written. */
   @Test
   void theNextCommitOfAnyoneMakesTheViewRight() throws IOException {
     Driver first = new Driver();
