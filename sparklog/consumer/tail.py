@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import time
-
 from sparklog import arguments
 from sparklog.errors import SparklogError
+from sparklog.ondisk.followed import Followed
 from sparklog.ondisk.reader import Part, PartitionReader, Stop
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_logs import TopicLogs
 
-_ASK_S = 1.0
-
 
 class Tail:
     """The newest state of a topic that is known, and where in its segments the last reads stopped. It keeps no file open."""
-
-    state: State
 
     def __init__(self, logs: TopicLogs, topic: str) -> None:
         """CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
         self._log = logs.log(arguments.topic(topic))
         self._stops: dict[int, Stop] = {}
         self._told: State | None = None
-        self.ask()
+        self._followed = Followed(self._log)
+
+    @property
+    def state(self) -> State:
+        """The newest one that is known."""
+        return self._followed.state
 
     def look(self) -> bool:
-        """Takes the newest state. Whether it is another one than when this was called before. CallError TOPIC_NOT_FOUND.
-
-        It costs one stat if nothing was committed. Once a second it costs two: then a program that slept while versions were put and
-        deleted finds out, which one stat does not tell (FORMAT.md section 9).
-        """
-        if time.monotonic() - self._asked >= _ASK_S or self._log.is_followed(self.state):
-            self.ask()
+        """Takes the newest state, as `Followed.look`. Whether it is another one than when this was called before."""
+        self._followed.look()
         changed = self.state is not self._told
         self._told = self.state
         return changed
@@ -44,9 +39,7 @@ class Tail:
 
     def ask(self) -> None:
         """Takes the newest state, also if versions were put and deleted since the last call. CallError TOPIC_NOT_FOUND."""
-        self._asked = -_ASK_S  # until it answers: what does not exist is asked for in each call
-        self.state = self._log.newest()
-        self._asked = time.monotonic()
+        self._followed.ask()
 
     def part(self, partition: int, offset: int, bytes_max: int) -> Part:
         """The records from an offset on, as `PartitionReader.part` returns them.

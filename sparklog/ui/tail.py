@@ -13,6 +13,7 @@ from starlette.responses import StreamingResponse
 
 from sparklog.errors import SparklogError
 from sparklog.log import by_time
+from sparklog.ondisk.followed import Followed
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
@@ -27,7 +28,6 @@ _AT_ONCE = 4
 _ROWS = 200
 _VALUE_BYTES = 1_024
 _POLL_S = 0.2
-_LOOK_S = 5
 _BEAT_S = 10
 
 
@@ -36,11 +36,11 @@ class Tail:
 
     def __init__(self, log: TopicLog, partition: int | None, positions: Mapping[int, int] | None, topic_id: str | None) -> None:
         self._log = log
-        state = self._state = log.newest()
+        self._followed = Followed(log)
+        state = self._followed.state
         self.topic_id = topic_id or state.topic_id
         self._require_same(state)
         self._partition = partition
-        self._looked = time.monotonic()
         given = positions or {}
         self.positions = {each: min(given.get(each, state.ends[each]), state.ends[each]) for each in self._partitions(state.partitions)}
         self._pending = bool(positions)
@@ -54,11 +54,12 @@ class Tail:
 
     def poll(self) -> dict[str, Any] | None:
         """The records since the last call; None if there are none. They are at most BACKLOG."""
-        now = time.monotonic()
-        if not (self._pending or self._log.is_followed(self._state) or now - self._looked > _LOOK_S):
+        before = self._followed.state
+        self._followed.look()
+        state = self._followed.state
+        if state is before and not self._pending:
             return None
-        self._looked, self._pending = now, False
-        state = self._state = self._log.newest()
+        self._pending = False
         self._require_same(state)
         for partition in self._partitions(state.partitions):
             # A partition that was added meanwhile is read from its start.

@@ -11,7 +11,7 @@ import pytest
 from handmade import Record, Topic, batch, batches, records
 
 from sparklog import Consumer
-from sparklog.consumer import tail
+from sparklog.ondisk import followed
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_poll_that_finds_nothing_costs_one_stat_a_topic(topic, calls, monkeypa
     other.append(records(1))
     consumer = Consumer(topic.root, "t", "u", auto_offset_reset="earliest")
     consumer.poll()
-    monkeypatch.setattr(tail, "_ASK_S", 1e9)
+    monkeypatch.setattr(followed, "_ASK_S", 1e9)
     calls.clear()
     for _ in range(100):
         assert consumer.poll() == {}
@@ -58,7 +58,7 @@ def test_once_a_second_the_version_before_is_looked_at_too(topic, calls, monkeyp
     """A version that was put and deleted while the consumer slept cannot be seen in its own place."""
     consumer = Consumer(topic.root, "t")
     consumer.poll()
-    monkeypatch.setattr(tail, "_ASK_S", 0.05)
+    monkeypatch.setattr(followed, "_ASK_S", 0.05)
     for _ in range(4):
         topic.append(records(1))
     topic.checkpoint()
