@@ -2,6 +2,7 @@ package io.sparklog.log;
 
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
+import io.sparklog.storage.NoAnswerException;
 import java.io.IOException;
 import java.io.SyncFailedException;
 import java.nio.file.NoSuchFileException;
@@ -12,8 +13,8 @@ import java.util.random.RandomGenerator;
 /**
  * Commits one change of one topic: FORMAT.md section 7, the part of the driver, step by step. It need not know the change.
  *
- * <p>A commit is done once its version file is linked. It is not done if that file is absent or another writer's. It is unknown if neither
- * can be determined. Once a put was tried, nothing that the version names may be deleted.
+ * <p>A commit is done once its version file is there. It is not done if that file is another writer's, or is absent and each put of it is
+ * over. It is unknown if none of these can be determined. Once a put was tried, nothing that the version names may be deleted.
  */
 public final class Committer {
   private static final int PUTS_MAX = 5;
@@ -31,12 +32,12 @@ public final class Committer {
   private boolean putTried;
   private boolean interrupted;
 
-  /** How a put ended, where that can be told: the version is there, another writer's is, or none. */
+  /** How the puts of a version ended: it is there, another writer's is, or none; if none is, it may be open, as it may still come. */
   private enum Put {
-    THERE, LOST, ABSENT
+    THERE, LOST, ABSENT, OPEN
   }
 
-  /** Why the last put was {@link Put#ABSENT}. */
+  /** Why the last version put is {@link Put#ABSENT}, or {@link Put#OPEN}. */
   private Throwable failure;
 
   /** @param txn the random identity of this attempt, by which it knows its own version file */
@@ -99,7 +100,7 @@ public final class Committer {
             log.noteDurable(version.topicId(), version.version());
             return Optional.of(version);
           }
-          throw failed(failure, String.valueOf(failure));
+          throw seen.get() == Put.OPEN ? unknown(version.version(), failure) : failed(failure, String.valueOf(failure));
         }
         standstills = version.version() == lost ? standstills + 1 : 0;
         lost = version.version();
@@ -194,7 +195,7 @@ public final class Committer {
           return log.isUnchanged(extended.get()) ? Optional.of(put) : Optional.empty();
         }
         Optional<State> newest = log.latest();
-        if (newest.isEmpty() && put == Put.ABSENT) {
+        if (newest.isEmpty() && put != Put.THERE) {
           return Optional.of(put);
         }
         // A topic that has the identity which this version gave it was begun by it.
@@ -208,11 +209,12 @@ public final class Committer {
     throw unknown(version.version(), last);
   }
 
-  /** Puts the version, up to five times, and sets {@link #failure} if it is {@link Put#ABSENT} in the end. */
+  /** Puts the version, up to five times, and sets {@link #failure} if it is not there in the end. */
   private Put put(Version version, Optional<State> extended, Step.Put steps) {
     String name = Names.topicFile(log.topic(), Names.versionFile(version.version()));
     String temporary = Names.topicFile(log.topic(), Names.temporary(txn, Names.versionFile(version.version())));
     byte[] bytes = bytes(version, extended);
+    NoAnswerException unanswered = null;
     for (int puts = 0; puts < PUTS_MAX; puts++) {
       putTried = true;
       try {
@@ -220,18 +222,25 @@ public final class Committer {
         return Put.THERE;
       } catch (Throwable e) { // An Error, too, may come after the link.
         failure = e;
+        unanswered = e instanceof NoAnswerException none ? none : unanswered;
       }
       interrupted |= Thread.interrupted();
       // The put may have taken effect and only its answer been lost, so what is there now decides.
       Put found = readBack(version.version());
-      // The kernel reports a folder's lost write once: after a failed sync the next put could succeed without it.
-      if (found != Put.ABSENT || failure instanceof SyncFailedException) {
+      if (found != Put.ABSENT) {
         return found;
+      }
+      // The kernel reports a folder's lost write once: after a failed sync the next put could succeed without it.
+      if (failure instanceof SyncFailedException) {
+        break;
       }
       backOff();
     }
-    // A store guarantees that a failed put has no later effect: absent after the last one stays absent.
-    return Put.ABSENT;
+    if (unanswered == null) {
+      return Put.ABSENT; // Each put is over, so it stays absent.
+    }
+    failure = unanswered;
+    return Put.OPEN;
   }
 
   /** The version file, checked to be one that readers accept: any other would be the end of the topic. */

@@ -13,10 +13,10 @@ import java.util.Optional;
  * <p>Every store promises, and {@code LogStoreContract} (in the tests) checks:
  *
  * <ul>
- * <li>A put is atomic and exclusive: of all callers, in all processes, that put a name, at most one succeeds, and a reader finds either
- * nothing or the whole content.
+ * <li>A put is atomic and exclusive: of all puts of a name, by all callers in all processes, at most one takes effect, and a reader finds
+ * either nothing or the whole content. That holds for a put that takes effect late, too.
  * <li>A put that returned is durable: the name and its content survive a crash of the process and a power loss.
- * <li>A call that failed has no later effect.
+ * <li>A call that ended has no later effect, but for a put that ended with {@link NoAnswerException}.
  * <li>A file that was put or created can be listed, read and opened by every process as soon as the call returned, and has a tag.
  * </ul>
  *
@@ -87,15 +87,19 @@ public interface LogStore {
 
   /**
    * Creates the file {@code name} with {@code content}, all or nothing, durable, and never in place of another. Its folder must exist:
-   * {@link #createFolder}.
+   * {@link #createFolder}. If it returns, the name was taken by this call.
+   *
+   * <p>A store that cannot tell that its put is over throws {@link NoAnswerException}, whatever its client throws, an {@link Error} too.
    *
    * @param temporary a name in the same topic that no other caller uses, for a store that must write the content before it can give it its
    *     name. A file that an earlier put left there is replaced. Afterwards it is absent, unless the store could not delete it.
    * @param observer is told of each part of the put that the store has
-   * @throws java.nio.file.FileAlreadyExistsException if {@code name} existed: it keeps its content
+   * @throws java.nio.file.FileAlreadyExistsException if it was refused: {@code name} existed, and keeps its content. Where the store
+   *     repeats a put by itself, that may be what the put itself created.
+   * @throws NoAnswerException if it may have taken effect, and may still do so after the call
    * @throws java.io.SyncFailedException if {@code name} may have been created and may be lost: a second attempt to make it durable could
    *     succeed without it
-   * @throws IOException otherwise; the caller must read {@code name} to learn whether it was created
+   * @throws IOException otherwise; the put is over, and the caller must read {@code name} to learn whether it was created
    */
   void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException;
 

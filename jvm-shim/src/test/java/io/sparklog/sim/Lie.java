@@ -9,19 +9,19 @@ import java.util.Optional;
 enum Lie {
   NONE {
     @Override
-    <T> T effect(World world, String call, String name, MemoryStore.Act<T> act) throws IOException {
-      return act.on(world.disk);
+    <T> T effect(Process process, String call, String name, MemoryStore.Act<T> act) throws IOException {
+      return act.on(process.world.disk);
     }
   },
   /** A file that was put is not listed for a while. */
   LISTS_LATE {
     @Override
-    <T> T effect(World world, String call, String name, MemoryStore.Act<T> act) throws IOException {
-      T found = NONE.effect(world, call, name, act);
+    <T> T effect(Process process, String call, String name, MemoryStore.Act<T> act) throws IOException {
+      T found = NONE.effect(process, call, name, act);
       if (call.equals("link")) {
-        world.changed(name);
+        process.world.changed(name);
       } else if (call.equals("list") && found instanceof Collection<?> names) {
-        world.recent().forEach(recent -> names.remove(inFolder(name, recent)));
+        process.world.recent().forEach(recent -> names.remove(inFolder(name, recent)));
       }
       return found;
     }
@@ -29,46 +29,38 @@ enum Lie {
   /** A put takes the place of another. */
   REPLACES {
     @Override
-    <T> T effect(World world, String call, String name, MemoryStore.Act<T> act) throws IOException {
-      Optional<String> before = call.equals("link") && name.endsWith(".json") ? world.disk.peekTag(name) : Optional.empty();
+    <T> T effect(Process process, String call, String name, MemoryStore.Act<T> act) throws IOException {
+      Optional<String> before = call.equals("link") && name.endsWith(".json") ? process.world.disk.peekTag(name) : Optional.empty();
       if (before.isPresent()) {
-        world.disk.delete(name);
-        T done = NONE.effect(world, call, name, act);
-        world.truth.replaced(name, before.get());
+        process.world.disk.delete(name);
+        T done = NONE.effect(process, call, name, act);
+        process.world.truth.replaced(name, before.get());
         return done;
       }
-      return NONE.effect(world, call, name, act);
+      return NONE.effect(process, call, name, act);
     }
   },
-  /** A put that failed takes effect after its caller heard so. */
+  /** A put that failed takes effect after its caller heard that it is over. */
   ACTS_LATE {
     @Override
-    <T> T effect(World world, String call, String name, MemoryStore.Act<T> act) throws IOException {
-      if (call.equals("link") && name.startsWith(Truth.FOLDER) && name.endsWith(".json") && world.chance(8)) {
-        world.later(() -> {
-          act.on(world.disk);
-          world.truth.linked(name);
-        });
+    <T> T effect(Process process, String call, String name, MemoryStore.Act<T> act) throws IOException {
+      if (act instanceof MemoryStore.Put put && Truth.isVersion(name) && process.world.lied.isLate(put, process.world.chance(20))) {
+        process.takesEffectLate(put, process.world.lied);
         throw new IOException("a fault");
       }
-      return NONE.effect(world, call, name, act);
+      return NONE.effect(process, call, name, act);
     }
   },
   /** A flush makes nothing durable. */
   FORGETS {
     @Override
-    <T> T effect(World world, String call, String name, MemoryStore.Act<T> act) throws IOException {
-      return call.equals("flush") && world.chance(4) ? null : NONE.effect(world, call, name, act);
+    <T> T effect(Process process, String call, String name, MemoryStore.Act<T> act) throws IOException {
+      return call.equals("flush") && process.world.chance(4) ? null : NONE.effect(process, call, name, act);
     }
   };
 
-  /** Something that is put off. */
-  interface Effect {
-    void run() throws IOException;
-  }
-
   /** Does an act, and answers it, in this way. */
-  abstract <T> T effect(World world, String call, String name, MemoryStore.Act<T> act) throws IOException;
+  abstract <T> T effect(Process process, String call, String name, MemoryStore.Act<T> act) throws IOException;
 
   /** The last part of {@code name} if it is in the folder; otherwise null. */
   private static String inFolder(String folder, String name) {

@@ -8,8 +8,9 @@ final class Mutants {
 
   /** With a seed at which each is found. */
   static final List<Mutant> FOUND = List.of(
-      new Mutant(7, "a failed put is taken for another's", "log/Committer", "Put found = readBack(version.version());",
+      new Mutant(311, "a failed put is taken for another's", "log/Committer", "Put found = readBack(version.version());",
           "Put found = Put.LOST;"),
+      new Mutant(5, "absent after no answer is failed", "log/Committer", "    if (unanswered == null) {\n", "    if (true) {\n"),
       new Mutant(22, "the epoch is looked up once, not after each lost race", "write/Append", "if (!once.isIn(log, newest, records)) {",
           "boolean again = Thread.currentThread().getName().equals(txn);\n    Thread.currentThread().setName(txn);\n"
               + "    if (again || !once.isIn(log, newest, records)) {"),
@@ -48,19 +49,18 @@ final class Mutants {
           "gone.values().forEach(segment -> attempt(() -> view.remove(segment.partition(), segment.base())));", ""),
       new Mutant(256, "a reader looks first whether its version is still there, then for the next", "log/TopicLog",
           "if (files.replay(builder) && isUnchanged(known)) {", "if (isUnchanged(known) && files.replay(builder)) {"),
-      new Mutant(1035, "version files are deleted downwards", "upkeep/Housekeeping",
+      new Mutant(1147, "version files are deleted downwards", "upkeep/Housekeeping",
           "filter(name -> numberOf(name).getAsLong() < boundary).toList();",
           "filter(name -> numberOf(name).getAsLong() < boundary).sorted(Comparator.reverseOrder()).toList();"),
       new Mutant(112, "a version need not be durable before what it removed is deleted", "upkeep/Sweep",
           "      store.flush(Names.topicFolder(state.topic()));\n", ""),
-      new Mutant(325, "a merge does not heed the horizon", "merge/Merge", "&& plannedVersion(planned) >= newest.horizon();", ";"),
       new Mutant(167, "an epoch is known by its number alone", "write/Once", "boolean isLast = last.epoch() == query.epoch();",
           "boolean isLast = last.epoch() == query.epoch();\n    if (query != null) {\n      return true;\n    }"),
       new Mutant(2035, "an epoch that follows another's is taken for new", "write/Once", "if (own != null && !own.equals(last.input())) {",
           "if (false) {"),
       new Mutant(2765, "a write whose put was unclear takes a later reason not to commit for its outcome", "log/Committer",
           "if (unseen != null && unseen.query() == null && !change.isIdempotent()) {", "if (false) {"),
-      new Mutant(73, "checkpoints are deleted before that of a deletion is there", "upkeep/Housekeeping",
+      new Mutant(152, "checkpoints are deleted before that of a deletion is there", "upkeep/Housekeeping",
           "if (checkpoints.isEmpty() || versionOf(checkpoints.get(checkpoints.size() - 1)) < kept) {", "if (false) {"),
       new Mutant(1794, "a checkpoint need not be durable before what it stands for is deleted", "upkeep/Housekeeping",
           "    store.flush(folder);\n", ""),
@@ -78,6 +78,7 @@ final class Mutants {
 
   /** Those that take more seeds than a test has time for: {@code make sim-mutants}. */
   static final List<Mutant> SOUGHT = List.of(
+      new Mutant(0, "a merge does not heed the horizon", "merge/Merge", "&& plannedVersion(planned) >= newest.horizon();", ";"),
       new Mutant(0, "a first version that is absent was never there", "log/Committer", ".map(state -> Put.THERE);", ".map(state -> put);"),
       new Mutant(0, "what somebody else's merge replaced is missing in the view", "view/Publisher",
           "if (viewed(now, e.segment().partition()).stream().anyMatch(segment -> isSame(segment, e.segment()))) {", "if (true) {"),

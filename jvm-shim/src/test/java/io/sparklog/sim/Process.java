@@ -6,6 +6,7 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.MemoryStore;
+import io.sparklog.storage.NoAnswerException;
 import java.io.IOException;
 import java.io.SyncFailedException;
 import java.time.Clock;
@@ -157,8 +158,14 @@ final class Process implements MemoryStore.Acts {
     }
     world.note(name, call, what);
     try {
-      world.actLate();
-      if (!call.equals("look") && (world.isFault() || isMoment && world.faulty && world.chance(4))) {
+      world.unanswered.act();
+      world.lied.act();
+      boolean isFault = !call.equals("look") && (world.isFault() || isMoment && world.faulty && world.chance(4));
+      if (act instanceof MemoryStore.Put put && world.unanswered.isLate(put, isFault && world.chance(3))) {
+        takesEffectLate(put, world.unanswered);
+        throw new NoAnswerException(put.name(), null);
+      }
+      if (isFault) {
         faults++;
         boolean before = world.chance(2);
         world.say(name + "   fails " + (before ? "before" : "after"));
@@ -179,18 +186,35 @@ final class Process implements MemoryStore.Acts {
   }
 
   private <T> T effect(String call, String what, MemoryStore.Act<T> act) throws IOException {
-    boolean isVersion = Truth.isVersion(what);
     if (call.equals("delete")) {
       world.truth.deletes(what);
     }
-    T result = world.lie.effect(world, call, what, act);
-    if (call.equals("link") && isVersion) {
-      world.say(name + "   LINKED");
-      world.truth.linked(what);
-    } else if (call.equals("link") && Truth.isNote(what)) {
-      world.truth.noted(what);
+    T result = world.lie.effect(this, call, what, act);
+    if (call.equals("link")) {
+      linked(what);
     }
     return result;
+  }
+
+  private void linked(String what) throws IOException {
+    if (Truth.isVersion(what)) {
+      world.say(name + "   LINKED");
+      world.truth.linked(what);
+    } else if (Truth.isNote(what)) {
+      world.truth.noted(what);
+    }
+  }
+
+  /** The put takes effect at a later act, if at all; its caller does not hear of that. */
+  void takesEffectLate(MemoryStore.Put put, LatePuts puts) throws IOException {
+    faults++;
+    world.say(name + "   hears no more of its put");
+    MemoryStore.Act<Object> late = put.late(world.disk);
+    puts.add(() -> {
+      late.on(world.disk);
+      world.say(name + "   LATE " + put.name());
+      linked(put.name());
+    });
   }
 
   /** A clock of its own, which may be an hour off. */

@@ -23,6 +23,8 @@ final class Quiet {
 
   void run() throws IOException {
     world.pass(3_600_000 * 3);
+    fresh.check(world.unanswered::settle);
+    fresh.check(world.lied::settle);
     Known before = world.truth.top();
     write(0);
     if (before != null) {

@@ -3,7 +3,6 @@ package io.sparklog.sim;
 import io.sparklog.storage.MemoryDisk;
 import java.io.IOException;
 import java.io.PrintStream;
-import java.nio.file.FileAlreadyExistsException;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashMap;
@@ -46,12 +45,15 @@ final class World {
   final int mergedSegments;
   /** After how many versions a checkpoint is due. */
   final int checkpointVersions;
+  /** Puts that have no answer yet. */
+  final LatePuts unanswered = new LatePuts(this);
+  /** Puts that a lie says are over. */
+  final LatePuts lied = new LatePuts(this);
   boolean faulty = true;
   boolean powerLost;
 
   private final PrintStream trace;
   private final List<String> recent = new ArrayList<>();
-  private final List<Lie.Effect> later = new ArrayList<>();
   private final int oneIn;
   /** Where unlucky actors sleep long, or meet faults: empty in every second world. */
   private final Set<Moment> moments = EnumSet.noneOf(Moment.class);
@@ -151,21 +153,5 @@ final class World {
 
   List<String> recent() {
     return recent;
-  }
-
-  /** Notes what takes effect some acts later, for {@link Lie#ACTS_LATE}. */
-  void later(Lie.Effect effect) {
-    later.add(effect);
-  }
-
-  /** What a lie has put off. */
-  void actLate() throws IOException {
-    if (!later.isEmpty() && chance(20)) {
-      try {
-        later.remove(0).run();
-      } catch (FileAlreadyExistsException another) {
-        // Then it has no effect.
-      }
-    }
   }
 }

@@ -21,6 +21,7 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -84,6 +85,23 @@ final class BrokenStoresTest {
         real.create(name(with)).close();
         throw new IOException("interrupted");
       }
+      return put(real, with);
+    }));
+    Object[][] failed = {null};
+    all.add(new Broken("aPutThatFailedIsOver", "does it before the next one", "putIfAbsent", (real, with) -> {
+      if (Thread.interrupted()) {
+        failed[0] = with;
+        throw new IOException("interrupted");
+      }
+      put(real, failed[0]);
+      return put(real, with);
+    }));
+    all.add(new Broken("aPutWithoutAnAnswerTakesEffectLater", "in half", "putIfAbsent", (real, with) -> {
+      with[2] = Arrays.copyOf((byte[]) with[2], 1);
+      return put(real, with);
+    }));
+    all.add(new Broken("aPutThatTakesEffectLaterNeverReplaces", "replaces", "putIfAbsent", (real, with) -> {
+      real.delete(name(with));
       return put(real, with);
     }));
     all.add(new Broken("aFolderIsListed", "fails if it is empty", "list", (real, with) -> {
@@ -201,15 +219,21 @@ final class BrokenStoresTest {
   }
 
   private static final class Contract extends LinkingStoreContract {
-    private final LogStore broken;
+    private final FaultyStore broken;
 
-    private Contract(LogStore broken) {
+    private Contract(FaultyStore broken) {
       this.broken = broken;
     }
 
     @Override
     LogStore newStore() {
-      return broken;
+      return broken.store();
+    }
+
+    @Override
+    Optional<Executable> holdBack() {
+      broken.holdBack(1);
+      return Optional.of(broken::land);
     }
   }
 
@@ -222,7 +246,7 @@ final class BrokenStoresTest {
   @ParameterizedTest
   @MethodSource("stores")
   void aBrokenStoreIsFound(Broken broken) throws IOException, IllegalAccessException {
-    Contract contract = new Contract(FaultyStore.of(new LocalStore(folder.resolve("root"))).answer(broken.call(), broken.answer()).store());
+    Contract contract = new Contract(FaultyStore.of(new LocalStore(folder.resolve("root"))).answer(broken.call(), broken.answer()));
     contract.begin();
     Method check = checks().filter(method -> method.getName().equals(broken.check())).findFirst().orElseThrow();
     try {

@@ -1,17 +1,21 @@
 package io.sparklog.storage;
 
+import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.nio.file.FileAlreadyExistsException;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A real store that fails where a test tells it to, before a call takes effect or after it.
+ * A real store that fails where a test tells it to, before a call takes effect, after it, or for a put with an effect that comes late.
  *
  * <p>A call is named by its method, as {@code putIfAbsent}, or by method and first argument, as {@code flush _partlog/t}.
  */
@@ -31,11 +35,18 @@ public final class FaultyStore {
     Object to(LogStore real, Object[] arguments) throws Throwable;
   }
 
+  /** A put that has not taken effect yet. */
+  private interface Late {
+    void land() throws Throwable;
+  }
+
   private record Replaced(String call, Answer answer) {}
 
   private final LogStore real;
   private final List<Hook> hooks = new CopyOnWriteArrayList<>();
   private final List<Replaced> answers = new CopyOnWriteArrayList<>();
+  private final Deque<Late> late = new ArrayDeque<>();
+  private int unanswered;
   private final List<String> calls = Collections.synchronizedList(new ArrayList<>());
 
   private FaultyStore(LogStore real) {
@@ -66,6 +77,25 @@ public final class FaultyStore {
         throw with;
       }
     });
+  }
+
+  /** Gives the next {@code puts} puts no answer, and holds them back: {@link #land} lets them take effect. */
+  public FaultyStore holdBack(int puts) {
+    unanswered = puts;
+    return this;
+  }
+
+  /** Lets the puts that were held back take effect, in their order, each while its name is absent. */
+  public void land() throws IOException {
+    while (!late.isEmpty()) {
+      try {
+        late.remove().land();
+      } catch (FileAlreadyExistsException refused) {
+        // Nobody hears of it.
+      } catch (Throwable e) {
+        throw new IOException(e);
+      }
+    }
   }
 
   /** Runs {@code hook} before and after every call to come. */
@@ -105,6 +135,11 @@ public final class FaultyStore {
     calls.add(method.getName() + " " + name);
     for (Hook hook : hooks) {
       hook.at(method.getName(), name, When.BEFORE);
+    }
+    if (method.getName().equals("putIfAbsent") && unanswered > 0) {
+      unanswered--;
+      late.add(() -> answered(method, name, arguments));
+      throw new NoAnswerException(real.location(name), null);
     }
     Object answer = answered(method, name, arguments);
     for (Hook hook : hooks) {

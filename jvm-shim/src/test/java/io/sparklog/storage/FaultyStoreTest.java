@@ -10,7 +10,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Without a fault it is a store like any other; with one, exactly that call fails. */
@@ -26,6 +28,12 @@ final class FaultyStoreTest extends LinkingStoreContract {
   LogStore newStore() {
     faulty = FaultyStore.of(new LocalStore(folder.resolve("root")));
     return faulty.store();
+  }
+
+  @Override
+  Optional<Executable> holdBack() {
+    faulty.holdBack(1);
+    return Optional.of(faulty::land);
   }
 
   @Test

@@ -21,6 +21,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -158,6 +159,56 @@ abstract class LogStoreContract {
       put(FILE, "one");
     }
     assertEquals("one", content(FILE));
+  }
+
+  /** A store that cannot tell so throws {@link NoAnswerException}. One that an interrupt does not stop has nothing to show here. */
+  @Test
+  void aPutThatFailedIsOver() throws IOException {
+    store.createFolder(TOPIC);
+    Thread.currentThread().interrupt();
+    boolean over = false;
+    try {
+      put(FILE, "one");
+    } catch (NoAnswerException open) {
+      // It may come.
+    } catch (IOException failed) {
+      over = true;
+    }
+    Thread.interrupted();
+    if (over && !store.exists(FILE)) {
+      put(FILE, "another");
+      assertEquals("another", content(FILE));
+    }
+  }
+
+  /** Gives the next put no answer; what it returns lets that put take effect. Empty for a store that always answers. */
+  Optional<Executable> holdBack() {
+    return Optional.empty();
+  }
+
+  private Executable heldBack() {
+    return holdBack().orElseGet(() -> Assumptions.abort("it always answers"));
+  }
+
+  @Test
+  void aPutWithoutAnAnswerTakesEffectLater() throws Throwable {
+    store.createFolder(TOPIC);
+    Executable landing = heldBack();
+    assertThrows(NoAnswerException.class, () -> put(FILE, "one"));
+    assertThrows(NoSuchFileException.class, () -> content(FILE));
+    landing.execute();
+    assertEquals("one", content(FILE));
+    assertThrows(FileAlreadyExistsException.class, () -> put(FILE, "another"));
+  }
+
+  @Test
+  void aPutThatTakesEffectLaterNeverReplaces() throws Throwable {
+    store.createFolder(TOPIC);
+    Executable landing = heldBack();
+    assertThrows(NoAnswerException.class, () -> put(FILE, "one"));
+    put(FILE, "another");
+    landing.execute();
+    assertEquals("another", content(FILE));
   }
 
   @Test

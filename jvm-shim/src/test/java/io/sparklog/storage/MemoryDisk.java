@@ -217,7 +217,11 @@ public final class MemoryDisk {
   }
 
   void link(String existing, String name) throws IOException {
-    Content content = content(existing);
+    link(content(existing), name);
+  }
+
+  /** Gives a file a name, whether it still has another or not. */
+  void link(Content content, String name) throws IOException {
     if (folderOf(name).names.putIfAbsent(last(name), content) != null) {
       throw new FileAlreadyExistsException(name);
     }

@@ -36,6 +36,24 @@ public final class MemoryStore implements LinkingStore {
     T on(MemoryDisk disk) throws IOException;
   }
 
+  /** The act by which a put takes effect. */
+  public record Put(String temporary, String name) implements Act<Object> {
+    @Override
+    public Object on(MemoryDisk disk) throws IOException {
+      disk.link(temporary, name);
+      return null;
+    }
+
+    /** The same act, to be done at any later time: it no longer needs the temporary file. */
+    public Act<Object> late(MemoryDisk disk) throws IOException {
+      MemoryDisk.Content content = disk.content(temporary);
+      return later -> {
+        later.link(content, name);
+        return null;
+      };
+    }
+  }
+
   private final Acts acts;
 
   public MemoryStore(Acts acts) {
@@ -124,7 +142,7 @@ public final class MemoryStore implements LinkingStore {
         file.write(content, 0, content.length);
         file.sync();
       }
-      does("link", name, disk -> disk.link(temporary, name));
+      acts.act("link", name, new Put(temporary, name));
       flush(name.substring(0, name.lastIndexOf('/')));
     } finally {
       try {
@@ -291,17 +309,5 @@ public final class MemoryStore implements LinkingStore {
 
     @Override
     public void close() {}
-  }
-
-  /** On a disk of its own, without any faults, for threads that run at once. */
-  static MemoryStore of(MemoryDisk disk) {
-    return new MemoryStore(new Acts() {
-      @Override
-      public <T> T act(String call, String name, Act<T> act) throws IOException {
-        synchronized (disk) {
-          return act.on(disk);
-        }
-      }
-    });
   }
 }

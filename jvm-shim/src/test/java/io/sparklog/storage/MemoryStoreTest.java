@@ -8,18 +8,47 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 /** The store that the protocol is simulated on keeps the contract, and a power loss takes from it what it may. */
 final class MemoryStoreTest extends LinkingStoreContract {
   private MemoryDisk disk;
+  private boolean holdsBack;
+  private MemoryStore.Act<Object> late;
 
   @Override
   LogStore newStore() {
     disk = new MemoryDisk(System::currentTimeMillis);
-    return MemoryStore.of(disk);
+    return new MemoryStore(new MemoryStore.Acts() {
+      @Override
+      public <T> T act(String call, String name, MemoryStore.Act<T> act) throws IOException {
+        synchronized (disk) {
+          if (holdsBack && act instanceof MemoryStore.Put put) {
+            holdsBack = false;
+            late = put.late(disk);
+            throw new NoAnswerException(name, null);
+          }
+          return act.on(disk);
+        }
+      }
+    });
+  }
+
+  @Override
+  Optional<Executable> holdBack() {
+    holdsBack = true;
+    return Optional.of(() -> {
+      try {
+        late.on(disk);
+      } catch (FileAlreadyExistsException refused) {
+        // Nobody hears of it.
+      }
+    });
   }
 
   /** It stays in its process. */
