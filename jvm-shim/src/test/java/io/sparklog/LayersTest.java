@@ -4,13 +4,16 @@ import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static com.tngtech.archunit.library.Architectures.layeredArchitecture;
 import static com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices;
 
+import com.tngtech.archunit.base.DescribedPredicate;
 import com.tngtech.archunit.core.domain.JavaClass;
+import com.tngtech.archunit.core.domain.JavaConstructorCall;
 import com.tngtech.archunit.core.importer.ImportOption.DoNotIncludeTests;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
 import com.tngtech.archunit.library.dependencies.SliceAssignment;
 import com.tngtech.archunit.library.dependencies.SliceIdentifier;
+import java.util.List;
 
 /** The order of the layers: docs/ARCHITECTURE.md. Before you loosen a rule, ask whether the code does not belong elsewhere. */
 @AnalyzeClasses(packages = "io.sparklog", importOptions = DoNotIncludeTests.class)
@@ -150,6 +153,35 @@ final class LayersTest {
       .orShould()
       .dependOnClassesThat()
       .haveFullyQualifiedName("io.sparklog.log.TopicLog");
+
+  /** One class commits what others want changed, and always does what follows: no caller can forget it. */
+  @ArchTest
+  static final ArchRule COMMITS = noClasses().that()
+      .resideOutsideOfPackages("..log..", "..merge..", "..upkeep..")
+      .should()
+      .dependOnClassesThat()
+      .haveFullyQualifiedName("io.sparklog.log.Committer")
+      .orShould()
+      .dependOnClassesThat()
+      .haveFullyQualifiedName("io.sparklog.log.Committers");
+
+  /** Below that class, merging and retention commit too, with what it hands them. */
+  @ArchTest
+  static final ArchRule COMMITTERS = noClasses().that()
+      .doNotHaveFullyQualifiedName("io.sparklog.upkeep.TopicWork")
+      .should()
+      .callConstructorWhere(isOf("io.sparklog.log.Committers", "io.sparklog.upkeep.Upkeep"));
+
+  @ArchTest
+  static final ArchRule COMMITTER = noClasses().that()
+      .doNotHaveFullyQualifiedName("io.sparklog.log.Committers")
+      .should()
+      .callConstructorWhere(isOf("io.sparklog.log.Committer"));
+
+  private static DescribedPredicate<JavaConstructorCall> isOf(String... classes) {
+    return DescribedPredicate.describe("it is one of " + String.join(", ", classes),
+        call -> List.of(classes).contains(call.getTargetOwner().getName()));
+  }
 
   /** A store without links can have everything but the Kafka view. */
   @ArchTest

@@ -1,32 +1,26 @@
 package io.sparklog.admin;
 
-import io.sparklog.log.Committer;
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
-import io.sparklog.log.Version;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.Terms;
+import io.sparklog.upkeep.TopicWork;
 import io.sparklog.upkeep.Uninterrupted;
-import io.sparklog.upkeep.Upkeep;
 import java.io.IOException;
-import java.time.Clock;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
-import java.util.random.RandomGenerator;
 
 /** The changes that an operator may make to a topic, each as one version. FORMAT.md sections 5 and 7. */
 public final class Administration {
+  private final TopicWork work;
   private final TopicLog log;
-  private final Clock clock;
-  private final RandomGenerator random;
 
-  public Administration(TopicLog log, Clock clock, RandomGenerator random) {
-    this.log = log;
-    this.clock = clock;
-    this.random = random;
+  public Administration(TopicWork work) {
+    this.work = work;
+    this.log = work.log();
   }
 
   /**
@@ -85,7 +79,7 @@ public final class Administration {
   private void clear() {
     try {
       Uninterrupted.run(() -> {
-        new DeletedTopic(log, Names.identity(random), clock).clear();
+        new DeletedTopic(work).clear();
         return null;
       });
     } catch (IOException e) {
@@ -117,9 +111,7 @@ public final class Administration {
         }
       }
     } else {
-      String txn = Names.identity(random);
-      Optional<Version> version = new Committer(log, txn, clock, random).commit(change);
-      version.filter(put -> !put.deleted()).ifPresent(new Upkeep(log, txn, 0, clock, random).under(terms)::after);
+      work.commit(change, terms);
     }
     return change.changed();
   }

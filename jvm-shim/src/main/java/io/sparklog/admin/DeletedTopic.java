@@ -9,6 +9,7 @@ import io.sparklog.storage.LogStore;
 import io.sparklog.storage.PutObserver;
 import io.sparklog.upkeep.DataFolders;
 import io.sparklog.upkeep.Housekeeping;
+import io.sparklog.upkeep.TopicWork;
 import io.sparklog.view.Publisher;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
@@ -24,13 +25,12 @@ final class DeletedTopic {
   private final Clock clock;
   private PartlogException failure;
 
-  /** @param txn a random identity, for the names of temporary files */
-  DeletedTopic(TopicLog log, String txn, Clock clock) {
-    this.log = log;
+  DeletedTopic(TopicWork work) {
+    this.log = work.log();
     this.store = log.store();
     this.topic = log.topic();
-    this.txn = txn;
-    this.clock = clock;
+    this.txn = work.identity();
+    this.clock = work.clock();
   }
 
   /**

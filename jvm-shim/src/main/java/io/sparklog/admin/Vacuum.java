@@ -1,6 +1,5 @@
 package io.sparklog.admin;
 
-import io.sparklog.log.Committer;
 import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Removals;
@@ -12,7 +11,7 @@ import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.upkeep.Sweep;
-import io.sparklog.upkeep.Upkeep;
+import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.time.Clock;
@@ -21,7 +20,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.function.Predicate;
-import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
 
 /**
@@ -36,10 +34,10 @@ public final class Vacuum {
 
   private static final Duration TEMPORARY = Duration.ofDays(1);
 
+  private final TopicWork work;
   private final TopicLog log;
   private final LogStore store;
   private final Clock clock;
-  private final RandomGenerator random;
 
   /**
    * The files that a vacuum deleted, or would delete.
@@ -49,11 +47,11 @@ public final class Vacuum {
    */
   public record Vacuumed(List<String> files, long bytes, long horizon) {}
 
-  public Vacuum(TopicLog log, Clock clock, RandomGenerator random) {
-    this.log = log;
+  public Vacuum(TopicWork work) {
+    this.work = work;
+    this.log = work.log();
     this.store = log.store();
-    this.clock = clock;
-    this.random = random;
+    this.clock = work.clock();
   }
 
   /**
@@ -98,8 +96,7 @@ public final class Vacuum {
   }
 
   private void commit(State planned, long horizon) {
-    String txn = Names.identity(random);
-    new Committer(log, txn, clock, random).commit(new Administrative(log, planned) {
+    work.commit(new Administrative(log, planned) {
       @Override
       boolean isIn(State newest) {
         return newest.horizon() >= horizon;
@@ -114,7 +111,7 @@ public final class Vacuum {
       String what() {
         return "the horizon of topic " + log.topic();
       }
-    }).ifPresent(new Upkeep(log, txn, 0, clock, random)::after);
+    });
   }
 
   /** The files that may go. */

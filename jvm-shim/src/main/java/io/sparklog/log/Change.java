@@ -37,6 +37,17 @@ public interface Change {
     return Optional.empty();
   }
 
+  /** The epoch that its version applies, as {@link #next} gives it; null if none. */
+  default Query query() {
+    return null;
+  }
+
+  /** Deletes what {@link #prepare} or those before it have made. Called once, if the commit failed, and no version can name any of it. */
+  default void refused() {}
+
+  /** Called once, if the change is committed or need not be, before what follows the commit. */
+  default void settled() {}
+
   /**
    * The version to put. Must not change anything by itself: it may be asked often, and the version may be lost to another writer.
    *

@@ -61,6 +61,20 @@ public final class Committer {
    * @throws PartlogException if it is not done; COMMIT_UNKNOWN if that cannot be told
    */
   public Optional<Version> commit(Change change) {
+    Optional<Version> version;
+    try {
+      version = tryUntilTold(change);
+    } catch (Throwable e) {
+      if (!putTried) { // Otherwise a version may name what the change has made.
+        change.refused();
+      }
+      throw e;
+    }
+    change.settled();
+    return version;
+  }
+
+  private Optional<Version> tryUntilTold(Change change) {
     // An interrupt (a query that is stopped) closes channels in mid-commit, and would turn what can be told into "unknown": it waits until
     // the outcome is known.
     interrupted = Thread.interrupted();

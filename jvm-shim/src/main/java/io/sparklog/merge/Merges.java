@@ -1,6 +1,7 @@
 package io.sparklog.merge;
 
 import io.sparklog.log.Committer;
+import io.sparklog.log.Committers;
 import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentGone;
@@ -11,13 +12,11 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
-import java.time.Clock;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.function.Predicate;
-import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
 
 /**
@@ -36,14 +35,12 @@ public final class Merges {
   /** Batches of this part of the batch size, on average, are tiny. */
   private static final int TINY_PART = 16;
 
+  private final Committers committers;
   private final TopicLog log;
-  private final Clock clock;
-  private final RandomGenerator random;
 
-  public Merges(TopicLog log, Clock clock, RandomGenerator random) {
-    this.log = log;
-    this.clock = clock;
-    this.random = random;
+  public Merges(Committers committers) {
+    this.committers = committers;
+    this.log = committers.log();
   }
 
   /**
@@ -118,14 +115,14 @@ public final class Merges {
    *
    * @return with the bytes of the segments that would be replaced; how many replace them is known only without {@code batchBytes}
    */
-  public MergeResult planned(int batchBytes) {
-    return log.newest().map(state -> planned(state, batchBytes)).orElse(MergeResult.NOTHING);
+  public static MergeResult planned(TopicLog log, int batchBytes) {
+    return log.newest().map(state -> planned(log, state, batchBytes)).orElse(MergeResult.NOTHING);
   }
 
-  private MergeResult planned(State state, int batchBytes) {
-    List<MergePlan.Run> runs = new ArrayList<>(MergePlan.all(state, state, state.config().segmentBytes(), damaged(state)));
+  private static MergeResult planned(TopicLog log, State state, int batchBytes) {
+    List<MergePlan.Run> runs = new ArrayList<>(MergePlan.all(state, state, state.config().segmentBytes(), damaged(log, state)));
     if (batchBytes > 0) {
-      runs.addAll(MergePlan.tiny(state, Math.max(1, batchBytes / TINY_PART), damaged(state)));
+      runs.addAll(MergePlan.tiny(state, Math.max(1, batchBytes / TINY_PART), damaged(log, state)));
     }
     Set<Segment> replaced = runs.stream().flatMap(run -> run.segments().stream()).collect(Collectors.toSet());
     return new MergeResult(replaced.size(), runs.size(), replaced.stream().mapToLong(Segment::bytes).sum());
@@ -155,8 +152,8 @@ public final class Merges {
     if (runs.isEmpty()) {
       return Outcome.nothing(false);
     }
-    String txn = Names.identity(random);
-    Committer committer = new Committer(log, txn, clock, random);
+    String txn = committers.identity();
+    Committer committer = committers.as(txn);
     boolean settled = false;
     Merge merge = new Merge(state, List.of());
     try (Merger merger = new Merger(log.store(), state, txn, batchBytes, (segment, why) -> leave(state, segment, why))) {
@@ -210,6 +207,10 @@ public final class Merges {
   }
 
   private Predicate<Segment> damaged(State state) {
+    return damaged(log, state);
+  }
+
+  private static Predicate<Segment> damaged(TopicLog log, State state) {
     Set<Segment> damaged = log.notes(state).damaged();
     return segment -> !damaged.isEmpty() && damaged.contains(segment);
   }

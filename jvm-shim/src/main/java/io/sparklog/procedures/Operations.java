@@ -10,8 +10,8 @@ import io.sparklog.merge.Merges;
 import io.sparklog.view.Publisher;
 import io.sparklog.upkeep.Retention;
 import io.sparklog.upkeep.Terms;
+import io.sparklog.upkeep.TopicWork;
 import io.sparklog.upkeep.Uninterrupted;
-import io.sparklog.upkeep.Upkeep;
 import io.sparklog.admin.Vacuum;
 import java.io.IOException;
 import java.security.SecureRandom;
@@ -32,7 +32,11 @@ final class Operations {
   private Operations() {}
 
   private static Administration administration(Call call) {
-    return new Administration(call.log(), CLOCK, RANDOM);
+    return new Administration(work(call));
+  }
+
+  private static TopicWork work(Call call) {
+    return new TopicWork(call.log(), CLOCK, RANDOM);
   }
 
   static void deleteRecords(Call call) {
@@ -70,12 +74,11 @@ final class Operations {
 
   static void merge(Call call) throws IOException {
     Totals before = Totals.of(call.state());
-    Merges merges = new Merges(call.log(), CLOCK, RANDOM);
     boolean rebatch = call.arguments().bool("rebatch");
     Long asked = call.arguments().numberOrNull("batch_size");
     int batchBytes = asked == null ? BATCH_BYTES : asked.intValue();
     if (call.arguments().bool("dry_run")) {
-      MergeResult would = merges.planned(rebatch ? batchBytes : 0);
+      MergeResult would = Merges.planned(call.log(), rebatch ? batchBytes : 0);
       // How large new batches are is known only when they are made.
       Long segments = rebatch ? null : Long.valueOf(before.segments() - would.replaced() + would.by());
       Long batches = rebatch ? null : Long.valueOf(before.batches());
@@ -83,8 +86,7 @@ final class Operations {
       call.row(before.segments(), segments, before.batches(), batches, before.bytes(), bytes, would.bytes());
       return;
     }
-    MergeResult done = rebatch ? merges.rebatch(batchBytes) : merges.all();
-    upkeep(call).afterAll();
+    MergeResult done = work(call).merge(rebatch ? batchBytes : 0);
     Totals after = Totals.of(Uninterrupted.run(call::state));
     call.row(before.segments(), after.segments(), before.batches(), after.batches(), before.bytes(), after.bytes(), done.bytes());
   }
@@ -99,8 +101,7 @@ final class Operations {
     if (call.arguments().bool("dry_run")) {
       expired = Retention.expired(before, terms, CLOCK.millis());
     } else {
-      expired = Retention.expire(call.log(), before, terms, CLOCK, RANDOM);
-      upkeep(call).under(terms).afterAll();
+      expired = work(call).expire(before, terms);
     }
     Map<Integer, Retention.Expired> by = expired.stream().collect(Collectors.toMap(Retention.Expired::partition, each -> each));
     State state = Uninterrupted.run(call::state);
@@ -112,16 +113,11 @@ final class Operations {
   }
 
   static void vacuum(Call call) {
-    Vacuum vacuum = new Vacuum(call.log(), CLOCK, RANDOM);
+    Vacuum vacuum = new Vacuum(work(call));
     long before = call.state().horizon();
     Vacuum.Vacuumed done = call.arguments()
         .asArgument("older_than", () -> vacuum.run(call.arguments().interval("older_than"), call.arguments().bool("dry_run")));
     call.row((long) done.files().size(), done.bytes(), before, done.horizon());
-  }
-
-  /** The upkeep that follows a write's commit by itself. */
-  private static Upkeep upkeep(Call call) {
-    return new Upkeep(call.log(), Names.identity(RANDOM), 0, CLOCK, RANDOM);
   }
 
   static void publish(Call call) {

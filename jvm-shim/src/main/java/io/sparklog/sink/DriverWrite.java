@@ -2,7 +2,7 @@ package io.sparklog.sink;
 
 import io.sparklog.log.Root;
 import io.sparklog.spark.SparkErrors;
-import io.sparklog.write.Committed;
+import io.sparklog.log.Committed;
 import io.sparklog.write.Once;
 import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;

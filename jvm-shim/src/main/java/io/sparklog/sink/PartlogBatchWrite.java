@@ -1,7 +1,7 @@
 package io.sparklog.sink;
 
 import io.sparklog.spark.SparkErrors;
-import io.sparklog.write.Committed;
+import io.sparklog.log.Committed;
 import io.sparklog.write.Once;
 import java.util.List;
 import org.apache.spark.sql.connector.write.BatchWrite;

@@ -1,7 +1,7 @@
 package io.sparklog.sink;
 
 import io.sparklog.log.Segment;
-import io.sparklog.write.Committed;
+import io.sparklog.log.Committed;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;

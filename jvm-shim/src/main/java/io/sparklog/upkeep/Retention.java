@@ -1,18 +1,15 @@
 package io.sparklog.upkeep;
 
-import io.sparklog.log.Committer;
-import io.sparklog.log.Names;
+import io.sparklog.log.Committers;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
-import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
 import io.sparklog.merge.TimeGroups;
 import java.time.Clock;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.random.RandomGenerator;
 
 /** Deletes the records that a topic's {@code retention.ms} and {@code retention.bytes}, or a call's, let go. FORMAT.md section 14. */
 public final class Retention implements Repeatable {
@@ -48,20 +45,16 @@ public final class Retention implements Repeatable {
    * @return what was deleted; nothing was committed if that is nothing
    * @throws io.sparklog.spec.PartlogException as of any commit
    */
-  public static List<Expired> expire(TopicLog log, State state, Terms terms, Clock clock, RandomGenerator random) {
-    Retention retention = new Retention(state.topicId(), terms, clock.millis());
-    return retention.commit(log, clock, random).isPresent() ? retention.expired : List.of();
+  static List<Expired> expire(Committers committers, State state, Terms terms) {
+    Retention retention = new Retention(state.topicId(), terms, committers.clock().millis());
+    return committers.next().commit(retention).isPresent() ? retention.expired : List.of();
   }
 
   /** As {@link #expire}. @return the version that deletes records; empty if none has expired */
-  static Optional<Version> follow(TopicLog log, State state, Terms terms, Clock clock, RandomGenerator random) {
-    long nowMs = clock.millis();
+  static Optional<Version> follow(Committers committers, State state, Terms terms) {
+    long nowMs = committers.clock().millis();
     boolean none = expired(state, terms, nowMs).isEmpty();
-    return none ? Optional.empty() : new Retention(state.topicId(), terms, nowMs).commit(log, clock, random);
-  }
-
-  private Optional<Version> commit(TopicLog log, Clock clock, RandomGenerator random) {
-    return new Committer(log, Names.identity(random), clock, random).commit(this);
+    return none ? Optional.empty() : committers.next().commit(new Retention(state.topicId(), terms, nowMs));
   }
 
   @Override

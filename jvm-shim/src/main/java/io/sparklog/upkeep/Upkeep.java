@@ -1,7 +1,6 @@
 package io.sparklog.upkeep;
 
-import io.sparklog.log.Committer;
-import io.sparklog.log.Names;
+import io.sparklog.log.Committers;
 import io.sparklog.log.Query;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
@@ -12,44 +11,36 @@ import io.sparklog.merge.Merges;
 import io.sparklog.spec.Warnings;
 import io.sparklog.view.Publisher;
 import java.io.IOException;
-import java.time.Clock;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.random.RandomGenerator;
 
 /**
  * The work that follows a commit and cannot fail it: merging, the Kafka view, replaced data files, a checkpoint, retention, and files below
  * the boundary. The next commit does what a process leaves undone. FORMAT.md sections 6, 7, 8 and 14.
  */
-public final class Upkeep {
+final class Upkeep {
+  private final Committers committers;
   private final TopicLog log;
   private final String txn;
-  private final Clock clock;
-  private final RandomGenerator random;
   private final Housekeeping housekeeping;
   private final long mergeBytes;
-  private Terms terms = Terms.OF_THE_TOPIC;
+  private final Terms terms;
   private long mergedBytes;
   private boolean interrupted;
 
   /**
    * @param txn a random identity, for the names of temporary files
    * @param mergeBytes how many bytes may be merged after a commit; 0: none
+   * @param terms of an operator's call: the retention that comes with a checkpoint must not delete what the call keeps
    */
-  public Upkeep(TopicLog log, String txn, long mergeBytes, Clock clock, RandomGenerator random) {
-    this.log = log;
+  Upkeep(Committers committers, String txn, long mergeBytes, Terms terms) {
+    this.committers = committers;
+    this.log = committers.log();
     this.txn = txn;
     this.mergeBytes = mergeBytes;
-    this.clock = clock;
-    this.random = random;
-    this.housekeeping = new Housekeeping(log, clock);
-  }
-
-  /** For an operator's call: the retention that comes with a checkpoint must not delete what the call keeps. */
-  public Upkeep under(Terms given) {
-    terms = given;
-    return this;
+    this.terms = terms;
+    this.housekeeping = new Housekeeping(log, committers.clock());
   }
 
   /**
@@ -57,7 +48,7 @@ public final class Upkeep {
    *
    * @return the newest state; empty if it cannot be read
    */
-  public Optional<State> after(Version version) {
+  Optional<State> after(Version version) {
     return run(List.of(version));
   }
 
@@ -66,14 +57,14 @@ public final class Upkeep {
    *
    * @param query of that write; null if it has none
    */
-  public void afterRepeat(Query query) {
+  void afterRepeat(Query query) {
     if (query != null && isNewestEpoch(query)) {
       run(List.of());
     }
   }
 
   /** As {@link #after}, also if another process committed last: an operator's call may be many commits. */
-  public Optional<State> afterAll() {
+  Optional<State> afterAll() {
     return run(List.of());
   }
 
@@ -113,26 +104,25 @@ public final class Upkeep {
     // Asked once: a checkpoint that becomes due later waits, since the whole view is looked at before each.
     State newest = state();
     boolean due = newest.isCheckpointDue(log.pace().checkpointVersions());
-    boolean overdue = isWrite && Retention.isOverdue(newest, terms, clock);
+    boolean overdue = isWrite && Retention.isOverdue(newest, terms, committers.clock());
     publish(own, due);
-    part("deleting replaced data files", () -> new Sweep(log, state(), clock).goOn(own));
+    part("deleting replaced data files", () -> new Sweep(log, state(), committers.clock()).goOn(own));
     int put = own.size();
     boolean[] written = {false};
     part("the checkpoint", () -> written[0] = due && housekeeping.checkpoint(state(), txn));
     if (overdue || written[0] && !state().isDeleted()) {
-      part("deleting expired records", () -> Retention.follow(log, state(), terms, clock, random).ifPresent(own::add));
+      part("deleting expired records", () -> Retention.follow(committers, state(), terms).ifPresent(own::add));
     }
     if (written[0] || state().isDeleted()) {
       part("cleaning up", () -> housekeeping.clean(state()));
     }
     if (housekeeping.isBoundaryBehind(state())) {
-      part("raising the boundary",
-          () -> housekeeping.carryBoundary(new Committer(log, Names.identity(random), clock, random)).ifPresent(own::add));
+      part("raising the boundary", () -> housekeeping.carryBoundary(committers.next()).ifPresent(own::add));
     }
     if (own.size() > put) {
       // Only what the view has not followed yet: with more it would be listed once more.
       publish(own.subList(put, own.size()), false);
-      part("deleting replaced data files", () -> new Sweep(log, state(), clock).goOn(own));
+      part("deleting replaced data files", () -> new Sweep(log, state(), committers.clock()).goOn(own));
     }
     part("deleting old version files", () -> housekeeping.deleteVersions(state()));
   }
@@ -140,7 +130,7 @@ public final class Upkeep {
   /** Where somebody else has committed since, that one merges. */
   private void merge(List<Version> own) throws IOException {
     if (mergeBytes > 0 && !own.isEmpty() && own.get(own.size() - 1).version() == state().version()) {
-      new Merges(log, clock, random).within(mergeBytes).ifPresent(merged -> {
+      new Merges(committers).within(mergeBytes).ifPresent(merged -> {
         own.add(merged);
         mergedBytes = merged.added().stream().mapToLong(Segment::bytes).sum();
       });
@@ -148,7 +138,7 @@ public final class Upkeep {
   }
 
   /** The bytes of the segments that merging has made. */
-  public long mergedBytes() {
+  long mergedBytes() {
     return mergedBytes;
   }
 

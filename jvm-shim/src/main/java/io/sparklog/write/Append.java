@@ -5,6 +5,7 @@ import io.sparklog.log.ForeignSegments;
 import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Query;
+import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
@@ -22,6 +23,7 @@ import java.util.random.RandomGenerator;
 
 /** The change that adds the records of a write to a topic, and creates the topic if it does not exist. FORMAT.md section 7. */
 final class Append implements Change {
+  private final Root root;
   private final TopicLog log;
   private final LogStore store;
   private final TopicPlan plan;
@@ -34,13 +36,13 @@ final class Append implements Change {
   private List<Segment> segments;
 
   /**
-   * @param log of the topic that {@code plan} is about
    * @param txn the random identity of this write
    * @param once what makes the write exactly once
    * @param tasks the pieces of each task, by task
    */
-  Append(TopicLog log, TopicPlan plan, String txn, Once once, List<List<Piece>> tasks, RandomGenerator random) {
-    this.log = log;
+  Append(Root root, TopicPlan plan, String txn, Once once, List<List<Piece>> tasks, RandomGenerator random) {
+    this.root = root;
+    this.log = root.topic(plan.topic());
     this.store = log.store();
     this.plan = plan;
     this.txn = txn;
@@ -71,6 +73,11 @@ final class Append implements Change {
     Warnings.warn(Append.class, "topic {} under {} holds {} of {} already; {} records of a repeated write are skipped", plan.topic(),
         store.root(), newest.query(query.id()).get().epoch(), query.id(), records);
     return Optional.of("epoch " + query.epoch() + " of " + query.id());
+  }
+
+  @Override
+  public Query query() {
+    return once.query();
   }
 
   /** A write without records commits nothing, unless that creates the topic. */
@@ -117,6 +124,42 @@ final class Append implements Change {
       });
     }
     return new NextVersion(state, operation);
+  }
+
+  /** Deletes the data files, and their folder. */
+  @Override
+  public void refused() {
+    tasks.forEach(task -> delete(store, plan.topic(), task));
+    delete(store, plan.topic(), PieceCollector.pool(plan, txn));
+    try {
+      store.deleteFolderIfEmpty(Names.topicFile(plan.topic(), plan.folder(txn)));
+    } catch (IOException e) {
+      Warnings.warn(Append.class, "left {} of topic {}", plan.folder(txn), plan.topic(), e);
+    }
+  }
+
+  /** Deletes the data files of pieces that no version can name. */
+  static void delete(LogStore store, String topic, List<Piece> pieces) {
+    for (Piece piece : pieces) {
+      if (piece instanceof Piece.InFile inFile) {
+        delete(store, topic, inFile.segment().file());
+      }
+    }
+  }
+
+  private static void delete(LogStore store, String topic, String file) {
+    try {
+      store.delete(Names.topicFile(topic, file));
+    } catch (IOException e) {
+      Warnings.warn(Append.class, "left {} of topic {}", file, topic, e);
+    }
+  }
+
+  @Override
+  public void settled() {
+    if (plan.topicId() == null) {
+      root.listAgain();
+    }
   }
 
   private void requireFiles() throws IOException {

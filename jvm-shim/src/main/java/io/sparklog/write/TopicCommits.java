@@ -1,14 +1,12 @@
 package io.sparklog.write;
 
-import io.sparklog.log.Committer;
+import io.sparklog.log.Committed;
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
-import io.sparklog.log.Version;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.spec.Warnings;
-import io.sparklog.upkeep.Upkeep;
+import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.time.Clock;
 import java.util.ArrayList;
@@ -92,43 +90,9 @@ public final class TopicCommits {
    * @throws PartlogException if it is not done; COMMIT_UNKNOWN if that cannot be told; EPOCH_DIFFERS
    */
   public Committed commit(TopicPlan plan, List<List<Piece>> tasks) {
-    TopicLog log = root.topic(plan.topic());
-    Committer committer = new Committer(log, txn, clock, random);
+    TopicWork work = new TopicWork(root.topic(plan.topic()), clock, random);
     begun.add(plan.topic());
-    Once named = once.apply(plan.topic());
-    Upkeep upkeep = new Upkeep(log, txn, mergeBytes, clock, random);
-    long began = clock.millis();
-    Optional<Version> version;
-    try {
-      version = committer.commit(new Append(log, plan, txn, named, tasks, random));
-    } catch (Throwable e) {
-      if (!committer.putTried()) { // Otherwise a version may name them.
-        discard(plan, tasks);
-      }
-      throw e;
-    }
-    long committed = clock.millis();
-    if (plan.topicId() == null) {
-      root.listAgain();
-    }
-    Optional<State> after = version.flatMap(upkeep::after);
-    if (version.isEmpty()) {
-      upkeep.afterRepeat(named.query());
-    }
-    long tidied = clock.millis();
-    return new Committed(plan.topic(), version, after.map(State::liveSegments).orElse(0L), upkeep.mergedBytes(), committed - began,
-        tidied - committed);
-  }
-
-  /** Deletes the data files of a commit that was refused, and their folder. */
-  private void discard(TopicPlan plan, List<List<Piece>> tasks) {
-    tasks.forEach(task -> task.forEach(piece -> delete(plan.topic(), piece)));
-    delete(plan.topic(), PieceCollector.pool(plan, txn));
-    try {
-      root.store().deleteFolderIfEmpty(Names.topicFile(plan.topic(), plan.folder(txn)));
-    } catch (IOException e) {
-      Warnings.warn(TopicCommits.class, "left {} of topic {}", plan.folder(txn), plan.topic(), e);
-    }
+    return work.commit(new Append(root, plan, txn, once.apply(plan.topic()), tasks, random), txn, mergeBytes);
   }
 
   /** Deletes what the tasks wrote for topics whose commit has not begun. A commit that has begun sees to its files itself. */
@@ -136,23 +100,9 @@ public final class TopicCommits {
     for (Map<String, List<Piece>> report : reports) {
       report.forEach((topic, pieces) -> {
         if (!begun.contains(topic)) {
-          pieces.forEach(piece -> delete(topic, piece));
+          Append.delete(root.store(), topic, pieces);
         }
       });
-    }
-  }
-
-  private void delete(String topic, Piece piece) {
-    if (piece instanceof Piece.InFile inFile) {
-      delete(topic, inFile.segment().file());
-    }
-  }
-
-  private void delete(String topic, String file) {
-    try {
-      root.store().delete(Names.topicFile(topic, file));
-    } catch (IOException e) {
-      Warnings.warn(TopicCommits.class, "left {} of topic {}", file, topic, e);
     }
   }
 }

@@ -17,6 +17,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore.When;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.TopicWork;
 import io.sparklog.write.Once;
 import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
@@ -41,7 +42,7 @@ final class AdministrationTest extends CommitsOverFaults {
   }
 
   private Administration administration(LogStore place) {
-    return new Administration(new TopicLog(place, "t"), Clock.systemUTC(), random);
+    return new Administration(new TopicWork(new TopicLog(place, "t"), Clock.systemUTC(), random));
   }
 
   private static TreeMap<Integer, Long> offsets(long... partitionsAndOffsets) {

@@ -14,7 +14,7 @@ import io.sparklog.log.TopicLog;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.view.Publisher;
-import io.sparklog.write.Committed;
+import io.sparklog.log.Committed;
 import io.sparklog.write.Once;
 import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;

@@ -7,6 +7,7 @@ import io.sparklog.admin.Vacuum;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.log.BatchWalk;
+import io.sparklog.log.Committers;
 import io.sparklog.log.Names;
 import io.sparklog.log.Pace;
 import io.sparklog.log.Root;
@@ -32,6 +33,7 @@ import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.TopicWork;
 import io.sparklog.view.Publisher;
 import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
@@ -146,7 +148,7 @@ public final class LogTool {
 
   /** Merges all that there is. Prints {@code merged <n> into <n> bytes <n> ms <n>}. */
   private void merge() {
-    Merges merges = new Merges(log, Clock.systemUTC(), new Random());
+    Merges merges = new Merges(new Committers(log, Clock.systemUTC(), new Random()));
     long began = System.nanoTime();
     MergeResult done = arguments.containsKey("rebatch") ? merges.rebatch(number("rebatch", 0)) : merges.all();
     long ms = (System.nanoTime() - began) / 1_000_000;
@@ -155,7 +157,7 @@ public final class LogTool {
 
   /** Prints {@code vacuumed <files> bytes <n> horizon <n>}. */
   private void vacuum() {
-    Vacuum.Vacuumed done = new Vacuum(log, clock(), new Random()).run(Duration.ofHours(number("hours", 1)), false);
+    Vacuum.Vacuumed done = new Vacuum(new TopicWork(log, clock(), new Random())).run(Duration.ofHours(number("hours", 1)), false);
     System.out.println("vacuumed " + done.files().size() + " bytes " + done.bytes() + " horizon " + done.horizon());
   }
 
@@ -302,7 +304,7 @@ public final class LogTool {
   }
 
   private void change() {
-    Administration administration = new Administration(log, clock(), new Random());
+    Administration administration = new Administration(new TopicWork(log, clock(), new Random()));
     switch (text("what", null)) {
       case "records" -> {
         TreeMap<Integer, Long> offsets = new TreeMap<>();

@@ -3,6 +3,7 @@ package io.sparklog.kit;
 import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.log.BatchWalk;
+import io.sparklog.log.Committers;
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
@@ -33,7 +34,7 @@ import java.util.stream.Stream;
 /** Topics of many small segments, and what a reader sees of them. */
 public abstract class MergedTopics extends CommitsOverFaults {
   public Merges merges() {
-    return new Merges(new TopicLog(store.store(), "t"), Clock.systemUTC(), random);
+    return new Merges(new Committers(new TopicLog(store.store(), "t"), Clock.systemUTC(), random));
   }
 
   /** Each write has records for each of the four partitions. */

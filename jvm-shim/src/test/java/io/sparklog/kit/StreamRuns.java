@@ -14,6 +14,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.CheckpointFolders;
 import io.sparklog.storage.Stores;
 import io.sparklog.admin.Administration;
+import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Clock;
@@ -77,7 +78,7 @@ public abstract class StreamRuns {
 
   /** Deletes a topic, as the procedure does. */
   public void delete(String name) {
-    new Administration(new TopicLog(topic.store, name), clock, random).delete(false);
+    new Administration(new TopicWork(new TopicLog(topic.store, name), clock, random)).delete(false);
     nowMs += 2000;
   }
 

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.MergedTopics;
+import io.sparklog.log.Committers;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
@@ -28,8 +29,8 @@ final class MergeConflictsTest extends MergedTopics {
     write(6, 30);
     List<String> records = records();
     Set<String> files = dataFiles();
-    before("putIfAbsent " + version(6), 1,
-        () -> assertEquals(4, new Merges(new TopicLog(Stores.open(root.toString()), "t"), Clock.systemUTC(), random).all().by()));
+    before("putIfAbsent " + version(6), 1, () -> assertEquals(4,
+        new Merges(new Committers(new TopicLog(Stores.open(root.toString()), "t"), Clock.systemUTC(), random)).all().by()));
     assertEquals(new MergeResult(0, 0, 0), merges().all());
     assertEquals(6, state().version());
     assertEquals(records, records());

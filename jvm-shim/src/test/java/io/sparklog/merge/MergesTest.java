@@ -11,6 +11,7 @@ import io.sparklog.format.BatchHeader;
 import io.sparklog.kit.MergedTopics;
 import io.sparklog.kit.Writes;
 import io.sparklog.log.BatchWalk;
+import io.sparklog.log.Committers;
 import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
@@ -73,7 +74,7 @@ final class MergesTest extends MergedTopics {
     store.at((method, name, when) -> {
       if (method.equals("open") && name.equals(replaced) && !merged[0]) {
         merged[0] = true;
-        new Merges(new TopicLog(Stores.open(root.toString()), "t"), Clock.systemUTC(), random).all();
+        new Merges(new Committers(new TopicLog(Stores.open(root.toString()), "t"), Clock.systemUTC(), random)).all();
         Files.delete(root.resolve(replaced));
       }
     });

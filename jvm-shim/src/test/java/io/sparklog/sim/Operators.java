@@ -1,10 +1,12 @@
 package io.sparklog.sim;
 
+import io.sparklog.log.Committers;
 import io.sparklog.log.State;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.admin.Administration;
 import io.sparklog.merge.Merges;
 import io.sparklog.admin.Vacuum;
+import io.sparklog.upkeep.TopicWork;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -54,7 +56,7 @@ final class Operators {
   }
 
   private static Administration of(Process process) {
-    return new Administration(process.log(), process.clock, process.world.random);
+    return new Administration(new TopicWork(process.log(), process.clock, process.world.random));
   }
 
   private static void deleteRecords(Process process) {
@@ -71,7 +73,7 @@ final class Operators {
 
   private static void merge(Process process) {
     if (process.latest().filter(latest -> !latest.isDeleted()).isPresent()) {
-      new Merges(process.log(), process.clock, process.world.random).all();
+      new Merges(new Committers(process.log(), process.clock, process.world.random)).all();
     }
   }
 
@@ -82,7 +84,7 @@ final class Operators {
   /** All that is there by now is old enough, also if it is still being written. */
   private static void vacuum(Process process) {
     process.world.pass(Vacuum.OLDER_THAN_MIN.toMillis());
-    new Vacuum(process.log(), process.clock, process.world.random).run(Vacuum.OLDER_THAN_MIN, false);
+    new Vacuum(new TopicWork(process.log(), process.clock, process.world.random)).run(Vacuum.OLDER_THAN_MIN, false);
   }
 
   private static void configure(Process process) {

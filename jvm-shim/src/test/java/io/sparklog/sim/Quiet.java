@@ -1,6 +1,7 @@
 package io.sparklog.sim;
 
 import io.sparklog.log.State;
+import io.sparklog.upkeep.TopicWork;
 import io.sparklog.view.Publisher;
 import io.sparklog.log.Names;
 import io.sparklog.admin.Vacuum;
@@ -49,7 +50,7 @@ final class Quiet {
     }
     fresh.check(world.truth::requireNotDone);
     world.pass(2 * Vacuum.OLDER_THAN.toMillis()); // Clocks may be wrong.
-    new Vacuum(fresh.log(), fresh.clock, world.random).run(Vacuum.OLDER_THAN, false);
+    new Vacuum(new TopicWork(fresh.log(), fresh.clock, world.random)).run(Vacuum.OLDER_THAN, false);
     fresh.check(this::requireClean);
   }
 

@@ -9,6 +9,7 @@ import io.sparklog.log.Root;
 import io.sparklog.spec.Options;
 import io.sparklog.storage.Stores;
 import io.sparklog.admin.Administration;
+import io.sparklog.upkeep.TopicWork;
 import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
@@ -38,7 +39,7 @@ final class WritePlanTest {
     Options options = Options.of(Map.of(), Options.Side.WRITE);
     commit(root, TopicPlan.of("t", Optional.empty(), options.topicConfig()));
     String first = root.state("t").topicId();
-    new Administration(root.topic("t"), Clock.systemUTC(), random).delete(false);
+    new Administration(new TopicWork(root.topic("t"), Clock.systemUTC(), random)).delete(false);
     StructType schema = new StructType().add("topic", DataTypes.StringType).add("value", DataTypes.StringType);
     TopicPlan plan = WritePlan.of(root, options, RowColumns.of(schema, false), Names.identity(random), 0, root::names).topicPlan("t");
     assertNull(plan.topicId());

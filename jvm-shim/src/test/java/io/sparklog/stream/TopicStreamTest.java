@@ -14,6 +14,7 @@ import io.sparklog.log.TopicLog;
 import io.sparklog.read.OffsetBounds;
 import io.sparklog.storage.CheckpointFolders;
 import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.util.ArrayList;
@@ -277,7 +278,7 @@ final class TopicStreamTest extends StreamRuns {
     StreamOffsets read = at("{\"t\":{\"0\":10,\"1\":0,\"2\":0},\"u\":{\"0\":5,\"1\":0,\"2\":0}}");
     assertEquals(read, begun);
     String id = topic.root.state("t").topicId();
-    new Administration(new TopicLog(topic.store, "t"), clock, random).delete(false);
+    new Administration(new TopicWork(new TopicLog(topic.store, "t"), clock, random)).delete(false);
     StreamOffsets others = at("{\"u\":{\"0\":5,\"1\":0,\"2\":0}}");
     for (boolean marked : new boolean[] {true, false}) {
       for (TopicStream run : List.of(all, run())) {

@@ -9,6 +9,7 @@ import io.sparklog.admin.Administration;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.kit.Drivers;
 import io.sparklog.kit.Writes;
+import io.sparklog.log.Committers;
 import io.sparklog.log.Names;
 import io.sparklog.log.Pace;
 import io.sparklog.log.Segment;
@@ -37,6 +38,10 @@ final class ExpiryTest extends Drivers {
     return Retention.expired(state, terms, nowMs);
   }
 
+  private Committers committers(Driver driver) {
+    return new Committers(driver.log(), clock(), random);
+  }
+
   private int used() {
     return IntStream.range(0, 4).filter(p -> !state().segments(p).isEmpty()).findFirst().orElseThrow();
   }
@@ -59,11 +64,11 @@ final class ExpiryTest extends Drivers {
       long bytes = before.segments(each.partition()).stream().mapToLong(Segment::bytes).sum();
       assertEquals(new Retention.Expired(each.partition(), 0, end, end, bytes), each);
     }
-    assertEquals(expired, Retention.expire(driver.log(), state(), terms(null, null, Map.of()), clock(), random));
-    assertEquals(List.of(), Retention.expire(driver.log(), state(), terms(null, null, Map.of()), clock(), random));
+    assertEquals(expired, Retention.expire(committers(driver), state(), terms(null, null, Map.of())));
+    assertEquals(List.of(), Retention.expire(committers(driver), state(), terms(null, null, Map.of())));
     assertEquals(3 - 1, state().version());
     assertEquals(0, state().liveSegments());
-    new Upkeep(driver.log(), Names.identity(random), 0, clock(), random).afterAll();
+    new Upkeep(committers(driver), Names.identity(random), 0, Terms.OF_THE_TOPIC).afterAll();
     assertViewIsRight();
     // The empty topic goes on where it ended, also for a process that knows only files.
     long[] ends = state().ends();
@@ -88,7 +93,7 @@ final class ExpiryTest extends Drivers {
     List<Segment> live = state.segments(p);
     long kept = live.get(live.size() - 1).bytes() + live.get(live.size() - 2).bytes();
     for (long[] bytesAndGone : new long[][] {{kept, live.size() - 2}, {kept + 1, live.size() - 3}, {0, live.size() - 1}}) {
-      new Administration(driver.log(), clock(), random).configure(Map.of("retention.bytes", Long.toString(bytesAndGone[0])));
+      new Administration(new TopicWork(driver.log(), clock(), random)).configure(Map.of("retention.bytes", Long.toString(bytesAndGone[0])));
       assertEquals(live.get((int) bytesAndGone[1]).base(), start(expired(state(), terms(null, null, Map.of())), p));
     }
   }
@@ -121,9 +126,9 @@ final class ExpiryTest extends Drivers {
     }
     Terms kept = terms(null, 0L, Map.of(p, middle));
     List<Retention.Expired> told = expired(state, kept);
-    assertEquals(told, Retention.expire(driver.log(), state, kept, clock(), random));
+    assertEquals(told, Retention.expire(committers(driver), state, kept));
     assertEquals(middle, state().start(p));
-    assertEquals(List.of(), Retention.expire(driver.log(), state(), terms(null, 0L, Map.of(p, middle - 1)), clock(), random),
+    assertEquals(List.of(), Retention.expire(committers(driver), state(), terms(null, 0L, Map.of(p, middle - 1))),
         "the group that needs it is late");
 
     for (long bad : new long[] {-1, state.end(p) + 1}) {
@@ -159,7 +164,8 @@ final class ExpiryTest extends Drivers {
     int p = used();
     assertEquals(List.of(9L, 0L), List.of(state().version(), state().start(p)));
     long kept = state().segments(p).get(2).base() + 1;
-    new Administration(driver.log(), clock(), random).deleteRecords(new TreeMap<>(Map.of(p, 1L)), new TreeMap<>(Map.of(p, kept)), false);
+    new Administration(new TopicWork(driver.log(), clock(), random)).deleteRecords(new TreeMap<>(Map.of(p, 1L)),
+        new TreeMap<>(Map.of(p, kept)), false);
     assertEquals(11, state().version(), "with the checkpoint of version 10");
     assertEquals(kept - 1, state().start(p));
   }
@@ -177,7 +183,7 @@ final class ExpiryTest extends Drivers {
     String txn = Names.identity(random);
     List<List<Piece>> pieces = Writes.of("asleep", 2, 28, 10_000).pieces(sleeper.store, plan, txn);
     nowMs = System.currentTimeMillis();
-    Vacuum vacuum = new Vacuum(driver.log(), clock(), random);
+    Vacuum vacuum = new Vacuum(new TopicWork(driver.log(), clock(), random));
     assertEquals(new Vacuum.Vacuumed(List.of(), 0, 0), vacuum.run(Vacuum.OLDER_THAN_MIN, false), "it may be alive");
     assertEquals(0, state().version());
 
@@ -222,12 +228,12 @@ final class ExpiryTest extends Drivers {
     String txn = Names.identity(random);
     List<List<Piece>> pieces = Writes.of("alive", 2, 28, 0).pieces(writer.store, plan, txn);
     nowMs += 59_999;
-    Vacuum vacuum = new Vacuum(new Driver().log(), clock(), random);
+    Vacuum vacuum = new Vacuum(new TopicWork(new Driver().log(), clock(), random));
     assertEquals(new Vacuum.Vacuumed(List.of(), 0, 0), vacuum.run(Vacuum.OLDER_THAN_MIN, false), "readers and backups need them");
     assertTrue(data().containsAll(replaced));
     writer.commit(plan, txn, pieces);
     nowMs += 1;
-    Vacuum later = new Vacuum(new Driver().log(), clock(), random);
+    Vacuum later = new Vacuum(new TopicWork(new Driver().log(), clock(), random));
     List<String> named = replaced.stream().map(file -> file.substring("_partlog/t/".length())).toList();
     assertEquals(named, later.run(Vacuum.OLDER_THAN_MIN, true).files());
     assertTrue(data().containsAll(replaced));
@@ -242,7 +248,7 @@ final class ExpiryTest extends Drivers {
   @Test
   void aVacuumOfYoungFilesIsRefused() throws IOException {
     new Driver().commit();
-    Vacuum vacuum = new Vacuum(new Driver().log(), clock(), random);
+    Vacuum vacuum = new Vacuum(new TopicWork(new Driver().log(), clock(), random));
     PartlogException e = assertThrows(PartlogException.class, () -> vacuum.run(Duration.ofMinutes(59), true));
     assertEquals("OPTION_VALUE", e.id());
     assertTrue(e.getMessage().contains("at least 1 hour"), e.getMessage());

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.kit.Drivers;
+import io.sparklog.log.Committers;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
@@ -31,7 +32,7 @@ final class InterruptsTest extends Drivers {
   }
 
   private Administration operator(TopicLog log) {
-    return new Administration(log, clock(), random);
+    return new Administration(new TopicWork(log, clock(), random));
   }
 
   /** Interrupts the thread before each act on the store in turn: the call is done each time, and the thread is interrupted afterwards. */
@@ -88,15 +89,15 @@ final class InterruptsTest extends Drivers {
 
   @Test
   void allIsMergedOnce() throws IOException {
-    assertDone("merge", log -> new Merges(log, clock(), random).all());
+    assertDone("merge", log -> new Merges(new Committers(log, clock(), random)).all());
   }
 
   @Test
   void otherFailuresAreToldAtOnce() throws IOException {
     new Driver().commit();
-    Vacuum vacuum = new Vacuum(new Driver(
+    Vacuum vacuum = new Vacuum(new TopicWork(new Driver(
         FaultyStore.of(Stores.open(folder.toString())).failAll("list _partlog/t/data", When.BEFORE, new IOException("no")).store()).log(),
-        clock(), random);
+        clock(), random));
     PartlogException e = assertThrows(PartlogException.class, () -> Uninterrupted.run(() -> vacuum.run(Vacuum.OLDER_THAN_MIN, true)));
     assertTrue(e.getMessage().contains("no"), e.getMessage());
     int[] runs = {0};

@@ -109,7 +109,7 @@ final class UpkeepTest extends Drivers {
     assertTrue(used.length > 1);
     for (int p : used) {
       nowMs += 40_000;
-      new Administration(driver.log(), clock(), random).deleteRecords(new TreeMap<>(Map.of(p, -1L)), new TreeMap<>(), false);
+      new Administration(new TopicWork(driver.log(), clock(), random)).deleteRecords(new TreeMap<>(Map.of(p, -1L)), new TreeMap<>(), false);
     }
     nowMs += 59_999;
     driver.commit();
@@ -148,7 +148,7 @@ final class UpkeepTest extends Drivers {
     List<Integer> used = IntStream.range(0, 4).filter(p -> state().end(p) > 0).boxed().toList();
     for (int p : used) {
       assertTrue(data().contains(pool), "partition " + p + " of " + used);
-      new Administration(driver.log(), clock(), random).deleteRecords(new TreeMap<>(Map.of(p, -1L)), new TreeMap<>(), false);
+      new Administration(new TopicWork(driver.log(), clock(), random)).deleteRecords(new TreeMap<>(Map.of(p, -1L)), new TreeMap<>(), false);
     }
     assertFalse(data().contains(pool));
     assertTrue(used.size() > 1);
@@ -294,7 +294,7 @@ final class UpkeepTest extends Drivers {
       Files.setLastModifiedTime(folder.resolve(file), FileTime.fromMillis(0));
     }
     nowMs = System.currentTimeMillis();
-    new Vacuum(driver.log(), clock(), random).run(Vacuum.OLDER_THAN_MIN, false);
+    new Vacuum(new TopicWork(driver.log(), clock(), random)).run(Vacuum.OLDER_THAN_MIN, false);
     List<String> named = state().segments().stream().flatMap(List::stream).map(segment -> "_partlog/t/" + segment.file()).toList();
     assertEquals(named.stream().distinct().sorted().toList(), data());
     assertTrue(Files.isDirectory(data));

@@ -5,12 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
 import io.sparklog.kit.Drivers;
+import io.sparklog.log.Committers;
 import io.sparklog.log.Names;
 import io.sparklog.merge.Merges;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -45,7 +47,7 @@ final class KafkaViewTest extends Drivers {
       }
       if (method.equals("link") && when == When.BEFORE && ++given[0] == names) {
         longLived.commit();
-        new Merges(longLived.log(), clock(), random).all();
+        new Merges(new Committers(longLived.log(), clock(), random)).all();
         longLived.commit();
       } else if (method.equals("link") && when == When.AFTER && given[0] >= names) {
         dead[0] = true;
@@ -68,7 +70,7 @@ final class KafkaViewTest extends Drivers {
   }
 
   private Administration administration(LogStore store) {
-    return new Administration(new Driver(store).log(), clock(), random);
+    return new Administration(new TopicWork(new Driver(store).log(), clock(), random));
   }
 
   @Test
@@ -133,14 +135,14 @@ final class KafkaViewTest extends Drivers {
     requireView("merged", own);
     for (String setting : List.of("all", "none", "merged", "none", "all", "merged")) {
       Driver driver = knows ? first : new Driver();
-      new Administration(driver.log(), clock(), random).configure(Map.of("kafka.view", setting));
+      new Administration(new TopicWork(driver.log(), clock(), random)).configure(Map.of("kafka.view", setting));
       requireView(setting, setting.equals("all") ? (int) all : setting.equals("none") ? 0 : own);
       assertEquals(setting.equals("none"), viewFolders().isEmpty());
     }
     first.commit();
     new Driver().commit();
     requireView("merged", own);
-    new Merges(first.log(), clock(), random).all();
+    new Merges(new Committers(first.log(), clock(), random)).all();
     first.commit();
     requireView("merged", (int) state().segments().stream().filter(live -> !live.isEmpty()).count());
   }

@@ -15,6 +15,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
 import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -38,7 +39,7 @@ final class RefusedWritesTest extends Drivers {
   }
 
   private Administration operator() {
-    return new Administration(new Driver().log(), clock(), random);
+    return new Administration(new TopicWork(new Driver().log(), clock(), random));
   }
 
   private void deleted() {
@@ -54,7 +55,7 @@ final class RefusedWritesTest extends Drivers {
     for (String file : data()) {
       Files.setLastModifiedTime(folder.resolve(file), FileTime.fromMillis(nowMs - 3_600_001));
     }
-    new Vacuum(new Driver().log(), clock(), random).run(Vacuum.OLDER_THAN_MIN, false);
+    new Vacuum(new TopicWork(new Driver().log(), clock(), random)).run(Vacuum.OLDER_THAN_MIN, false);
   }
 
   /** A write of epoch 1, planned before {@code event} and committed after it. @param big whether it has data files before its commit */

@@ -1,12 +1,11 @@
-package io.sparklog.write;
+package io.sparklog.log;
 
-import io.sparklog.log.Version;
 import java.util.Optional;
 
 /**
- * The outcome of a write for one topic.
+ * The outcome of a commit for one topic.
  *
- * @param version the version that it put; empty if there was nothing to commit, or the topic held the write already
+ * @param version the version that it put; empty if there was nothing to commit, or the topic held the change already
  * @param liveSegments of the topic afterwards; 0 if nothing was put
  * @param mergedBytes of the segments that merging made afterwards
  * @param commitMs how long the commit took, including the writing of the pool

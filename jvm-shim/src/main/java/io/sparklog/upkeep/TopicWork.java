@@ -1,0 +1,99 @@
+package io.sparklog.upkeep;
+
+import io.sparklog.log.Change;
+import io.sparklog.log.Committed;
+import io.sparklog.log.Committers;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.log.Version;
+import io.sparklog.merge.MergeResult;
+import io.sparklog.merge.Merges;
+import java.time.Clock;
+import java.util.List;
+import java.util.Optional;
+import java.util.random.RandomGenerator;
+
+/**
+ * The only way to change a topic: commits what is given, and always does what follows a commit. A failure of what follows is logged, and
+ * never fails what is committed.
+ */
+public final class TopicWork {
+  private final Committers committers;
+
+  public TopicWork(TopicLog log, Clock clock, RandomGenerator random) {
+    committers = new Committers(log, clock, random);
+  }
+
+  public TopicLog log() {
+    return committers.log();
+  }
+
+  public Clock clock() {
+    return committers.clock();
+  }
+
+  /** A random identity, for names of temporary files. */
+  public String identity() {
+    return committers.identity();
+  }
+
+  /**
+   * Commits a change that an operator asks for. A topic that it deletes has no upkeep.
+   *
+   * @throws io.sparklog.spec.PartlogException as {@link io.sparklog.log.Committer#commit}; so all the methods here
+   */
+  public Committed commit(Change change) {
+    return commit(change, Terms.OF_THE_TOPIC);
+  }
+
+  /** As {@link #commit(Change)}. @param terms for the retention that may follow */
+  public Committed commit(Change change, Terms terms) {
+    return commit(change, identity(), 0, terms);
+  }
+
+  /**
+   * Commits a write.
+   *
+   * @param txn the random identity of the write
+   * @param mergeBytes how many bytes may be merged after it; 0: none
+   */
+  public Committed commit(Change change, String txn, long mergeBytes) {
+    return commit(change, txn, mergeBytes, Terms.OF_THE_TOPIC);
+  }
+
+  private Committed commit(Change change, String txn, long mergeBytes, Terms terms) {
+    Upkeep upkeep = new Upkeep(committers, txn, mergeBytes, terms);
+    long began = clock().millis();
+    Optional<Version> version = committers.as(txn).commit(change);
+    long committed = clock().millis();
+    Optional<State> after = version.filter(put -> !put.deleted()).flatMap(upkeep::after);
+    if (version.isEmpty()) {
+      upkeep.afterRepeat(change.query());
+    }
+    return new Committed(log().topic(), version, after.map(State::liveSegments).orElse(0L), upkeep.mergedBytes(), committed - began,
+        clock().millis() - committed);
+  }
+
+  /**
+   * Merges all that is there now, in as many commits as that takes.
+   *
+   * @param batchBytes if above 0, tiny batches are first written again, as batches of up to this many bytes before compression
+   */
+  public MergeResult merge(int batchBytes) {
+    Merges merges = new Merges(committers);
+    MergeResult done = batchBytes > 0 ? merges.rebatch(batchBytes) : merges.all();
+    followAll(Terms.OF_THE_TOPIC);
+    return done;
+  }
+
+  /** Deletes what has expired of the topic of {@code state}, by {@code terms} for it. @return what was deleted */
+  public List<Retention.Expired> expire(State state, Terms terms) {
+    List<Retention.Expired> expired = Retention.expire(committers, state, terms);
+    followAll(terms);
+    return expired;
+  }
+
+  private void followAll(Terms terms) {
+    new Upkeep(committers, identity(), 0, terms).afterAll();
+  }
+}
