@@ -171,7 +171,7 @@ final class LatePutTest extends CommitsOverFaults {
     long before = state().version();
     store.holdBack(PUTS);
     TopicLog log = new TopicLog(store.store(), "t");
-    PartlogException e = assertThrows(PartlogException.class, () -> new Merges(log, Clock.systemUTC(), random).all());
+    PartlogException e = assertThrows(PartlogException.class, () -> new Merges(new Committers(log, Clock.systemUTC(), random)).all());
     assertEquals("COMMIT_UNKNOWN", e.id());
     store.land();
     State merged = state();
