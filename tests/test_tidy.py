@@ -1,9 +1,11 @@
 """Rules that linters do not check: names, and that facts stated in two places agree."""
 
 import ast
+import io
 import re
 import subprocess
 import sys
+import tokenize
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
@@ -279,3 +281,65 @@ def test_the_python_reader_has_the_topic_settings_of_the_options():
     }
     assert own == declared
     assert {option.key for option in options.declared().options if option.optional} == version._OPTIONAL
+
+
+# --- texts: a sentence begins with its subject, and a program is "the writer", not "who"
+
+HIDDEN_SUBJECT = re.compile(
+    r"(?:^|(?<=[.!?] )|(?<=[.!?]\) ))(?:Of|What(?:ever)?|Who(?:ever|m|se)?)\b(?![^.!?]*\?)[^.!?]*"  # a question may begin so
+    r"|\b(?:[Nn]obody|[Ww]hom?ever)\b[^.!?]*"
+)
+PARAGRAPH = re.compile(r"(?:^|\n)\s*(?:[*-]|\d+\.) |\n[ \t]*\n|<p>|<li>|@(?:param \S+|throws \S+|return)|\|")
+STRING_OR_COMMENT = re.compile(r'"""[\s\S]*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])+\'|(/\*[\s\S]*?\*/|//[^\n]*(?:\n[ \t]*//[^\n]*)*)')
+HEADING_OR_CODE = re.compile(r"^ *```.*?^ *```$|^#.*?$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+def texts(path: Path) -> Iterator[str]:
+    """Comments and docstrings of code; a page without its headings and its code; the texts of a specification."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".java":
+        for comment in STRING_OR_COMMENT.findall(text):
+            yield re.sub(r"^[ \t]*(?:/\*\*?|\*(?!/)|//)|\*/$", "", comment, flags=re.MULTILINE)
+    elif path.suffix == ".py":
+        comments, last = "", 0
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                comments += ("\n" if token.start[0] == last + 1 else "\n\n") + token.string.lstrip("# ")
+                last = token.start[0]
+        yield comments
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+                yield node.value.value
+    elif path.suffix == ".md":
+        yield HEADING_OR_CODE.sub("", text)
+    elif path.parent == PACKAGE / "spec":
+        yield from re.findall(r'"((?:\\.|[^"\\])*)"', text)
+
+
+def hidden_subjects(text: str) -> list[str]:
+    """The parts of a text that begin a sentence without its subject, or hide a program behind a word for people."""
+    paragraphs = (" ".join(each.split()) for each in PARAGRAPH.split(text))
+    return [found[0] for each in paragraphs for found in HIDDEN_SUBJECT.finditer(each)]
+
+
+def test_a_sentence_begins_with_its_subject():
+    found = {str(path.relative_to(ROOT)): [part for text in texts(path) for part in hidden_subjects(text)] for path in sources()}
+    assert {path: parts for path, parts in found.items() if parts} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "parts"),
+    [
+        ("a.py", '"""What is read."""\nx = 1  # Of a file.\n# Read by\n# What.md.\n', ["Of a file", "What is read"]),
+        ("a.py", "# Who reads it? The writer knows, whoever\n# it is.\n", ["whoever it is"]),
+        (
+            "A.java",
+            '/** It is (read). What {@code s}\n * is. @param s What it is */\ns = "// Of it"; // Whose?\n',
+            ["What {@code s} is", "What it is"],
+        ),
+        ("a.md", "# What is it\n\n| a | Who may |\n\n* Of *two*, one\n\n**What remains.** `What`\n", ["Who may", "Of *two*, one"]),
+    ],
+)
+def test_hidden_subjects(tmp_path, name, text, parts):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert [part for each in texts(tmp_path / name) for part in hidden_subjects(each)] == parts

@@ -91,7 +91,7 @@ public final class FaultyStore {
       try {
         late.remove().land();
       } catch (FileAlreadyExistsException refused) {
-        // Nobody hears of it.
+        // The caller does not hear of it.
       } catch (Throwable e) {
         throw new IOException(e);
       }

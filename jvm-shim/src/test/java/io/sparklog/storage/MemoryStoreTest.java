@@ -46,7 +46,7 @@ final class MemoryStoreTest extends LinkingStoreContract {
       try {
         late.on(disk);
       } catch (FileAlreadyExistsException refused) {
-        // Nobody hears of it.
+        // The caller does not hear of it.
       }
     });
   }
