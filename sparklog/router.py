@@ -63,7 +63,7 @@ class Router:
 
 
 router = functools.lru_cache(maxsize=16)(Router)
-"""The router of so many partitions and a partitioner."""
+"""The router for a number of partitions and a partitioner."""
 
 
 @overload

@@ -55,7 +55,7 @@ def tail(
     from sparklog.log.log import Log
 
     of = Log(root).topic(topic)
-    # Where to follow from is decided first: what is committed meanwhile is printed once, by one of the two.
+    # Where to follow from is decided first: a record that is committed in between is printed once, by one of the two.
     ends = of.end_offsets()
     found = of.tail(n, partition, key=octets(key), columns=_COLUMNS)
     if not follow:

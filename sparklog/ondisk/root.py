@@ -79,7 +79,7 @@ class Root:
         return sorted(name for name in self.names(COMMITS) if is_topic(name) and self._may_hold(name))
 
     def _may_hold(self, topic: str) -> bool:
-        """Whether the folder of a topic holds one. One that cannot be listed may: opening it says why, and the others are still there."""
+        """Whether the folder of a topic holds one. True if it cannot be listed: opening it says why, and the others are still there."""
         try:
             return _holds_topic(self.names_of(topic))
         except SparklogError:

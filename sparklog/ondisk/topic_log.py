@@ -130,7 +130,7 @@ class TopicLog:
             try:
                 return self._attempt(checkpoints, newest)
             except _Moved as now:
-                # Where versions were committed meanwhile, files were deleted too, and a slow listing may miss what took their place.
+                # If versions were committed during the attempt, files were deleted too, and a slow listing may miss what took their place.
                 if before == (newest, now.where):
                     raise now.error from None
                 before = newest, now.where

@@ -90,7 +90,7 @@ class Store(ABC):
 
     @abstractmethod
     def entries(self, folder: str) -> list[Entry]:
-        """The same names, sorted, each with what it is; without those that went meanwhile."""
+        """The same names, sorted, each with what it is; without those that were deleted since the listing."""
 
     @abstractmethod
     def tag(self, name: str) -> Hashable | None:

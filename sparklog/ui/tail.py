@@ -62,7 +62,7 @@ class Tail:
         self._pending = False
         self._require_same(state)
         for partition in self._partitions(state.partitions):
-            # A partition that was added meanwhile is read from its start.
+            # A partition that was added since is read from its start.
             self.positions.setdefault(partition, state.starts[partition])
         new = {each: state.ends[each] - at for each, at in self.positions.items() if at < state.ends[each]}
         if not new:

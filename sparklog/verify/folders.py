@@ -269,7 +269,7 @@ def view_findings(root: Root, topics: set[str]) -> Iterator[Waiting]:
 
 
 def _unknown(topic: str | None, file: str) -> Finding:
-    problem = "its name or its kind is none that the format has"
+    problem = "the format has nothing with this name and of this kind"
     return Finding(GARBAGE, "UNKNOWN_FILE", problem, _NOTHING, "move it away, if it is not needed", topic, file=file)
 
 

@@ -30,7 +30,7 @@ SETTLES_S = (0.1, 0.4, 1.0, 2.0, 4.0)
 _AT_WORK_MS = 60_000
 """A writer that committed no longer ago may still be publishing. By the clock of the writer: a copy of the root has that too."""
 _OF_PUBLISHING = {"VIEW_MISSING", "VIEW_STRAY", "VIEW_WRONG", "INDEX_WRONG"}
-_WAIT = "verify again in a minute, as who committed less than a minute ago may still be at work here; if it stays, "
+_WAIT = "verify again in a minute, as a writer that committed less than a minute ago may still be at work here; if it stays, "
 _UNIT_BYTES = 32 << 20
 _UNIT_SEGMENTS = 2000
 _WORTHWHILE_BYTES = 128 << 20

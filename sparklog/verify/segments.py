@@ -172,7 +172,7 @@ class SegmentCheck:
             if at + size > len(block):
                 block, block_at, at = file.read(position, min(max(_BLOCK_BYTES, size), end - position)), position, 0
                 if len(block) < size:
-                    return  # It was cut meanwhile; the next round tells.
+                    return  # It was cut while it was read; the next round tells.
             yield Walked(position, base, header, memoryview(block)[at : at + size])
             self._reached = base + header.last_offset_delta + 1
             self._position = position + size

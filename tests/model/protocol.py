@@ -113,7 +113,7 @@ def put(process, state, version):
             if now is None or now.topic_id != version.topic_id:
                 return "UNCLEAR"
         return "DONE"
-    # It is not there; but what it extends may have been cleaned up meanwhile, and with it what was there once.
+    # It is not there; but what it extends may have been cleaned up since, and with it what was there once.
     yield
     if state is not None:
         return "FAILED" if same(world, state) else "UNCLEAR"

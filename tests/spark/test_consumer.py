@@ -1,4 +1,4 @@
-"""A consumer without Spark tails a topic that a stream writes, and both start again meanwhile."""
+"""A consumer without Spark tails a topic that a stream writes, and both are started again."""
 
 import time
 from collections import defaultdict

@@ -56,7 +56,7 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 def wait_for(process: "subprocess.Popen[bytes]", root: Path, records: int) -> None:
-    """Waits until topic `t` has so many records."""
+    """Waits until topic `t` has this number of records."""
     ends = time.monotonic() + 120
     while True:
         with contextlib.suppress(sparklog.CallError):  # there is no root, or no topic

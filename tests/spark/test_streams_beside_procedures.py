@@ -1,4 +1,4 @@
-"""Streams whose topics an operator changes or deletes meanwhile."""
+"""Streams whose topics an operator changes or deletes while they run."""
 
 import json
 import random

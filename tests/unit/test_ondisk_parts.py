@@ -1,4 +1,4 @@
-"""A partition that is read in parts: whole batches of so many bytes, and each part begins where the one before ended."""
+"""A partition that is read in parts: whole batches up to a number of bytes, and each part begins where the one before ended."""
 
 import pytest
 from handmade import Topic, batch, batches, records, stamped

@@ -36,7 +36,7 @@ final class DeleteRecords extends Administrative {
             "root", root, "start", planned.start(partition), "end", end, "way",
             "Give the first offset to keep: one in that range, or -1 for the end offset, which deletes all");
       }
-      // The end of now and not of later: records that are committed meanwhile are not meant.
+      // The end of now and not of later: records that are committed during the call are not meant.
       long start = offset == TO_THE_END ? end : offset;
       starts.put(partition, Math.min(start, terms.limit(partition)));
     });

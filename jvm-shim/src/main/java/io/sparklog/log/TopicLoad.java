@@ -37,7 +37,7 @@ final class TopicLoad {
     /**
      * @param start where the attempt began
      * @param version where it ended
-     * @param error what is wrong if nothing was deleted meanwhile
+     * @param error what is wrong if nothing was deleted during the attempt
      */
     private Moved(Start start, long version, PartlogException error) {
       super(error);
@@ -65,7 +65,7 @@ final class TopicLoad {
       try {
         return attempt(names, last);
       } catch (Moved now) {
-        // Where versions were committed meanwhile, files were deleted too, and a slow listing may miss what took their place.
+        // If versions were committed during the attempt, files were deleted too, and a slow listing may miss what took their place.
         if (last == lastBefore && now.isAgain(before)) {
           throw now.error;
         }
@@ -135,7 +135,7 @@ final class TopicLoad {
       }
       tried.append(checkpoint).append(store.exists(Names.topicFile(topic, checkpoint)) ? " " : " gone ");
     }
-    // Those that were tried: if another one comes meanwhile, or one goes, the next attempt is not the same again.
+    // Those that were tried: if another one comes before the next attempt, or one goes, the next attempt is not the same again.
     Start start = new Start(tried.toString(), -1, files.tag(0), new Replay(), first(failures));
     if (start.tag == null) {
       throw new Moved(start, 0, missing(start, 0, last));

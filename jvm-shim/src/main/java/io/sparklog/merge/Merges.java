@@ -68,7 +68,7 @@ public final class Merges {
   private MergeResult mergeAll() throws IOException {
     Optional<State> begun = log.newest();
     if (begun.isEmpty()) {
-      return MergeResult.NOTHING; // It was deleted meanwhile.
+      return MergeResult.NOTHING; // The topic was deleted.
     }
     State first = begun.get();
     MergeResult done = MergeResult.NOTHING;

@@ -16,7 +16,7 @@ public record Router(Partitioner partitioner, int partitions) implements Seriali
     return ofHash(partitioner.hash(key, at, length), partitions);
   }
 
-  /** As {@link #ofKey(byte[], int, int)}, in a topic with so many partitions: for a caller that has another number at each call. */
+  /** As {@link #ofKey(byte[], int, int)}, in a topic with this number of partitions: for a caller that has another number at each call. */
   public static int ofKey(Partitioner partitioner, int partitions, byte[] key) {
     return ofHash(partitioner.hash(key, 0, key.length), partitions);
   }

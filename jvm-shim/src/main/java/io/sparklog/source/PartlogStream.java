@@ -96,7 +96,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
     return given.isEmpty() ? ReadLimit.allAvailable() : ReadLimit.compositeLimit(given.toArray(ReadLimit[]::new));
   }
 
-  /** The limits that Spark asks for; kinds of limits that have no meaning here are none. */
+  /** The limits that Spark asks for; kinds of limits that have no meaning here are ignored. */
   private static TriggerLimits asked(ReadLimit limit, TriggerLimits before) {
     if (limit instanceof CompositeReadLimit all) {
       TriggerLimits asked = before;

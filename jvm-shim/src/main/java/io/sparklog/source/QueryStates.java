@@ -17,7 +17,7 @@ import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * The topics under a root as one query sees them: all scans of a query share the state of a topic, so both sides of a self-join and every
- * subquery read the same offsets, whatever is committed meanwhile.
+ * subquery read the same offsets, whatever is committed while it runs.
  *
  * <p>A query is what has one execution id in Spark; over Connect, which plans before there is an id, it is one operation. A plan that is
  * made outside of both, as by {@code explain}, shares nothing.

@@ -34,7 +34,7 @@ public final class StreamStart {
     readOn();
   }
 
-  /** Takes in the files that other drivers of the query have put meanwhile. */
+  /** Takes in the files that other drivers of the query have put since. */
   void readOn() {
     while (readNext()) {
       // The files have no gaps.

@@ -19,7 +19,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** The look after a put: the writer slept, and others committed and cleaned up meanwhile. FORMAT.md section 7, step 4. */
+/** The look after a put: while the writer slept, others committed and cleaned up. FORMAT.md section 7, step 4. */
 final class OvertakenCommitTest extends CommitsOverFaults {
   /** How a put comes to stand where no reader looks: while the writer slept, before its put or after it, others cleaned up. */
   enum Unseen {

@@ -189,7 +189,7 @@ final class TopicLogTest extends CommitsOverFaults {
     assertEquals(List.of("t"), new Root(store.store()).topics());
   }
 
-  /** As above, but what came meanwhile shows in part: a version, and not the checkpoint to begin with. */
+  /** As above, but the newer files show in part: a version, and not the checkpoint to begin with. */
   @Test
   void aListingThatToldOfALaterVersionProvesNothingEither() throws IOException {
     commit(1, null);

@@ -242,7 +242,7 @@ final class DamageTest {
     assertThrows(PartlogException.class, () -> Reads.of(root).rows());
   }
 
-  /** Runs a plan that is older than what happened to the topic meanwhile. */
+  /** Runs a plan that is older than the last change of the topic. */
   private List<WrittenTopic.Row> later(PartlogScan scan, InputPartition[] planned) throws IOException {
     List<WrittenTopic.Row> rows = new ArrayList<>();
     for (InputPartition split : planned) {
