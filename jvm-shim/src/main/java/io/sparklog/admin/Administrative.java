@@ -64,7 +64,7 @@ abstract class Administrative implements Repeatable {
 
   /** The topic as it was and as it is, when this is done; after a call of {@link #next} alone, as it would be. */
   final Changed changed() {
-    return new Changed(was, next == null ? is : next.preview(was));
+    return new Changed(was, next == null ? is : next.preview());
   }
 
   private PartlogException recreated(String found) {

@@ -1,12 +1,10 @@
 package io.sparklog.admin;
 
 import io.sparklog.log.NextVersion;
-import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.Terms;
-import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
@@ -29,7 +27,7 @@ final class DeleteRecords extends Administrative {
     topic = log.topic();
     String root = log.store().root();
     offsets.forEach((partition, offset) -> {
-      Terms.requirePartition("offsets", planned, root, partition);
+      planned.requirePartition("offsets", root, partition);
       long end = planned.end(partition);
       if (offset < TO_THE_END || offset > end) {
         throw PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", "offsets", "offset", offset, "topic", topic, "partition", partition,
@@ -50,16 +48,7 @@ final class DeleteRecords extends Administrative {
   @Override
   NextVersion change(State newest) {
     NextVersion next = new NextVersion(newest, "delete-records");
-    for (Map.Entry<Integer, Long> start : starts.entrySet()) {
-      next.raiseStart(start.getKey(), start.getValue());
-      long raised = Math.max(start.getValue(), newest.start(start.getKey()));
-      for (Segment segment : newest.segments(start.getKey())) {
-        if (segment.end() > raised) {
-          break;
-        }
-        next.remove(segment);
-      }
-    }
+    starts.forEach(next::raiseStart);
     return next;
   }
 

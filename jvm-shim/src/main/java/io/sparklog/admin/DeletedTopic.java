@@ -1,8 +1,8 @@
 package io.sparklog.admin;
 
+import io.sparklog.log.Failures;
 import io.sparklog.log.Names;
 import io.sparklog.log.State;
-import io.sparklog.log.Step;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
@@ -23,7 +23,7 @@ final class DeletedTopic {
   private final String topic;
   private final String txn;
   private final Clock clock;
-  private PartlogException failure;
+  private final Failures failures;
 
   DeletedTopic(TopicWork work) {
     this.log = work.log();
@@ -31,6 +31,7 @@ final class DeletedTopic {
     this.topic = log.topic();
     this.txn = work.identity();
     this.clock = work.clock();
+    this.failures = new Failures(store.location(Names.topicFolder(topic)));
   }
 
   /**
@@ -44,38 +45,14 @@ final class DeletedTopic {
       return;
     }
     // The view first: its names may be links to the data files.
-    attempt(() -> Publisher.publish(log, txn));
-    attempt(() -> mark(deleted.get()));
-    attempt(() -> log.writeCheckpoint(deleted.get(), txn));
-    attempt(() -> DataFolders.deletePlannedBelow(store, topic, deleted.get().horizon()));
+    failures.attempt(() -> Publisher.publish(log, txn));
+    failures.attempt(() -> mark(deleted.get()));
+    failures.attempt(() -> log.writeCheckpoint(deleted.get(), txn));
+    failures.attempt(() -> DataFolders.deletePlannedBelow(store, topic, deleted.get().horizon()));
     Housekeeping housekeeping = new Housekeeping(log, clock);
-    attempt(() -> housekeeping.clean(deleted.get()));
-    attempt(() -> housekeeping.deleteVersions(deleted.get()));
-    if (failure != null) {
-      throw failure;
-    }
-  }
-
-  private interface Part {
-    void run() throws IOException;
-  }
-
-  private void attempt(Part part) {
-    try {
-      part.run();
-    } catch (IOException e) {
-      note(PartlogException.io(e, store.location(Names.topicFolder(topic))));
-    } catch (PartlogException e) {
-      note(e);
-    }
-  }
-
-  private void note(PartlogException e) {
-    if (failure == null) {
-      failure = e;
-    } else {
-      failure.addSuppressed(e);
-    }
+    failures.attempt(() -> housekeeping.clean(deleted.get()));
+    failures.attempt(() -> housekeeping.deleteVersions(deleted.get()));
+    failures.throwFirst();
   }
 
   /** Says to programs that only list names that there is no topic. */

@@ -11,6 +11,9 @@ import java.util.TreeMap;
  * state, {@link Committer} checks as readers do. FORMAT.md section 5.
  */
 public final class NextVersion {
+  /** The state that it is the version after; null for version 0. */
+  private final State before;
+
   private final String topic;
   private final String topicId;
   private final long number;
@@ -37,6 +40,7 @@ public final class NextVersion {
 
   /** Version 0, which creates the topic. */
   public NextVersion(String topic, String topicId, TopicConfig config, String operation) {
+    before = null;
     this.topic = topic;
     this.topicId = topicId;
     number = 0;
@@ -54,6 +58,7 @@ public final class NextVersion {
   }
 
   private NextVersion(State before, String topicId, String operation, long[] starts, long[] ends) {
+    this.before = before;
     topic = before.topic();
     this.topicId = topicId;
     number = before.version() + 1;
@@ -95,15 +100,14 @@ public final class NextVersion {
     return this;
   }
 
-  /** Removes a live segment: one that is wholly below the log start offset, or has been replaced. */
-  public NextVersion remove(Segment segment) {
+  private void remove(Segment segment) {
     removed.add(new Version.Removed(segment.partition(), segment.file(), segment.position()));
-    return this;
   }
 
-  /** Raises the log start offset of a partition; a lower one changes nothing. */
+  /** Raises the log start offset of a partition, unless it is as high, and removes the segments that are wholly below it. */
   public NextVersion raiseStart(int partition, long offset) {
     starts[partition] = Math.max(starts[partition], offset);
+    before.segments(partition).stream().takeWhile(segment -> segment.end() <= starts[partition]).forEach(this::remove);
     return this;
   }
 
@@ -130,8 +134,8 @@ public final class NextVersion {
     return this;
   }
 
-  /** The state that this would make of {@code before}, which it is the version after. Nothing is committed by it. */
-  public State preview(State before) {
+  /** The state that this would make of the one before it, which there must be. Nothing is committed by it. */
+  public State preview() {
     Version version = version(topicId, before.timeMs());
     Replay replay = new Replay(before);
     try {

@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.spec.PartlogException;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
@@ -63,6 +64,20 @@ public final class State {
 
   public int partitions() {
     return head.config().partitions();
+  }
+
+  /**
+   * Checks that there is a partition of this number.
+   *
+   * @param option that names it
+   * @param root for messages
+   * @throws PartlogException PARTITION_NOT_FOUND
+   */
+  public void requirePartition(String option, String root, int partition) {
+    if (partition < 0 || partition >= partitions()) {
+      throw PartlogException.of("PARTITION_NOT_FOUND", "option", option, "partition", partition, "topic", topic(), "root", root, "last",
+          partitions() - 1);
+    }
   }
 
   /** The log start offset of a partition. */

@@ -63,7 +63,7 @@ public final class Bound {
         }
       }
       if (!numbers.isEmpty()) {
-        Subscription.requirePartition(option, root, topic.state(), numbers.lastKey());
+        topic.state().requirePartition(option, root.location(), numbers.lastKey());
         throw refused(
             "it names partition " + numbers.firstKey() + " of topic " + name + ", which is not read; leave it out, or read it too");
       }

@@ -122,7 +122,7 @@ public final class Subscription {
 
   private Optional<Subscribed> parts(String topic, TreeSet<Integer> partitions) {
     Optional<State> state = named(topic);
-    state.ifPresent(exists -> requirePartition("assign", root, exists, partitions.last()));
+    state.ifPresent(exists -> exists.requirePartition("assign", root.location(), partitions.last()));
     return state.map(exists -> new Subscribed(exists, partitions.stream().mapToInt(Integer::intValue).toArray()));
   }
 
@@ -131,14 +131,6 @@ public final class Subscription {
       assigned = PartitionJson.partitions("assign", options.text("assign"));
     }
     return assigned;
-  }
-
-  /** @throws PartlogException PARTITION_NOT_FOUND */
-  static void requirePartition(String option, Topics root, State state, int partition) {
-    if (partition >= state.partitions()) {
-      throw PartlogException.of("PARTITION_NOT_FOUND", "option", option, "partition", partition, "topic", state.topic(), "root",
-          root.location(), "last", state.partitions() - 1);
-    }
   }
 
   /** {@code subscribe=orders} */

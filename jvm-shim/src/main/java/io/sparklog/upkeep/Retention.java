@@ -70,10 +70,7 @@ public final class Retention implements Repeatable {
   /** The version after {@code state} that deletes what has expired of it. */
   static NextVersion deletion(State state, List<Expired> expired) {
     NextVersion next = new NextVersion(state, "delete-records");
-    for (Expired each : expired) {
-      next.raiseStart(each.partition(), each.start());
-      state.segments(each.partition()).stream().filter(segment -> segment.end() <= each.start()).forEach(next::remove);
-    }
+    expired.forEach(each -> next.raiseStart(each.partition(), each.start()));
     return next;
   }
 

@@ -31,20 +31,13 @@ public final class Terms {
    */
   public static Terms of(State state, String root, Long retentionMs, Long retentionBytes, SortedMap<Integer, Long> keep) {
     keep.forEach((partition, offset) -> {
-      requirePartition("keep", state, root, partition);
+      state.requirePartition("keep", root, partition);
       if (offset < 0 || offset > state.end(partition)) {
         throw Option.invalidValue("keep", offset.toString(), "partition " + partition + " of topic " + state.topic()
             + " has offsets from 0 to " + state.end(partition) + "; what is needed of another topic of this name says nothing of this one");
       }
     });
     return new Terms(retentionMs, retentionBytes, keep);
-  }
-
-  public static void requirePartition(String option, State state, String root, int partition) {
-    if (partition < 0 || partition >= state.partitions()) {
-      throw PartlogException.of("PARTITION_NOT_FOUND", "option", option, "partition", partition, "topic", state.topic(), "root", root,
-          "last", state.partitions() - 1);
-    }
   }
 
   long retentionMs(State state) {

@@ -1,6 +1,7 @@
 package io.sparklog.upkeep;
 
 import io.sparklog.log.Committers;
+import io.sparklog.log.Failures;
 import io.sparklog.log.Query;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
@@ -151,18 +152,14 @@ final class Upkeep {
     return log.latest().orElseThrow();
   }
 
-  private interface Part {
-    void run() throws IOException;
-  }
-
-  private void part(String what, Part part) {
+  private void part(String what, Failures.Part part) {
     if (!interrupted) {
       attempt(what, part);
     }
   }
 
   /** A part that fails does not keep the next one from running. */
-  private void attempt(String what, Part part) {
+  private void attempt(String what, Failures.Part part) {
     try {
       part.run();
     } catch (Throwable e) {

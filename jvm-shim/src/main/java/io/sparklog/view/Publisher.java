@@ -1,5 +1,6 @@
 package io.sparklog.view;
 
+import io.sparklog.log.Failures;
 import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentGone;
@@ -34,13 +35,14 @@ public final class Publisher {
   private final SegmentView view;
   private final List<Segment> missing = new ArrayList<>();
   private final List<SegmentGone> gone = new ArrayList<>();
-  private final List<PartlogException> failures = new ArrayList<>();
+  private final Failures failures;
 
   /** @param txn a random identity, for the names of temporary files */
   private Publisher(LinkingStore store, State state, String txn) {
     this.store = store;
     this.state = state;
     this.view = new SegmentView(store, state, txn);
+    this.failures = new Failures(store.location(Names.topicFolder(state.topic())));
   }
 
   /**
@@ -72,7 +74,7 @@ public final class Publisher {
     if (!publisher.gone.isEmpty()) {
       publisher.judgeGone(log.latest().orElseThrow());
     }
-    publisher.throwFailures();
+    publisher.failures.throwFirst();
     Step.PUBLISH_DONE.reached();
     return made;
   }
@@ -109,10 +111,10 @@ public final class Publisher {
       publisher.judgeGone(now);
       boolean isNewest = isSame(now, publisher.state);
       // Damaged files would only fail again; the next commit tries anything else again.
-      boolean isKnown = publisher.failures.stream().allMatch(failure -> isNewest && !failure.id().equals("IO"));
+      boolean isKnown = publisher.failures.all().stream().allMatch(failure -> isNewest && !failure.id().equals("IO"));
       log.notes(publisher.state).view(isKnown ? publisher.state : null);
       if (isNewest) {
-        publisher.throwFailures();
+        publisher.failures.throwFirst();
       }
       state = now;
       put = List.of();
@@ -244,38 +246,23 @@ public final class Publisher {
     return made[0];
   }
 
-  private interface Part {
-    void run() throws IOException;
-  }
-
   /** One failure does not stop the rest. */
-  private void attempt(Part part) {
-    try {
-      part.run();
-    } catch (SegmentGone e) {
-      gone.add(e);
-    } catch (IOException e) {
-      failures.add(PartlogException.io(e, store.location(Names.topicFolder(state.topic()))));
-    } catch (PartlogException e) {
-      failures.add(e);
-    }
+  private void attempt(Failures.Part part) {
+    failures.attempt(() -> {
+      try {
+        part.run();
+      } catch (SegmentGone e) {
+        gone.add(e);
+      }
+    });
   }
 
   /** A data file that is gone is a failure if its segment is live {@code now} too. Otherwise a later version has removed it. */
   private void judgeGone(State now) {
     for (SegmentGone e : gone) {
       if (viewed(now, e.segment().partition()).stream().anyMatch(segment -> isSame(segment, e.segment()))) {
-        failures.add(e.missing());
+        failures.note(e.missing());
       }
-    }
-  }
-
-  /** The first failure, which holds the others. */
-  private void throwFailures() {
-    if (!failures.isEmpty()) {
-      PartlogException first = failures.get(0);
-      failures.subList(1, failures.size()).forEach(first::addSuppressed);
-      throw first;
     }
   }
 }

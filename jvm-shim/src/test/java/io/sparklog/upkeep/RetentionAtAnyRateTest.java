@@ -77,7 +77,7 @@ final class RetentionAtAnyRateTest {
   private void put(NextVersion next) {
     long start = state.start(0);
     long end = state.end(0);
-    state = next.preview(state);
+    state = next.preview();
     assertTrue(state.start(0) >= start && state.end(0) >= end && state.start(0) <= state.end(0), "offsets fall");
   }
 
