@@ -8,7 +8,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.PutObserver;
 import io.sparklog.upkeep.DataFolders;
-import io.sparklog.upkeep.Housekeeping;
+import io.sparklog.upkeep.CommitLogCleaner;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.view.Publisher;
 import java.io.IOException;
@@ -49,9 +49,9 @@ final class DeletedTopic {
     failures.attempt(() -> mark(deleted.get()));
     failures.attempt(() -> log.writeCheckpoint(deleted.get(), txn));
     failures.attempt(() -> DataFolders.deletePlannedBelow(store, topic, deleted.get().horizon()));
-    Housekeeping housekeeping = new Housekeeping(log, clock);
-    failures.attempt(() -> housekeeping.clean(deleted.get()));
-    failures.attempt(() -> housekeeping.deleteVersions(deleted.get()));
+    CommitLogCleaner cleaner = new CommitLogCleaner(log, clock);
+    failures.attempt(() -> cleaner.clean(deleted.get()));
+    failures.attempt(() -> cleaner.deleteVersions(deleted.get()));
     failures.throwFirst();
   }
 

@@ -10,7 +10,7 @@ import io.sparklog.log.TopicLog;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
-import io.sparklog.upkeep.Sweep;
+import io.sparklog.upkeep.ReplacedFiles;
 import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
@@ -68,11 +68,11 @@ public final class Vacuum {
     }
     State state = log.newest().orElseThrow(() -> new Root(store).notFound(log.topic()));
     try {
-      Sweep sweep = new Sweep(log, state, clock);
-      Found found = new Found(state, sweep, clock.millis() - olderThan.toMillis());
+      ReplacedFiles files = new ReplacedFiles(log, state, clock);
+      Found found = new Found(state, files, clock.millis() - olderThan.toMillis());
       // Files whose deletion needs no version come first: on a full disk they make the room for one.
       if (!dryRun) {
-        sweep.delete(found.replaced);
+        files.delete(found.replaced);
       }
       long bytes = found.bytes + temporary(olderThan.compareTo(TEMPORARY) < 0 ? TEMPORARY : olderThan, dryRun, found.temporary);
       long horizon = Math.max(state.horizon(), found.horizon);
@@ -89,10 +89,10 @@ public final class Vacuum {
   }
 
   /** Only now, as a write may have committed some of them before the horizon rose; and others may have replaced them since. */
-  private void deleteUnnamed(List<String> files) throws IOException {
-    Sweep sweep = new Sweep(log, log.latest().orElseThrow(), clock);
-    Removals removals = sweep.removals();
-    sweep.delete(files.stream().filter(file -> removals.of(file) == null).toList());
+  private void deleteUnnamed(List<String> unnamed) throws IOException {
+    ReplacedFiles files = new ReplacedFiles(log, log.latest().orElseThrow(), clock);
+    Removals removals = files.removals();
+    files.delete(unnamed.stream().filter(file -> removals.of(file) == null).toList());
   }
 
   private void commit(State planned, long horizon) {
@@ -128,10 +128,10 @@ public final class Vacuum {
     /** One above the greatest planned version of the folders of {@link #unnamed}. */
     private long horizon;
 
-    private Found(State state, Sweep sweep, long beforeMs) throws IOException {
-      Removals removals = sweep.removals();
+    private Found(State state, ReplacedFiles files, long beforeMs) throws IOException {
+      Removals removals = files.removals();
       for (String file : removals.files()) {
-        if (!sweep.live().contains(file) && sweep.isDue(removals.of(file))) {
+        if (!files.live().contains(file) && files.isDue(removals.of(file))) {
           try {
             bytes += store.bytes(Names.topicFile(log.topic(), file));
             replaced.add(file);
@@ -144,7 +144,7 @@ public final class Vacuum {
         OptionalLong planned = Names.plannedVersion(folder);
         // A greater one is of no writer, and would be a horizon that refuses all.
         if (planned.isPresent() && planned.getAsLong() <= state.version() + 1) {
-          look(Names.DATA + "/" + folder, planned.getAsLong(), file -> sweep.live().contains(file) || removals.of(file) != null, beforeMs);
+          look(Names.DATA + "/" + folder, planned.getAsLong(), file -> files.live().contains(file) || removals.of(file) != null, beforeMs);
         }
       }
     }

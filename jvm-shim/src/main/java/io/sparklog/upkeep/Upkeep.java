@@ -24,7 +24,7 @@ final class Upkeep {
   private final Committers committers;
   private final TopicLog log;
   private final String txn;
-  private final Housekeeping housekeeping;
+  private final CommitLogCleaner cleaner;
   private final long mergeBytes;
   private final Terms terms;
   private long mergedBytes;
@@ -41,7 +41,7 @@ final class Upkeep {
     this.txn = txn;
     this.mergeBytes = mergeBytes;
     this.terms = terms;
-    this.housekeeping = new Housekeeping(log, committers.clock());
+    this.cleaner = new CommitLogCleaner(log, committers.clock());
   }
 
   /**
@@ -107,25 +107,25 @@ final class Upkeep {
     boolean due = newest.isCheckpointDue(log.pace().checkpointVersions());
     boolean overdue = isWrite && Retention.isOverdue(newest, terms, committers.clock());
     publish(own, due);
-    part("deleting replaced data files", () -> new Sweep(log, state(), committers.clock()).goOn(own));
+    part("deleting replaced data files", () -> new ReplacedFiles(log, state(), committers.clock()).deleteDue(own));
     int put = own.size();
     boolean[] written = {false};
-    part("the checkpoint", () -> written[0] = due && housekeeping.checkpoint(state(), txn));
+    part("the checkpoint", () -> written[0] = due && cleaner.checkpoint(state(), txn));
     if (overdue || written[0] && !state().isDeleted()) {
       part("deleting expired records", () -> Retention.follow(committers, state(), terms).ifPresent(own::add));
     }
     if (written[0] || state().isDeleted()) {
-      part("cleaning up", () -> housekeeping.clean(state()));
+      part("cleaning up", () -> cleaner.clean(state()));
     }
-    if (housekeeping.isBoundaryBehind(state())) {
-      part("raising the boundary", () -> housekeeping.carryBoundary(committers.next()).ifPresent(own::add));
+    if (cleaner.isBoundaryBehind(state())) {
+      part("raising the boundary", () -> cleaner.carryBoundary(committers.next()).ifPresent(own::add));
     }
     if (own.size() > put) {
       // Only what the view has not followed yet: with more it would be listed once more.
       publish(own.subList(put, own.size()), false);
-      part("deleting replaced data files", () -> new Sweep(log, state(), committers.clock()).goOn(own));
+      part("deleting replaced data files", () -> new ReplacedFiles(log, state(), committers.clock()).deleteDue(own));
     }
-    part("deleting old version files", () -> housekeeping.deleteVersions(state()));
+    part("deleting old version files", () -> cleaner.deleteVersions(state()));
   }
 
   /** Where somebody else has committed since, that one merges. */

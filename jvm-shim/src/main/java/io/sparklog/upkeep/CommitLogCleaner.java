@@ -18,7 +18,7 @@ import java.util.OptionalLong;
 import java.util.function.Function;
 
 /** Keeps the commit log of a topic short: checkpoints, the boundary, and what is below it. FORMAT.md sections 6 and 14. */
-public final class Housekeeping {
+public final class CommitLogCleaner {
   /** At most this many files are deleted at once, so that a commit is never delayed by much. */
   private static final int FILES_MAX = 1000;
 
@@ -27,7 +27,7 @@ public final class Housekeeping {
   private final String folder;
   private final Clock clock;
 
-  public Housekeeping(TopicLog log, Clock clock) {
+  public CommitLogCleaner(TopicLog log, Clock clock) {
     this.log = log;
     this.store = log.store();
     this.folder = Names.topicFolder(log.topic());
@@ -66,7 +66,7 @@ public final class Housekeeping {
     if (kept < 0) {
       return;
     }
-    long settled = new Sweep(log, state, clock).settle();
+    long settled = new ReplacedFiles(log, state, clock).settle();
     log.notes(state).cleaned(Math.min(settled, kept));
     if (checkpoints.isEmpty() || versionOf(checkpoints.get(checkpoints.size() - 1)) < kept) {
       return; // That of a deleted topic is not there yet.
@@ -123,7 +123,7 @@ public final class Housekeeping {
     if (checkpoints.isEmpty() || versionOf(checkpoints.get(checkpoints.size() - 1)) < boundary) {
       return; // Readers could not begin anywhere.
     }
-    List<String> below = names(Housekeeping::numberOf).stream().filter(name -> numberOf(name).getAsLong() < boundary).toList();
+    List<String> below = names(CommitLogCleaner::numberOf).stream().filter(name -> numberOf(name).getAsLong() < boundary).toList();
     requireDurable();
     for (String name : below.subList(0, Math.min(FILES_MAX, below.size()))) {
       Step.CLEAN_VERSION.reached();

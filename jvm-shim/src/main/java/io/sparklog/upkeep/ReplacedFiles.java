@@ -20,7 +20,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /** Deletes the data files that versions have removed. FORMAT.md section 14. */
-public final class Sweep {
+public final class ReplacedFiles {
   /** At most this many versions are read for a commit, and as many emptied, so that it is never delayed by much. */
   private static final int VERSIONS_MAX = 1000;
 
@@ -40,7 +40,7 @@ public final class Sweep {
   private Set<String> live;
 
   /** @param state the newest one: what it names stays */
-  public Sweep(TopicLog log, State state, Clock clock) {
+  public ReplacedFiles(TopicLog log, State state, Clock clock) {
     this.log = log;
     this.store = log.store();
     this.state = state;
@@ -53,7 +53,7 @@ public final class Sweep {
    *
    * @param own the versions that it has just put, in order, which need not be read again
    */
-  void goOn(List<Version> own) throws IOException {
+  void deleteDue(List<Version> own) throws IOException {
     TopicNotes notes = log.notes(state);
     synchronized (notes) {
       Removals removals = notes.removals();
@@ -85,11 +85,11 @@ public final class Sweep {
     }
   }
 
-  /** As {@link #goOn}. @return the first version of which not all that it removed is deleted, or is not known to be */
+  /** As {@link #deleteDue}. @return the first version of which not all that it removed is deleted, or is not known to be */
   long settle() throws IOException {
     TopicNotes notes = log.notes(state);
     synchronized (notes) {
-      goOn(List.of());
+      deleteDue(List.of());
       return notes.removals().settledTo();
     }
   }
