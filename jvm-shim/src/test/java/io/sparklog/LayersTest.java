@@ -188,7 +188,7 @@ final class LayersTest {
   static final ArchRule LINKS = noClasses().that()
       .resideOutsideOfPackage("..storage..")
       .and()
-      .doNotHaveFullyQualifiedName("io.sparklog.view.Publisher")
+      .doNotHaveFullyQualifiedName("io.sparklog.view.KafkaView")
       .and()
       .doNotHaveFullyQualifiedName("io.sparklog.view.SegmentView")
       .should()

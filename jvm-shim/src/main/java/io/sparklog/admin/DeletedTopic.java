@@ -10,7 +10,7 @@ import io.sparklog.storage.PutObserver;
 import io.sparklog.upkeep.DataFolders;
 import io.sparklog.upkeep.CommitLogCleaner;
 import io.sparklog.upkeep.TopicWork;
-import io.sparklog.view.Publisher;
+import io.sparklog.view.KafkaView;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.time.Clock;
@@ -45,7 +45,7 @@ final class DeletedTopic {
       return;
     }
     // The view first: its names may be links to the data files.
-    failures.attempt(() -> Publisher.publish(log, txn));
+    failures.attempt(() -> KafkaView.publish(log, txn));
     failures.attempt(() -> mark(deleted.get()));
     failures.attempt(() -> log.writeCheckpoint(deleted.get(), txn));
     failures.attempt(() -> DataFolders.deletePlannedBelow(store, topic, deleted.get().horizon()));

@@ -7,7 +7,7 @@ import io.sparklog.admin.Administration;
 import io.sparklog.admin.Changed;
 import io.sparklog.merge.MergeResult;
 import io.sparklog.merge.Merges;
-import io.sparklog.view.Publisher;
+import io.sparklog.view.KafkaView;
 import io.sparklog.upkeep.Retention;
 import io.sparklog.upkeep.Terms;
 import io.sparklog.upkeep.TopicWork;
@@ -122,6 +122,6 @@ final class Operations {
 
   static void publish(Call call) {
     call.state();
-    call.row(Publisher.publish(call.log(), Names.identity(RANDOM)));
+    call.row(KafkaView.publish(call.log(), Names.identity(RANDOM)));
   }
 }

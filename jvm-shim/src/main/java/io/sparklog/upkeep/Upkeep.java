@@ -10,7 +10,7 @@ import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
 import io.sparklog.merge.Merges;
 import io.sparklog.spec.Warnings;
-import io.sparklog.view.Publisher;
+import io.sparklog.view.KafkaView;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -145,7 +145,7 @@ final class Upkeep {
 
   /** An interrupt does not keep it from running: after a stream was stopped, the promise is that the view has all its records. */
   private void publish(List<Version> own, boolean all) {
-    attempt("bringing the Kafka view up to date", () -> Publisher.keepUp(log, own, txn, all));
+    attempt("bringing the Kafka view up to date", () -> KafkaView.keepUp(log, own, txn, all));
   }
 
   private State state() {

@@ -13,7 +13,7 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
-import io.sparklog.view.Publisher;
+import io.sparklog.view.KafkaView;
 import io.sparklog.log.Committed;
 import io.sparklog.write.Once;
 import io.sparklog.write.Piece;
@@ -147,7 +147,7 @@ public abstract class Drivers {
       view.addAll(files("t-" + p));
     }
     assertEquals(3 * live, view.size(), view.toString());
-    assertEquals(0, Publisher.publish(new Driver().log(), Names.identity(random)));
+    assertEquals(0, KafkaView.publish(new Driver().log(), Names.identity(random)));
   }
 
 }

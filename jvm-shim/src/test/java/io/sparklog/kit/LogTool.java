@@ -34,7 +34,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
-import io.sparklog.view.Publisher;
+import io.sparklog.view.KafkaView;
 import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
@@ -105,7 +105,7 @@ public final class LogTool {
       case "walk" -> tool.walk();
       case "merge" -> tool.merge();
       case "vacuum" -> tool.vacuum();
-      case "publish" -> System.out.println("published " + Publisher.publish(tool.log, Names.identity(new Random())));
+      case "publish" -> System.out.println("published " + KafkaView.publish(tool.log, Names.identity(new Random())));
       default -> throw new IllegalArgumentException(words[0]);
     }
   }

@@ -12,7 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.sparklog.kit.CommitsOverFaults;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.Stores;
-import io.sparklog.view.Publisher;
+import io.sparklog.view.KafkaView;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.util.Optional;
@@ -104,7 +104,7 @@ final class ChangeTest extends CommitsOverFaults {
     assertEquals(0, viewed());
     int segments = state().segments(0).size() + state().segments(1).size() + state().segments(2).size() + state().segments(3).size();
     openStore();
-    assertEquals(segments, Publisher.publish(new TopicLog(store.store(), "t"), Names.identity(random)));
+    assertEquals(segments, KafkaView.publish(new TopicLog(store.store(), "t"), Names.identity(random)));
     assertEquals(segments, viewed());
   }
 

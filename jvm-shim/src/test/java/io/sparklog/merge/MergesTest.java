@@ -19,7 +19,7 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.Stores;
-import io.sparklog.view.Publisher;
+import io.sparklog.view.KafkaView;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
@@ -87,7 +87,7 @@ final class MergesTest extends MergedTopics {
   }
 
   private int publish() {
-    return Publisher.publish(new TopicLog(store.store(), "t"), Names.identity(random));
+    return KafkaView.publish(new TopicLog(store.store(), "t"), Names.identity(random));
   }
 
   private static String txn(Segment segment) {

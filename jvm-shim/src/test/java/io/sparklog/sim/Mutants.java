@@ -39,13 +39,13 @@ final class Mutants {
           "        for (MergePlan.Run run : runs) {\n          for (Segment segment : run.segments()) {\n"
               + "            log.store().delete(Names.topicFile(log.topic(), segment.file()));\n          }\n        }\n"
               + "        Optional<Version> version = committer.commit(merge);\n"),
-      new Mutant(0, "only what a version adds is published", "view/Publisher", "if (there == null) {", "if (true) {"),
-      new Mutant(0, "a process that knows the view never looks at it again", "view/Publisher", "if (!all && follow(known, put, state)) {",
+      new Mutant(0, "only what a version adds is published", "view/KafkaView", "if (there == null) {", "if (true) {"),
+      new Mutant(0, "a process that knows the view never looks at it again", "view/KafkaView", "if (!all && follow(known, put, state)) {",
           "if (follow(known, put, state)) {"),
-      new Mutant(2, "indexes that were replaced by shorter ones stay", "view/Publisher",
-          "publisher.look(names, put, all || known == null);", "publisher.look(names, put, known == null);"),
-      new Mutant(95, "what was replaced stays in the view", "view/Publisher",
-          "gone.values().forEach(segment -> attempt(() -> view.remove(segment.partition(), segment.base())));", ""),
+      new Mutant(2, "indexes that were replaced by shorter ones stay", "view/KafkaView",
+          "view.look(names, put, all || known == null);", "view.look(names, put, known == null);"),
+      new Mutant(95, "what was replaced stays in the view", "view/KafkaView",
+          "gone.values().forEach(segment -> attempt(() -> segmentView.remove(segment.partition(), segment.base())));", ""),
       new Mutant(256, "a reader looks first whether its version is still there, then for the next", "log/TopicLog",
           "if (files.replay(builder) && isUnchanged(known)) {", "if (isUnchanged(known) && files.replay(builder)) {"),
       new Mutant(1147, "version files are deleted downwards", "upkeep/CommitLogCleaner",
@@ -79,7 +79,7 @@ final class Mutants {
   static final List<Mutant> SOUGHT = List.of(
       new Mutant(0, "a merge does not heed the horizon", "merge/Merge", "&& plannedVersion(planned) >= newest.horizon();", ";"),
       new Mutant(0, "a first version that is absent was never there", "log/Committer", ".map(state -> Put.THERE);", ".map(state -> put);"),
-      new Mutant(0, "what somebody else's merge replaced is missing in the view", "view/Publisher",
+      new Mutant(0, "what somebody else's merge replaced is missing in the view", "view/KafkaView",
           "if (viewed(now, e.segment().partition()).stream().anyMatch(segment -> isSame(segment, e.segment()))) {", "if (true) {"),
       new Mutant(0, "a listing that told of a later version is taken for the same again", "log/TopicLoad",
           "if (last == lastBefore && now.isAgain(before)) {", "if (now.isAgain(before)) {"),

@@ -2,7 +2,7 @@ package io.sparklog.sim;
 
 import io.sparklog.log.State;
 import io.sparklog.upkeep.TopicWork;
-import io.sparklog.view.Publisher;
+import io.sparklog.view.KafkaView;
 import io.sparklog.log.Names;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.write.Once;
@@ -33,15 +33,15 @@ final class Quiet {
     }
     if (world.powerLost) {
       // Only this compares bytes, and a power loss may leave others of the right length.
-      Publisher.publish(fresh.log(), Names.identity(world.random));
+      KafkaView.publish(fresh.log(), Names.identity(world.random));
     }
-    fresh.check(() -> KafkaView.requireRight(world));
-    KafkaView.wakeAPublisher(world, fresh.store);
+    fresh.check(() -> KafkaViewCheck.requireRight(world));
+    KafkaViewCheck.wakeAPublisher(world, fresh.store);
     for (int n = 1; n < 9; n++) { // A checkpoint comes with one of them: the view is right after that at the latest.
       world.pass(60_000);
       write(n);
     }
-    fresh.check(() -> KafkaView.requireRight(world));
+    fresh.check(() -> KafkaViewCheck.requireRight(world));
     Process late = Process.alone(world, "late");
     State state = late.latest().orElseThrow();
     late.check(() -> requireTop(state));

@@ -158,7 +158,7 @@ final class KafkaViewTest extends Drivers {
     Files.createDirectory(folder.resolve("t-3"));
     Files.write(folder.resolve("t-3/00000000000000000000.log"), new byte[10]);
     Files.createDirectory(folder.resolve("t-2"));
-    assertEquals(0, Publisher.publish(driver.log(), Names.identity(random)));
+    assertEquals(0, KafkaView.publish(driver.log(), Names.identity(random)));
     assertEquals(List.of(), viewFolders());
   }
 }

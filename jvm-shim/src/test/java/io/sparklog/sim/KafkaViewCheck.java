@@ -12,8 +12,8 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /** The Kafka view as FORMAT.md section 8 has it, made from the live segments by code of its own. */
-final class KafkaView {
-  private KafkaView() {}
+final class KafkaViewCheck {
+  private KafkaViewCheck() {}
 
   /** Every name and every byte of the view is right, and there is nothing else. */
   static void requireRight(World world) {

@@ -20,28 +20,28 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * Keeps the Kafka view of a topic: names and bytes that Kafka's tools and people look at. Anyone may repeat any of it at any time, so
- * nothing of it is synced but the stamps, which change data files. FORMAT.md section 8.
+ * Keeps the Kafka view of a topic: names and bytes that Kafka's tools and people look at. Any process may repeat any of it at any time,
+ * so nothing of it is synced but the stamps, which change data files. FORMAT.md section 8.
  */
-public final class Publisher {
+public final class KafkaView {
   /** A partition with more live segments is listed only when a checkpoint is due. */
   private static final int LISTED_MAX = 1000;
 
-  /** How often what others commit meanwhile is brought in too. */
+  /** At most this many rounds bring in what others have committed since the round before. */
   private static final int ROUNDS_MAX = 2;
 
   private final LinkingStore store;
   private final State state;
-  private final SegmentView view;
+  private final SegmentView segmentView;
   private final List<Segment> missing = new ArrayList<>();
   private final List<SegmentGone> gone = new ArrayList<>();
   private final Failures failures;
 
   /** @param txn a random identity, for the names of temporary files */
-  private Publisher(LinkingStore store, State state, String txn) {
+  private KafkaView(LinkingStore store, State state, String txn) {
     this.store = store;
     this.state = state;
-    this.view = new SegmentView(store, state, txn);
+    this.segmentView = new SegmentView(store, state, txn);
     this.failures = new Failures(store.location(Names.topicFolder(state.topic())));
   }
 
@@ -63,18 +63,18 @@ public final class Publisher {
     } catch (IOException e) {
       throw PartlogException.io(e, store.location(Names.topicFolder(log.topic())));
     }
-    Publisher publisher = new Publisher(store, log.latest().orElseThrow(), txn);
+    KafkaView view = new KafkaView(store, log.latest().orElseThrow(), txn);
     for (int partition = 0; partition < names.size(); partition++) {
-      publisher.removeDead(partition, names.get(partition));
+      view.removeDead(partition, names.get(partition));
     }
-    for (int partition = 0; partition < publisher.state.partitions(); partition++) {
-      publisher.missing.addAll(publisher.viewed(partition));
+    for (int partition = 0; partition < view.state.partitions(); partition++) {
+      view.missing.addAll(view.viewed(partition));
     }
-    int made = publisher.makeMissing(true);
-    if (!publisher.gone.isEmpty()) {
-      publisher.judgeGone(log.latest().orElseThrow());
+    int made = view.makeMissing(true);
+    if (!view.gone.isEmpty()) {
+      view.judgeGone(log.latest().orElseThrow());
     }
-    publisher.failures.throwFirst();
+    view.failures.throwFirst();
     Step.PUBLISH_DONE.reached();
     return made;
   }
@@ -96,25 +96,25 @@ public final class Publisher {
     List<Version> put = own;
     for (int round = 0; round < ROUNDS_MAX && (round == 0 && all || !isSame(state, log.notes(state).view())); round++) {
       State known = log.notes(state).view();
-      Publisher publisher;
+      KafkaView view;
       if (!all && follow(known, put, state)) {
-        publisher = new Publisher(store, state, txn);
-        publisher.compare(known);
+        view = new KafkaView(store, state, txn);
+        view.compare(known);
       } else {
         List<Set<String>> names = names(store, state, all);
         state = log.latest().orElseThrow();
-        publisher = new Publisher(store, state, txn);
-        publisher.look(names, put, all || known == null);
+        view = new KafkaView(store, state, txn);
+        view.look(names, put, all || known == null);
       }
-      publisher.makeMissing(false);
+      view.makeMissing(false);
       State now = log.latest().orElseThrow();
-      publisher.judgeGone(now);
-      boolean isNewest = isSame(now, publisher.state);
+      view.judgeGone(now);
+      boolean isNewest = isSame(now, view.state);
       // Damaged files would only fail again; the next commit tries anything else again.
-      boolean isKnown = publisher.failures.all().stream().allMatch(failure -> isNewest && !failure.id().equals("IO"));
-      log.notes(publisher.state).view(isKnown ? publisher.state : null);
+      boolean isKnown = view.failures.all().stream().allMatch(failure -> isNewest && !failure.id().equals("IO"));
+      log.notes(view.state).view(isKnown ? view.state : null);
       if (isNewest) {
-        publisher.failures.throwFirst();
+        view.failures.throwFirst();
       }
       state = now;
       put = List.of();
@@ -196,8 +196,8 @@ public final class Publisher {
       removeDead(p, there);
       for (Segment segment : viewed(p)) {
         attempt(() -> {
-          if (!view.seemsRight(segment, there, indexes)) {
-            view.remove(p, segment.base());
+          if (!segmentView.seemsRight(segment, there, indexes)) {
+            segmentView.remove(p, segment.base());
             missing.add(segment);
           }
         });
@@ -222,7 +222,7 @@ public final class Publisher {
           missing.add(segment);
         }
       }
-      gone.values().forEach(segment -> attempt(() -> view.remove(segment.partition(), segment.base())));
+      gone.values().forEach(segment -> attempt(() -> segmentView.remove(segment.partition(), segment.base())));
     }
   }
 
@@ -237,11 +237,11 @@ public final class Publisher {
         || one != null && one.base() == other.base() && one.position() == other.position() && one.file().equals(other.file());
   }
 
-  /** @param compare whether most of it is probably not missing. @return how many segments that changed */
+  /** @param compare whether most files probably exist, so that they are compared first. @return how many segments were changed */
   private int makeMissing(boolean compare) {
     int[] made = {0};
     for (Segment segment : missing) {
-      attempt(() -> made[0] += view.make(segment, compare) ? 1 : 0);
+      attempt(() -> made[0] += segmentView.make(segment, compare) ? 1 : 0);
     }
     return made[0];
   }
