@@ -5,7 +5,7 @@ import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.upkeep.Terms;
+import io.sparklog.upkeep.RetentionTerms;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.upkeep.Uninterrupted;
 import java.io.IOException;
@@ -34,7 +34,7 @@ public final class Administration {
    */
   public Changed deleteRecords(SortedMap<Integer, Long> offsets, SortedMap<Integer, Long> keep, boolean dryRun) {
     State planned = existing();
-    Terms terms = Terms.of(planned, log.store().root(), null, null, keep);
+    RetentionTerms terms = RetentionTerms.of(planned, log.store().root(), null, null, keep);
     return commit(new DeleteRecords(log, planned, offsets, terms), terms, dryRun);
   }
 
@@ -95,12 +95,12 @@ public final class Administration {
     return new Root(log.store()).notFound(log.topic());
   }
 
-  private Changed commit(Administrative change, boolean dryRun) {
-    return commit(change, Terms.OF_THE_TOPIC, dryRun);
+  private Changed commit(AdministrativeChange change, boolean dryRun) {
+    return commit(change, RetentionTerms.OF_THE_TOPIC, dryRun);
   }
 
   /** @param terms for the retention that may follow the commit */
-  private Changed commit(Administrative change, Terms terms, boolean dryRun) {
+  private Changed commit(AdministrativeChange change, RetentionTerms terms, boolean dryRun) {
     if (dryRun) {
       State newest = log.latest().orElseThrow(this::notFound);
       if (change.appliedIn(newest).isEmpty()) {

@@ -11,7 +11,7 @@ import java.io.IOException;
 import java.util.Map;
 
 /** Changes the configuration of a topic, and so the number of its partitions. */
-final class AlterTopic extends Administrative {
+final class AlterTopic extends AdministrativeChange {
   /** Settings that cannot be changed by their values alone, and what to do instead. */
   private static final Map<String, String> FIXED = Map.of(TopicConfig.PARTITIONS,
       "it is not changed in this way; take CALL partlog.add_partitions", TopicConfig.PARTITIONER,

@@ -4,12 +4,12 @@ import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
-import io.sparklog.upkeep.Terms;
+import io.sparklog.upkeep.RetentionTerms;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
 /** Raises log start offsets, and removes the segments that are wholly below. */
-final class DeleteRecords extends Administrative {
+final class DeleteRecords extends AdministrativeChange {
   /** {@code offsets}: to the end. */
   private static final long TO_THE_END = -1;
 
@@ -22,7 +22,7 @@ final class DeleteRecords extends Administrative {
    * @param terms what is kept, though {@code offsets} may be above it
    * @throws PartlogException PARTITION_NOT_FOUND, OFFSETS_OUT_OF_RANGE
    */
-  DeleteRecords(TopicLog log, State planned, SortedMap<Integer, Long> offsets, Terms terms) {
+  DeleteRecords(TopicLog log, State planned, SortedMap<Integer, Long> offsets, RetentionTerms terms) {
     super(log, planned);
     topic = log.topic();
     String root = log.store().root();

@@ -5,7 +5,7 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 
 /** Deletes a topic. Its files are deleted after that: {@link DeletedTopic}. */
-final class DeleteTopic extends Administrative {
+final class DeleteTopic extends AdministrativeChange {
   private final String topic;
 
   DeleteTopic(TopicLog log, State planned) {

@@ -96,7 +96,7 @@ public final class Vacuum {
   }
 
   private void commit(State planned, long horizon) {
-    work.commit(new Administrative(log, planned) {
+    work.commit(new AdministrativeChange(log, planned) {
       @Override
       boolean isIn(State newest) {
         return newest.horizon() >= horizon;

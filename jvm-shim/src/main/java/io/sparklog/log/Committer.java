@@ -134,7 +134,7 @@ public final class Committer {
 
   /** Any version may carry what this process has cleaned up, so that it needs none of its own. FORMAT.md section 14. */
   private void raiseBoundary(NextVersion next, State extended) {
-    long cleaned = log.notes(extended).cleanedTo();
+    long cleaned = log.hints(extended).cleanedTo();
     if (cleaned <= extended.version() && !extended.isDeleted()) {
       next.raiseBoundary(cleaned);
     }

@@ -42,12 +42,12 @@ public final class Root implements Topics {
   private final Object listing = new Object();
 
   /** By name, what the last listing found, and when that was; see {@link #recentTopics}. */
-  private SortedMap<String, Found> recent = Collections.emptySortedMap();
+  private SortedMap<String, TopicFolder> recent = Collections.emptySortedMap();
   private long recentMs = Long.MIN_VALUE;
   private volatile boolean prepared;
 
   /** The answer that the names in a folder give. FORMAT.md section 1. */
-  private enum Found {
+  private enum TopicFolder {
     NOTHING, DELETED, TOPIC
   }
 
@@ -138,8 +138,8 @@ public final class Root implements Topics {
     return List.copyOf(recentlyListed(clock).keySet());
   }
 
-  private static List<String> existing(SortedMap<String, Found> listed) {
-    return listed.entrySet().stream().filter(found -> found.getValue() == Found.TOPIC).map(Map.Entry::getKey).toList();
+  private static List<String> existing(SortedMap<String, TopicFolder> listed) {
+    return listed.entrySet().stream().filter(found -> found.getValue() == TopicFolder.TOPIC).map(Map.Entry::getKey).toList();
   }
 
   /** A topic was created in this JVM: the next {@link #recentTopics} has it, also within a second. */
@@ -149,7 +149,7 @@ public final class Root implements Topics {
     }
   }
 
-  private SortedMap<String, Found> recentlyListed(Clock clock) {
+  private SortedMap<String, TopicFolder> recentlyListed(Clock clock) {
     synchronized (listing) {
       long now = clock.millis();
       if (now < recentMs || now - recentMs >= RECENT_MS || recentMs == Long.MIN_VALUE) {
@@ -165,12 +165,12 @@ public final class Root implements Topics {
    *
    * @param before topics among these are not looked into, unless their log was found to be deleted
    */
-  private SortedMap<String, Found> list(SortedMap<String, Found> before) {
+  private SortedMap<String, TopicFolder> list(SortedMap<String, TopicFolder> before) {
     try {
-      TreeMap<String, Found> now = new TreeMap<>();
+      TreeMap<String, TopicFolder> now = new TreeMap<>();
       for (String name : store.list(Names.FOLDER)) {
-        Found found = before.get(name) == Found.TOPIC && !wasDeleted(name) ? Found.TOPIC : look(name);
-        if (found != Found.NOTHING) {
+        TopicFolder found = before.get(name) == TopicFolder.TOPIC && !wasDeleted(name) ? TopicFolder.TOPIC : look(name);
+        if (found != TopicFolder.NOTHING) {
           now.put(name, found);
         }
       }
@@ -184,14 +184,14 @@ public final class Root implements Topics {
     return topics.containsKey(name) && topics.get(name).wasDeleted();
   }
 
-  private Found look(String name) throws IOException {
+  private TopicFolder look(String name) throws IOException {
     if (Names.illegalTopic(name).isPresent()) {
-      return Found.NOTHING;
+      return TopicFolder.NOTHING;
     }
     List<String> files = new VersionFiles(store, name).list();
     long committed = Names.newest(files);
     long deleted = files.stream().flatMapToLong(file -> Names.deletedVersion(file).stream()).max().orElse(-1);
-    return committed < 0 ? Found.NOTHING : committed > deleted ? Found.TOPIC : Found.DELETED;
+    return committed < 0 ? TopicFolder.NOTHING : committed > deleted ? TopicFolder.TOPIC : TopicFolder.DELETED;
   }
 
   /** The newest state of a topic that must exist. @throws PartlogException TOPIC_NOT_FOUND, which lists the existing topics */

@@ -17,7 +17,7 @@ public final class TopicLog {
   private final Pace pace;
   private State known;
   private volatile Durable durable = new Durable(null, -1);
-  private TopicNotes notes = new TopicNotes(null);
+  private UpkeepHints hints = new UpkeepHints(null);
 
   /** The versions of a topic up to this one are durable. */
   private record Durable(String topicId, long version) {}
@@ -122,12 +122,12 @@ public final class TopicLog {
     }
   }
 
-  /** The notes of this process about the topic that {@code state} is of. */
-  public synchronized TopicNotes notes(State state) {
-    if (!notes.areOf(state.topicId())) {
-      notes = new TopicNotes(state.topicId());
+  /** The hints of this process for the upkeep of the topic that {@code state} is of. */
+  public synchronized UpkeepHints hints(State state) {
+    if (!hints.areOf(state.topicId())) {
+      hints = new UpkeepHints(state.topicId());
     }
-    return notes;
+    return hints;
   }
 
   /**

@@ -200,7 +200,7 @@ public final class Merges {
 
   /** Notes a segment that cannot be read, so that it is not tried again. */
   private void leave(State state, Segment segment, PartlogException why) {
-    if (log.notes(state).damaged().add(segment)) {
+    if (log.hints(state).damaged().add(segment)) {
       Warnings.warn(Merges.class, "a segment that cannot be read is left as it is, and not merged with its neighbours: {}",
           why.getMessage());
     }
@@ -211,7 +211,7 @@ public final class Merges {
   }
 
   private static Predicate<Segment> damaged(TopicLog log, State state) {
-    Set<Segment> damaged = log.notes(state).damaged();
+    Set<Segment> damaged = log.hints(state).damaged();
     return segment -> !damaged.isEmpty() && damaged.contains(segment);
   }
 

@@ -10,9 +10,9 @@ import java.util.SortedMap;
 /**
  * One call of a procedure, for one topic.
  *
- * @param rows takes the rows of the answer
+ * @param answer takes the rows
  */
-record Call(Root root, String topic, Arguments arguments, Rows rows) {
+record Call(Root root, String topic, Arguments arguments, Answer answer) {
   TopicLog log() {
     return root.topic(topic);
   }
@@ -29,6 +29,6 @@ record Call(Root root, String topic, Arguments arguments, Rows rows) {
 
   /** Adds a row about the topic. {@code values} are those of the columns after it. */
   void row(Object... values) {
-    rows.add(topic, values);
+    answer.add(topic, values);
   }
 }

@@ -9,7 +9,7 @@ import io.sparklog.merge.MergeResult;
 import io.sparklog.merge.Merges;
 import io.sparklog.view.KafkaView;
 import io.sparklog.upkeep.Retention;
-import io.sparklog.upkeep.Terms;
+import io.sparklog.upkeep.RetentionTerms;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.upkeep.Uninterrupted;
 import io.sparklog.admin.Vacuum;
@@ -95,8 +95,8 @@ final class Operations {
     State before = call.state();
     Long retentionMs = call.arguments().numberOrNull("retention_ms");
     Long retentionBytes = call.arguments().numberOrNull("retention_bytes");
-    Terms terms = call.arguments()
-        .asArgument("keep", () -> Terms.of(before, call.root().store().root(), retentionMs, retentionBytes, call.keep()));
+    RetentionTerms terms = call.arguments()
+        .asArgument("keep", () -> RetentionTerms.of(before, call.root().store().root(), retentionMs, retentionBytes, call.keep()));
     List<Retention.Expired> expired;
     if (call.arguments().bool("dry_run")) {
       expired = Retention.expired(before, terms, CLOCK.millis());

@@ -107,13 +107,13 @@ public final class TopicProcedure implements SimpleProcedure {
       root.requireWritable();
       root.requireReadable();
       requireTopics(root, arguments.keep().keySet());
-      Rows rows = new Rows(signature);
+      Answer answer = new Answer(signature);
       if (arguments.topic().isPresent()) {
-        run(new Call(root, arguments.topic().get(), arguments, rows));
+        run(new Call(root, arguments.topic().get(), arguments, answer));
       } else {
-        forEachTopic(root, arguments, rows);
+        forEachTopic(root, arguments, answer);
       }
-      return List.<Scan>of(rows.answer()).iterator();
+      return List.<Scan>of(answer.scan()).iterator();
     }));
   }
 
@@ -135,13 +135,13 @@ public final class TopicProcedure implements SimpleProcedure {
   }
 
   /** A topic where it fails does not keep it from the others. */
-  private void forEachTopic(Root root, Arguments arguments, Rows rows) throws IOException {
+  private void forEachTopic(Root root, Arguments arguments, Answer answer) throws IOException {
     List<String> done = new ArrayList<>();
     List<String> failed = new ArrayList<>();
     PartlogException failure = null;
     for (String topic : root.topics()) {
       try {
-        run(new Call(root, topic, arguments, rows));
+        run(new Call(root, topic, arguments, answer));
         done.add(topic);
       } catch (PartlogException e) {
         // A topic that was deleted after it was listed is not one of them any more.

@@ -6,7 +6,7 @@ import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
 import io.sparklog.log.Step;
 import io.sparklog.log.TopicLog;
-import io.sparklog.log.TopicNotes;
+import io.sparklog.log.UpkeepHints;
 import io.sparklog.log.Version;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
@@ -67,7 +67,7 @@ public final class CommitLogCleaner {
       return;
     }
     long settled = new ReplacedFiles(log, state, clock).settle();
-    log.notes(state).cleaned(Math.min(settled, kept));
+    log.hints(state).cleaned(Math.min(settled, kept));
     if (checkpoints.isEmpty() || versionOf(checkpoints.get(checkpoints.size() - 1)) < kept) {
       return; // That of a deleted topic is not there yet.
     }
@@ -98,7 +98,7 @@ public final class CommitLogCleaner {
 
   /** Whether the boundary is so far behind that a version should be put for it alone: no other commit has carried it. */
   boolean isBoundaryBehind(State state) {
-    return log.notes(state).cleanedTo() > state.boundary() && !state.isDeleted()
+    return log.hints(state).cleanedTo() > state.boundary() && !state.isDeleted()
         && 2 * (state.version() - state.boundary()) > 5L * log.pace().checkpointVersions();
   }
 
@@ -114,9 +114,9 @@ public final class CommitLogCleaner {
 
   /** Deletes version files below the boundary, the lowest first. */
   public void deleteVersions(State state) throws IOException {
-    TopicNotes notes = log.notes(state);
+    UpkeepHints hints = log.hints(state);
     long boundary = state.boundary();
-    if (notes.filesFrom() >= boundary) {
+    if (hints.filesFrom() >= boundary) {
       return;
     }
     List<String> checkpoints = names(Names::checkpointVersion);
@@ -130,7 +130,7 @@ public final class CommitLogCleaner {
       store.delete(folder + "/" + name);
     }
     if (below.size() <= FILES_MAX) {
-      notes.filesFrom(boundary);
+      hints.filesFrom(boundary);
     }
   }
 

@@ -6,7 +6,7 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.Step;
 import io.sparklog.log.TopicLog;
-import io.sparklog.log.TopicNotes;
+import io.sparklog.log.UpkeepHints;
 import io.sparklog.log.Version;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
@@ -54,9 +54,9 @@ public final class ReplacedFiles {
    * @param own the versions that it has just put, in order, which need not be read again
    */
   void deleteDue(List<Version> own) throws IOException {
-    TopicNotes notes = log.notes(state);
-    synchronized (notes) {
-      Removals removals = notes.removals();
+    UpkeepHints hints = log.hints(state);
+    synchronized (hints) {
+      Removals removals = hints.removals();
       removals.beginAt(state.boundary());
       readOn(removals, own);
       List<String> files = removals.oldest();
@@ -87,10 +87,10 @@ public final class ReplacedFiles {
 
   /** As {@link #deleteDue}. @return the first version of which not all that it removed is deleted, or is not known to be */
   long settle() throws IOException {
-    TopicNotes notes = log.notes(state);
-    synchronized (notes) {
+    UpkeepHints hints = log.hints(state);
+    synchronized (hints) {
       deleteDue(List.of());
-      return notes.removals().settledTo();
+      return hints.removals().settledTo();
     }
   }
 

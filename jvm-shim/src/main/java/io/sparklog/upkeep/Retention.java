@@ -19,7 +19,7 @@ public final class Retention implements Repeatable {
   private static final int WAIT_MS_MIN = 1000;
 
   private final String topicId;
-  private final Terms terms;
+  private final RetentionTerms terms;
   private final long nowMs;
   private List<Expired> expired = List.of();
 
@@ -33,7 +33,7 @@ public final class Retention implements Repeatable {
    */
   public record Expired(int partition, long before, long start, long records, long bytes) {}
 
-  private Retention(String topicId, Terms terms, long nowMs) {
+  private Retention(String topicId, RetentionTerms terms, long nowMs) {
     this.topicId = topicId;
     this.terms = terms;
     this.nowMs = nowMs;
@@ -45,13 +45,13 @@ public final class Retention implements Repeatable {
    * @return what was deleted; nothing was committed if that is nothing
    * @throws io.sparklog.spec.PartlogException as of any commit
    */
-  static List<Expired> expire(Committers committers, State state, Terms terms) {
+  static List<Expired> expire(Committers committers, State state, RetentionTerms terms) {
     Retention retention = new Retention(state.topicId(), terms, committers.clock().millis());
     return committers.next().commit(retention).isPresent() ? retention.expired : List.of();
   }
 
   /** As {@link #expire}. @return the version that deletes records; empty if none has expired */
-  static Optional<Version> follow(Committers committers, State state, Terms terms) {
+  static Optional<Version> follow(Committers committers, State state, RetentionTerms terms) {
     long nowMs = committers.clock().millis();
     boolean none = expired(state, terms, nowMs).isEmpty();
     return none ? Optional.empty() : committers.next().commit(new Retention(state.topicId(), terms, nowMs));
@@ -75,7 +75,7 @@ public final class Retention implements Repeatable {
   }
 
   /** The segments of {@code state} that have expired at a time in ms since 1970, by partition. Changes nothing. */
-  public static List<Expired> expired(State state, Terms terms, long nowMs) {
+  public static List<Expired> expired(State state, RetentionTerms terms, long nowMs) {
     List<Expired> expired = new ArrayList<>();
     for (int partition = 0; partition < state.partitions(); partition++) {
       long start = state.start(partition);
@@ -115,7 +115,7 @@ public final class Retention implements Repeatable {
    * of each partition. The segments that are deleted then have not expired for long in any partition, so that there is a version of it at
    * most once in the time that a segment may wait, whatever the rate of commits is.
    */
-  static boolean isOverdue(State state, Terms terms, Clock clock) {
+  static boolean isOverdue(State state, RetentionTerms terms, Clock clock) {
     long retentionMs = terms.retentionMs(state);
     if (retentionMs < 0) {
       return false;

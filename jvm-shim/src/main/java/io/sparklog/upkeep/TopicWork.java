@@ -43,11 +43,11 @@ public final class TopicWork {
    * @throws io.sparklog.spec.PartlogException as {@link io.sparklog.log.Committer#commit}; so all the methods here
    */
   public Committed commit(Change change) {
-    return commit(change, Terms.OF_THE_TOPIC);
+    return commit(change, RetentionTerms.OF_THE_TOPIC);
   }
 
   /** As {@link #commit(Change)}. @param terms for the retention that may follow */
-  public Committed commit(Change change, Terms terms) {
+  public Committed commit(Change change, RetentionTerms terms) {
     return commit(change, identity(), 0, terms);
   }
 
@@ -58,10 +58,10 @@ public final class TopicWork {
    * @param mergeBytes how many bytes may be merged after it; 0: none
    */
   public Committed commit(Change change, String txn, long mergeBytes) {
-    return commit(change, txn, mergeBytes, Terms.OF_THE_TOPIC);
+    return commit(change, txn, mergeBytes, RetentionTerms.OF_THE_TOPIC);
   }
 
-  private Committed commit(Change change, String txn, long mergeBytes, Terms terms) {
+  private Committed commit(Change change, String txn, long mergeBytes, RetentionTerms terms) {
     Upkeep upkeep = new Upkeep(committers, txn, mergeBytes, terms);
     long began = clock().millis();
     Optional<Version> version = committers.as(txn).commit(change);
@@ -82,18 +82,18 @@ public final class TopicWork {
   public MergeResult merge(int batchBytes) {
     Merges merges = new Merges(committers);
     MergeResult done = batchBytes > 0 ? merges.rebatch(batchBytes) : merges.all();
-    followAll(Terms.OF_THE_TOPIC);
+    followAll(RetentionTerms.OF_THE_TOPIC);
     return done;
   }
 
   /** Deletes what has expired of the topic of {@code state}, by {@code terms} for it. @return what was deleted */
-  public List<Retention.Expired> expire(State state, Terms terms) {
+  public List<Retention.Expired> expire(State state, RetentionTerms terms) {
     List<Retention.Expired> expired = Retention.expire(committers, state, terms);
     followAll(terms);
     return expired;
   }
 
-  private void followAll(Terms terms) {
+  private void followAll(RetentionTerms terms) {
     new Upkeep(committers, identity(), 0, terms).afterAll();
   }
 }

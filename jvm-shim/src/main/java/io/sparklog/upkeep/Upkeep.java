@@ -26,7 +26,7 @@ final class Upkeep {
   private final String txn;
   private final CommitLogCleaner cleaner;
   private final long mergeBytes;
-  private final Terms terms;
+  private final RetentionTerms terms;
   private long mergedBytes;
   private boolean interrupted;
 
@@ -35,7 +35,7 @@ final class Upkeep {
    * @param mergeBytes how many bytes may be merged after a commit; 0: none
    * @param terms of an operator's call: the retention that comes with a checkpoint must not delete what the call keeps
    */
-  Upkeep(Committers committers, String txn, long mergeBytes, Terms terms) {
+  Upkeep(Committers committers, String txn, long mergeBytes, RetentionTerms terms) {
     this.committers = committers;
     this.log = committers.log();
     this.txn = txn;
@@ -83,7 +83,7 @@ final class Upkeep {
     interrupted = Thread.interrupted();
     try {
       Step.COMMIT_DONE.reached();
-      synchronized (log.notes(state())) {
+      synchronized (log.hints(state())) {
         follow(new ArrayList<>(put));
       }
       return Optional.of(state());

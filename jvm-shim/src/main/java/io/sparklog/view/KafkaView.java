@@ -94,8 +94,8 @@ public final class KafkaView {
     }
     State state = log.latest().orElseThrow();
     List<Version> put = own;
-    for (int round = 0; round < ROUNDS_MAX && (round == 0 && all || !isSame(state, log.notes(state).view())); round++) {
-      State known = log.notes(state).view();
+    for (int round = 0; round < ROUNDS_MAX && (round == 0 && all || !isSame(state, log.hints(state).view())); round++) {
+      State known = log.hints(state).view();
       KafkaView view;
       if (!all && follow(known, put, state)) {
         view = new KafkaView(store, state, txn);
@@ -112,7 +112,7 @@ public final class KafkaView {
       boolean isNewest = isSame(now, view.state);
       // Damaged files would only fail again; the next commit tries anything else again.
       boolean isKnown = view.failures.all().stream().allMatch(failure -> isNewest && !failure.id().equals("IO"));
-      log.notes(view.state).view(isKnown ? view.state : null);
+      log.hints(view.state).view(isKnown ? view.state : null);
       if (isNewest) {
         view.failures.throwFirst();
       }

@@ -30,11 +30,11 @@ import org.junit.jupiter.api.Test;
 
 /** Deletion by age: expired records, and the files of dead writers. FORMAT.md section 14. */
 final class ExpiryTest extends Drivers {
-  private Terms terms(Long retentionMs, Long retentionBytes, Map<Integer, Long> keep) {
-    return Terms.of(state(), folder.toString(), retentionMs, retentionBytes, new TreeMap<>(keep));
+  private RetentionTerms terms(Long retentionMs, Long retentionBytes, Map<Integer, Long> keep) {
+    return RetentionTerms.of(state(), folder.toString(), retentionMs, retentionBytes, new TreeMap<>(keep));
   }
 
-  private List<Retention.Expired> expired(State state, Terms terms) {
+  private List<Retention.Expired> expired(State state, RetentionTerms terms) {
     return Retention.expired(state, terms, nowMs);
   }
 
@@ -68,7 +68,7 @@ final class ExpiryTest extends Drivers {
     assertEquals(List.of(), Retention.expire(committers(driver), state(), terms(null, null, Map.of())));
     assertEquals(3 - 1, state().version());
     assertEquals(0, state().liveSegments());
-    new Upkeep(committers(driver), Names.identity(random), 0, Terms.OF_THE_TOPIC).afterAll();
+    new Upkeep(committers(driver), Names.identity(random), 0, RetentionTerms.OF_THE_TOPIC).afterAll();
     assertViewIsRight();
     // The empty topic goes on where it ended, also for a process that knows only files.
     long[] ends = state().ends();
@@ -124,7 +124,7 @@ final class ExpiryTest extends Drivers {
       assertEquals(segments.isEmpty() ? 0 : segments.get(segments.size() - 1).base(),
           start(expired(state, terms(null, 0L, Map.of(p, 0L))), other), "what is not named is not kept");
     }
-    Terms kept = terms(null, 0L, Map.of(p, middle));
+    RetentionTerms kept = terms(null, 0L, Map.of(p, middle));
     List<Retention.Expired> told = expired(state, kept);
     assertEquals(told, Retention.expire(committers(driver), state, kept));
     assertEquals(middle, state().start(p));

@@ -121,13 +121,13 @@ final class RetentionAtAnyRateTest {
       lastCheckpoint = state.version();
     }
     if (checkpoint || !onlyWithCheckpoints
-        && Retention.isOverdue(state, Terms.OF_THE_TOPIC, Clock.fixed(Instant.ofEpochMilli(nowMs), ZoneOffset.UTC))) {
+        && Retention.isOverdue(state, RetentionTerms.OF_THE_TOPIC, Clock.fixed(Instant.ofEpochMilli(nowMs), ZoneOffset.UTC))) {
       expire();
     }
   }
 
   private void expire() {
-    List<Retention.Expired> expired = Retention.expired(state, Terms.OF_THE_TOPIC, nowMs);
+    List<Retention.Expired> expired = Retention.expired(state, RetentionTerms.OF_THE_TOPIC, nowMs);
     if (!expired.isEmpty()) {
       deletions++;
       put(Retention.deletion(state, expired));

@@ -48,7 +48,7 @@ final class TopicWorkTest extends Drivers {
   @Test
   void theViewFollowsAnExpiry() throws IOException {
     commit(3);
-    Terms terms = Terms.of(state(), folder.toString(), null, 0L, new TreeMap<>());
+    RetentionTerms terms = RetentionTerms.of(state(), folder.toString(), null, 0L, new TreeMap<>());
     List<Retention.Expired> expired = Retention.expired(state(), terms, nowMs);
     assertTrue(expired.size() > 0);
     assertEquals(expired, work().expire(state(), terms));

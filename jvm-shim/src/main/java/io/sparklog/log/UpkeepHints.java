@@ -8,7 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
  *
  * <p>A thread that tidies holds the lock of this object, so that of two threads of a process each goes on where the other ended.
  */
-public final class TopicNotes {
+public final class UpkeepHints {
   private final String topicId;
   private State view;
   private final Removals removals = new Removals();
@@ -16,7 +16,7 @@ public final class TopicNotes {
   private long filesFrom;
   private final Set<Segment> damaged = ConcurrentHashMap.newKeySet();
 
-  TopicNotes(String topicId) {
+  UpkeepHints(String topicId) {
     this.topicId = topicId;
   }
 

@@ -7,15 +7,15 @@ import java.util.Collections;
 import java.util.SortedMap;
 
 /** The retention that one call asks for in the place of a topic's configuration, and which offsets it may not delete in any case. */
-public final class Terms {
+public final class RetentionTerms {
   /** The topic's configuration alone. */
-  public static final Terms OF_THE_TOPIC = new Terms(null, null, Collections.emptySortedMap());
+  public static final RetentionTerms OF_THE_TOPIC = new RetentionTerms(null, null, Collections.emptySortedMap());
 
   private final Long retentionMs;
   private final Long retentionBytes;
   private final SortedMap<Integer, Long> keep;
 
-  private Terms(Long retentionMs, Long retentionBytes, SortedMap<Integer, Long> keep) {
+  private RetentionTerms(Long retentionMs, Long retentionBytes, SortedMap<Integer, Long> keep) {
     this.retentionMs = retentionMs;
     this.retentionBytes = retentionBytes;
     this.keep = keep;
@@ -29,7 +29,7 @@ public final class Terms {
    * @throws PartlogException PARTITION_NOT_FOUND; OPTION_VALUE if an offset is negative, or above the end offset. One below the log start
    *     offset is right: what it needs has gone before
    */
-  public static Terms of(State state, String root, Long retentionMs, Long retentionBytes, SortedMap<Integer, Long> keep) {
+  public static RetentionTerms of(State state, String root, Long retentionMs, Long retentionBytes, SortedMap<Integer, Long> keep) {
     keep.forEach((partition, offset) -> {
       state.requirePartition("keep", root, partition);
       if (offset < 0 || offset > state.end(partition)) {
@@ -37,7 +37,7 @@ public final class Terms {
             + " has offsets from 0 to " + state.end(partition) + "; what is needed of another topic of this name says nothing of this one");
       }
     });
-    return new Terms(retentionMs, retentionBytes, keep);
+    return new RetentionTerms(retentionMs, retentionBytes, keep);
   }
 
   long retentionMs(State state) {

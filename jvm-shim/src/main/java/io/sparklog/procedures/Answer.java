@@ -13,22 +13,22 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The rows that a procedure returns, with the columns that it declares. */
-final class Rows {
+final class Answer {
   private final List<Signature.Column> columns;
   private final List<InternalRow> rows = new ArrayList<>();
 
-  Rows(Signature signature) {
+  Answer(Signature signature) {
     this.columns = signature.columns();
   }
 
-  private record Answer(StructType readSchema, InternalRow[] rows) implements LocalScan {}
+  private record AnswerScan(StructType readSchema, InternalRow[] rows) implements LocalScan {}
 
-  LocalScan answer() {
+  LocalScan scan() {
     StructType schema = new StructType();
     for (Signature.Column column : columns) {
       schema = schema.add(column.name(), type(column), column.isNullable(), column.text());
     }
-    return new Answer(schema, rows.toArray(InternalRow[]::new));
+    return new AnswerScan(schema, rows.toArray(InternalRow[]::new));
   }
 
   /**

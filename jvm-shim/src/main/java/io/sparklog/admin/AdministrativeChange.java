@@ -12,7 +12,7 @@ import java.util.Optional;
  * A change that an operator asks for. It is for one topic, not for another that has taken its name since, and to repeat it changes nothing
  * more. FORMAT.md section 7.
  */
-abstract class Administrative implements Repeatable {
+abstract class AdministrativeChange implements Repeatable {
   private final TopicLog log;
   private final State planned;
   private State was;
@@ -20,7 +20,7 @@ abstract class Administrative implements Repeatable {
   private NextVersion next;
 
   /** @param planned the state of the topic that the change is for */
-  Administrative(TopicLog log, State planned) {
+  AdministrativeChange(TopicLog log, State planned) {
     this.log = log;
     this.planned = planned;
     this.was = planned;
