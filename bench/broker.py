@@ -97,7 +97,7 @@ def _create(address: str, topic: str, partitions: int) -> None:
 
 
 def _wait(address: str) -> None:
-    """Waits until somebody listens. kafka-python leaves sockets open that could not connect, so the first look is without it."""
+    """Waits until a broker listens. kafka-python leaves sockets open that could not connect, so the first look is without it."""
     host, port = address.split(":")
     until = time.monotonic() + _START_S
     while True:

@@ -65,7 +65,7 @@ class Waiting(NamedTuple):
 
     what: `removed`, replaced or expired data files that wait for their deletion; `unnamed`, data files that no version names, of writers
     that may be at work or have failed; `temporary`, files being written; `version`, version files below the boundary; `view`, a topic whose
-    Kafka view was never made; `other`, files that belong to somebody else.
+    Kafka view was never made; `other`, files that belong to other programs.
     """
 
     topic: str | None

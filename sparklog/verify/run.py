@@ -64,7 +64,7 @@ class Looked(NamedTuple):
         return finding.condition in _OF_PUBLISHING and (finding.partition, finding.offset) in self.fresh
 
     def told(self, finding: Finding) -> Finding:
-        """The finding, which says so if somebody may be at work on it."""
+        """The finding, which says so if a writer may be at work on it."""
         return replace(finding, fix=_WAIT + finding.fix) if self.is_at_work(finding) else finding
 
 

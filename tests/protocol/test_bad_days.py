@@ -155,7 +155,7 @@ def test_who_may_only_read_can_read(tool: LogTool) -> None:
 
 
 def test_who_may_not_write_the_view_commits(tool: LogTool) -> None:
-    """The view is behind until someone with the right commits."""
+    """The view is behind until a user with the right commits."""
     user = replace(tool, prefix=POWERLESS, java=("-Dorg.apache.logging.log4j.level=WARN",))
     user.run("append", tag="A")
     before = view(tool.root)

@@ -167,11 +167,11 @@ def test_a_view_of_the_topic_before(tmp_path: Path) -> None:
 
 
 def test_a_topic_whose_versions_are_all_gone(tmp_path: Path) -> None:
-    """Its data files say that the view is its own, and not that of somebody else."""
+    """Its data files say that the view is its own, and not that of another program."""
     topic = Unrouted(tmp_path)
     publish(topic, batches(records(3)), 0)
     (topic.folder / "tmp").mkdir(parents=True)
-    assert checked(tmp_path).ok, "somebody else's: nobody has written to the topic"
+    assert checked(tmp_path).ok, "another program's: no writer has written to the topic"
     for size in (3, 4):
         topic.append(records(size))
     publish(topic, stamped(batches(records(4)), 3), 3)

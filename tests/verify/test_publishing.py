@@ -18,7 +18,7 @@ def now(seconds: int = 0) -> int:
 
 
 def said(root: Path) -> list[tuple[str, str | None, bool]]:
-    """The faults, and whether somebody may be at work on them."""
+    """The faults, and whether a writer may be at work on them."""
     findings = verify(Root.at(str(root)), jobs=1, settles_s=()).findings
     return [(each.condition, each.file, each.fix.startswith("verify again in a minute")) for each in findings]
 

@@ -184,7 +184,7 @@ public final class Merges {
     return log.newest().filter(newest -> newest.topicId().equals(state.topicId()) && state.version() + 1 >= newest.horizon()).isPresent();
   }
 
-  /** Whether a data file that is gone should be there. Otherwise somebody else merged its segments. */
+  /** Whether a data file that is gone should be there. Otherwise another process merged its segments. */
   private boolean isMissing(State state, SegmentGone gone) {
     Segment segment = gone.segment();
     boolean live = log.newest()

@@ -8,7 +8,7 @@ import java.io.IOException;
  */
 public interface LinkingStore extends LogStore {
   /**
-   * Gives the file {@code existing} the further name {@code name}, and creates the folders above that, also while somebody else deletes
+   * Gives the file {@code existing} the further name {@code name}, and creates the folders above that, also while another process deletes
    * them because they are empty. The name is durable after {@link #flush} of its folder.
    *
    * @throws java.nio.file.FileAlreadyExistsException if {@code name} exists: it keeps its content

@@ -128,7 +128,7 @@ final class Upkeep {
     part("deleting old version files", () -> cleaner.deleteVersions(state()));
   }
 
-  /** Where somebody else has committed since, that one merges. */
+  /** If another process has committed since, that one merges. */
   private void merge(List<Version> own) throws IOException {
     if (mergeBytes > 0 && !own.isEmpty() && own.get(own.size() - 1).version() == state().version()) {
       new Merges(committers).within(mergeBytes).ifPresent(merged -> {

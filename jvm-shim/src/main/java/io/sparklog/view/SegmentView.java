@@ -274,7 +274,7 @@ final class SegmentView {
     try {
       store.link(existing, name);
     } catch (FileAlreadyExistsException another) {
-      // Somebody publishes the same segment at the same time, and so the same bytes.
+      // Another process publishes the same segment at the same time, and so the same bytes.
     }
   }
 }

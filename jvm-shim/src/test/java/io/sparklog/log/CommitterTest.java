@@ -54,7 +54,7 @@ final class CommitterTest extends CommitsOverFaults {
     for (int records : new int[] {0, 5}) {
       assertEquals(Optional.empty(), commitOnce(records, epoch));
       assertFalse(store.calls().stream().anyMatch(call -> call.startsWith("putIfAbsent")), store.calls().toString());
-      assertTrue(store.calls().contains("flush " + TOPIC_FOLDER), "who put that version may have died before its sync");
+      assertTrue(store.calls().contains("flush " + TOPIC_FOLDER), "the process that put that version may have died before its sync");
     }
   }
 

@@ -70,7 +70,7 @@ class RootTest {
       assertFalse(root.isPrepared());
     }
     root.prepare();
-    assertFalse(root(folder, "root").isPrepared(), "who made it may have died before its sync");
+    assertFalse(root(folder, "root").isPrepared(), "the process that made it may have died before its sync");
   }
 
   private static Root root(Path folder, String name) {

@@ -152,7 +152,7 @@ final class Writers {
     return cut == null ? null : cut.input();
   }
 
-  /** Somebody puts an older copy of a checkpoint in the query's place, and starts it; drivers that still run keep the one they have. */
+  /** A user puts an older copy of a checkpoint in the query's place, and starts it; drivers that still run keep the one they have. */
   static void restore(Process process, String query) throws IOException {
     World world = process.world;
     process.sleep(50 + world.random.nextInt(500));

@@ -141,7 +141,7 @@ final class EpochTest extends CommitsOverFaults {
     assertEquals(Optional.empty(), commitOnce(recordsOfTask, once));
     assertEquals(version, state().version());
     assertFalse(store.calls().stream().anyMatch(call -> call.startsWith("putIfAbsent " + TOPIC_FOLDER + "/0")), store.calls().toString());
-    assertTrue(store.calls().contains("flush " + TOPIC_FOLDER), "who put that version may have died before its sync");
+    assertTrue(store.calls().contains("flush " + TOPIC_FOLDER), "the process that put that version may have died before its sync");
   }
 
   private void requireRefused(int recordsOfTask, Once once, long newest, String difference) throws IOException {
