@@ -12,6 +12,9 @@ WHEEL := dist/sparklog-$(VERSION)-py3-none-any.whl
 KAFKA := .tools/kafka/.copied
 DELTA := .tools/delta/.copied
 AXE := .tools/axe/.copied
+HDFS := .tools/hdfs/.copied
+S3A := .tools/s3a/.copied
+VERSITYGW := .tools/versitygw/versitygw
 ARCHIVE := .tools/spark.jsa
 VENV := .venv/.installed
 PY := .venv/bin/python
@@ -28,7 +31,7 @@ ARGS ?=
 help: ## this list
 	@echo "sparklog $(VERSION): a partitioned log for Spark that needs no server"
 	@echo
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "%-18s%s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "%-20s%s\n", $$1, $$2}'
 	@echo
 	@echo "Requirements: Python 3.10 or later, a JDK 17 or later, and Maven; for make test also Chromium and its driver."
 
@@ -82,6 +85,17 @@ jvm-test: toolchain ## run the Java tests only
 
 .PHONY: kafka
 kafka: $(KAFKA) ## fetch Kafka's broker and tools, which the demo and the tests use
+
+.PHONY: hdfs
+hdfs: $(HDFS) ## fetch HDFS, which the tests of stores start
+
+.PHONY: s3
+s3: $(S3A) $(if $(shell command -v go),$(VERSITYGW)) ## fetch Hadoop's S3A, and an S3 server, which Go builds
+	@[ -x $(VERSITYGW) ] || echo "Go is missing: the tests of stores skip S3 (Debian: apt-get install golang)."
+
+.PHONY: test-stores
+test-stores: toolchain $(VENV) $(JAR) hdfs s3 ## run the tests of stores, with HDFS, S3 and a Spark cluster on this machine
+	@$(PY) -m pytest tests/stores $(ARGS)
 
 .PHONY: docs
 docs: $(VENV) ## generate docs/reference/ and the table in docs/guide/from-kafka.md from sparklog/spec/
@@ -150,11 +164,23 @@ $(DELTA): NAME := Delta
 $(DELTA): bench/pom.xml
 $(AXE): NAME := axe-core
 $(AXE): tests/ui/pom.xml
-$(KAFKA) $(DELTA) $(AXE): | toolchain
+$(HDFS): NAME := HDFS
+$(HDFS): tests/stores/hdfs-pom.xml
+$(S3A): NAME := Hadoop's S3A (690 MB)
+$(S3A): tests/stores/s3a-pom.xml
+$(KAFKA) $(DELTA) $(AXE) $(HDFS) $(S3A): | toolchain
 	@echo "Fetching $(NAME)"
 	@rm -rf $(@D)
 	@$(MVN) -f $< dependency:copy-dependencies
 	@touch $@
+
+# Go's own folder is as large as what it builds is small.
+$(VERSITYGW): VERSION_OF_VERSITYGW := v1.8.0
+$(VERSITYGW):
+	@echo "Building versitygw, an S3 server"
+	@rm -rf $(@D)
+	@GOBIN=$(CURDIR)/$(@D) GOPATH=$(CURDIR)/$(@D)/go GOFLAGS=-modcacherw go install github.com/versity/versitygw/cmd/versitygw@$(VERSION_OF_VERSITYGW)
+	@rm -rf $(@D)/go
 
 # A Spark that a test starts takes the classes of its first use from an archive. The JVM ignores one that does not fit.
 # The pipe ends when the JVM does, which writes the archive after Python has ended.

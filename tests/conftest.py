@@ -25,6 +25,7 @@ FASTEST_FIRST = (
     "tests/ui/",
     "tests/kafka/",
     "tests/spark/",
+    "tests/stores/",
 )
 WITH_SPARK = ("tests/spark/", "tests/test_wheel.py")
 WITH_A_SPARK_OF_ITS_OWN = (
@@ -52,6 +53,13 @@ class Lanes(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
     return Lanes(config, log)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The tests of stores run where they are named, as `make test-stores` does: they start servers that `make test` has no need of."""
+    stores = Path(__file__).parent / "stores"
+    named = [(config.invocation_params.dir / argument.partition("::")[0]).resolve() for argument in config.args]
+    return True if collection_path == stores and not any(path.is_relative_to(stores) for path in named) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,0 +1,59 @@
+"""The servers of the tests of stores. A server that is not there skips its tests, and says what fetches it."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from stores.faults import FaultProxy
+from stores.hdfs import Hdfs
+from stores.s3 import S3
+
+
+@pytest.fixture(scope="session")
+def hdfs_jars(repository: Path) -> Path:
+    """The folder of the jars of HDFS."""
+    jars = repository / ".tools" / "hdfs"
+    if not any(jars.glob("hadoop-hdfs-3*.jar")):
+        pytest.fail(f"{jars} has no HDFS: run `make hdfs`")
+    return jars
+
+
+@pytest.fixture(scope="session")
+def s3_program(repository: Path) -> Path:
+    """The program of the S3 server."""
+    program = repository / ".tools" / "versitygw" / "versitygw"
+    if not program.exists() and not shutil.which("go"):
+        pytest.skip("no S3 server: Go builds versitygw, and there is no Go")
+    if not program.exists():
+        pytest.fail(f"{program} is not there: run `make s3`")
+    return program
+
+
+@pytest.fixture(scope="session")
+def hdfs(hdfs_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
+    """One NameNode and one DataNode, for tests that kill neither."""
+    with Hdfs(tmp_path_factory.mktemp("hdfs"), hdfs_jars) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def hdfs_ha(hdfs_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
+    """Two NameNodes and two DataNodes. A test that kills one starts it again."""
+    with Hdfs(tmp_path_factory.mktemp("hdfs-ha"), hdfs_jars, ha=True) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def s3(s3_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    """One S3 server with one bucket. A test that kills it starts it again."""
+    with S3(tmp_path_factory.mktemp("s3"), s3_program) as server:
+        yield server
+
+
+@pytest.fixture
+def fault_proxy() -> Iterator[Callable[[str], FaultProxy]]:
+    """Makes proxies in front of servers that stop when the test ends."""
+    with ExitStack() as stack:
+        yield lambda target: stack.enter_context(FaultProxy(target))

@@ -1,0 +1,177 @@
+"""HDFS: NameNodes and DataNodes of Hadoop, one process each."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from xml.sax.saxutils import escape
+
+from stores.processes import HOST, Daemon, free_port, json_at
+
+NAMESERVICE = "ns"
+JVM = ("-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true")
+FAILOVER = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
+MAIN = {"nn": "org.apache.hadoop.hdfs.server.namenode.NameNode", "dn": "org.apache.hadoop.hdfs.server.datanode.DataNode"}
+
+
+class Hdfs:
+    """One NameNode and one DataNode; with `ha`, two of each, as hdfs://ns. They start when it is entered, and stop when it is left.
+
+    The daemons are called nn1, nn2, dn1 and dn2. `uri` has no slash at its end. `settings` are a client's; the folder `conf` has them as
+    core-site.xml and hdfs-site.xml, for HADOOP_CONF_DIR or a class path.
+    """
+
+    def __init__(self, folder: Path, jars: Path, *, ha: bool = False) -> None:
+        self.ha = ha
+        self._folder = folder
+        self._names, self._data = (["nn1", "nn2"], ["dn1", "dn2"]) if ha else (["nn1"], ["dn1"])
+        self._rpc = {name: f"{HOST}:{free_port()}" for name in self._names}
+        self._http = {name: f"{HOST}:{free_port()}" for name in (*self._names, *self._data)}
+        self.active = "nn1"
+        self.uri = f"hdfs://{NAMESERVICE}" if ha else f"hdfs://{self._rpc['nn1']}"
+        self.settings = self._client_settings()
+        self.conf = folder / "conf"
+        self._class_path = os.pathsep.join((str(self.conf), str(jars / "*")))
+        self._daemons = {name: Daemon(name, self._command(name), folder) for name in (*self._names, *self._data)}
+
+    @property
+    def webhdfs(self) -> list[str]:
+        """The WebHDFS addresses of the NameNodes, "127.0.0.1:port" each; a NameNode in standby answers 403."""
+        return [self._http[name] for name in self._names]
+
+    @property
+    def pids(self) -> list[int]:
+        """The ids of the processes that run."""
+        return [daemon.pid for daemon in self._daemons.values() if daemon.runs]
+
+    def __enter__(self) -> "Hdfs":
+        self.conf.mkdir(parents=True)
+        for name, settings in {"core": self.settings, "hdfs": self._server_settings()}.items():
+            properties = "".join(
+                f"<property><name>{key}</name><value>{escape(value)}</value></property>\n" for key, value in settings.items()
+            )
+            (self.conf / f"{name}-site.xml").write_text(f"<configuration>\n{properties}</configuration>\n")
+        self._run([*self._command("nn1"), "-format", "-nonInteractive"])
+        if self.ha:
+            shutil.copytree(self._folder / "nn1", self._folder / "nn2")  # what -bootstrapStandby does while nothing is written
+        try:
+            self._start_all()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def _start_all(self) -> None:
+        for daemon in self._daemons.values():
+            daemon.start()
+        if self.ha:
+            for name in self._names:
+                self._daemons[name].wait_until(lambda name=name: self._state(name) == "standby")  # type: ignore[misc]
+            self._admin("-transitionToActive", self.active)
+        self.wait_for_data_nodes()
+
+    def start(self, name: str) -> None:
+        """Starts a daemon again that was killed, with the data that it left; a NameNode of two begins in standby."""
+        self._daemons[name].start()
+        if name in self._names:
+            self._daemons[name].wait_until(lambda: self._state(name) == ("standby" if self.ha else "active"))
+        if not self.ha or name in self._data:
+            self.wait_for_data_nodes()
+
+    def stop(self) -> None:
+        """Stops all that runs."""
+        for daemon in self._daemons.values():
+            daemon.stop()
+
+    def kill(self, name: str) -> None:
+        """SIGKILL in whatever the daemon does."""
+        self._daemons[name].kill()
+
+    def failover(self) -> str:
+        """SIGKILLs the active NameNode, makes the other one active, and returns the name of the one that was killed."""
+        killed = self.active
+        other = next(name for name in self._names if name != killed)
+        self.kill(killed)
+        self._admin("-transitionToActive", "--forceactive", other)  # nothing answers for the one that was killed
+        self.active = other
+        return killed
+
+    def _state(self, name: str) -> str:
+        return str(self._bean(name, "NameNodeStatus")["State"])
+
+    def wait_for_data_nodes(self) -> None:
+        """Until the active NameNode takes writes, and knows which DataNodes run: of one that was killed after about 12 seconds."""
+        count = sum(self._daemons[name].runs for name in self._data)
+
+        def knows() -> bool:
+            about = self._bean(self.active, "NameNodeInfo")
+            live = json.loads(str(about["LiveNodes"])).values()
+            # A DataNode that has just come has no capacity, and gets no blocks, until it tells of its disks.
+            return not about["Safemode"] and len(live) == count and all(node["capacity"] for node in live)
+
+        self._daemons[self.active].wait_until(knows)
+
+    def _bean(self, name: str, bean: str) -> dict[str, object]:
+        """A part of what a NameNode tells of itself. ValueError while it does not."""
+        beans = json_at(f"http://{self._http[name]}/jmx?qry=Hadoop:service=NameNode,name={bean}")["beans"]
+        if not beans:
+            raise ValueError(f"{name} does not tell {bean} yet")
+        return dict(beans[0])
+
+    def _admin(self, *arguments: str) -> None:
+        self._run(["java", *JVM, "-cp", self._class_path, "org.apache.hadoop.hdfs.tools.DFSHAAdmin", *arguments])
+
+    def _run(self, command: Sequence[str]) -> None:
+        done = subprocess.run(command, cwd=self._folder, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, f"{command[-2:]} failed:\n{done.stdout[-4000:]}{done.stderr[-4000:]}"
+
+    def _command(self, name: str) -> list[str]:
+        own = {f"hadoop.log.dir={self._folder}"}
+        if name in self._names:
+            own |= {f"dfs.namenode.name.dir={self._folder / name}"}
+            own |= {f"dfs.ha.namenode.id={name}"} if self.ha else set()
+        else:
+            own |= {f"dfs.datanode.data.dir={self._folder / name}", f"dfs.datanode.http.address={self._http[name]}"}
+            own |= {f"dfs.datanode.{each}={HOST}:{free_port()}" for each in ("address", "ipc.address")}
+        return ["java", *JVM, "-cp", self._class_path, MAIN[name[:2]], *(f"-D{each}" for each in sorted(own))]
+
+    def _client_settings(self) -> dict[str, str]:
+        settings = {
+            "fs.defaultFS": self.uri,
+            "dfs.replication": str(len(self._data)),
+            # There is no third DataNode that could take the place of one that dies in mid-write.
+            "dfs.client.block.write.replace-datanode-on-failure.policy": "NEVER",
+        }
+        if self.ha:
+            settings |= {
+                "dfs.nameservices": NAMESERVICE,
+                f"dfs.ha.namenodes.{NAMESERVICE}": ",".join(self._names),
+                f"dfs.client.failover.proxy.provider.{NAMESERVICE}": FAILOVER,
+                **{f"dfs.namenode.rpc-address.{NAMESERVICE}.{name}": address for name, address in self._rpc.items()},
+                **{f"dfs.namenode.http-address.{NAMESERVICE}.{name}": self._http[name] for name in self._names},
+            }
+        return settings
+
+    def _server_settings(self) -> dict[str, str]:
+        settings = {
+            "hadoop.tmp.dir": str(self._folder / "tmp"),
+            "dfs.datanode.hostname": HOST,  # WebHDFS sends clients there
+            "dfs.namenode.safemode.extension": "0",
+            "dfs.namenode.datanode.registration.ip-hostname-check": "false",
+            # A dead DataNode is known to be dead after 12 seconds, not after ten minutes.
+            "dfs.heartbeat.interval": "1",
+            "dfs.namenode.heartbeat.recheck-interval": "1000",
+            "dfs.ha.fencing.methods": "shell(/bin/true)",  # the tests have killed it
+        }
+        if self.ha:
+            # One second in place of one or two minutes, after which the standby has read what the active NameNode wrote.
+            settings |= {"dfs.namenode.shared.edits.dir": f"file://{self._folder / 'edits'}", "dfs.ha.tail-edits.period": "1"}
+        else:
+            settings |= {"dfs.namenode.rpc-address": self._rpc["nn1"], "dfs.namenode.http-address": self._http["nn1"]}
+        return settings

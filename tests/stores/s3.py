@@ -1,0 +1,113 @@
+"""An S3 server: versitygw, which keeps objects as plain files, and of which races have shown that it lets one conditional put win."""
+
+import datetime
+import hashlib
+import hmac
+from collections.abc import Mapping
+from http.client import HTTPConnection
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+
+from pyarrow.fs import S3FileSystem
+from stores.processes import HOST, Daemon, free_port, is_listening
+
+ACCESS_KEY, SECRET_KEY, REGION = "sparklog", "sparklog-secret", "us-east-1"
+
+
+class S3:
+    """One server with one bucket. It starts when it is entered, and stops when it is left.
+
+    `endpoint` has the form "http://127.0.0.1:port". Each method that takes an `endpoint` can be given that of a `FaultProxy` instead.
+    """
+
+    bucket = "bucket"
+    access_key, secret_key, region = ACCESS_KEY, SECRET_KEY, REGION
+
+    def __init__(self, folder: Path, program: Path) -> None:
+        self.port = free_port()
+        self.endpoint = f"http://{HOST}:{self.port}"
+        self.objects = folder / "objects"
+        for each in (self.objects, folder / "iam"):
+            each.mkdir(parents=True)
+        keys = {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
+        command = [str(program), "--port", f"{HOST}:{self.port}", "--region", REGION, "--quiet", "posix", str(self.objects)]
+        self._daemon = Daemon("versitygw", command, folder, keys)
+
+    def __enter__(self) -> "S3":
+        self.start()
+        self.filesystem(allow_bucket_creation=True).create_dir(self.bucket)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Starts the server, on the same port and the same objects each time, and waits until it answers."""
+        self._daemon.start()
+        self._daemon.wait_until(lambda: is_listening(HOST, self.port))
+
+    def stop(self) -> None:
+        """Stops the server, if it runs."""
+        self._daemon.stop()
+
+    def kill(self) -> None:
+        """SIGKILL in whatever the server does."""
+        self._daemon.kill()
+
+    @property
+    def pids(self) -> list[int]:
+        """The ids of the processes that run."""
+        return [self._daemon.pid] if self._daemon.runs else []
+
+    def filesystem(self, endpoint: str | None = None, **settings: Any) -> S3FileSystem:
+        """The server for pyarrow; files there are named "bucket/…". `settings` are further ones of S3FileSystem."""
+        scheme, _, address = (endpoint or self.endpoint).partition("://")
+        where = {"endpoint_override": address, "scheme": scheme, "region": REGION}
+        return S3FileSystem(access_key=ACCESS_KEY, secret_key=SECRET_KEY, **{**where, **settings})
+
+    def settings(self, endpoint: str | None = None) -> dict[str, str]:
+        """The settings of Hadoop's S3A for `s3a://bucket/…`, as a user gives them for a server that is not of AWS."""
+        return {
+            "fs.s3a.endpoint": endpoint or self.endpoint,
+            "fs.s3a.endpoint.region": REGION,
+            "fs.s3a.path.style.access": "true",
+            "fs.s3a.connection.ssl.enabled": "false",
+            "fs.s3a.access.key": ACCESS_KEY,
+            "fs.s3a.secret.key": SECRET_KEY,
+        }
+
+    def ask(
+        self, method: str, key: str, body: bytes = b"", headers: Mapping[str, str] | None = None, *, endpoint: str | None = None
+    ) -> tuple[int, bytes]:
+        """Sends one signed request for a key of the bucket, never a second one, and returns the status and the body of the answer."""
+        address = (endpoint or self.endpoint).partition("://")[2]
+        path = f"/{self.bucket}/{quote(key)}"
+        connection = HTTPConnection(address, timeout=60)
+        try:
+            connection.request(method, path, body, _signed(method, address, path, headers or {}))
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+
+def _signed(method: str, host: str, path: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers with AWS's signature, version 4, of a request without a query."""
+
+    def keyed(key: bytes, text: str) -> bytes:
+        return hmac.digest(key, text.encode(), "sha256")
+
+    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+    scope = (now[:8], REGION, "s3", "aws4_request")
+    signed = {"host": host, "x-amz-content-sha256": "UNSIGNED-PAYLOAD", "x-amz-date": now}
+    lines = "".join(f"{name}:{value}\n" for name, value in signed.items())
+    canonical = "\n".join((method, path, "", lines, ";".join(signed), "UNSIGNED-PAYLOAD"))
+    to_sign = "\n".join(("AWS4-HMAC-SHA256", now, "/".join(scope), hashlib.sha256(canonical.encode()).hexdigest()))
+    key = f"AWS4{SECRET_KEY}".encode()
+    for part in scope:
+        key = keyed(key, part)
+    credential, signature = f"{ACCESS_KEY}/{'/'.join(scope)}", keyed(key, to_sign).hex()
+    signed["authorization"] = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={';'.join(signed)}, Signature={signature}"
+    return {**headers, **signed}

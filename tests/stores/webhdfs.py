@@ -1,0 +1,42 @@
+"""Files of HDFS by its HTTP interface, for tests that look at a store from outside."""
+
+import getpass
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Sequence
+
+
+class WebHdfs:
+    """Asks the NameNode that is active of these addresses, "127.0.0.1:port" each. OSError if none is."""
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        self._addresses = addresses
+
+    def write(self, path: str, content: bytes) -> None:
+        """Writes a file that is not there yet, and the folders above it. HTTPError 403 if it is there."""
+        place = self._place("PUT", path, op="CREATE", overwrite="false")
+        with urllib.request.urlopen(urllib.request.Request(place, content, method="PUT"), timeout=60):
+            pass
+
+    def read(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """The bytes of a file from `offset` on. HTTPError 404 if it is not there."""
+        place = self._place("GET", path, op="OPEN", offset=offset, **({} if length is None else {"length": length}))
+        with urllib.request.urlopen(place, timeout=60) as answer:
+            return bytes(answer.read())
+
+    def _place(self, method: str, path: str, **parameters: object) -> str:
+        """Where the NameNode sends a client for bytes."""
+        query = urllib.parse.urlencode({**parameters, "noredirect": "true", "user.name": getpass.getuser()})
+        for address in self._addresses:
+            request = urllib.request.Request(f"http://{address}/webhdfs/v1{urllib.parse.quote(path)}?{query}", method=method)
+            try:
+                with urllib.request.urlopen(request, timeout=60) as answer:
+                    return str(json.load(answer)["Location"])
+            except urllib.error.HTTPError as error:
+                if error.code != 403 or b"StandbyException" not in error.read():
+                    raise
+            except OSError:
+                continue
+        raise OSError(f"no active NameNode answers at {', '.join(self._addresses)}")
