@@ -110,10 +110,6 @@ soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) jvm-
 	@$(MAKE) --no-print-directory sim SEEDS=$(or $(SEEDS),50000)
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
 
-.PHONY: model
-model: $(VENV) ## run the model of the commit protocol over many seeds: make model SEEDS=200000
-	@PYTHONPATH=tests $(PY) -m model.commit_model --seeds $(or $(SEEDS),10000)
-
 SIMULATE := $(MVN) -f jvm-shim/pom.xml test -Dsurefire.failIfNoSpecifiedTests=false
 
 .PHONY: sim

@@ -159,6 +159,21 @@ final class TopicLogTest extends CommitsOverFaults {
     assertEquals(6, found.version());
   }
 
+  /** A writer that slept begins the topic where its first version was deleted. A reader that saw no checkpoint begins at that file. */
+  @Test
+  void aStrayFirstVersionCountsForNothing(@TempDir Path other) throws IOException {
+    commit(1, null);
+    Files.createDirectories(other.resolve(TOPIC_FOLDER));
+    assertEquals(0, commit(Stores.open(other.toString()), 3, null).orElseThrow().version());
+    before("tag " + version(0), 1, () -> {
+      overtakeAndCleanUp(null);
+      Files.copy(other.resolve(version(0)), root.resolve(version(0)));
+    });
+    State found = new TopicLog(store.store(), "t").newest().orElseThrow();
+    assertEquals(state().hash(), found.hash());
+    assertEquals(6, found.version());
+  }
+
   /** The only checkpoint cannot be read for a moment; when it is read again, it has been deleted, as a newer one is there. */
   @Test
   void aCheckpointThatIsDeletedMeanwhileIsNotDamaged() throws IOException {

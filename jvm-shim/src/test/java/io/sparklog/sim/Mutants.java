@@ -53,6 +53,7 @@ final class Mutants {
           "filter(name -> numberOf(name).getAsLong() < boundary).sorted(Comparator.reverseOrder()).toList();"),
       new Mutant(112, "a version need not be durable before what it removed is deleted", "upkeep/ReplacedFiles",
           "      store.flush(Names.topicFolder(state.topic()));\n", ""),
+      new Mutant(8101, "a merge does not heed the horizon", "merge/Merge", "&& plannedVersion(planned) >= newest.horizon();", ";"),
       new Mutant(167, "an epoch is known by its number alone", "write/Once", "boolean isLast = last.epoch() == query.epoch();",
           "boolean isLast = last.epoch() == query.epoch();\n    if (query != null) {\n      return true;\n    }"),
       new Mutant(2035, "an epoch that follows another's is taken for new", "write/Once", "if (own != null && !own.equals(last.input())) {",
@@ -77,7 +78,6 @@ final class Mutants {
 
   /** Those that take more seeds than a test has time for: {@code make sim-mutants}. */
   static final List<Mutant> SOUGHT = List.of(
-      new Mutant(0, "a merge does not heed the horizon", "merge/Merge", "&& plannedVersion(planned) >= newest.horizon();", ";"),
       new Mutant(0, "a first version that is absent was never there", "log/Committer", ".map(state -> Put.THERE);", ".map(state -> put);"),
       new Mutant(0, "what somebody else's merge replaced is missing in the view", "view/KafkaView",
           "if (viewed(now, e.segment().partition()).stream().anyMatch(segment -> isSame(segment, e.segment()))) {", "if (true) {"),
