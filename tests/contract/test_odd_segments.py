@@ -66,6 +66,21 @@ def offsets_beyond_the_range_of_numbers(root: Path) -> None:
     topic.commit(topic.data(batch(records(3), 2**63 - 10, last_offset_delta=100), dense=False, end=2**63 - 1))
 
 
+def one_batch_fewer_than_committed(root: Path) -> None:
+    topic = Topic(root)
+    topic.commit(topic.data(batch(records(30)) + batch(records(2), 30), batches=3))
+
+
+def one_batch_more_than_committed(root: Path) -> None:
+    topic = Topic(root)
+    topic.commit(topic.data(batch(records(3)) + batch(records(2), 3), batches=1))
+
+
+def another_number_of_batches_between_gaps(root: Path) -> None:
+    topic = Topic(root, starts=[10])
+    topic.commit(topic.data(batch(records(3), 12) + batch(records(2), 20), dense=False, end=30, batches=1))
+
+
 def read_by_java(tool: LogTool) -> list[int] | str:
     process = tool.start("read")
     out, err = process.communicate(timeout=TIMEOUT_S)
@@ -92,6 +107,9 @@ def read_by_python(root: Path) -> list[int] | str:
         (put_twice, "VERSION_CORRUPT"),
         (control_batch_in_a_dense_segment, "BATCH_CORRUPT"),
         (offsets_beyond_the_range_of_numbers, "BATCH_CORRUPT"),
+        (one_batch_fewer_than_committed, "SEGMENT_CORRUPT"),
+        (one_batch_more_than_committed, "SEGMENT_CORRUPT"),
+        (another_number_of_batches_between_gaps, "SEGMENT_CORRUPT"),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
 )

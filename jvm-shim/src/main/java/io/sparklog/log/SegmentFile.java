@@ -23,10 +23,10 @@ public final class SegmentFile implements Closeable {
   private final Segment segment;
   private final String location;
   private final FileReader file;
-  private final boolean hasHeaderCrc;
+  private final boolean ofThisFormat;
 
   /**
-   * A segment of topics of another kind: nothing says which checksum its headers should have.
+   * A segment of topics of another kind: nothing says how many batches it should have, and which checksum their headers.
    *
    * @param location of the file, for messages
    * @param file is open; closing this closes it
@@ -35,12 +35,12 @@ public final class SegmentFile implements Closeable {
     this(topic, segment, location, file, false);
   }
 
-  private SegmentFile(String topic, Segment segment, String location, FileReader file, boolean hasHeaderCrc) {
+  private SegmentFile(String topic, Segment segment, String location, FileReader file, boolean ofThisFormat) {
     this.topic = topic;
     this.segment = segment;
     this.location = location;
     this.file = file;
-    this.hasHeaderCrc = hasHeaderCrc;
+    this.ofThisFormat = ofThisFormat;
   }
 
   /** Opens the data file of a segment of this format. @throws SegmentGone if it is gone */
@@ -167,9 +167,21 @@ public final class SegmentFile implements Closeable {
 
   /** @throws PartlogException SEGMENT_CORRUPT if {@code headers} is not the checksum that all headers of the segment should have */
   public void requireHeaderCrc(CRC32C headers) {
-    if (hasHeaderCrc && (int) headers.getValue() != segment.headerCrc()) {
+    if (ofThisFormat && (int) headers.getValue() != segment.headerCrc()) {
       throw corrupt("the headers of its batches do not have the checksum that the version file gives");
     }
+  }
+
+  /**
+   * Checks what only all batches of the segment show together.
+   *
+   * @throws PartlogException SEGMENT_CORRUPT if they are not as many as the version file says, or {@code headers} is not their checksum
+   */
+  public void requireWhole(CRC32C headers, int batches) {
+    if (ofThisFormat && batches != segment.batches()) {
+      throw corrupt("it has " + batches + " batches, and its version file says " + segment.batches());
+    }
+    requireHeaderCrc(headers);
   }
 
   /** BATCH_CORRUPT for the batch at {@code position}; BATCH_TOO_LARGE if it only exceeds what this process may hold. */

@@ -5,8 +5,12 @@ import io.sparklog.format.BatchHeader;
 import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentBuilder;
+import io.sparklog.log.SegmentFile;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.read.Extent;
+import io.sparklog.read.ExtentReader;
+import io.sparklog.read.ReadAhead;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import java.io.Closeable;
@@ -24,10 +28,11 @@ import java.util.function.BiConsumer;
  * same records. All that it reads is checked, so that damage never gets a checksum that is right. FORMAT.md section 4.
  */
 final class Merger implements Closeable {
+  private final LogStore store;
   private final State state;
   private final int batchBytes;
+  private final ReadAhead ahead = new ReadAhead();
   private final BatchDecoder decoder;
-  private final SegmentScan scan;
   private final MergedFiles files;
   private final BiConsumer<Segment, PartlogException> damaged;
 
@@ -41,10 +46,10 @@ final class Merger implements Closeable {
    */
   Merger(LogStore store, State state, String txn, int batchBytes, BiConsumer<Segment, PartlogException> damaged) {
     TopicConfig config = state.config();
+    this.store = store;
     this.state = state;
     this.batchBytes = Math.min(batchBytes, config.batchBytesMax());
     this.decoder = new BatchDecoder(config.decompressedBytesMax());
-    this.scan = new SegmentScan(store, state.topic(), decoder, batchBytes > 0);
     this.files = new MergedFiles(store, state.topic(), Names.dataFolder(Merge.plannedVersion(state), txn));
     this.damaged = damaged;
   }
@@ -98,28 +103,31 @@ final class Merger implements Closeable {
     int partition = sources.get(0).partition();
     SegmentBuilder joined = new SegmentBuilder(partition, null, 0);
     for (Segment segment : sources) {
-      open(segment);
-      while (scan.next()) {
-        long leastTime = Rebatch.leastTime(segment, scan.buffer(), scan.at());
-        joined.add(scan.buffer(), scan.at(), leastTime, segment.routed(), segment.ordered());
-        BatchHeader.setBaseOffset(scan.buffer(), scan.at(), scan.base());
-        files.write(partition, scan.buffer(), scan.at(), scan.bytes());
+      try (ExtentReader reader = read(segment, ExtentReader.Need.BYTES)) {
+        while (reader.next()) {
+          byte[] buffer = reader.buffer();
+          int at = reader.at();
+          joined.add(buffer, at, Rebatch.leastTime(segment, buffer, at), segment.routed(), segment.ordered());
+          BatchHeader.setBaseOffset(buffer, at, reader.base());
+          files.write(partition, buffer, at, reader.bytes());
+        }
       }
     }
     return files.end(joined.segment().at(sources.get(0).base()));
   }
 
-  private void open(Segment segment) throws IOException {
+  private ExtentReader read(Segment segment, ExtentReader.Need need) throws IOException {
     source = segment;
-    scan.open(segment);
+    return ExtentReader.open(SegmentFile.open(store, state.topic(), segment), Extent.of(segment), need, ahead, decoder);
   }
 
   private List<Segment> rebatched(List<Segment> sources) throws IOException {
     Rebatch rebatch = new Rebatch(state.config(), batchBytes, files, sources);
     for (Segment segment : sources) {
-      open(segment);
-      while (scan.next()) {
-        rebatch.add(segment, scan, decoder);
+      try (ExtentReader reader = read(segment, ExtentReader.Need.RECORDS)) {
+        while (reader.next()) {
+          rebatch.add(segment, reader, decoder);
+        }
       }
     }
     return rebatch.end();
@@ -132,10 +140,6 @@ final class Merger implements Closeable {
 
   @Override
   public void close() throws IOException {
-    try {
-      scan.close();
-    } finally {
-      files.close();
-    }
+    files.close();
   }
 }

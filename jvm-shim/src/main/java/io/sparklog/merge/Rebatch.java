@@ -6,6 +6,7 @@ import io.sparklog.format.BatchHeader;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentBuilder;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.read.ExtentReader;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -45,13 +46,13 @@ final class Rebatch {
     this.nextOffset = sources.get(0).base();
   }
 
-  /** Adds the batch of {@code source} that {@code scan} and {@code decoder} are at. */
-  void add(Segment source, SegmentScan scan, BatchDecoder decoder) throws IOException {
-    byte[] header = scan.buffer();
-    if (scan.bytes() >= batchBytes / 2 || BatchHeader.isTransactional(header, scan.at())
-        || BatchHeader.hasDeleteHorizon(header, scan.at())) {
+  /** Adds the batch of {@code source} that {@code reader} is at; {@code decoder} has its records. */
+  void add(Segment source, ExtentReader reader, BatchDecoder decoder) throws IOException {
+    byte[] header = reader.buffer();
+    if (reader.bytes() >= batchBytes / 2 || BatchHeader.isTransactional(header, reader.at())
+        || BatchHeader.hasDeleteHorizon(header, reader.at())) {
       closeBatch();
-      append(header, scan.at(), scan.bytes(), leastTime(source, header, scan.at()), ordered);
+      append(header, reader.at(), reader.bytes(), leastTime(source, header, reader.at()), ordered);
       return;
     }
     BatchEncoder encoder = decoder.isLogAppendTime() ? appended : created;

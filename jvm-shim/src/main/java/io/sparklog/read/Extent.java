@@ -16,6 +16,11 @@ import java.io.Serializable;
 public record Extent(Segment segment, long from, long fromOffset, long to, long startOffset, long endOffset,
     boolean filtered) implements Serializable {
 
+  /** All that a segment has. */
+  public static Extent of(Segment segment) {
+    return of(segment, BatchPosition.startOf(segment), segment.base(), segment.end(), false);
+  }
+
   /** The offsets [{@code startOffset}, {@code endOffset}) of a segment, read from the batch {@code first} on. */
   public static Extent of(Segment segment, BatchPosition first, long startOffset, long endOffset, boolean filtered) {
     long to = endOffset == segment.end() ? segment.endPosition() : -1;

@@ -10,7 +10,7 @@ import java.util.zip.CRC32C;
  * The bytes of one data file after another, read ahead of the caller, which asks for headers and batches in order. It uses its buffers
  * again for the next file, and leaves closing to the caller. If the file ends too early, that is SEGMENT_CORRUPT.
  */
-final class ReadAhead {
+public final class ReadAhead {
   /**
    * Small batches are read together, this many bytes at once. Larger ones are read one at a time: then they are still in the processor's
    * nearest cache when they are decoded, and nothing is moved.
@@ -36,10 +36,12 @@ final class ReadAhead {
 
   /**
    * Goes to a file. The caller will ask for nothing from {@code endPosition} on, and nothing is read ahead from {@code aheadPosition} on.
+   *
+   * @param fileBytes where the file ends, so that all before it can be read; or a later position, if the caller has no use for that
    */
-  void begin(SegmentFile file, long endPosition, long aheadPosition) throws IOException {
+  void begin(SegmentFile file, long fileBytes, long endPosition, long aheadPosition) {
     this.file = file;
-    fileBytes = file.fileBytes();
+    this.fileBytes = fileBytes;
     this.endPosition = Math.min(endPosition, fileBytes);
     this.aheadPosition = Math.min(aheadPosition, this.endPosition);
     bufferBytes = 0;

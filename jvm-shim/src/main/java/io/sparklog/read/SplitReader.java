@@ -23,7 +23,7 @@ import java.util.Optional;
 public final class SplitReader implements Closeable {
   private final Topics topics;
   private final Split split;
-  private final boolean offsetsOnly;
+  private final ExtentReader.Need need;
   private final LaterState later;
   private final BatchDecoder decoder;
   private final ReadAhead ahead = new ReadAhead();
@@ -47,7 +47,7 @@ public final class SplitReader implements Closeable {
   public SplitReader(Topics topics, Split split, boolean failOnDataLoss, boolean offsetsOnly, long rowsMax) {
     this.topics = topics;
     this.split = split;
-    this.offsetsOnly = offsetsOnly;
+    this.need = offsetsOnly ? ExtentReader.Need.OFFSETS : ExtentReader.Need.RECORDS;
     this.later = new LaterState(topics, new DataLoss(failOnDataLoss));
     this.decoder = new BatchDecoder(split.decompressedBytesMax());
     this.records = new VisibleRecords(decoder, split.filter());
@@ -78,7 +78,8 @@ public final class SplitReader implements Closeable {
   /** Goes to the next batch of the first extent that is left; at its end drops it, and returns false. */
   private boolean nextOfExtent() throws IOException {
     if (reader == null) {
-      reader = ExtentReader.open(topics, split.topic(), left.peek(), offsetsOnly, ahead, decoder);
+      Extent extent = left.peek();
+      reader = ExtentReader.open(topics.open(split.topic(), extent.segment()), extent, need, ahead, decoder);
     }
     while (reader.next()) {
       batchesRead++;

@@ -24,7 +24,7 @@ public final class VisibleRecords {
   void select(ExtentReader reader, long rowsMax) {
     Extent extent = reader.extent();
     base = reader.base();
-    headerOnly = reader.isHeaderOnly();
+    headerOnly = !reader.isDecoded();
     int count = decoder.isControl() ? 0 : decoder.count();
     first = base >= extent.startOffset() ? 0 : firstFrom(extent.startOffset() - base, count);
     int end = reader.nextOffset() <= extent.endOffset() ? count : firstFrom(extent.endOffset() - base, count);

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.format.BatchHeader;
+import io.sparklog.kit.HandmadeVersion;
 import io.sparklog.kit.MergedTopics;
 import io.sparklog.kit.Writes;
 import io.sparklog.log.BatchWalk;
@@ -154,6 +155,23 @@ final class MergesTest extends MergedTopics {
     merges().all();
     assertEquals(List.of(1, 1, 2, 1), IntStream.range(0, 4).mapToObj(p -> state().segments(p).size()).toList());
     assertEquals(damaged, state().segments(2).get(1));
+  }
+
+  @Test
+  void aWrongNumberOfBatchesIsDamageToo() throws IOException {
+    write(4, 30);
+    Segment last = state().segments(2).get(3);
+    String file = Names.dataFolder(4, Names.identity(random)) + "/" + Names.poolFile();
+    Files.createDirectories(root.resolve(TOPIC_FOLDER).resolve(file).getParent());
+    Files.copy(root.resolve(TOPIC_FOLDER).resolve(last.file()), root.resolve(TOPIC_FOLDER).resolve(file));
+    Segment wrong = new Segment(2, file, last.position(), last.bytes(), last.base(), last.end(), last.records(), last.batches() + 1,
+        last.minTimestamp(), last.maxTimestamp(), true, last.routed(), last.ordered(), last.headerCrc());
+    HandmadeVersion.after(root, state(), Names.identity(random)).remove(last).add(wrong, file, wrong.base()).write();
+    write(2, 30);
+    assertEquals(4, state().segments(2).indexOf(wrong) + 1);
+    merges().all();
+    assertEquals(List.of(1, 1, 3, 1), IntStream.range(0, 4).mapToObj(p -> state().segments(p).size()).toList());
+    assertEquals(wrong, state().segments(2).get(1));
   }
 
   @Test
