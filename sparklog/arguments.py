@@ -196,7 +196,7 @@ def millis(given: object, name: str = "time") -> int:
 
 
 def _millis_of_text(text: str, name: str) -> int:
-    refused = SparklogError("OPTION_VALUE", option=name, value=text[:200], reason=f"it is no time; a time is {TIME}")
+    refused = SparklogError("OPTION_VALUE", option=name, value=text[:200], reason=f"it is not a time; a time is {TIME}")
     if _NUMBER.fullmatch(text.strip()):
         if -(2**63) <= (number := int(text)) < 2**63:
             return number

@@ -27,7 +27,7 @@ class Record:
 
 
 Parser = Callable[[bytes], Record]
-"""Makes a record of a line. ValueError, in words that end a sentence, if the line is none."""
+"""Makes a record of a line. ValueError, in words that end a sentence, if the line is not a record."""
 
 
 def delimiter(text: str) -> bytes:

@@ -47,7 +47,7 @@ def of_progress(last: Mapping[str, Any], topics: Topics) -> Read | None:
 
 
 def of_checkpoint(checkpoint: str | os.PathLike[str], epoch: int, topics: Topics) -> Read:
-    """The offsets that a query has read after a micro-batch that runs or is done, from its checkpoint; there may be none of them.
+    """The offsets that a query has read after a micro-batch that runs or is done, from its checkpoint; there may be none.
 
     CallError as in `of_progress`.
     """

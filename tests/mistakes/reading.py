@@ -38,7 +38,7 @@ OPTIONS = [
 OFFSETS = [
     ("a partition left out", '{"t":{"0":0}}', "OPTION_VALUE", "partition 1 of topic t, which is read", "give an offset"),
     ("another topic too", '{"t":{"0":0,"1":0,"2":0,"3":0},"u":{"0":0}}', "OPTION_VALUE", "topic u, which is not read", "leave it out"),
-    ("an offset of -3", '{"t":{"0":-3,"1":0,"2":0,"3":0}}', "OPTION_VALUE", "-3 is no offset", "give offsets from 0 on"),
+    ("an offset of -3", '{"t":{"0":-3,"1":0,"2":0,"3":0}}', "OPTION_VALUE", "-3 is not an offset", "give offsets from 0 on"),
     ("latest for the start of a partition", '{"t":{"0":-1,"1":0,"2":0,"3":0}}', "OPTION_VALUE", "-1 (latest)", "give offsets, or -2"),
     ("an offset beyond the end", '{"t":{"0":99,"1":0,"2":0,"3":0}}', "OFFSETS_OUT_OF_RANGE", "topic t, partition 0", "in that range"),
     (

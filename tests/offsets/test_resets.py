@@ -146,7 +146,7 @@ def test_a_reset_moves_a_group_to_the_topic_that_was_created_again(table, topic,
         ({"t": {0: 26}}, sparklog.CallError, "offset 26 of topic t, partition 0 under .*root, which holds offsets 0 to 25"),
         ({"t": {2: 0}}, sparklog.CallError, "partition 2 of topic t .* partitions 0 to 1"),
         ({"u": {0: 0}}, sparklog.CallError, "Topic u does not exist"),
-        ("begin", sparklog.CallError, "it is no time; a time is milliseconds"),
+        ("begin", sparklog.CallError, "it is not a time; a time is milliseconds"),
         (datetime.datetime(2024, 5, 1), sparklog.CallError, "must have a time zone"),  # noqa: DTZ001
         ({"t": 0}, TypeError, "'t'"),
         ({"t": {0: "1"}}, TypeError, "offset"),

@@ -145,7 +145,7 @@ def test_what_the_connector_refuses(run: Run, root: Path, tmp_path: Path) -> Non
 
 
 def test_cat_into_produce_copies(run: Run, root: Path, spark: SparkSession, tmp_path: Path) -> None:
-    """Keys, values, nulls, bytes that are no text, headers, partitions, times and their order."""
+    """Keys, values, nulls, bytes that are not text, headers, partitions, times and their order."""
     spark.sql("""
         SELECT * FROM VALUES
           (X'ff00', X'80', 0, timestamp_millis(0),

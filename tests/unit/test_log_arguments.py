@@ -98,7 +98,10 @@ def test_what_is_not_there(tmp_path, topic):
     [
         (lambda t: t.read(start=-1), "Option `start` has the value -1: offsets begin at 0; leave `start` out for the earliest offset"),
         (lambda t: t.read(end={0: -2}), "Option `end` has the value -2: offsets begin at 0; leave `start` out for the earliest offset"),
-        (lambda t: t.offsets_for_time("14.11.2023"), "Option `time` has the value 14.11.2023: it is no time; a time is milliseconds since"),
+        (
+            lambda t: t.offsets_for_time("14.11.2023"),
+            "Option `time` has the value 14.11.2023: it is not a time; a time is milliseconds since",
+        ),
         (
             lambda t: t.offsets_for_time(datetime.datetime(2024, 1, 1)),  # noqa: DTZ001
             "Option `time` has the value 2024-01-01 00:00:00: it must have a",

@@ -231,7 +231,7 @@ def test_above_a_root(tmp_path):
     assert LocalStore("/").location("etc") == "/etc"
 
 
-# ---- a root in a store that is no disk
+# ---- a root in a store without a disk
 
 
 @pytest.fixture

@@ -15,5 +15,5 @@ def test_a_text_is_a_time_or_an_error(vector):
     if vector["millis"] is not None:
         assert arguments.millis(vector["time"]) == vector["millis"]
     else:
-        with pytest.raises(CallError, match=r"(?s)Option `--from` has the value .* it is no time"):
+        with pytest.raises(CallError, match=r"(?s)Option `--from` has the value .* it is not a time"):
             arguments.millis(vector["time"], "--from")

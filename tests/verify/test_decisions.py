@@ -1,4 +1,4 @@
-"""Faults and things that are none, decided by FORMAT.md, on roots that are written by hand."""
+"""The line between faults and files that are right, as FORMAT.md draws it, on roots that are written by hand."""
 
 import struct
 from pathlib import Path

@@ -50,7 +50,7 @@ public final class Administration {
   }
 
   /**
-   * Changes the configuration; of values that a topic need not have, the default is none.
+   * Changes the configuration. An optional setting that is absent counts as one at its default.
    *
    * @param config the keys to change, in the form that options have after they were checked
    * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE for what cannot be changed, TOPIC_RECREATED; those of a commit

@@ -38,7 +38,7 @@ public final class Names {
 
   private Names() {}
 
-  /** Why {@code topic} is no legal topic name, or empty if it is one. Kafka's rule. */
+  /** Why {@code topic} is not a legal topic name, or empty if it is one. Kafka's rule. */
   public static Optional<String> illegalTopic(String topic) {
     if (topic.isEmpty()) {
       return Optional.of("it is empty");
@@ -171,7 +171,7 @@ public final class Names {
     return partition(folder.substring(topic.length() + 1));
   }
 
-  /** The number of a partition; empty for a text that is none. */
+  /** The number of a partition; empty for any other text. */
   public static OptionalInt partition(String digits) {
     return digits.matches(PARTITION) ? OptionalInt.of(Integer.parseInt(digits)) : OptionalInt.empty();
   }

@@ -22,9 +22,9 @@ public final class LaterState {
   }
 
   /**
-   * The newest state, which is later than {@code known}; empty if the topic is gone, or another has its name, and that is no error.
+   * The newest state, which is later than {@code known}; empty if the topic is gone, or another has its name, and that is not an error.
    *
-   * @param next the next offset to read of the partition; the state may start after it only if it is no error that offsets have expired
+   * @param next the next offset to read of the partition; the state may start after it only if expired offsets are not an error
    * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_REPLACED, SEGMENT_MISSING, OFFSETS_EXPIRED
    */
   public Optional<State> after(SegmentGone gone, State known, long next) {

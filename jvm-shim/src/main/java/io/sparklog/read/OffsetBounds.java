@@ -109,14 +109,14 @@ public final class OffsetBounds {
 
   private OptionalLong atTime(Bound bound, State state, int partition, long timestamp) throws IOException {
     if (timestamp < 0) {
-      throw bound.refused(timestamp + " is no time; give milliseconds since 1970-01-01 UTC, from 0 on");
+      throw bound.refused(timestamp + " is not a time; give milliseconds since 1970-01-01 UTC, from 0 on");
     }
     return times.firstOffset(state, partition, timestamp);
   }
 
   private long inside(Bound bound, State state, int partition, long offset) {
     if (offset < 0) {
-      throw bound.refused(offset + " is no offset; give offsets from 0 on, -2 for the earliest, or -1 for the latest");
+      throw bound.refused(offset + " is not an offset; give offsets from 0 on, -2 for the earliest, or -1 for the latest");
     }
     long inside = Math.max(state.start(partition), Math.min(offset, state.end(partition)));
     if (inside != offset) {

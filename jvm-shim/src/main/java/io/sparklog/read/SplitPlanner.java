@@ -81,7 +81,7 @@ public final class SplitPlanner {
     }
   }
 
-  /** The same in a later state; empty if the topic is gone, and that is no error. */
+  /** The same in a later state; empty if the topic is gone, and that is not an error. */
   private Optional<Selection> again(Selection selection, SegmentGone gone) {
     return later.after(gone, selection.state(), selection.offsets().first(0)).map(selection::in);
   }

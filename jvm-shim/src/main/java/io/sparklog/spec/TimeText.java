@@ -29,7 +29,7 @@ public final class TimeText {
 
   private TimeText() {}
 
-  /** The time in milliseconds since 1970-01-01 UTC, rounded up; empty if the text is none. */
+  /** The time in milliseconds since 1970-01-01 UTC, rounded up; empty if the text is not a time. */
   public static OptionalLong millis(String text) {
     String time = text.trim();
     try {

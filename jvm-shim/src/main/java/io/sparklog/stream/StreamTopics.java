@@ -93,8 +93,8 @@ final class StreamTopics implements Subscription.Known {
   }
 
   /**
-   * The newest state of a topic that an offset names; empty if the topic is gone, or another has its name, and that is no error. That is
-   * reported once.
+   * The newest state of a topic that an offset names; empty if the topic is gone, or another has its name, and that is not an error. That
+   * is reported once.
    *
    * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, QUERY_CHECKPOINT_CORRUPT; of a root that is not there,
    *     what {@link Topics#requireReadable} throws
@@ -172,7 +172,8 @@ final class StreamTopics implements Subscription.Known {
   }
 
   /**
-   * Leaves out what the query has read and its options no longer name, and topics that are gone or have been replaced, if that is no error.
+   * Leaves out what the query has read and its options no longer name, and topics that are gone or have been replaced, if that is not an
+   * error.
    *
    * @throws PartlogException STREAM_UNSUBSCRIBED, OFFSETS_OUT_OF_RANGE, and as {@link #read}
    */

@@ -204,7 +204,7 @@ public final class TopicStream {
       for (int partition : topic.partitions()) {
         long begin = begin(from, state.topic(), partition);
         topics.requireEnd(state, partition, begin);
-        // Offsets that have expired count for nothing if that is no error.
+        // Offsets that have expired count for nothing if that is not an error.
         long first = dataLoss.isError() ? begin : Math.max(begin, state.start(partition));
         waiting.add(new OffsetBounds.Range(state, partition, first, Math.max(first, topic.state().end(partition))));
       }

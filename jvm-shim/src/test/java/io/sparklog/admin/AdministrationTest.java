@@ -91,7 +91,7 @@ final class AdministrationTest extends CommitsOverFaults {
 
     Changed lower = administration().deleteRecords(offsets(p, 1), offsets(), false);
     assertEquals(lower.was(), lower.is());
-    assertEquals(2, state().version(), "nothing to do is no version");
+    assertEquals(2, state().version(), "nothing to do puts no version");
 
     for (long[] keptAndStart : new long[][] {{0, end / 2 + 1}, {end / 2 + 3, end / 2 + 3}, {end, end}}) {
       TreeMap<Integer, Long> all = offsets(p, -1);
