@@ -14,6 +14,23 @@ from verifying import faults
 import sparklog
 
 
+@pytest.fixture(scope="session", autouse=True)
+def short_lived(repository: Path) -> Iterator[None]:
+    """A JVM that a test starts lives for seconds. That of the session lives for minutes, but each test lets it do something else. Neither
+    gains from the second compiler what this takes, a third of all time.
+
+    The archive of classes, which `make` keeps, saves a Spark a third of its start. A JVM ignores one that does not fit it, and would say
+    so on standard output.
+    """
+    options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    archive = repository / ".tools" / "spark.jsa"
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv(
+            "JAVA_TOOL_OPTIONS", f"{options} -XX:SharedArchiveFile={archive} -Xlog:disable" if archive.is_file() else options
+        )
+        yield
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     settings = {
@@ -34,18 +51,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = sparklog.session(app_name="sparklog tests", **settings)
     yield session
     session.stop()
-
-
-@pytest.fixture(autouse=True)
-def short_lived(monkeypatch: pytest.MonkeyPatch, repository: Path) -> None:
-    """A JVM that a test starts lives for seconds, and gains nothing from the second compiler. The session above is there before.
-
-    The archive of classes, which `make` keeps, saves a Spark a third of its start. A JVM ignores one that does not fit it, and would say
-    so on standard output.
-    """
-    options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    archive = repository / ".tools" / "spark.jsa"
-    monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"{options} -XX:SharedArchiveFile={archive} -Xlog:disable" if archive.is_file() else options)
 
 
 @pytest.fixture(scope="session")
