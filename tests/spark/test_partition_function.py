@@ -106,7 +106,8 @@ def test_rows_lie_where_they_will_be_written(spark: SparkSession, table) -> None
 CONNECT = """
 import sys, pyarrow as pa, sparklog
 from pyspark.sql import SparkSession, functions as F
-spark = sparklog.configure(SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")).getOrCreate()
+server, root = sys.argv[1:]
+spark = sparklog.configure(SparkSession.builder.remote(server)).getOrCreate()
 keys = [None, b"", b"a", b"ab", b"abc", b"key-%d" % 7, bytes(range(256))]
 table = spark.createDataFrame(pa.table({"n": list(range(len(keys))), "key": pa.array(keys, pa.binary())}))
 expected = [sparklog.partition_for(key, 24) for key in keys]
@@ -116,13 +117,13 @@ table.createOrReplaceTempView("k")
 rows = spark.sql("SELECT partlog.murmur3_partition(key, 24) AS p FROM k ORDER BY n").collect()
 assert [row["p"] for row in rows] == expected, rows
 rows = table.selectExpr("key", "CAST(n AS STRING) AS value")
-rows.write.format("partlog").option("topic", "t").option("partitions", 24).mode("append").save(sys.argv[1])
-log = spark.read.format("partlog").load(sys.argv[1])
+rows.write.format("partlog").option("topic", "t").option("partitions", 24).mode("append").save(root)
+log = spark.read.format("partlog").load(root)
 assert {row["p"] for row in log.where("key IS NULL").select(F.col("partition").alias("p")).collect()} <= set(range(24))
 assert log.where("key IS NOT NULL").where(sparklog.murmur3_partition("key", 24) != F.col("partition")).count() == 0
 assert log.count() == len(keys)
 try:
-    spark.read.format("partlog").option("subscribe", "nope").load(sys.argv[1]).count()
+    spark.read.format("partlog").option("subscribe", "nope").load(root).count()
     raise AssertionError("a topic that is not there was read")
 except Exception as error:
     assert error.getCondition() == "PARTLOG_TOPIC_NOT_FOUND", error
@@ -130,8 +131,10 @@ print("all agree")
 """
 
 
-def test_connect(tmp_path: Path) -> None:
-    ran = subprocess.run([sys.executable, "-c", CONNECT, str(tmp_path / "root")], capture_output=True, text=True, timeout=300, check=False)
+def test_connect(connect: str, tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", CONNECT, connect, str(tmp_path / "root")], capture_output=True, text=True, timeout=300, check=False
+    )
     assert "all agree" in ran.stdout, ran.stderr[-3_000:]
 
 

@@ -273,8 +273,8 @@ def test_small_segments_are_merged_and_old_ones_expire(spark: SparkSession, root
 CONNECT = """
 import sys, sparklog
 from pyspark.sql import SparkSession
-root = sys.argv[1]
-spark = sparklog.configure(SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")).getOrCreate()
+server, root = sys.argv[1:]
+spark = sparklog.configure(SparkSession.builder.remote(server)).getOrCreate()
 for call in sys.stdin.read().splitlines():
     try:
         print([tuple(row) for row in spark.sql(f"CALL partlog.{call}", args={"root": root}).collect()])
@@ -283,7 +283,7 @@ for call in sys.stdin.read().splitlines():
 """
 
 
-def test_connect(spark: SparkSession, root: Path) -> None:
+def test_connect(spark: SparkSession, connect: str, root: Path) -> None:
     save(numbers(spark, 20), root, partitions=2)
     calls = {
         "topics(:root)": None,
@@ -305,7 +305,7 @@ def test_connect(spark: SparkSession, root: Path) -> None:
         "delete_topic(root => :root, topic => 'orders', dry_run => true)": None,
         "delete_topic(:root, 'orders')": None,
     }
-    command = [sys.executable, "-c", CONNECT, str(root)]
+    command = [sys.executable, "-c", CONNECT, connect, str(root)]
     ran = subprocess.run(command, input="\n".join(calls), capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
     said = dict(zip(calls, ran.stdout.splitlines(), strict=True))

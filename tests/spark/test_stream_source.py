@@ -237,8 +237,8 @@ def test_a_table_is_a_stream(spark: SparkSession, stream: Stream) -> None:
 CONNECT = """
 import os, sys, sparklog
 from pyspark.sql import SparkSession
-root, folder = sys.argv[1:]
-spark = sparklog.configure(SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")).getOrCreate()
+server, root, folder = sys.argv[1:]
+spark = sparklog.configure(SparkSession.builder.remote(server)).getOrCreate()
 source = spark.readStream.format("partlog").options(subscribe="events", startingOffsets="earliest", maxOffsetsPerTrigger=30)
 for run in range(2):
     rows = source.load(root).selectExpr("CAST(value AS STRING)", "offset")
@@ -256,9 +256,9 @@ except Exception as error:
 """
 
 
-def test_connect(stream: Stream, tmp_path: Path) -> None:
+def test_connect(connect: str, stream: Stream, tmp_path: Path) -> None:
     stream.write(range(100))
-    command = [sys.executable, "-c", CONNECT, str(stream.root), str(tmp_path)]
+    command = [sys.executable, "-c", CONNECT, connect, str(stream.root), str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert ran.returncode == 0, ran.stderr[-4000:]
     assert ran.stdout.splitlines() == ["4", "4", "100", "True 0"]

@@ -46,9 +46,9 @@ def test_a_query_sees_a_topic_at_one_moment(spark: SparkSession, java_classpath:
     see_moments(spark, LogTool(java_classpath, tmp_path / "root"))
 
 
-def test_a_query_over_connect_sees_a_topic_at_one_moment(java_classpath: str, tmp_path: Path) -> None:
+def test_a_query_over_connect_sees_a_topic_at_one_moment(connect: str, java_classpath: str, tmp_path: Path) -> None:
     """Connect plans a query before Spark gives its execution a number."""
-    command = [sys.executable, __file__, java_classpath, str(tmp_path / "root")]
+    command = [sys.executable, __file__, connect, java_classpath, str(tmp_path / "root")]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=150, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert ran.returncode == 0, ran.stdout + ran.stderr[-4_000:]
 
@@ -135,7 +135,7 @@ def test_record_sizes_that_change_make_no_tiny_tasks(spark: SparkSession, tmp_pa
 
 
 if __name__ == "__main__":
-    classpath, root = sys.argv[1:]
-    session = sparklog.session(**{"spark.remote": "local[2]", "spark.ui.enabled": "false"})
+    server, classpath, root = sys.argv[1:]
+    session = sparklog.session(**{"spark.remote": server})
     see_moments(session, LogTool(classpath, Path(root)))
     session.stop()
