@@ -56,7 +56,8 @@ def test_the_wheel_works_in_an_empty_environment(wheel, tmp_path):
 
     python = str(tmp_path / "empty" / "bin" / "python")
     run(sys.executable, "-m", "venv", "empty")
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", str(wheel))
+    # Python would compile all modules of PySpark, pandas and pyarrow, and the job imports few.
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", str(wheel))
     (tmp_path / "job.py").write_text(SCRIPT)
     said = json.loads(run(python, "job.py").splitlines()[-1])
 
