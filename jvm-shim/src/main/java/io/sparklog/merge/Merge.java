@@ -67,10 +67,10 @@ final class Merge implements Change {
   }
 
   /** The result of the version that was asked for last; nothing if the merge was dropped. */
-  MergeResult done() {
-    MergeResult done = MergeResult.NOTHING;
+  MergeCounts done() {
+    MergeCounts done = MergeCounts.NOTHING;
     for (Merged one : kept) {
-      done = done.and(new MergeResult(one.removed().size(), one.added().size(), one.added().stream().mapToLong(Segment::bytes).sum()));
+      done = done.and(new MergeCounts(one.removed().size(), one.added().size(), one.added().stream().mapToLong(Segment::bytes).sum()));
     }
     return done;
   }

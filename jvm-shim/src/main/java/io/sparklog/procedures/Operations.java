@@ -5,8 +5,8 @@ import io.sparklog.log.State;
 import io.sparklog.spec.Options;
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.Changed;
-import io.sparklog.merge.MergeResult;
-import io.sparklog.merge.Merges;
+import io.sparklog.merge.MergeCounts;
+import io.sparklog.merge.Merging;
 import io.sparklog.view.KafkaView;
 import io.sparklog.upkeep.Retention;
 import io.sparklog.upkeep.RetentionTerms;
@@ -78,7 +78,7 @@ final class Operations {
     Long asked = call.arguments().numberOrNull("batch_size");
     int batchBytes = asked == null ? BATCH_BYTES : asked.intValue();
     if (call.arguments().bool("dry_run")) {
-      MergeResult would = Merges.planned(call.log(), rebatch ? batchBytes : 0);
+      MergeCounts would = Merging.planned(call.log(), rebatch ? batchBytes : 0);
       // How large new batches are is known only when they are made.
       Long segments = rebatch ? null : Long.valueOf(before.segments() - would.replaced() + would.by());
       Long batches = rebatch ? null : Long.valueOf(before.batches());
@@ -86,7 +86,7 @@ final class Operations {
       call.row(before.segments(), segments, before.batches(), batches, before.bytes(), bytes, would.bytes());
       return;
     }
-    MergeResult done = work(call).merge(rebatch ? batchBytes : 0);
+    MergeCounts done = work(call).merge(rebatch ? batchBytes : 0);
     Totals after = Totals.of(Uninterrupted.run(call::state));
     call.row(before.segments(), after.segments(), before.batches(), after.batches(), before.bytes(), after.bytes(), done.bytes());
   }

@@ -6,8 +6,8 @@ import io.sparklog.log.Committers;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
-import io.sparklog.merge.MergeResult;
-import io.sparklog.merge.Merges;
+import io.sparklog.merge.MergeCounts;
+import io.sparklog.merge.Merging;
 import java.time.Clock;
 import java.util.List;
 import java.util.Optional;
@@ -79,9 +79,9 @@ public final class TopicWork {
    *
    * @param batchBytes if above 0, tiny batches are first written again, as batches of up to this many bytes before compression
    */
-  public MergeResult merge(int batchBytes) {
-    Merges merges = new Merges(committers);
-    MergeResult done = batchBytes > 0 ? merges.rebatch(batchBytes) : merges.all();
+  public MergeCounts merge(int batchBytes) {
+    Merging merging = new Merging(committers);
+    MergeCounts done = batchBytes > 0 ? merging.rebatch(batchBytes) : merging.all();
     followAll(RetentionTerms.OF_THE_TOPIC);
     return done;
   }

@@ -8,7 +8,7 @@ import io.sparklog.log.State;
 import io.sparklog.log.Step;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
-import io.sparklog.merge.Merges;
+import io.sparklog.merge.Merging;
 import io.sparklog.spec.Warnings;
 import io.sparklog.view.KafkaView;
 import java.io.IOException;
@@ -131,7 +131,7 @@ final class Upkeep {
   /** If another process has committed since, that one merges. */
   private void merge(List<Version> own) throws IOException {
     if (mergeBytes > 0 && !own.isEmpty() && own.get(own.size() - 1).version() == state().version()) {
-      new Merges(committers).within(mergeBytes).ifPresent(merged -> {
+      new Merging(committers).within(mergeBytes).ifPresent(merged -> {
         own.add(merged);
         mergedBytes = merged.added().stream().mapToLong(Segment::bytes).sum();
       });

@@ -17,8 +17,8 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
-import io.sparklog.merge.MergeResult;
-import io.sparklog.merge.Merges;
+import io.sparklog.merge.MergeCounts;
+import io.sparklog.merge.Merging;
 import io.sparklog.read.Filter;
 import io.sparklog.read.Intervals;
 import io.sparklog.read.OffsetBounds;
@@ -148,9 +148,9 @@ public final class LogTool {
 
   /** Merges all that there is. Prints {@code merged <n> into <n> bytes <n> ms <n>}. */
   private void merge() {
-    Merges merges = new Merges(new Committers(log, Clock.systemUTC(), new Random()));
+    Merging merging = new Merging(new Committers(log, Clock.systemUTC(), new Random()));
     long began = System.nanoTime();
-    MergeResult done = arguments.containsKey("rebatch") ? merges.rebatch(number("rebatch", 0)) : merges.all();
+    MergeCounts done = arguments.containsKey("rebatch") ? merging.rebatch(number("rebatch", 0)) : merging.all();
     long ms = (System.nanoTime() - began) / 1_000_000;
     System.out.println("merged " + done.replaced() + " into " + done.by() + " bytes " + done.bytes() + " ms " + ms);
   }

@@ -10,7 +10,7 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
-import io.sparklog.merge.Merges;
+import io.sparklog.merge.Merging;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
@@ -33,8 +33,8 @@ import java.util.stream.Stream;
 
 /** Topics of many small segments, and what a reader sees of them. */
 public abstract class MergedTopics extends CommitsOverFaults {
-  public Merges merges() {
-    return new Merges(new Committers(new TopicLog(store.store(), "t"), Clock.systemUTC(), random));
+  public Merging merging() {
+    return new Merging(new Committers(new TopicLog(store.store(), "t"), Clock.systemUTC(), random));
   }
 
   /** Each write has records for each of the four partitions. */

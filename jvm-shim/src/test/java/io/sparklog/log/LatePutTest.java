@@ -8,7 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.CommitsOverFaults;
-import io.sparklog.merge.Merges;
+import io.sparklog.merge.Merging;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.NoAnswerException;
 import io.sparklog.storage.Stores;
@@ -171,7 +171,7 @@ final class LatePutTest extends CommitsOverFaults {
     long before = state().version();
     store.holdBack(PUTS);
     TopicLog log = new TopicLog(store.store(), "t");
-    PartlogException e = assertThrows(PartlogException.class, () -> new Merges(new Committers(log, Clock.systemUTC(), random)).all());
+    PartlogException e = assertThrows(PartlogException.class, () -> new Merging(new Committers(log, Clock.systemUTC(), random)).all());
     assertEquals("COMMIT_UNKNOWN", e.id());
     store.land();
     State merged = state();

@@ -30,8 +30,8 @@ final class MergeConflictsTest extends MergedTopics {
     List<String> records = records();
     Set<String> files = dataFiles();
     before("putIfAbsent " + version(6), 1, () -> assertEquals(4,
-        new Merges(new Committers(new TopicLog(Stores.open(root.toString()), "t"), Clock.systemUTC(), random)).all().by()));
-    assertEquals(new MergeResult(0, 0, 0), merges().all());
+        new Merging(new Committers(new TopicLog(Stores.open(root.toString()), "t"), Clock.systemUTC(), random)).all().by()));
+    assertEquals(new MergeCounts(0, 0, 0), merging().all());
     assertEquals(6, state().version());
     assertEquals(records, records());
     assertEquals(Set.of(), left(files), "what it made is deleted");
@@ -42,7 +42,7 @@ final class MergeConflictsTest extends MergedTopics {
   void aMergeThatLostARaceToAWriteIsPutAgain() throws IOException {
     write(6, 30);
     before("putIfAbsent " + version(6), 1, () -> write(1, 30));
-    assertEquals(4, merges().all().by());
+    assertEquals(4, merging().all().by());
     assertEquals(7, state().version());
     assertEquals(8, live().size());
   }
@@ -59,7 +59,7 @@ final class MergeConflictsTest extends MergedTopics {
       committer(Stores.open(root.toString()))
           .commit(newest -> Optional.of(new NextVersion(newest.get(), "delete-records").raiseStart(3, gone.end())));
     });
-    assertEquals(4, merges().all().by(), "three at first, then the rest of the fourth");
+    assertEquals(4, merging().all().by(), "three at first, then the rest of the fourth");
     assertEquals(8, state().version());
     assertEquals(Set.of(), left(files));
     assertEquals(records.stream().filter(record -> !record.startsWith("3 ")).toList(),
@@ -76,8 +76,8 @@ final class MergeConflictsTest extends MergedTopics {
         committer(Stores.open(root.toString())).commit(newest -> Optional.of(new NextVersion(newest.get(), "vacuum").raiseHorizon(7)));
       }
     });
-    Merges merges = merges();
-    assertEquals(4, merges.all().by());
+    Merging merging = merging();
+    assertEquals(4, merging.all().by());
     assertEquals(2, races[0], "the first was planned at 6, and is dropped; the second is planned at 7");
     assertEquals(7, state().version());
     assertEquals(7, live().stream().mapToLong(segment -> Long.parseLong(segment.file().substring(5, 25))).min().getAsLong());
@@ -90,7 +90,7 @@ final class MergeConflictsTest extends MergedTopics {
     Set<String> files = dataFiles();
     before("putIfAbsent " + version(6), 1,
         () -> committer(Stores.open(root.toString())).commit(newest -> Optional.of(NextVersion.deleting(newest.get()))));
-    assertEquals(new MergeResult(0, 0, 0), merges().all());
+    assertEquals(new MergeCounts(0, 0, 0), merging().all());
     State latest = new TopicLog(store.store(), "t").latest().orElseThrow();
     assertEquals(6, latest.version());
     assertTrue(latest.isDeleted());
@@ -102,7 +102,7 @@ final class MergeConflictsTest extends MergedTopics {
     write(6, 30);
     before("putIfAbsent " + version(6), 1, () -> committer(Stores.open(root.toString()))
         .commit(newest -> Optional.of(new NextVersion(newest.get(), "alter").configure(Map.of("partitions", "5")))));
-    assertEquals(4, merges().all().by());
+    assertEquals(4, merging().all().by());
     assertTrue(live().stream().noneMatch(Segment::routed), "keys move");
   }
 
@@ -113,7 +113,7 @@ final class MergeConflictsTest extends MergedTopics {
     List<String> records = records();
     store.failAll("putIfAbsent", AFTER, new IOException("the answer is lost"));
     store.failAll("read " + version(6), BEFORE, new IOException("unreadable"));
-    assertEquals("COMMIT_UNKNOWN", assertThrows(PartlogException.class, () -> merges().all()).id());
+    assertEquals("COMMIT_UNKNOWN", assertThrows(PartlogException.class, () -> merging().all()).id());
     assertEquals(6, state().version());
     assertEquals(records, records());
     assertEquals(4, live().size());

@@ -31,10 +31,10 @@ final class Mutants {
           "if (true) {"),
       new Mutant(0, "a merge is not rechecked after a lost race", "merge/Merge",
           "return merged.stream().filter(one -> !one.liveIn(newest).isEmpty()).toList();", "return merged;"),
-      new Mutant(0, "a merge is not durable before its version", "merge/Merger", "      files.sync();\n", ""),
-      new Mutant(86, "a merge deletes its files although a put was unclear", "merge/Merges", "} else if (!committer.putTried()) {",
+      new Mutant(0, "a merge is not durable before its version", "merge/MergeWriter", "      files.sync();\n", ""),
+      new Mutant(86, "a merge deletes its files although a put was unclear", "merge/Merging", "} else if (!committer.putTried()) {",
           "} else {"),
-      new Mutant(0, "a merge deletes what it replaces before its commit", "merge/Merges",
+      new Mutant(0, "a merge deletes what it replaces before its commit", "merge/Merging",
           "        Optional<Version> version = committer.commit(merge);\n",
           "        for (MergePlan.Run run : runs) {\n          for (Segment segment : run.segments()) {\n"
               + "            log.store().delete(Names.topicFile(log.topic(), segment.file()));\n          }\n        }\n"

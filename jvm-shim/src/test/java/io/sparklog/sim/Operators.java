@@ -4,7 +4,7 @@ import io.sparklog.log.Committers;
 import io.sparklog.log.State;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.admin.Administration;
-import io.sparklog.merge.Merges;
+import io.sparklog.merge.Merging;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.upkeep.TopicWork;
 import java.util.Map;
@@ -73,7 +73,7 @@ final class Operators {
 
   private static void merge(Process process) {
     if (process.latest().filter(latest -> !latest.isDeleted()).isPresent()) {
-      new Merges(new Committers(process.log(), process.clock, process.world.random)).all();
+      new Merging(new Committers(process.log(), process.clock, process.world.random)).all();
     }
   }
 

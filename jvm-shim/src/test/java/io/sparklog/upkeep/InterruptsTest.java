@@ -12,7 +12,7 @@ import io.sparklog.log.Committers;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
-import io.sparklog.merge.Merges;
+import io.sparklog.merge.Merging;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
@@ -89,7 +89,7 @@ final class InterruptsTest extends Drivers {
 
   @Test
   void allIsMergedOnce() throws IOException {
-    assertDone("merge", log -> new Merges(new Committers(log, clock(), random)).all());
+    assertDone("merge", log -> new Merging(new Committers(log, clock(), random)).all());
   }
 
   @Test

@@ -7,7 +7,7 @@ import io.sparklog.admin.Administration;
 import io.sparklog.kit.Drivers;
 import io.sparklog.log.Committers;
 import io.sparklog.log.Names;
-import io.sparklog.merge.Merges;
+import io.sparklog.merge.Merging;
 import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
 import io.sparklog.storage.LogStore;
@@ -47,7 +47,7 @@ final class KafkaViewTest extends Drivers {
       }
       if (method.equals("link") && when == When.BEFORE && ++given[0] == names) {
         longLived.commit();
-        new Merges(new Committers(longLived.log(), clock(), random)).all();
+        new Merging(new Committers(longLived.log(), clock(), random)).all();
         longLived.commit();
       } else if (method.equals("link") && when == When.AFTER && given[0] >= names) {
         dead[0] = true;
@@ -142,7 +142,7 @@ final class KafkaViewTest extends Drivers {
     first.commit();
     new Driver().commit();
     requireView("merged", own);
-    new Merges(new Committers(first.log(), clock(), random)).all();
+    new Merging(new Committers(first.log(), clock(), random)).all();
     first.commit();
     requireView("merged", (int) state().segments().stream().filter(live -> !live.isEmpty()).count());
   }

@@ -34,13 +34,13 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /** Merging of segments, and batches that are written again. FORMAT.md section 4. */
-final class MergesTest extends MergedTopics {
+final class MergingTest extends MergedTopics {
   @Test
   void theSameRecordsAreInFewerSegments() throws IOException {
     write(20, 30);
     List<String> before = records();
     List<Segment> sources = live();
-    assertEquals(new MergeResult(sources.size(), 4, sources.stream().mapToLong(Segment::bytes).sum()), merges().all());
+    assertEquals(new MergeCounts(sources.size(), 4, sources.stream().mapToLong(Segment::bytes).sum()), merging().all());
     assertEquals(before, records());
     State state = state();
     assertEquals(20, state.version());
@@ -61,7 +61,7 @@ final class MergesTest extends MergedTopics {
         }
       }
     }
-    assertEquals(new MergeResult(0, 0, 0), merges().all());
+    assertEquals(new MergeCounts(0, 0, 0), merging().all());
     assertEquals(20, state().version(), "nothing is due, and nothing is put");
     publish();
     assertEquals(4, viewed());
@@ -75,7 +75,7 @@ final class MergesTest extends MergedTopics {
     store.at((method, name, when) -> {
       if (method.equals("open") && name.equals(replaced) && !merged[0]) {
         merged[0] = true;
-        new Merges(new Committers(new TopicLog(Stores.open(root.toString()), "t"), Clock.systemUTC(), random)).all();
+        new Merging(new Committers(new TopicLog(Stores.open(root.toString()), "t"), Clock.systemUTC(), random)).all();
         Files.delete(root.resolve(replaced));
       }
     });
@@ -102,7 +102,7 @@ final class MergesTest extends MergedTopics {
     }
     List<String> before = records();
     Set<String> files = dataFiles();
-    merges().all();
+    merging().all();
     assertEquals(before, records());
     assertEquals(Set.of(), left(files));
     int own = 0;
@@ -131,14 +131,14 @@ final class MergesTest extends MergedTopics {
     List<String> before = records();
     assertTrue(before.contains("1 " + damaged.base() + " to " + damaged.end() + " BATCH_CORRUPT"), before.toString());
     Set<String> files = dataFiles();
-    Merges merges = merges();
-    assertEquals(3 + 2, merges.all().by());
+    Merging merging = merging();
+    assertEquals(3 + 2, merging.all().by());
     assertEquals(before, records());
     assertEquals(List.of(1, 3, 1, 1), IntStream.range(0, 4).mapToObj(p -> state().segments(p).size()).toList());
     assertEquals(damaged, state().segments(1).get(1));
     assertEquals(Set.of(), left(files));
-    assertEquals(new MergeResult(0, 0, 0), merges.all(), "it is not tried again");
-    assertEquals(5, merges().rebatch(1 << 18).by());
+    assertEquals(new MergeCounts(0, 0, 0), merging.all(), "it is not tried again");
+    assertEquals(5, merging().rebatch(1 << 18).by());
     assertEquals(before, records());
     assertEquals(damaged, state().segments(1).get(1));
   }
@@ -152,7 +152,7 @@ final class MergesTest extends MergedTopics {
       file.seek(damaged.position() + 12);
       file.write(1);
     }
-    merges().all();
+    merging().all();
     assertEquals(List.of(1, 1, 2, 1), IntStream.range(0, 4).mapToObj(p -> state().segments(p).size()).toList());
     assertEquals(damaged, state().segments(2).get(1));
   }
@@ -169,7 +169,7 @@ final class MergesTest extends MergedTopics {
     HandmadeVersion.after(root, state(), Names.identity(random)).remove(last).add(wrong, file, wrong.base()).write();
     write(2, 30);
     assertEquals(4, state().segments(2).indexOf(wrong) + 1);
-    merges().all();
+    merging().all();
     assertEquals(List.of(1, 1, 3, 1), IntStream.range(0, 4).mapToObj(p -> state().segments(p).size()).toList());
     assertEquals(wrong, state().segments(2).get(1));
   }
@@ -181,7 +181,7 @@ final class MergesTest extends MergedTopics {
     Files.delete(root.resolve(TOPIC_FOLDER).resolve(missing.file()));
     Files.delete(root.resolve(TOPIC_FOLDER).resolve(missing.file()).getParent());
     Set<String> files = dataFiles();
-    merges().all();
+    merging().all();
     // Each partition has a segment in that file.
     assertEquals(List.of(3, 3, 3, 3), IntStream.range(0, 4).mapToObj(p -> state().segments(p).size()).toList());
     assertEquals(Set.of(), left(files));
@@ -192,7 +192,7 @@ final class MergesTest extends MergedTopics {
     write(6, 30);
     Set<String> files = dataFiles();
     store.failAll("flush " + TOPIC_FOLDER + "/data", BEFORE, new IOException("no space left on device"));
-    assertEquals("IO", assertThrows(PartlogException.class, () -> merges().all()).id());
+    assertEquals("IO", assertThrows(PartlogException.class, () -> merging().all()).id());
     assertEquals(5, state().version());
     assertEquals(files, dataFiles());
     assertEquals(Set.of(), left(files));
@@ -201,7 +201,7 @@ final class MergesTest extends MergedTopics {
   @Test
   void everythingIsDurableBeforeThePut() throws IOException {
     write(6, 30);
-    merges().all();
+    merging().all();
     List<String> calls = store.calls();
     int put = calls.indexOf("putIfAbsent " + version(6));
     String folder = TOPIC_FOLDER + "/" + live().get(0).file().replace("/pool.log", "");
@@ -224,14 +224,14 @@ final class MergesTest extends MergedTopics {
       Set<String> files = dataFiles();
       assertEquals(300, live().stream().mapToInt(Segment::batches).sum());
       long bytes = live().stream().mapToLong(Segment::bytes).sum();
-      MergeResult done = merges().rebatch(4000);
+      MergeCounts done = merging().rebatch(4000);
       assertEquals(before, records());
       assertEquals(4, live().size());
       assertEquals(Set.of(), left(files));
       assertTrue(live().stream().mapToInt(Segment::batches).sum() <= 8, live().toString());
       assertEquals(done.bytes(), live().stream().mapToLong(Segment::bytes).sum());
       assertTrue(2 * done.bytes() < bytes, done + " of " + bytes);
-      assertEquals(new MergeResult(0, 0, 0), merges().rebatch(4000));
+      assertEquals(new MergeCounts(0, 0, 0), merging().rebatch(4000));
       tearDown();
     }
   }
@@ -251,12 +251,12 @@ final class MergesTest extends MergedTopics {
     }
     List<String> before = records();
     assertTrue(before.stream().allMatch(record -> record.contains(" true ")), before.toString());
-    merges().rebatch(1 << 18);
+    merging().rebatch(1 << 18);
     assertEquals(before, records());
     assertEquals(1, live().stream().mapToInt(Segment::batches).sum(), "six batches of the same time");
     write(new Writes("b", 1, 40, 0, 1, 64 << 20, 0, 7), config);
     before = records();
-    merges().rebatch(1 << 18);
+    merging().rebatch(1 << 18);
     assertEquals(before, records());
     assertEquals(41, live().stream().mapToInt(Segment::batches).sum());
   }

@@ -27,7 +27,7 @@ import java.util.function.BiConsumer;
  * Writes the records of neighbouring segments into new data files: their batches as they are, with absolute offsets, or new batches of the
  * same records. All that it reads is checked, so that damage never gets a checksum that is right. FORMAT.md section 4.
  */
-final class Merger implements Closeable {
+final class MergeWriter implements Closeable {
   private final LogStore store;
   private final State state;
   private final int batchBytes;
@@ -44,7 +44,7 @@ final class Merger implements Closeable {
    * @param batchBytes 0 to keep the batches; otherwise the most bytes of a new one, before compression
    * @param damaged is told of each segment that cannot be read, and why
    */
-  Merger(LogStore store, State state, String txn, int batchBytes, BiConsumer<Segment, PartlogException> damaged) {
+  MergeWriter(LogStore store, State state, String txn, int batchBytes, BiConsumer<Segment, PartlogException> damaged) {
     TopicConfig config = state.config();
     this.store = store;
     this.state = state;
@@ -85,7 +85,7 @@ final class Merger implements Closeable {
 
   private Optional<Merged> one(List<Segment> sources) throws IOException {
     if (batchBytes > 0) {
-      return sources.isEmpty() ? Optional.empty() : Optional.of(new Merged(sources, rebatched(sources))).filter(Merger::isWorth);
+      return sources.isEmpty() ? Optional.empty() : Optional.of(new Merged(sources, rebatched(sources))).filter(MergeWriter::isWorth);
     }
     return sources.size() < 2 ? Optional.empty() : Optional.of(new Merged(sources, List.of(joined(sources))));
   }

@@ -23,7 +23,7 @@ import java.util.stream.Collectors;
  * Makes few segments of many: a little after a commit, or all that there is when an operator asks. Readers that planned before find the
  * same records in other files. FORMAT.md sections 4 and 7.
  */
-public final class Merges {
+public final class Merging {
   /** The most bytes that one version of an operator's merge replaces: the work that is lost if the process dies. */
   private static final long PORTION_BYTES = 1L << 30;
 
@@ -38,7 +38,7 @@ public final class Merges {
   private final Committers committers;
   private final TopicLog log;
 
-  public Merges(Committers committers) {
+  public Merging(Committers committers) {
     this.committers = committers;
     this.log = committers.log();
   }
@@ -61,17 +61,17 @@ public final class Merges {
    *
    * @throws PartlogException if a merge cannot be committed; what was merged before stays
    */
-  public MergeResult all() {
+  public MergeCounts all() {
     return reported(this::mergeAll);
   }
 
-  private MergeResult mergeAll() throws IOException {
+  private MergeCounts mergeAll() throws IOException {
     Optional<State> begun = log.newest();
     if (begun.isEmpty()) {
-      return MergeResult.NOTHING; // The topic was deleted.
+      return MergeCounts.NOTHING; // The topic was deleted.
     }
     State first = begun.get();
-    MergeResult done = MergeResult.NOTHING;
+    MergeCounts done = MergeCounts.NOTHING;
     long limitBytes = first.config().segmentBytes();
     while (true) {
       Optional<State> state = log.newest().filter(newest -> newest.topicId().equals(first.topicId()));
@@ -94,13 +94,13 @@ public final class Merges {
    *
    * @throws PartlogException as {@link #all}
    */
-  public MergeResult rebatch(int batchBytes) {
+  public MergeCounts rebatch(int batchBytes) {
     return reported(() -> rebatchTiny(batchBytes).and(mergeAll()));
   }
 
-  private MergeResult rebatchTiny(int batchBytes) throws IOException {
+  private MergeCounts rebatchTiny(int batchBytes) throws IOException {
     State state = log.newest().orElseThrow();
-    MergeResult done = MergeResult.NOTHING;
+    MergeCounts done = MergeCounts.NOTHING;
     List<MergePlan.Run> left = MergePlan.tiny(state, Math.max(1, batchBytes / TINY_PART), damaged(state));
     while (!left.isEmpty()) {
       List<MergePlan.Run> portion = portion(left);
@@ -115,24 +115,24 @@ public final class Merges {
    *
    * @return with the bytes of the segments that would be replaced; how many replace them is known only without {@code batchBytes}
    */
-  public static MergeResult planned(TopicLog log, int batchBytes) {
-    return log.newest().map(state -> planned(log, state, batchBytes)).orElse(MergeResult.NOTHING);
+  public static MergeCounts planned(TopicLog log, int batchBytes) {
+    return log.newest().map(state -> planned(log, state, batchBytes)).orElse(MergeCounts.NOTHING);
   }
 
-  private static MergeResult planned(TopicLog log, State state, int batchBytes) {
+  private static MergeCounts planned(TopicLog log, State state, int batchBytes) {
     List<MergePlan.Run> runs = new ArrayList<>(MergePlan.all(state, state, state.config().segmentBytes(), damaged(log, state)));
     if (batchBytes > 0) {
       runs.addAll(MergePlan.tiny(state, Math.max(1, batchBytes / TINY_PART), damaged(log, state)));
     }
     Set<Segment> replaced = runs.stream().flatMap(run -> run.segments().stream()).collect(Collectors.toSet());
-    return new MergeResult(replaced.size(), runs.size(), replaced.stream().mapToLong(Segment::bytes).sum());
+    return new MergeCounts(replaced.size(), runs.size(), replaced.stream().mapToLong(Segment::bytes).sum());
   }
 
   private interface Work {
-    MergeResult run() throws IOException;
+    MergeCounts run() throws IOException;
   }
 
-  private MergeResult reported(Work work) {
+  private MergeCounts reported(Work work) {
     try {
       return work.run();
     } catch (IOException e) {
@@ -141,9 +141,9 @@ public final class Merges {
   }
 
   /** @param lost whether another writer was first to replace some of it */
-  private record Outcome(MergeResult done, Optional<Version> version, boolean lost) {
+  private record Outcome(MergeCounts done, Optional<Version> version, boolean lost) {
     static Outcome nothing(boolean lost) {
-      return new Outcome(MergeResult.NOTHING, Optional.empty(), lost);
+      return new Outcome(MergeCounts.NOTHING, Optional.empty(), lost);
     }
   }
 
@@ -156,9 +156,9 @@ public final class Merges {
     Committer committer = committers.as(txn);
     boolean settled = false;
     Merge merge = new Merge(state, List.of());
-    try (Merger merger = new Merger(log.store(), state, txn, batchBytes, (segment, why) -> leave(state, segment, why))) {
+    try (MergeWriter writer = new MergeWriter(log.store(), state, txn, batchBytes, (segment, why) -> leave(state, segment, why))) {
       try {
-        merge = new Merge(state, merger.write(runs));
+        merge = new Merge(state, writer.write(runs));
         Optional<Version> version = committer.commit(merge);
         settled = true;
         return new Outcome(merge.done(), version, merge.isCut());
@@ -171,9 +171,9 @@ public final class Merges {
         return Outcome.nothing(false); // Its folder went with the topic, or in a vacuum.
       } finally {
         if (settled) {
-          merger.deleteAllBut(merge.named(log.newest()));
+          writer.deleteAllBut(merge.named(log.newest()));
         } else if (!committer.putTried()) {
-          merger.deleteAllBut(Set.of());
+          writer.deleteAllBut(Set.of());
         } // Otherwise a put may have taken effect: a vacuum will tell.
       }
     }
@@ -201,7 +201,7 @@ public final class Merges {
   /** Notes a segment that cannot be read, so that it is not tried again. */
   private void leave(State state, Segment segment, PartlogException why) {
     if (log.hints(state).damaged().add(segment)) {
-      Warnings.warn(Merges.class, "a segment that cannot be read is left as it is, and not merged with its neighbours: {}",
+      Warnings.warn(Merging.class, "a segment that cannot be read is left as it is, and not merged with its neighbours: {}",
           why.getMessage());
     }
   }
