@@ -119,20 +119,20 @@ def test_names_make_writes_of_other_threads_exactly_once(sink: Sink) -> None:
         assert unnamed == [None] * (sink.epochs() + 1), "a thread does not know its place in the order of writes"
 
 
-def test_names_make_writes_exactly_once_over_connect(tmp_path: Path) -> None:
-    command = [sys.executable, __file__, str(tmp_path)]
+def test_names_make_writes_exactly_once_over_connect(connect: str, tmp_path: Path) -> None:
+    command = [sys.executable, __file__, connect, str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=150, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert ran.returncode == 0, ran.stdout + ran.stderr[-4_000:]
 
 
-def over_connect(folder: Path) -> None:
+def over_connect(server: str, folder: Path) -> None:
     root = str(folder / "root")
 
     def write(rows: DataFrame, epoch: int) -> None:
         once = sparklog.write_once("job", epoch)
         rows.select("value").write.format("partlog").options(topic="t", **once).mode("append").save(root)
 
-    sink = Sink(sparklog.session(**{"spark.remote": "local[2]", "spark.ui.enabled": "false"}), folder)
+    sink = Sink(sparklog.session(**{"spark.remote": server}), folder)
     try:
         sink.each(write)
         sink.forget()
@@ -144,4 +144,4 @@ def over_connect(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    over_connect(Path(sys.argv[1]))
+    over_connect(sys.argv[1], Path(sys.argv[2]))
