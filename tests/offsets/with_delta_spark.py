@@ -27,6 +27,8 @@ def spark() -> Iterator[SparkSession]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.databricks.delta.snapshotPartitions": "1",
+        # VACUUM lists a table of any size in that number of tasks, by default 10,000.
+        "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     }
     session = sparklog.session(app_name="offset tables", delta=DELTA, **settings)
     yield session
