@@ -115,6 +115,14 @@ def test_a_batch_that_takes_all_memory_is_refused_by_the_connector(tmp_path: Pat
         assert "more memory" in error
 
 
+def test_zstd_that_takes_all_memory_is_refused_where_there_is_little(java_classpath: str, tmp_path: Path) -> None:
+    """A buffer of the least limit takes half of this memory, so that a second one beside it would not fit."""
+    topic = Topic(tmp_path, config={"max.message.bytes": str(1 << 30)})
+    topic.commit(topic.data(batch([Record(b"v")], payload=zeros(1 << 30), attributes=ZSTD)))
+    smallest = LogTool(java_classpath, tmp_path, java=("-Xmx128m", "-XX:+UseSerialGC", "-Dorg.apache.logging.log4j.level=WARN"))
+    assert "[PARTLOG_BATCH_TOO_LARGE]" in refused(smallest, "read")
+
+
 def test_a_batch_that_is_not_compressed_is_refused_before_it_is_read(tmp_path: Path, small: LogTool) -> None:
     topic = Topic(tmp_path, config={"max.message.bytes": str(1 << 30)})
     topic.commit(topic.data(batch([Record(bytes(100 << 20))])))
