@@ -3,6 +3,7 @@ package io.sparklog.log;
 import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.Layout;
+import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.util.zip.CRC32C;
@@ -60,6 +61,8 @@ public final class BatchWalk {
     base = file.checkHeader(position, buffer, at, segment.endPosition(), nextOffset);
     next = position + BatchHeader.totalBytes(buffer, at);
     nextOffset = base + BatchHeader.lastOffsetDelta(buffer, at) + 1;
+    Invariant.require(next > position && next <= segment.endPosition() && nextOffset > base && nextOffset <= segment.end(),
+        () -> "a checked header at byte " + position + " leads to byte " + next + " and offset " + nextOffset + " of " + segment);
     BatchHeader.addTo(headerCrc, buffer, at, segment.dense());
     return true;
   }

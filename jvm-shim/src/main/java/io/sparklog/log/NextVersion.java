@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.spec.Invariant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -88,6 +89,8 @@ public final class NextVersion {
 
   /** Adds a segment at the end of its partition. */
   public void append(Segment segment) {
+    Invariant.require(segment.base() == 0 && segment.partition() < ends.length,
+        () -> "a segment of " + this + " to be placed does not count from offset 0, or has no partition: " + segment);
     Segment placed = segment.at(ends[segment.partition()]);
     ends[segment.partition()] = placed.end();
     added.add(placed);
@@ -95,9 +98,15 @@ public final class NextVersion {
 
   /** Puts {@code added} in the place of live segments that hold the same offsets. */
   public NextVersion replace(List<Segment> removed, List<Segment> added) {
+    Invariant.require(records(removed) == records(added),
+        () -> this + " replaces " + records(removed) + " records with " + records(added) + ": " + removed + " with " + added);
     removed.forEach(this::remove);
     this.added.addAll(added);
     return this;
+  }
+
+  private static long records(List<Segment> segments) {
+    return segments.stream().mapToLong(Segment::records).sum();
   }
 
   private void remove(Segment segment) {
@@ -106,6 +115,8 @@ public final class NextVersion {
 
   /** Raises the log start offset of a partition, unless it is as high, and removes the segments that are wholly below it. */
   public NextVersion raiseStart(int partition, long offset) {
+    Invariant.require(offset <= ends[partition],
+        () -> this + " raises the log start offset of partition " + partition + " to " + offset + ", above its end " + ends[partition]);
     starts[partition] = Math.max(starts[partition], offset);
     before.segments(partition).stream().takeWhile(segment -> segment.end() <= starts[partition]).forEach(this::remove);
     return this;
@@ -116,6 +127,7 @@ public final class NextVersion {
     config.putAll(changes);
     if (changes.containsKey(TopicConfig.PARTITIONS)) {
       int partitions = Integer.parseInt(changes.get(TopicConfig.PARTITIONS));
+      Invariant.require(partitions >= ends.length, () -> this + " takes partitions away: " + ends.length + " become " + partitions);
       starts = Arrays.copyOf(starts, partitions);
       ends = Arrays.copyOf(ends, partitions);
     }
@@ -148,7 +160,36 @@ public final class NextVersion {
 
   /** The finished version. @param timeMs when it is written, ms since 1970 */
   Version version(String txn, long timeMs) {
+    requireNext();
     return new Version(topic, topicId, number, txn, previous, timeMs, operation, query, horizon, boundary, deleted, config, starts, ends,
         removed, added);
+  }
+
+  /** Nothing falls that may only rise, and no log start offset is above its end. */
+  private void requireNext() {
+    for (int p = 0; p < ends.length; p++) {
+      int partition = p;
+      Invariant.require(starts[p] <= ends[p],
+          () -> "in " + this + ", partition " + partition + " starts at " + starts[partition] + ", above its end " + ends[partition]);
+    }
+    if (before == null) {
+      return;
+    }
+    requireRisen("horizon", before.horizon(), horizon, number + 1);
+    requireRisen("boundary", before.boundary(), boundary, number);
+    for (int p = 0; topicId.equals(before.topicId()) && p < before.partitions(); p++) {
+      int partition = p;
+      Invariant.require(starts[p] >= before.start(p) && ends[p] >= before.end(p),
+          () -> this + " lowers the log start or the end of partition " + partition + ": " + starts[partition] + " and " + ends[partition]);
+    }
+  }
+
+  private void requireRisen(String what, long from, long to, long most) {
+    Invariant.require(to == from || to > from && to <= most, () -> this + " takes the " + what + " from " + from + " to " + to);
+  }
+
+  @Override
+  public String toString() {
+    return "version " + number + " of topic " + topic + ", a " + operation;
   }
 }

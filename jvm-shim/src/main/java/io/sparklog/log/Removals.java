@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.spec.Invariant;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -39,6 +40,8 @@ public final class Removals {
 
   /** Adds what the version {@link #readTo} removed. Nothing waits for a deleted topic. */
   public void add(Version version) {
+    Invariant.require(version.version() == readTo,
+        () -> "version " + version.version() + " of topic " + version.topic() + " is read for what it removed, and " + readTo + " is next");
     if (version.deleted()) {
       files.clear();
     }

@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.spec.Invariant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -205,9 +206,16 @@ final class Replay {
     return segments.get(partition);
   }
 
+  private static boolean isWithin(List<Segment> live, long end) {
+    return live.isEmpty() || live.get(live.size() - 1).end() <= end;
+  }
+
   State build() {
     for (int p = 0; p < segments.size(); p++) {
       if (!shared.get(p)) {
+        int partition = p;
+        Invariant.require(isWithin(segments.get(p), head.ends()[p]), () -> "in version " + head.version() + " of topic " + head.topic()
+            + ", the segments of partition " + partition + " go on after its end " + head.ends()[partition]);
         segments.set(p, Collections.unmodifiableList(segments.get(p)));
         shared.set(p, true);
       }

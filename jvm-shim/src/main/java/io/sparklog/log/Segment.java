@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.spec.Invariant;
 import java.io.Serializable;
 
 /**
@@ -21,6 +22,7 @@ public record Segment(int partition, String file, long position, long bytes, lon
 
   /** The same batches with {@code base} as the offset of their first record. */
   public Segment at(long base) {
+    Invariant.require(base >= 0, () -> "offset " + base + " is no place for " + this);
     return new Segment(partition, file, position, bytes, base, base + (end - this.base), records, batches, minTimestamp, maxTimestamp,
         dense, routed, ordered, headerCrc);
   }

@@ -1,6 +1,7 @@
 package io.sparklog.log;
 
 import io.sparklog.format.BatchHeader;
+import io.sparklog.spec.Invariant;
 import java.util.zip.CRC32C;
 
 /** Adds up what a segment must say about itself while its batches are appended. FORMAT.md section 4. */
@@ -51,9 +52,22 @@ public final class SegmentBuilder {
     routed &= batchRouted;
   }
 
+  /** The position after the last batch so far. */
+  public long endPosition() {
+    return position + bytes;
+  }
+
   /** The segment, which must have a batch. Its offsets count from 0: {@link Segment#at} places it. */
   public Segment segment() {
+    Invariant.require(batches > 0 && bytes <= Integer.MAX_VALUE && records <= Integer.MAX_VALUE,
+        () -> this + " has " + batches + " batches, " + bytes + " bytes and " + records + " records");
+    Invariant.require(minTimestamp <= maxTimestamp, () -> this + " has times from " + minTimestamp + " to " + maxTimestamp);
     return new Segment(partition, file, position, bytes, 0, records, records, batches, minTimestamp, maxTimestamp, true, routed, ordered,
         (int) headerCrc.getValue());
+  }
+
+  @Override
+  public String toString() {
+    return "a segment of partition " + partition + (file == null ? "" : " in " + file + " from byte " + position + " on");
   }
 }

@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.util.Collections;
 import java.util.List;
@@ -34,6 +35,10 @@ public final class State {
     this.queries = queries;
     this.segments = segments;
     this.tag = tag;
+    int partitions = head.config().partitions();
+    Invariant.require(segments.size() == partitions && head.starts().length == partitions && head.ends().length == partitions,
+        () -> this + " has " + partitions + " partitions, segments of " + segments.size() + ", log starts of " + head.starts().length
+            + " and ends of " + head.ends().length);
   }
 
   public String topic() {
@@ -182,6 +187,11 @@ public final class State {
 
   public long[] ends() {
     return head.ends().clone();
+  }
+
+  @Override
+  public String toString() {
+    return "version " + version() + " of topic " + topic();
   }
 
   State withCheckpoint(long version) {

@@ -3,6 +3,7 @@ package io.sparklog.merge;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.spec.Invariant;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -40,6 +41,10 @@ public final class MergePlan {
 
   /** Neighbours of one partition that become one segment; where batches are written again, this may be a single one. */
   public record Run(List<Segment> segments) {
+    public Run {
+      requireNeighbours(segments);
+    }
+
     int partition() {
       return segments.get(0).partition();
     }
@@ -247,6 +252,17 @@ public final class MergePlan {
       }
     }
     return runs;
+  }
+
+  /** Requires that segments are at least one, and that each begins where the one before it ends. */
+  static void requireNeighbours(List<Segment> segments) {
+    Invariant.require(!segments.isEmpty(), () -> "no segments are to be merged");
+    for (int i = 1; i < segments.size(); i++) {
+      Segment one = segments.get(i - 1);
+      Segment next = segments.get(i);
+      Invariant.require(one.partition() == next.partition() && one.end() == next.base(),
+          () -> "segments that are merged do not follow one another: " + one + " and " + next);
+    }
   }
 
   private static long cost(Segment segment) {

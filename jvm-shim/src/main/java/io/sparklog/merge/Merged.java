@@ -2,6 +2,7 @@ package io.sparklog.merge;
 
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
+import io.sparklog.spec.Invariant;
 import java.util.List;
 
 /**
@@ -10,6 +11,23 @@ import java.util.List;
  * @param removed by base offset, as {@code added}
  */
 record Merged(List<Segment> removed, List<Segment> added) {
+  Merged {
+    MergePlan.requireNeighbours(removed);
+    MergePlan.requireNeighbours(added);
+    Segment first = removed.get(0);
+    Segment last = removed.get(removed.size() - 1);
+    Invariant.require(
+        added.get(0).partition() == first.partition() && added.get(0).base() == first.base()
+            && added.get(added.size() - 1).end() == last.end(),
+        () -> "a merge of the offsets " + first.base() + " to " + last.end() + " of partition " + first.partition() + " has made " + added);
+    Invariant.require(records(removed) == records(added),
+        () -> "a merge of " + records(removed) + " records has made " + records(added) + ": " + removed + " has become " + added);
+  }
+
+  private static long records(List<Segment> segments) {
+    return segments.stream().mapToLong(Segment::records).sum();
+  }
+
   /** The removed segments as {@code state} has them; empty if one of them is not live any more. */
   List<Segment> liveIn(State state) {
     List<Segment> live = placeIn(state);

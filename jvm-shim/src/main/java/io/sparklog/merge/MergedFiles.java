@@ -3,6 +3,7 @@ package io.sparklog.merge;
 import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
 import io.sparklog.log.Step;
+import io.sparklog.spec.Invariant;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
@@ -71,14 +72,20 @@ final class MergedFiles implements Closeable {
       long position = pool.position();
       pool.write(buffer, 0, buffered);
       buffered = 0;
+      requireBytes(segment, name, pool.position() - position);
       return segment.in(name, position);
     }
     own.write(buffer, 0, buffered);
     buffered = 0;
+    requireBytes(segment, ownName, own.position());
     own.sync();
     own.close();
     own = null;
     return segment.in(ownName, 0);
+  }
+
+  private void requireBytes(Segment segment, String name, long written) {
+    Invariant.require(written == segment.bytes(), () -> "of a merge, " + written + " bytes were written to " + name + " for " + segment);
   }
 
   /** Forgets the open segment. */

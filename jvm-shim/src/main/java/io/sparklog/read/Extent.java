@@ -1,6 +1,7 @@
 package io.sparklog.read;
 
 import io.sparklog.log.Segment;
+import io.sparklog.spec.Invariant;
 import java.io.Serializable;
 
 /**
@@ -15,6 +16,12 @@ import java.io.Serializable;
  */
 public record Extent(Segment segment, long from, long fromOffset, long to, long startOffset, long endOffset,
     boolean filtered) implements Serializable {
+
+  public Extent {
+    // The positions are hints, which a wrong index may have given.
+    Invariant.require(segment.base() <= startOffset && startOffset < endOffset && endOffset <= segment.end(),
+        () -> "the offsets " + startOffset + " to " + endOffset + " are to be read of " + segment);
+  }
 
   /** All that a segment has. */
   public static Extent of(Segment segment) {

@@ -8,6 +8,7 @@ import io.sparklog.log.BatchWalk;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
 import io.sparklog.log.SegmentGone;
+import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.io.Closeable;
 import java.io.IOException;
@@ -180,6 +181,8 @@ public final class ExtentReader implements Closeable {
     batches++;
     position += bytes;
     nextOffset = base + lastDelta + 1;
+    Invariant.require(position <= stopPosition && nextOffset > base && nextOffset <= segment.end(),
+        () -> "a checked batch leads to byte " + position + " and offset " + nextOffset + " of " + extent);
   }
 
   private void requireEnd() {

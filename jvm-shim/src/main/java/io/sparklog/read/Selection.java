@@ -1,6 +1,7 @@
 package io.sparklog.read;
 
 import io.sparklog.log.State;
+import io.sparklog.spec.Invariant;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -12,6 +13,13 @@ import java.util.List;
  * @param filter what records with these offsets must meet too; all do if the offsets suffice
  */
 public record Selection(State state, int partition, Intervals offsets, RecordFilter filter) {
+  public Selection {
+    int count = offsets.count();
+    Invariant.require(
+        partition < state.partitions() && (count == 0 || offsets.first(0) >= 0 && offsets.last(count - 1) < state.end(partition)),
+        () -> "of partition " + partition + " of " + state + ", offsets that it does not have are to be read: " + offsets);
+  }
+
   /** At most this many runs of offsets of a partition are looked up one by one; of more, the gaps are filtered out. */
   private static final int RUNS_MAX = 16;
 

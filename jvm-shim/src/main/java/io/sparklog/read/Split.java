@@ -1,5 +1,6 @@
 package io.sparklog.read;
 
+import io.sparklog.spec.Invariant;
 import java.io.Serializable;
 import java.util.List;
 
@@ -13,6 +14,15 @@ import java.util.List;
  */
 public record Split(String topic, String topicId, long version, int partition, long decompressedBytesMax, RecordFilter filter,
     List<Extent> extents) implements Serializable {
+
+  public Split {
+    for (int i = 0; i < extents.size(); i++) {
+      Extent extent = extents.get(i);
+      Extent last = i == 0 ? null : extents.get(i - 1);
+      Invariant.require(extent.segment().partition() == partition && (last == null || last.endOffset() <= extent.startOffset()),
+          () -> "extents of partition " + partition + " of topic " + topic + " are out of order: " + last + " and " + extent);
+    }
+  }
 
   /** How many offsets it covers; there may be fewer records. */
   public long offsets() {

@@ -3,6 +3,7 @@ package io.sparklog.read;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
 import io.sparklog.log.Topics;
+import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -131,6 +132,10 @@ public final class SplitPlanner {
         }
       }
       close();
+      long wanted = extents.stream().mapToLong(Extent::offsets).sum();
+      long planned = splits.stream().mapToLong(Split::offsets).sum();
+      Invariant.require(planned == wanted, () -> "of partition " + selection.partition() + " of " + selection.state() + ", " + wanted
+          + " offsets are to be read, and splits of " + planned + " are planned");
       return splits;
     }
 
@@ -203,6 +208,9 @@ public final class SplitPlanner {
 
     private void add(List<Extent> extents) {
       State state = selection.state();
+      long offsets = extents.stream().mapToLong(Extent::offsets).sum();
+      Invariant.require(offsets <= size.recordsMax(), () -> "a split of partition " + selection.partition() + " of " + state + " has "
+          + offsets + " offsets, more than " + size.recordsMax());
       splits.add(new Split(state.topic(), state.topicId(), state.version(), selection.partition(), state.config().decompressedBytesMax(),
           selection.filter(), new ArrayList<>(extents)));
     }

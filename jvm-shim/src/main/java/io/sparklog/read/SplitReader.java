@@ -4,6 +4,7 @@ import io.sparklog.format.BatchDecoder;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
 import io.sparklog.log.Topics;
+import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.io.Closeable;
 import java.io.IOException;
@@ -111,6 +112,11 @@ public final class SplitReader implements Closeable {
         last = again;
       }
     }
+    long before = left.stream().mapToLong(Extent::offsets).sum();
+    long after = extents.stream().mapToLong(Extent::offsets).sum();
+    Invariant.require(after <= before && extents.stream().allMatch(extent -> extent.startOffset() >= next),
+        () -> "of partition " + split.partition() + " of topic " + split.topic() + ", " + before + " offsets from " + next
+            + " on are left to read, and a later version has " + after);
     left.clear();
     left.addAll(extents);
   }

@@ -1,6 +1,7 @@
 package io.sparklog.read;
 
 import io.sparklog.format.BatchDecoder;
+import io.sparklog.spec.Invariant;
 import java.util.Arrays;
 
 /**
@@ -32,6 +33,8 @@ public final class VisibleRecords {
       end = filter(first, end);
     }
     rows = (int) Math.min(rowsMax, Math.max(0, end - first));
+    Invariant.require(first >= 0 && (rows == 0 || first + rows <= count),
+        () -> rows + " records from " + first + " on are shown of " + count + " of the batch at offset " + base + " of " + extent);
   }
 
   private int firstFrom(long delta, int count) {

@@ -1,5 +1,6 @@
 package io.sparklog.spark;
 
+import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -34,9 +35,18 @@ public final class SparkErrors {
       throw e;
     } catch (PartlogException e) {
       throw shown(e);
+    } catch (Invariant.Broken e) {
+      throw broken(e);
     } catch (IOException | ReadOnlyFileSystemException e) {
       throw shown(PartlogException.io(e, "a data file"));
     }
+  }
+
+  /** With the stack trace of where it was found. */
+  private static PartlogSparkException broken(Invariant.Broken found) {
+    PartlogSparkException shown = new PartlogSparkException(found.error());
+    shown.addSuppressed(found);
+    return shown;
   }
 
   private static RuntimeException shown(PartlogException error) {

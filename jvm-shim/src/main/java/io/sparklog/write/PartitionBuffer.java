@@ -1,8 +1,10 @@
 package io.sparklog.write;
 
 import io.sparklog.format.BatchEncoder;
+import io.sparklog.format.BatchHeader;
 import io.sparklog.log.SegmentBuilder;
 import io.sparklog.partition.NullKeyRouter;
+import io.sparklog.spec.Invariant;
 import io.sparklog.storage.FileAppender;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -61,7 +63,11 @@ final class PartitionBuffer implements TaskTotals.Holder {
   private int encode() {
     long minTimestamp = encoder.minTimestamp();
     boolean ordered = encoder.isOrdered();
+    int records = encoder.records();
     byte[] batch = encoder.close(0);
+    Invariant.require(BatchHeader.totalBytes(batch, 0) == batch.length && BatchHeader.count(batch, 0) == records,
+        () -> "a batch of " + records + " records and " + batch.length + " bytes of " + this + " says that it has "
+            + BatchHeader.count(batch, 0) + " records and " + BatchHeader.totalBytes(batch, 0) + " bytes");
     closed.add(new Batch(batch, minTimestamp, routed, ordered));
     closedBytes += batch.length;
     totals.countBatch(batch.length);
@@ -138,6 +144,9 @@ final class PartitionBuffer implements TaskTotals.Holder {
       add(batch);
       shared.write(batch.bytes(), 0, batch.bytes().length);
     }
+    long end = segment.endPosition();
+    Invariant.require(end == shared.position(),
+        () -> "a segment of " + this + " ends at byte " + end + " of " + name + ", which has " + shared.position() + " bytes");
     closeSegment();
     drop();
   }
@@ -164,6 +173,8 @@ final class PartitionBuffer implements TaskTotals.Holder {
   }
 
   private void drop() {
+    Invariant.require(closed.stream().mapToLong(batch -> batch.bytes().length).sum() == closedBytes,
+        () -> this + " holds other bytes than the " + closedBytes + " that it counts");
     closed.clear();
     totals.note(-closedBytes);
     closedBytes = 0;
@@ -178,5 +189,10 @@ final class PartitionBuffer implements TaskTotals.Holder {
     for (TaskFiles.OwnFile file : ownFiles) {
       file.syncAndClose();
     }
+  }
+
+  @Override
+  public String toString() {
+    return "partition " + number + " of topic " + plan.topic();
   }
 }

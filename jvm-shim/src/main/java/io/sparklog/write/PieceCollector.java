@@ -4,6 +4,7 @@ import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentBuilder;
 import io.sparklog.log.Step;
+import io.sparklog.spec.Invariant;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
@@ -38,11 +39,19 @@ final class PieceCollector {
     for (int p = 0; p < plan.config().partitions(); p++) {
       partitions.add(new ArrayList<>());
     }
-    tasks.forEach(task -> task.forEach(piece -> partitions.get(piece.partition()).add(piece)));
+    tasks.forEach(task -> task.forEach(piece -> {
+      Invariant.require(piece.partition() >= 0 && piece.partition() < partitions.size(), () -> "a task reports records for partition "
+          + piece.partition() + " of topic " + plan.topic() + ", which has " + partitions.size());
+      partitions.get(piece.partition()).add(piece);
+    }));
     for (List<Piece> partition : partitions) {
       partition.forEach(collector::add);
       collector.close();
     }
+    long reported = tasks.stream().flatMap(List::stream).mapToLong(Piece::records).sum();
+    long collected = collector.segments.stream().mapToLong(Segment::records).sum();
+    Invariant.require(collected == reported,
+        () -> "tasks report " + reported + " records for topic " + plan.topic() + ", and their segments have " + collected);
     collector.write(store, plan.folder(txn));
     return collector.segments;
   }
@@ -55,7 +64,10 @@ final class PieceCollector {
   private void add(Piece piece) {
     if (piece instanceof Piece.InFile inFile) {
       close();
-      segments.add(inFile.segment());
+      Segment segment = inFile.segment();
+      Invariant.require(segment.base() == 0 && segment.end() == segment.records(),
+          () -> "a task reports a segment of topic " + plan.topic() + " that does not count from offset 0: " + segment);
+      segments.add(segment);
     } else if (piece instanceof Piece.Travelling travelling) {
       travelling.batches().forEach(batch -> add(travelling.partition(), batch));
     }
@@ -90,6 +102,7 @@ final class PieceCollector {
       for (Batch batch : travelled) {
         writer.write(batch.bytes(), 0, batch.bytes().length);
       }
+      Invariant.require(writer.position() == position, () -> name + " has " + writer.position() + " bytes, and its segments " + position);
       writer.sync();
     } catch (IOException e) {
       // No version can name it yet, and where the disk is full, each attempt would leave one.

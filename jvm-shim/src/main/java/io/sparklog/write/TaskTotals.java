@@ -1,8 +1,10 @@
 package io.sparklog.write;
 
+import io.sparklog.spec.Invariant;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 /** Counts what a task writes and holds, and keeps the memory that its batches take within a bound. */
 final class TaskTotals {
@@ -42,6 +44,7 @@ final class TaskTotals {
   /** Notes that batches take this much more memory; less, if negative. The bound is left to the next {@link #hold}. */
   void note(long bytes) {
     heldBytes += bytes;
+    Invariant.require(heldBytes >= 0, () -> "the batches of a task take " + heldBytes + " bytes of memory");
   }
 
   /** Notes that batches take this much more memory. Beyond the bound, the holder that holds most must spill, then the next. */
@@ -68,6 +71,13 @@ final class TaskTotals {
 
   long records() {
     return records;
+  }
+
+  /** Requires that the pieces of a task, by topic, have all the records that were counted. */
+  void requireReported(Map<String, List<Piece>> pieces) {
+    long reported = pieces.values().stream().flatMap(List::stream).mapToLong(Piece::records).sum();
+    Invariant.require(reported == records,
+        () -> "a task was given " + records + " records for topics " + pieces.keySet() + ", and reports " + reported);
   }
 
   long writtenBytes() {

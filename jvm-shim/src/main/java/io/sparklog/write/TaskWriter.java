@@ -84,6 +84,7 @@ public final class TaskWriter implements Closeable {
     for (TopicBuffer topic : topics.values()) {
       pieces.put(topic.plan().topic(), topic.finish(travel));
     }
+    totals.requireReported(pieces);
     Step.TASK_DONE.reached();
     return pieces;
   }

@@ -23,7 +23,11 @@ final class MergePlanTest {
   private static final long WEEK = 7 * 86_400_000;
 
   private static Segment segment(int partition, long base, long bytes) {
-    return new Segment(partition, "f", base, bytes, base, base + 1, 1, 1, 0, 0, true, true, true, 0);
+    return segment(partition, base, base + 1, bytes);
+  }
+
+  private static Segment segment(int partition, long base, long end, long bytes) {
+    return new Segment(partition, "f", base, bytes, base, end, end - base, 1, 0, 0, true, true, true, 0);
   }
 
   private static List<Segment> segments(int partition, LongStream bytes) {
@@ -178,7 +182,8 @@ final class MergePlanTest {
         List<Segment> replaced = new ArrayList<>(run.segments());
         int at = live.indexOf(replaced.get(0));
         live.subList(at, at + replaced.size()).clear();
-        live.add(at, segment(0, replaced.get(0).base(), replaced.stream().mapToLong(Segment::bytes).sum()));
+        live.add(at,
+            segment(0, replaced.get(0).base(), replaced.get(replaced.size() - 1).end(), replaced.stream().mapToLong(Segment::bytes).sum()));
         assertTrue(live.get(at).bytes() <= BUDGET);
       }
       int small = 0;

@@ -22,7 +22,7 @@ record Mutant(long seed, String rule, String source, String from, String to) {
     return seed -> {
       try {
         String what = (String) failure.invoke(seed);
-        if (what != null && !what.matches("(?s).*\\b(I[0-9]+|view): .*")) {
+        if (what != null && !what.matches("(?s).*\\b(I[0-9]+|view|invariant): .*")) {
           throw new IllegalStateException(rule + " breaks the simulation itself: " + what);
         }
         return what;

@@ -1,5 +1,6 @@
 package io.sparklog.sim;
 
+import io.sparklog.spec.Invariant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -58,7 +59,7 @@ final class Scheduler {
       } catch (Stopped stop) {
         // As it should.
       } catch (Throwable e) {
-        fail(name + " failed: " + e, e);
+        fail(name + (e instanceof Invariant.Broken ? " breaks an invariant: " : " failed: ") + e, e);
       }
       ended = true;
       pass(over ? null : choose());

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.sparklog.spec.Invariant;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
@@ -24,6 +25,16 @@ final class SparkErrorsTest {
       })).getCondition());
     }
     assertThrows(PartlogSparkException.class, () -> thrownOnAQuery(new SocketTimeoutException()));
+  }
+
+  /** Also a fault of sparklog has a condition, and its stack trace shows where it was found. */
+  @Test
+  void aFaultOfSparklogIsShownAsOne() {
+    PartlogSparkException shown = assertThrows(PartlogSparkException.class,
+        () -> SparkErrors.act(() -> Invariant.require(false, () -> "one and one are three")));
+    assertEquals("PARTLOG_INTERNAL", shown.getCondition());
+    assertEquals("one and one are three", shown.getMessageParameters().get("fault"));
+    assertEquals(Invariant.Broken.class, shown.getSuppressed()[0].getClass());
   }
 
   private static void thrownOnAQuery(IOException e) throws InterruptedException {
