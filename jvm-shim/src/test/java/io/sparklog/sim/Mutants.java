@@ -8,13 +8,13 @@ final class Mutants {
 
   /** With a seed at which each is found. */
   static final List<Mutant> FOUND = List.of(
-      new Mutant(311, "a failed put is taken for another's", "log/Committer", "Put found = readBack(version.version());",
-          "Put found = Put.LOST;"),
-      new Mutant(5, "absent after no answer is failed", "log/Committer", "    if (unanswered == null) {\n", "    if (true) {\n"),
+      new Mutant(311, "a failed put is taken for another's", "log/VersionPut", "Outcome found = readBack();",
+          "Outcome found = Outcome.LOST;"),
+      new Mutant(5, "absent after no answer is failed", "log/VersionPut", "    if (unanswered == null) {\n", "    if (true) {\n"),
       new Mutant(22, "the epoch is looked up once, not after each lost race", "write/Append", "if (!once.isIn(log, newest, records)) {",
           "boolean again = Thread.currentThread().getName().equals(txn);\n    Thread.currentThread().setName(txn);\n"
               + "    if (again || !once.isIn(log, newest, records)) {"),
-      new Mutant(132, "a commit that fails deletes its files although a put was tried", "log/Committer", "if (!putTried) {", "if (true) {"),
+      new Mutant(132, "a commit that fails deletes its files although a put was tried", "log/Committer", "if (!putTried()) {", "if (true) {"),
       new Mutant(0, "a pool is not synced", "write/PieceCollector", "      writer.sync();\n", ""),
       new Mutant(0, "the name of a pool is not synced", "write/PieceCollector", "    store.flush(Names.topicFile(plan.topic(), folder));\n",
           ""),
@@ -69,16 +69,18 @@ final class Mutants {
       new Mutant(82, "the boundary rises although replaced files are still there", "upkeep/CommitLogCleaner",
           "long settled = new ReplacedFiles(log, state, clock).settle();", "long settled = kept;"),
       new Mutant(811, "nobody looks after the put whether the version it extends is still there", "log/Committer",
-          "Optional<Put> seen = look(version, newest, put);", "Optional<Put> seen = Optional.of(put);"),
+          "Optional<VersionPut.Outcome> seen = put.look(outcome);", "Optional<VersionPut.Outcome> seen = Optional.of(outcome);"),
       new Mutant(3779, "an epoch that another attempt put is not made durable", "log/Committer",
-          "    Throwable failure = sync();\n    if (failure == null) {\n", "    Throwable failure = null;\n    if (failure == null) {\n"),
+          "    Throwable failure = attempt.sync();\n    if (failure == null) {\n",
+          "    Throwable failure = null;\n    if (failure == null) {\n"),
       new Mutant(3, "a version need not be durable before it is extended", "log/Committer", "if (log.isDurable(extended)) {",
           "if (true) {"),
       new Mutant(379, "a version need not be durable before its checkpoint", "log/TopicLog", "if (!isDurable(state)) {", "if (false) {"));
 
   /** Those that take more seeds than a test has time for: {@code make sim-mutants}. */
   static final List<Mutant> SOUGHT = List.of(
-      new Mutant(0, "a first version that is absent was never there", "log/Committer", ".map(state -> Put.THERE);", ".map(state -> put);"),
+      new Mutant(0, "a first version that is absent was never there", "log/VersionPut", ".map(state -> Outcome.THERE);",
+          ".map(state -> put);"),
       new Mutant(0, "what somebody else's merge replaced is missing in the view", "view/KafkaView",
           "if (viewed(now, e.segment().partition()).stream().anyMatch(segment -> isSame(segment, e.segment()))) {", "if (true) {"),
       new Mutant(0, "a listing that told of a later version is taken for the same again", "log/TopicLoad",

@@ -1,0 +1,167 @@
+package io.sparklog.log;
+
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.NoAnswerException;
+import java.io.IOException;
+import java.io.SyncFailedException;
+import java.nio.file.NoSuchFileException;
+import java.util.Optional;
+
+/** The put of one version file, and how it ended: FORMAT.md section 7, steps 3 and 4 of the driver, and decision 10. */
+final class VersionPut {
+  /** How the puts ended: the version is there, another writer's is, or none; if none is, it may be open, as it may still come. */
+  enum Outcome {
+    THERE, LOST, ABSENT, OPEN
+  }
+
+  private final Attempt attempt;
+  private final TopicLog log;
+  private final LogStore store;
+  private final Version version;
+  private final Optional<State> extended;
+
+  /** Why the version is {@link Outcome#ABSENT}, or {@link Outcome#OPEN}. */
+  private Throwable failure;
+
+  /** @param extended the state that the version extends; empty if it is the first of the topic */
+  VersionPut(Attempt attempt, Version version, Optional<State> extended) {
+    this.attempt = attempt;
+    this.log = attempt.log;
+    this.store = attempt.store;
+    this.version = version;
+    this.extended = extended;
+  }
+
+  /** The error of a version that is {@link Outcome#ABSENT} or {@link Outcome#OPEN}. */
+  PartlogException notDone(Outcome outcome) {
+    return outcome == Outcome.OPEN ? attempt.unknown(version.version(), failure) : attempt.failed(failure, String.valueOf(failure));
+  }
+
+  /** Puts the version, up to five times, and sets {@link #failure} if it is not there in the end. */
+  Outcome put(Step.Put steps) {
+    String name = Names.topicFile(log.topic(), Names.versionFile(version.version()));
+    String temporary = Names.topicFile(log.topic(), Names.temporary(attempt.txn, Names.versionFile(version.version())));
+    byte[] bytes = bytes();
+    NoAnswerException unanswered = null;
+    for (int puts = 0; puts < Attempt.TRIES_MAX; puts++) {
+      attempt.triesPut();
+      try {
+        store.putIfAbsent(name, temporary, bytes, steps);
+        return Outcome.THERE;
+      } catch (Throwable e) { // An Error, too, may come after the link.
+        failure = e;
+        unanswered = e instanceof NoAnswerException none ? none : unanswered;
+      }
+      attempt.putOffInterrupt();
+      // The put may have taken effect and only its answer been lost, so what is there now decides.
+      Outcome found = readBack();
+      if (found != Outcome.ABSENT) {
+        return found;
+      }
+      // The kernel reports a folder's lost write once: after a failed sync the next put could succeed without it.
+      if (failure instanceof SyncFailedException) {
+        break;
+      }
+      attempt.backOff();
+    }
+    if (unanswered == null) {
+      return Outcome.ABSENT; // Each put is over, so it stays absent.
+    }
+    failure = unanswered;
+    return Outcome.OPEN;
+  }
+
+  /**
+   * How a put that was not lost ended, after a look at what it extends: version files are deleted from the lowest on, so none was if that
+   * is still there.
+   *
+   * @param put what the version file itself said; if it is absent, it may have been there and been deleted since
+   * @return empty if only the newest state tells, if at all
+   */
+  Optional<Outcome> look(Outcome put) {
+    Throwable last = null;
+    for (int looks = 0; looks < Attempt.TRIES_MAX; looks++) {
+      try {
+        Step.COMMIT_LOOK.reached();
+        if (extended.isPresent()) {
+          return log.isUnchanged(extended.get()) ? Optional.of(put) : Optional.empty();
+        }
+        Optional<State> newest = log.latest();
+        if (newest.isEmpty() && put != Outcome.THERE) {
+          return Optional.of(put);
+        }
+        // A topic that has the identity which this version gave it was begun by it.
+        return newest.filter(state -> state.topicId().equals(version.topicId())).map(state -> Outcome.THERE);
+      } catch (Throwable e) {
+        last = e;
+      }
+      attempt.putOffInterrupt();
+      attempt.backOff();
+    }
+    throw attempt.unknown(version.version(), last);
+  }
+
+  /** How the put that failed ended, by what is in the version file now. */
+  private Outcome readBack() {
+    Throwable last = failure;
+    // The kernel reports a folder's lost write once: a second sync could succeed without it.
+    boolean syncFailed = failure instanceof SyncFailedException;
+    for (int reads = 0; reads < Attempt.TRIES_MAX; reads++) {
+      try {
+        if (!isOurs()) {
+          return Outcome.LOST;
+        }
+        if (!syncFailed) {
+          store.flush(Names.topicFolder(log.topic()));
+          return Outcome.THERE;
+        }
+      } catch (NoSuchFileException absent) {
+        return Outcome.ABSENT;
+      } catch (Throwable e) {
+        last = e;
+        syncFailed |= e instanceof SyncFailedException;
+      }
+      if (syncFailed) {
+        break;
+      }
+      attempt.putOffInterrupt();
+      attempt.backOff();
+    }
+    throw attempt.unknown(version.version(), last);
+  }
+
+  /**
+   * Whether the version file is of this commit.
+   *
+   * @throws PartlogException if it cannot be read
+   * @throws NoSuchFileException if it is absent
+   */
+  private boolean isOurs() throws IOException {
+    try {
+      return log.files().parse(log.files().read(version.version()), version.version()).txn().equals(attempt.txn);
+    } catch (PartlogException e) {
+      if (e.id().equals("FORMAT_TOO_NEW")) {
+        return false;
+      }
+      throw e;
+    }
+  }
+
+  /** The version file, checked to be one that readers accept: any other would be the end of the topic. */
+  private byte[] bytes() {
+    int segments = Math.max(version.added().size(), version.removed().size());
+    byte[] bytes = segments > Version.SEGMENTS_MAX ? null : version.toBytes();
+    if (bytes == null || bytes.length > Version.BYTES_MAX) {
+      throw PartlogException.of("COMMIT_TOO_LARGE", "txn", attempt.txn, "topic", log.topic(), "root", store.root(), "segments", segments);
+    }
+    try {
+      extended.map(Replay::new).orElseGet(Replay::new).apply(log.files().parse(bytes, version.version()), bytes);
+    } catch (PartlogException e) {
+      throw attempt.failed(e, e.parameters().get("reason"));
+    } catch (Damaged e) {
+      throw attempt.failed(e, e.getMessage());
+    }
+    return bytes;
+  }
+}
