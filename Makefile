@@ -93,6 +93,10 @@ hdfs: $(HDFS) ## fetch HDFS, which the tests of stores start
 s3: $(S3A) $(if $(shell command -v go),$(VERSITYGW)) ## fetch Hadoop's S3A, and an S3 server, which Go builds
 	@[ -x $(VERSITYGW) ] || echo "Go is missing: the tests of stores skip S3 (Debian: apt-get install golang)."
 
+.PHONY: cluster
+cluster: toolchain $(VENV) hdfs s3 ## run HDFS, S3 and a Spark cluster on this machine until Ctrl+C, and say where they are
+	@PYTHONPATH=tests $(PY) -m stores.serve hdfs s3 spark
+
 .PHONY: test-stores
 test-stores: toolchain $(VENV) $(JAR) hdfs s3 ## run the tests of stores, with HDFS, S3 and a Spark cluster on this machine
 	@$(PY) -m pytest tests/stores $(ARGS)
@@ -173,9 +177,11 @@ $(KAFKA) $(DELTA) $(AXE) $(HDFS) $(S3A): | toolchain
 # Go's own folder is as large as what it builds is small.
 $(VERSITYGW): VERSION_OF_VERSITYGW := v1.8.0
 $(VERSITYGW):
-	@echo "Building versitygw, an S3 server"
+	@echo "Building versitygw, an S3 server (some minutes the first time)"
 	@rm -rf $(@D)
-	@GOBIN=$(CURDIR)/$(@D) GOPATH=$(CURDIR)/$(@D)/go GOFLAGS=-modcacherw go install github.com/versity/versitygw/cmd/versitygw@$(VERSION_OF_VERSITYGW)
+	@mkdir -p $(@D)
+	@GOBIN=$(CURDIR)/$(@D) GOPATH=$(CURDIR)/$(@D)/go go install -modcacherw -trimpath \
+	  github.com/versity/versitygw/cmd/versitygw@$(VERSION_OF_VERSITYGW) > $@.log 2>&1 || { cat $@.log; exit 1; }
 	@rm -rf $(@D)/go
 
 # A Spark that a test starts takes the classes of its first use from an archive. The JVM ignores one that does not fit.

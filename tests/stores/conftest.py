@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from stores.cluster import SparkCluster
 from stores.faults import FaultProxy
 from stores.hdfs import Hdfs
 from stores.s3 import S3
@@ -50,6 +51,13 @@ def s3(s3_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     """One S3 server with one bucket. A test that kills it starts it again."""
     with S3(tmp_path_factory.mktemp("s3"), s3_program) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    """A Spark cluster with two workers. A test that kills one starts it again."""
+    with SparkCluster(tmp_path_factory.mktemp("spark")) as cluster:
+        yield cluster
 
 
 @pytest.fixture

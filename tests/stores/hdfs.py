@@ -6,10 +6,9 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from xml.sax.saxutils import escape
 
-from stores.processes import HOST, Daemon, free_port, json_at
+from stores.processes import HOST, Daemon, Servers, free_port, json_at
 
 NAMESERVICE = "ns"
 JVM = ("-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true")
@@ -17,8 +16,8 @@ FAILOVER = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyPro
 MAIN = {"nn": "org.apache.hadoop.hdfs.server.namenode.NameNode", "dn": "org.apache.hadoop.hdfs.server.datanode.DataNode"}
 
 
-class Hdfs:
-    """One NameNode and one DataNode; with `ha`, two of each, as hdfs://ns. They start when it is entered, and stop when it is left.
+class Hdfs(Servers):
+    """One NameNode and one DataNode; with `ha`, two of each, as hdfs://ns.
 
     The daemons are called nn1, nn2, dn1 and dn2. `uri` has no slash at its end. `settings` are a client's; the folder `conf` has them as
     core-site.xml and hdfs-site.xml, for HADOOP_CONF_DIR or a class path.
@@ -35,19 +34,15 @@ class Hdfs:
         self.settings = self._client_settings()
         self.conf = folder / "conf"
         self._class_path = os.pathsep.join((str(self.conf), str(jars / "*")))
-        self._daemons = {name: Daemon(name, self._command(name), folder) for name in (*self._names, *self._data)}
+        self.daemons = {name: Daemon(name, self._command(name), folder) for name in (*self._names, *self._data)}
 
     @property
     def webhdfs(self) -> list[str]:
         """The WebHDFS addresses of the NameNodes, "127.0.0.1:port" each; a NameNode in standby answers 403."""
         return [self._http[name] for name in self._names]
 
-    @property
-    def pids(self) -> list[int]:
-        """The ids of the processes that run."""
-        return [daemon.pid for daemon in self._daemons.values() if daemon.runs]
-
-    def __enter__(self) -> "Hdfs":
+    def start_all(self) -> None:
+        """Makes an empty file system, starts the daemons, and waits until files can be written."""
         self.conf.mkdir(parents=True)
         for name, settings in {"core": self.settings, "hdfs": self._server_settings()}.items():
             properties = "".join(
@@ -57,41 +52,21 @@ class Hdfs:
         self._run([*self._command("nn1"), "-format", "-nonInteractive"])
         if self.ha:
             shutil.copytree(self._folder / "nn1", self._folder / "nn2")  # what -bootstrapStandby does while nothing is written
-        try:
-            self._start_all()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.stop()
-
-    def _start_all(self) -> None:
-        for daemon in self._daemons.values():
+        for daemon in self.daemons.values():
             daemon.start()
         if self.ha:
             for name in self._names:
-                self._daemons[name].wait_until(lambda name=name: self._state(name) == "standby")  # type: ignore[misc]
+                self._wait_for_name_node(name)
             self._admin("-transitionToActive", self.active)
         self.wait_for_data_nodes()
 
     def start(self, name: str) -> None:
         """Starts a daemon again that was killed, with the data that it left; a NameNode of two begins in standby."""
-        self._daemons[name].start()
+        self.daemons[name].start()
         if name in self._names:
-            self._daemons[name].wait_until(lambda: self._state(name) == ("standby" if self.ha else "active"))
+            self._wait_for_name_node(name)
         if not self.ha or name in self._data:
             self.wait_for_data_nodes()
-
-    def stop(self) -> None:
-        """Stops all that runs."""
-        for daemon in self._daemons.values():
-            daemon.stop()
-
-    def kill(self, name: str) -> None:
-        """SIGKILL in whatever the daemon does."""
-        self._daemons[name].kill()
 
     def failover(self) -> str:
         """SIGKILLs the active NameNode, makes the other one active, and returns the name of the one that was killed."""
@@ -102,12 +77,13 @@ class Hdfs:
         self.active = other
         return killed
 
-    def _state(self, name: str) -> str:
-        return str(self._bean(name, "NameNodeStatus")["State"])
+    def _wait_for_name_node(self, name: str) -> None:
+        state = "standby" if self.ha else "active"
+        self.daemons[name].wait_until(lambda: self._bean(name, "NameNodeStatus")["State"] == state)
 
     def wait_for_data_nodes(self) -> None:
         """Until the active NameNode takes writes, and knows which DataNodes run: of one that was killed after about 12 seconds."""
-        count = sum(self._daemons[name].runs for name in self._data)
+        count = sum(self.daemons[name].runs for name in self._data)
 
         def knows() -> bool:
             about = self._bean(self.active, "NameNodeInfo")
@@ -115,7 +91,7 @@ class Hdfs:
             # A DataNode that has just come has no capacity, and gets no blocks, until it tells of its disks.
             return not about["Safemode"] and len(live) == count and all(node["capacity"] for node in live)
 
-        self._daemons[self.active].wait_until(knows)
+        self.daemons[self.active].wait_until(knows)
 
     def _bean(self, name: str, bean: str) -> dict[str, object]:
         """A part of what a NameNode tells of itself. ValueError while it does not."""

@@ -10,9 +10,12 @@ import sys
 import threading
 import time
 import urllib.request
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, TypeVar
 
 HOST = "127.0.0.1"
 START_S = 120.0
@@ -147,11 +150,66 @@ class Daemon:
             time.sleep(0.05)
 
 
+_S = TypeVar("_S", bound="Servers")
+
+
+class Servers(ABC):
+    """Daemons, by their names, that start together when it is entered, and stop when it is left."""
+
+    daemons: dict[str, Daemon]
+
+    @abstractmethod
+    def start_all(self) -> None:
+        """Starts the daemons, and waits until they answer."""
+
+    def stop(self) -> None:
+        """Stops the daemons that run, the last of them first."""
+        for daemon in reversed(self.daemons.values()):
+            daemon.stop()
+
+    def kill(self, name: str) -> None:
+        """SIGKILL in whatever the daemon does."""
+        self.daemons[name].kill()
+
+    @property
+    def pids(self) -> list[int]:
+        """The ids of the daemons' processes that run."""
+        return [daemon.pid for daemon in self.daemons.values() if daemon.runs]
+
+    def __enter__(self: _S) -> _S:
+        try:
+            self.start_all()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+
 def _is_true(answers: Callable[[], bool]) -> bool:
     try:
         return answers()
     except (OSError, ValueError):
         return False
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process, and it has not ended: one that only its parent has not heard of does not count."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def children(pid: int) -> list[int]:
+    """The ids of the living processes that a process has started."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            found += map(int, (thread / "children").read_text().split())
+    return [each for each in found if is_alive(each)]
 
 
 def free_port(*hosts: str) -> int:

@@ -6,18 +6,17 @@ import hmac
 from collections.abc import Mapping
 from http.client import HTTPConnection
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
 from pyarrow.fs import S3FileSystem
-from stores.processes import HOST, Daemon, free_port, is_listening
+from stores.processes import HOST, Daemon, Servers, free_port, is_listening
 
 ACCESS_KEY, SECRET_KEY, REGION = "sparklog", "sparklog-secret", "us-east-1"
 
 
-class S3:
-    """One server with one bucket. It starts when it is entered, and stops when it is left.
+class S3(Servers):
+    """One server with one bucket, called versitygw.
 
     `endpoint` has the form "http://127.0.0.1:port". Each method that takes an `endpoint` can be given that of a `FaultProxy` instead.
     """
@@ -29,37 +28,23 @@ class S3:
         self.port = free_port()
         self.endpoint = f"http://{HOST}:{self.port}"
         self.objects = folder / "objects"
-        for each in (self.objects, folder / "iam"):
-            each.mkdir(parents=True)
+        (self.objects / self.bucket).mkdir(parents=True)
         keys = {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
         command = [str(program), "--port", f"{HOST}:{self.port}", "--region", REGION, "--quiet", "posix", str(self.objects)]
-        self._daemon = Daemon("versitygw", command, folder, keys)
+        self.daemons = {"versitygw": Daemon("versitygw", command, folder, keys)}
 
-    def __enter__(self) -> "S3":
+    def start_all(self) -> None:
+        """Starts the server, and waits until it answers."""
         self.start()
-        self.filesystem(allow_bucket_creation=True).create_dir(self.bucket)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.stop()
 
     def start(self) -> None:
-        """Starts the server, on the same port and the same objects each time, and waits until it answers."""
-        self._daemon.start()
-        self._daemon.wait_until(lambda: is_listening(HOST, self.port))
+        """Starts the server again that was killed, with the objects that it left."""
+        self.daemons["versitygw"].start()
+        self.daemons["versitygw"].wait_until(lambda: is_listening(HOST, self.port))
 
-    def stop(self) -> None:
-        """Stops the server, if it runs."""
-        self._daemon.stop()
-
-    def kill(self) -> None:
+    def kill(self, name: str = "versitygw") -> None:
         """SIGKILL in whatever the server does."""
-        self._daemon.kill()
-
-    @property
-    def pids(self) -> list[int]:
-        """The ids of the processes that run."""
-        return [self._daemon.pid] if self._daemon.runs else []
+        super().kill(name)
 
     def filesystem(self, endpoint: str | None = None, **settings: Any) -> S3FileSystem:
         """The server for pyarrow; files there are named "bucket/…". `settings` are further ones of S3FileSystem."""

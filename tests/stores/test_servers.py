@@ -1,5 +1,6 @@
 """The servers that the tests of stores start are real, and go when they should."""
 
+import json
 import os
 import re
 import signal
@@ -12,25 +13,18 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
+from stores.cluster import SparkCluster
 from stores.hdfs import Hdfs
-from stores.processes import Daemon
+from stores.processes import HOST, Daemon, is_alive, is_listening
 from stores.s3 import S3
 from stores.webhdfs import WebHdfs
 
 
-def runs(pid: int) -> bool:
-    """Whether there is such a process, and it is not only waited for."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def ended_soon(pids: list[int]) -> bool:
     deadline = time.monotonic() + 10
-    while any(map(runs, pids)) and time.monotonic() < deadline:
+    while any(map(is_alive, pids)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return not any(map(runs, pids))
+    return not any(map(is_alive, pids))
 
 
 def test_s3_keeps_what_is_put(s3: S3):
@@ -92,12 +86,57 @@ def test_hdfs_reads_on_when_a_data_node_is_killed(hdfs_ha: Hdfs):
     hdfs_ha.start("dn1")
 
 
+SPREAD = """
+import json, os, sys, time
+from pyspark.sql import SparkSession
+builder = SparkSession.builder.master(sys.argv[1])
+for name, value in json.loads(sys.argv[2]).items():
+    builder = builder.config(name, value)
+def folder(_):
+    time.sleep(0.5)
+    return os.getcwd()
+tasks = builder.getOrCreate().sparkContext.parallelize(range(40), 40)
+print("begins", flush=True)
+print(*sorted(tasks.map(folder).collect()), sep="\\n", flush=True)
+"""
+
+
+def test_a_spark_cluster_goes_on_when_an_executor_is_killed(spark_cluster: SparkCluster, tmp_path: Path):
+    command = [sys.executable, "-c", SPREAD, spark_cluster.url, json.dumps(spark_cluster.settings)]
+    with (tmp_path / "log").open("w") as log, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as job:
+        assert job.stdout
+        assert job.stdout.readline() == "begins\n"
+        deadline = time.monotonic() + 60
+        while not (killed := spark_cluster.executors("worker2")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert killed, "worker2 has no executor"
+        time.sleep(3)
+        os.kill(killed[0], signal.SIGKILL)
+        folders = [Path(line) for line in job.stdout.read().split()]
+    assert job.returncode == 0, (tmp_path / "log").read_text()
+    assert len(folders) == 40
+    assert {folder.relative_to(spark_cluster.folder).parts[0] for folder in folders} == {"worker1", "worker2"}
+
+
 def test_nothing_runs_when_a_server_was_stopped(hdfs_jars: Path, s3_program: Path, tmp_path: Path):
-    with Hdfs(tmp_path / "hdfs", hdfs_jars) as hdfs, S3(tmp_path / "s3", s3_program) as s3:
-        pids = hdfs.pids + s3.pids
-        assert len(pids) == 3
-        assert all(map(runs, pids))
-    assert not any(map(runs, pids))
+    (tmp_path / "spark").mkdir()
+    with Hdfs(tmp_path / "hdfs", hdfs_jars) as hdfs, S3(tmp_path / "s3", s3_program) as s3, SparkCluster(tmp_path / "spark") as cluster:
+        pids = hdfs.pids + s3.pids + cluster.pids
+        assert len(pids) == 2 + 1 + 3
+        assert all(map(is_alive, pids))
+    assert not any(map(is_alive, pids))
+
+
+def test_servers_at_a_shell(repository: Path, s3_program: Path):
+    """A command finds them in its environment, and they end with it."""
+    command = [sys.executable, "-m", "stores.serve", "s3", "--", "sh", "-c", "echo $PPID $STORES_S3; exit 3"]
+    env = {**os.environ, "PYTHONPATH": str(repository / "tests")}
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 3, done.stderr
+    pid, endpoint = done.stdout.split()
+    assert not is_alive(int(pid))
+    with pytest.raises(ConnectionRefusedError):
+        is_listening(HOST, int(endpoint.rpartition(":")[2]))
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
@@ -106,7 +145,7 @@ def test_a_server_ends_when_the_process_is_killed_that_started_it(how: signal.Si
     script = """
 import sys, threading, time
 from pathlib import Path
-from stores.processes import Daemon
+from stores.processes import HOST, Daemon, is_alive, is_listening
 daemon = Daemon("sleep", ["sleep", "600"], Path(sys.argv[1]))
 thread = threading.Thread(target=daemon.start)
 thread.start()
@@ -119,7 +158,7 @@ time.sleep(600)
         assert process.stdout
         pid = int(process.stdout.readline())
         time.sleep(0.5)
-        assert runs(pid)
+        assert is_alive(pid)
         process.send_signal(how)
     assert ended_soon([pid])
 
