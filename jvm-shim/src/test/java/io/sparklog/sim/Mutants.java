@@ -14,7 +14,8 @@ final class Mutants {
       new Mutant(22, "the epoch is looked up once, not after each lost race", "write/Append", "if (!once.isIn(log, newest, records)) {",
           "boolean again = Thread.currentThread().getName().equals(txn);\n    Thread.currentThread().setName(txn);\n"
               + "    if (again || !once.isIn(log, newest, records)) {"),
-      new Mutant(132, "a commit that fails deletes its files although a put was tried", "log/Committer", "if (!putTried()) {", "if (true) {"),
+      new Mutant(
+          132, "a commit that fails deletes its files although a put was tried", "log/Committer", "if (!putTried()) {", "if (true) {"),
       new Mutant(0, "a pool is not synced", "write/PieceCollector", "      writer.sync();\n", ""),
       new Mutant(0, "the name of a pool is not synced", "write/PieceCollector", "    store.flush(Names.topicFile(plan.topic(), folder));\n",
           ""),
