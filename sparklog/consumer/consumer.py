@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
-from sparklog.consumer.assigned import Assigned
+from sparklog.consumer.assigned_partition import AssignedPartition
 from sparklog.consumer.named import explained
 from sparklog.consumer.reader import Reader
 from sparklog.consumer.records import (
@@ -262,7 +262,7 @@ class Consumer:
     def highwater(self, partition: TopicPartition) -> int:
         """The end offset of a partition as far as this consumer has looked."""
         (each,) = self._assigned([partition])
-        arguments.partitions(each.tail.state, self._root, each.number)
+        arguments.partitions(each.followed.state, self._root, each.number)
         return each.end
 
     # ---- any partition, without a position
@@ -273,7 +273,7 @@ class Consumer:
 
     def partitions_for_topic(self, topic: str) -> set[int]:
         """The numbers of a topic's partitions. CallError TOPIC_NOT_FOUND."""
-        return set(range(self._subscription.tail(topic).state.partitions))
+        return set(range(self._subscription.followed(topic).state.partitions))
 
     def fetch(self, partition: TopicPartition, offset: int, max_bytes: int = 1 << 20) -> Fetched:
         """The records of any partition from an offset on, without a subscription; its own positions stay as they are.
@@ -285,31 +285,31 @@ class Consumer:
         octets = arguments.positive("max_bytes", max_bytes)
         offset = arguments.count("offset", offset)
         place = partition_of(partition)
-        tail = self._subscription.tail(place.topic)
+        followed = self._subscription.followed(place.topic)
         while True:
-            (number,) = arguments.partitions(tail.state, self._root, place.partition)
-            arguments.offsets(tail.state, self._root, "offset", {number: offset}, [number], tail.state.starts)
-            start, end = tail.state.starts[number], tail.state.ends[number]
+            (number,) = arguments.partitions(followed.state, self._root, place.partition)
+            arguments.offsets(followed.state, self._root, "offset", {number: offset}, [number], followed.state.starts)
+            start, end = followed.state.starts[number], followed.state.ends[number]
             if offset == end:
                 return Fetched(together([]), offset, start, end)
-            part = tail.part(number, offset, octets)
+            part = followed.part(number, offset, octets)
             if part.offset > offset:
                 return Fetched(together(part.batches), part.offset, start, end)
 
     def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The log start offsets of any partitions."""
-        return {each: self._subscription.tail(each.topic).state.starts[each.partition] for each in self._existing(partitions)}
+        return {each: self._subscription.followed(each.topic).state.starts[each.partition] for each in self._existing(partitions)}
 
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The end offsets of any partitions: those that their next records will get."""
-        return {each: self._subscription.tail(each.topic).state.ends[each.partition] for each in self._existing(partitions)}
+        return {each: self._subscription.followed(each.topic).state.ends[each.partition] for each in self._existing(partitions)}
 
     def offsets_for_times(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """The first records of any partitions at or after times in milliseconds since 1970-01-01 UTC; None if there is no such record."""
         found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
         for given, time_ms in arguments.mapping("timestamps", timestamps):
             (each,) = self._existing([given])
-            at = self._subscription.tail(each.topic).offset_at(each.partition, arguments.count("timestamp", time_ms))
+            at = self._subscription.followed(each.topic).offset_at(each.partition, arguments.count("timestamp", time_ms))
             found[each] = OffsetAndTimestamp(*at) if at else None
         return found
 
@@ -333,14 +333,14 @@ class Consumer:
             (each,) = self._existing([partition])
             offset, metadata = (value[0], value[1]) if isinstance(value, tuple) else (value, None)
             committed = OffsetAndMetadata(arguments.count("offset", offset), metadata or None)
-            given[each] = (ids.get(each) or self._subscription.tail(each.topic).state.topic_id, committed)
+            given[each] = (ids.get(each) or self._subscription.followed(each.topic).state.topic_id, committed)
         self._reader.commit(given)
 
     def committed(self, partition: TopicPartition) -> int | None:
         """The offset that the group has committed in a partition; None if it has none."""
         self._require_group("committed")
         (each,) = self._existing([partition])
-        found = self._reader.committed().get((each, self._subscription.tail(each.topic).state.topic_id))
+        found = self._reader.committed().get((each, self._subscription.followed(each.topic).state.topic_id))
         return None if found is None else found.offset
 
     def close(self, autocommit: bool = True) -> None:
@@ -390,7 +390,7 @@ class Consumer:
                     if (each.position, each.topic_id) == (position, topic_id) and self._subscription.returns(each):
                         each.position = after
 
-    def _assigned(self, partitions: Iterable[TopicPartition]) -> list[Assigned]:
+    def _assigned(self, partitions: Iterable[TopicPartition]) -> list[AssignedPartition]:
         self._require_open("a call about assigned partitions")
         found = []
         for given in partitions:
@@ -400,10 +400,10 @@ class Consumer:
             found.append(self._subscription.assigned[partition])
         return found
 
-    def _in_newest(self, partitions: Sequence[TopicPartition]) -> list[Assigned]:
+    def _in_newest(self, partitions: Sequence[TopicPartition]) -> list[AssignedPartition]:
         """These partitions, or all, in the newest states of their topics; a topic that was created again may have fewer."""
         for each in self._assigned(partitions or self._subscription.assigned):
-            self._subscription.tail(each.partition.topic)
+            self._subscription.followed(each.partition.topic)
         self._existing(partitions or self._subscription.assigned)
         return self._assigned(partitions or self._subscription.assigned)
 
@@ -425,7 +425,7 @@ class Consumer:
         self._require_open("a call about partitions")
         found = list(map(partition_of, partitions))
         for topic, number in found:
-            arguments.partitions(self._subscription.tail(topic).state, self._root, number)
+            arguments.partitions(self._subscription.followed(topic).state, self._root, number)
         return found
 
     def _require_open(self, call: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sparklog import arguments
-from sparklog.consumer.assigned import Assigned
+from sparklog.consumer.assigned_partition import AssignedPartition
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
 from sparklog.consumer.subscription import Subscription
 from sparklog.consumer.turns import Taken
@@ -119,7 +119,7 @@ class Reader:
         """Finds out the positions that are not known."""
         assigned = self._subscription.assigned.values()
         for each in assigned:
-            arguments.partitions(each.tail.state, self._logs.root, each.number)
+            arguments.partitions(each.followed.state, self._logs.root, each.number)
         if any(each.position is None for each in assigned):
             committed = self.committed()
             for each in assigned:
@@ -127,18 +127,20 @@ class Reader:
                     found = committed.get((each.partition, each.topic_id))
                     each.position = found.offset if found else self._first(each)
 
-    def _first(self, each: Assigned) -> int:
+    def _first(self, each: AssignedPartition) -> int:
         """The position in a partition in which none was committed."""
         if self._reset == "none":
             topic, partition = each.partition
             raise SparklogError("OFFSET_NOT_COMMITTED", topic=topic, partition=partition, root=self._logs.root)
         return each.start if self._reset == "earliest" else each.latest
 
-    def _in_log(self, each: Assigned, offset: int) -> int:
+    def _in_log(self, each: AssignedPartition, offset: int) -> int:
         """The position in place of one that is not in the log."""
         if self._reset == "none":
             # It raises the error.
-            arguments.offsets(each.tail.state, self._logs.root, "position", {each.number: offset}, [each.number], each.tail.state.starts)
+            arguments.offsets(
+                each.followed.state, self._logs.root, "position", {each.number: offset}, [each.number], each.followed.state.starts
+            )
         to = each.start if self._reset == "earliest" else each.end
         topic, partition = each.partition
         _log.warning(
@@ -200,6 +202,6 @@ class Reader:
         return state is not None and state.topic_id == id
 
 
-def _known(each: Assigned) -> int:
+def _known(each: AssignedPartition) -> int:
     assert each.position is not None
     return each.position

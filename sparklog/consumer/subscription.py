@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterable
 
 from sparklog import arguments
-from sparklog.consumer.assigned import Assigned
+from sparklog.consumer.assigned_partition import AssignedPartition
 from sparklog.consumer.assignment import All, AllMatching, Assignment, ByHand
+from sparklog.consumer.followed_topic import FollowedTopic
 from sparklog.consumer.records import TopicPartition
-from sparklog.consumer.tail import Tail
 from sparklog.consumer.turns import Turns
 from sparklog.errors import SparklogError
 from sparklog.ondisk.topic_logs import TopicLogs
@@ -25,17 +25,17 @@ class Subscription:
         self._list_again_s = list_again_s
         self._listed = 0.0
         self._assignment: Assignment = ByHand()
-        self._tails: dict[str, Tail] = {}
-        self._others: dict[str, Tail] = {}
+        self._followed: dict[str, FollowedTopic] = {}
+        self._others: dict[str, FollowedTopic] = {}
         """Topics that are asked about but not read."""
         self._changed = False
-        self.assigned: dict[TopicPartition, Assigned] = {}
+        self.assigned: dict[TopicPartition, AssignedPartition] = {}
         self.turns = Turns()
 
     @property
     def topics(self) -> set[str] | None:
         """The topics that are subscribed to; None if partitions are assigned by hand, or nothing is."""
-        return set(self._tails) if self._assignment.subscribes else None
+        return set(self._followed) if self._assignment.subscribes else None
 
     @property
     def is_empty(self) -> bool:
@@ -45,79 +45,79 @@ class Subscription:
     @property
     def has_changed(self) -> bool:
         """Whether a topic has another state than `look` has told of."""
-        return self._changed or any(tail.has_moved for tail in self._tails.values())
+        return self._changed or any(followed.has_moved for followed in self._followed.values())
 
     def subscribe(self, names: Iterable[str]) -> None:
         """Reads all partitions of these topics, which must exist. CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
-        self._become(All(), {name: self.tail(name) for name in names})
+        self._become(All(), {name: self.followed(name) for name in names})
         self._align_all(late=False)
 
     def subscribe_to(self, pattern: str | re.Pattern[str]) -> None:
         """Reads all partitions of all topics whose names begin with a match, also of those that will exist."""
         matching = AllMatching(pattern)
-        self._become(matching, {name: tail for name, tail in self._tails.items() if matching.finds(name)})
+        self._become(matching, {name: followed for name, followed in self._followed.items() if matching.finds(name)})
         self._align_all(late=False)
         self._list(late=False)
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Reads these partitions, which must exist. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
         wanted = dict.fromkeys(partitions)
-        tails = {topic: self.tail(topic) for topic in {topic for topic, _ in wanted}}
+        followed = {topic: self.followed(topic) for topic in {topic for topic, _ in wanted}}
         for topic, number in wanted:
-            arguments.partitions(tails[topic].state, self._logs.root, number)
+            arguments.partitions(followed[topic].state, self._logs.root, number)
         before = self.assigned
-        self._become(ByHand(wanted), tails)
-        self._keep({each: before.get(each) or Assigned(tails[each.topic], each, late=False) for each in wanted})
+        self._become(ByHand(wanted), followed)
+        self._keep({each: before.get(each) or AssignedPartition(followed[each.topic], each, late=False) for each in wanted})
 
     def clear(self) -> None:
         """Reads nothing."""
         self._become(ByHand(), {})
 
-    def tail(self, topic: str) -> Tail:
+    def followed(self, topic: str) -> FollowedTopic:
         """A topic that is read or not, in its newest state. CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
-        tail = self._tails.get(topic) or self._others.get(topic)
-        if tail is None:
-            tail = self._others[topic] = Tail(self._logs, topic)
-        elif topic in self._tails:
-            self._changed |= self._look_at(topic, tail, surely=True)
-            return self._tails.get(topic) or Tail(self._logs, topic)
+        followed = self._followed.get(topic) or self._others.get(topic)
+        if followed is None:
+            followed = self._others[topic] = FollowedTopic(self._logs, topic)
+        elif topic in self._followed:
+            self._changed |= self._look_at(topic, followed, surely=True)
+            return self._followed.get(topic) or FollowedTopic(self._logs, topic)
         else:
-            tail.ask()
-        return tail
+            followed.ask()
+        return followed
 
     def look(self) -> bool:
         """Takes the newest state of each topic that is read. Whether one has changed."""
         if self._assignment.searches and time.monotonic() - self._listed >= self._list_again_s:
             self._changed |= self._list(late=True)
-        for topic, tail in list(self._tails.items()):
-            self._changed |= self._look_at(topic, tail)
+        for topic, followed in list(self._followed.items()):
+            self._changed |= self._look_at(topic, followed)
         changed, self._changed = self._changed, False
         return changed
 
-    def returns(self, each: Assigned) -> bool:
+    def returns(self, each: AssignedPartition) -> bool:
         """Whether records of a partition may be returned, after calls that may have paused it or taken it away."""
         return not each.paused and self.assigned.get(each.partition) is each
 
     def ask(self, topics: Iterable[str]) -> None:
         """Takes the newest state of some topics that are read. `look` tells of what that changes."""
         for topic in topics:
-            if topic in self._tails:
-                self._changed |= self._look_at(topic, self._tails[topic], surely=True)
+            if topic in self._followed:
+                self._changed |= self._look_at(topic, self._followed[topic], surely=True)
 
-    def _become(self, assignment: Assignment, tails: dict[str, Tail]) -> None:
-        self._assignment, self._tails = assignment, tails
-        for topic in tails:
+    def _become(self, assignment: Assignment, followed: dict[str, FollowedTopic]) -> None:
+        self._assignment, self._followed = assignment, followed
+        for topic in followed:
             self._others.pop(topic, None)
-        self._keep({partition: each for partition, each in self.assigned.items() if partition.topic in tails})
+        self._keep({partition: each for partition, each in self.assigned.items() if partition.topic in followed})
 
     def _list(self, *, late: bool) -> bool:
         """Adds the topics that the assignment finds by now. Whether there were any."""
         self._listed = time.monotonic()
         added = False
         for name in self._logs.root.topics():
-            if name not in self._tails and self._assignment.finds(name):
+            if name not in self._followed and self._assignment.finds(name):
                 try:
-                    self._tails[name] = Tail(self._logs, name)
+                    self._followed[name] = FollowedTopic(self._logs, name)
                 except SparklogError as error:
                     if error.id != "TOPIC_NOT_FOUND":  # it was deleted just now
                         raise
@@ -127,16 +127,16 @@ class Subscription:
                     added = True
         return added
 
-    def _look_at(self, topic: str, tail: Tail, *, surely: bool = False) -> bool:
+    def _look_at(self, topic: str, followed: FollowedTopic, *, surely: bool = False) -> bool:
         try:
             if surely:
-                tail.ask()
-            if not tail.look():
+                followed.ask()
+            if not followed.look():
                 return False
         except SparklogError as error:
             if error.id != "TOPIC_NOT_FOUND" or not self._assignment.finds(topic):
                 raise
-            del self._tails[topic]
+            del self._followed[topic]
             self._logs.forget(topic)
             self._keep({partition: each for partition, each in self.assigned.items() if partition.topic != topic})
             return True
@@ -144,21 +144,21 @@ class Subscription:
         return True
 
     def _align_all(self, *, late: bool) -> None:
-        for topic in self._tails:
+        for topic in self._followed:
             self._align(topic, late=late)
 
     def _align(self, topic: str, *, late: bool) -> None:
         """The partitions of a topic are those that it has and the assignment gives. Positions in another topic of the name do not count."""
-        tail = self._tails[topic]
+        followed = self._followed[topic]
         before = {partition for partition in self.assigned if partition.topic == topic}
-        given = self._assignment.of(topic, tail.state.partitions)
-        kept = {each: self.assigned.get(each) or Assigned(tail, each, late=late) for each in given}
+        given = self._assignment.of(topic, followed.state.partitions)
+        kept = {each: self.assigned.get(each) or AssignedPartition(followed, each, late=late) for each in given}
         if kept.keys() != before:
             self._keep({partition: each for partition, each in self.assigned.items() if partition.topic != topic} | kept)
         for each in kept.values():
-            if each.topic_id != tail.state.topic_id:
+            if each.topic_id != followed.state.topic_id:
                 each.renew()
 
-    def _keep(self, assigned: dict[TopicPartition, Assigned]) -> None:
+    def _keep(self, assigned: dict[TopicPartition, AssignedPartition]) -> None:
         self.assigned = assigned
         self.turns = Turns(assigned.values())

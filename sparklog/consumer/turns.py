@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.consumer.assigned import Assigned
+from sparklog.consumer.assigned_partition import AssignedPartition
 
-Taken = tuple[Assigned, pa.RecordBatch, int]
+Taken = tuple[AssignedPartition, pa.RecordBatch, int]
 """A partition, its next records, and the position after them."""
 
 
@@ -19,7 +19,7 @@ class Turns:
     A turn ends with the part that was read, so a partition that has more does not keep others waiting.
     """
 
-    def __init__(self, partitions: Iterable[Assigned] = ()) -> None:
+    def __init__(self, partitions: Iterable[AssignedPartition] = ()) -> None:
         self._waiting = deque(partitions)
 
     def take(self, records_max: int, bytes_max: int, part_bytes_max: int) -> list[Taken]:

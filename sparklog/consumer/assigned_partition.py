@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from sparklog.consumer.followed_topic import FollowedTopic
 from sparklog.consumer.records import TopicPartition, last_offset, together
-from sparklog.consumer.tail import Tail
 
 
-class Assigned:
+class AssignedPartition:
     """A partition of a consumer. `position` is the offset that the caller gets next; None as long as it is to be found out."""
 
-    def __init__(self, tail: Tail, partition: TopicPartition, *, late: bool) -> None:
-        self.tail = tail
+    def __init__(self, followed: FollowedTopic, partition: TopicPartition, *, late: bool) -> None:
+        self.followed = followed
         self.partition = partition
         self.number = partition.partition
-        self.topic_id = tail.state.topic_id
+        self.topic_id = followed.state.topic_id
         """The topic that the position is in; there may be another one of the name by now."""
         self.latest = self.start if late else self.end
         """The offset from which records are new: the end, or the start of a partition that came to be while the consumer was reading."""
@@ -27,17 +27,17 @@ class Assigned:
     @property
     def start(self) -> int:
         """The log start offset."""
-        return self.tail.state.starts[self.number]
+        return self.followed.state.starts[self.number]
 
     @property
     def end(self) -> int:
         """The end offset."""
-        return self.tail.state.ends[self.number]
+        return self.followed.state.ends[self.number]
 
     def renew(self) -> None:
         """It is of another topic now, all of which is new."""
-        self.topic_id = self.tail.state.topic_id
-        self.latest = self.start if self.number < self.tail.state.partitions else 0
+        self.topic_id = self.followed.state.topic_id
+        self.latest = self.start if self.number < self.followed.state.partitions else 0
         self.position = self._held = None
 
     @property
@@ -51,7 +51,7 @@ class Assigned:
         It reads a part of `bytes_max` bytes and holds what exceeds `records_max`. The position must be in the log. It stays as it is,
         unless the next offsets have no records.
         """
-        if self.tail.has_moved:
+        if self.followed.has_moved:
             return None  # another partition of the topic found that out, and this position may be in a topic that is gone
         if self._held_from != self.position:
             self._held = None
@@ -59,7 +59,7 @@ class Assigned:
             assert self.position is not None
             if self.position >= self.end:
                 return None
-            part = self.tail.part(self.number, self.position, bytes_max)
+            part = self.followed.part(self.number, self.position, bytes_max)
             if part.offset == self.position:
                 return None
             if part.batches:

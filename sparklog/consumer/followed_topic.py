@@ -10,7 +10,7 @@ from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_logs import TopicLogs
 
 
-class Tail:
+class FollowedTopic:
     """The newest state of a topic that is known, and where in its segments the last reads stopped. It keeps no file open."""
 
     def __init__(self, logs: TopicLogs, topic: str) -> None:
