@@ -7,13 +7,16 @@ import operator
 import os
 import re
 from collections.abc import ItemsView, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk import names
 from sparklog.ondisk.columns import SCHEMA
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -105,11 +108,19 @@ def mapping(name: str, given: Mapping[K, V]) -> ItemsView[K, V]:
     return given.items()
 
 
-def root(given: str | os.PathLike[str] | Root) -> Root:
-    """The root that a caller names: by a path, or `file:` and a path. CallError if none is there (ROOT_NOT_FOUND and others)."""
-    found = given if isinstance(given, Root) else Root.at(os.fspath(given))
+def root(given: str | os.PathLike[str] | Root, filesystem: FileSystem | None = None) -> Root:
+    """The root that `named_root` makes of this. CallError if none is there (ROOT_NOT_FOUND and others)."""
+    found = named_root(given, filesystem)
     found.require()
     return found
+
+
+def named_root(given: str | os.PathLike[str] | Root, filesystem: FileSystem | None = None) -> Root:
+    """The root that a caller names, which need not be there: by a path, `file:` and a path, or a URL; `Log` explains them.
+
+    `filesystem` is a FileSystem of pyarrow, through which a bucket is read. CallError ROOT_REQUIRED, STORE_UNSUPPORTED, OPTION_VALUE.
+    """
+    return given if isinstance(given, Root) else Root.at(os.fspath(given), filesystem)
 
 
 def topic(given: object) -> str:

@@ -21,6 +21,7 @@ class MemoryStore(Store):
     """Files by name. It has folders as far as names say so: there is none without a file in it."""
 
     root: str = "memory:"
+    has_links: bool = True
     files: dict[str, _Kept] = field(default_factory=dict)
 
     @classmethod

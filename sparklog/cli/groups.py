@@ -23,7 +23,7 @@ _HOW = ("--to-earliest", "--to-latest", "--to-current", "--to-datetime", "--by-d
 _DURATION = re.compile(r"P(?=[\dT])(?:(\d{1,5})D)?(?:T(?=\d)(?:(\d{1,6})H)?(?:(\d{1,7})M)?(?:(\d{1,9})S)?)?")
 
 
-def _opened(path: Path, root: Path) -> OffsetTable:
+def _opened(path: str, root: str) -> OffsetTable:
     from sparklog.offsets import OffsetTable
 
     return OffsetTable(path, root)
@@ -112,7 +112,7 @@ def reset(
         format = "json" if from_file.suffix == ".json" else "csv"
         moves = of.load(group, from_file.read_text(encoding="utf-8", errors="backslashreplace"), format, dry_run=not execute, force=force)
     else:
-        only = _partitions(of, topics) if topics else None
+        only = _partitions(root, topics) if topics else None
         if to_offset is not None:
             if only is None:
                 raise typer.BadParameter("--to-offset needs --topic")
@@ -134,12 +134,11 @@ def reset(
         write("It has no positions in these topics.")
 
 
-def _partitions(of: OffsetTable, given: list[str]) -> dict[str, list[int]]:
+def _partitions(root: str, given: list[str]) -> dict[str, list[int]]:
     """The partitions of each --topic: those of `t:0,2`, all of `t`."""
     from sparklog.log.log import Log
 
-    assert of.root is not None
-    log = Log(of.root)
+    log = Log(root)
     found: dict[str, list[int]] = {}
     for each in given:
         name, colon, text = each.partition(":")

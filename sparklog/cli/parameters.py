@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import os
 import re
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -49,7 +48,7 @@ def numbers(text: str, example: str = "0,2") -> Numbers:
     return Numbers(sorted(set(map(int, text.split(",")))))
 
 
-Root = Annotated[Path, typer.Argument(metavar="ROOT", help="The directory that holds the topics.", show_default=False)]
+Root = Annotated[str, typer.Argument(metavar="ROOT", help="The directory or URL that holds the topics.", show_default=False)]
 TopicName = Annotated[str, typer.Argument(metavar="TOPIC", help="The name of the topic.", show_default=False, autocompletion=_topics)]
 Group = Annotated[str, typer.Argument(metavar="GROUP", help="The name of the group.", show_default=False, autocompletion=_groups)]
 Topics = Annotated[
@@ -72,10 +71,9 @@ Key = Annotated[
         show_default=False,
     ),
 ]
-Table = Annotated[
-    Path,
-    typer.Option("--table", "-t", envvar="SPARKLOG_OFFSETS", help="The Delta table of the groups' offsets.", show_default=False),
-]
+_TABLE = typer.Option("--table", "-t", envvar="SPARKLOG_OFFSETS", help="The Delta table of the groups' offsets.", show_default=False)
+Table = Annotated[str, _TABLE]
+SomeTable = Annotated[str | None, _TABLE]
 
 
 def octets(key: str | None) -> bytes | None:

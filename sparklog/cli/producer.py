@@ -197,8 +197,10 @@ def _interrupts() -> Iterator[Callable[[], bool]]:
 class _Topic:
     """The topic that is written, and what was committed to it."""
 
-    def __init__(self, root: Path, name: str, config: dict[str, str], source: str) -> None:
-        self.root, self.name, self.source = str(root.absolute()), name, source
+    def __init__(self, root: str, name: str, config: dict[str, str], source: str) -> None:
+        from sparklog.arguments import named_root
+
+        self.root, self.name, self.source = named_root(root), name, source
         self._config = config
         self._spark: SparkSession | None = None
         self._records = self._commits = self._lines = 0
@@ -222,7 +224,7 @@ class _Topic:
                 signal.signal(signal.SIGINT, handler)  # Spark's own cancels the commit that runs
             with spark.errors():
                 frame = self._spark.createDataFrame(_arrow(records)).coalesce(1)  # one task keeps the order
-                frame.write.format("partlog").options(**{**self._config, "topic": self.name}).mode("append").save(self.root)
+                frame.write.format("partlog").options(**{**self._config, "topic": self.name}).mode("append").save(str(self.root))
         except BaseException as error:
             self.clear()
             sure = isinstance(error, SparklogError) and error.id != "COMMIT_UNKNOWN"

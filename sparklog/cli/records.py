@@ -64,20 +64,20 @@ def tail(
     _lines(found, as_json=as_json)
     for number, offset in zip(found["partition"].to_pylist(), found["offset"].to_pylist(), strict=True):
         ends[number] = max(ends[number], offset + 1)
-    _follow(of, ends, partition, octets(key), as_json=as_json)
+    _follow(root, topic, ends, partition, octets(key), as_json=as_json)
 
 
-def _follow(topic: Topic, starts: dict[int, int], partitions: Numbers | None, wanted: bytes | None, *, as_json: bool) -> None:
+def _follow(root: str, topic: str, starts: dict[int, int], partitions: Numbers | None, wanted: bytes | None, *, as_json: bool) -> None:
     import sys
 
     from sparklog.consumer import Consumer, TopicPartition
 
-    with Consumer(topic.root, auto_offset_reset="earliest") as consumer:
+    with Consumer(root, auto_offset_reset="earliest") as consumer:
         if partitions is None:
-            consumer.subscribe([topic.name])  # with the partitions that will be added, and the records that are then in them
+            consumer.subscribe([topic])  # with the partitions that will be added, and the records that are then in them
         else:
-            consumer.assign([TopicPartition(topic.name, number) for number in partitions])
-        for place in consumer.assignment() & {TopicPartition(topic.name, number) for number in starts}:
+            consumer.assign([TopicPartition(topic, number) for number in partitions])
+        for place in consumer.assignment() & {TopicPartition(topic, number) for number in starts}:
             consumer.seek(place, starts[place.partition])
         while True:
             sys.stdout.flush()

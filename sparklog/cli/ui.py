@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sparklog.cli.parameters import Root
+from sparklog.cli.parameters import Root, SomeTable
 from sparklog.cli.show import write
 
 _PORT = 8470
@@ -17,10 +16,7 @@ _PORT = 8470
 
 def ui(
     root: Root,
-    table: Annotated[
-        Path | None,
-        typer.Option("--table", "-t", envvar="SPARKLOG_OFFSETS", help="The Delta table of the groups' offsets.", show_default=False),
-    ] = None,
+    table: SomeTable = None,
     port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="The port; 0 takes a free one.")] = _PORT,
     at_once: Annotated[bool, typer.Option("--open", help="Open the browser too.")] = False,
     host: Annotated[str, typer.Option("--host", help="The address to listen at.")] = "127.0.0.1",

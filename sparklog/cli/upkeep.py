@@ -7,7 +7,6 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -112,7 +111,7 @@ def _command(procedure: Procedure) -> Callable[..., None]:
         )
     annotations["as_json"] = (Json, False)
 
-    def command(root: Path, as_json: bool, topic: str | None = None, **given: Any) -> None:
+    def command(root: str, as_json: bool, topic: str | None = None, **given: Any) -> None:
         if loses:
             execute = given.pop("execute")
             if execute and given["dry_run"]:
@@ -144,7 +143,7 @@ def _command(procedure: Procedure) -> Callable[..., None]:
     return command
 
 
-def _called(procedure: str, root: Path, topic: str | None, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+def _called(procedure: str, root: str, topic: str | None, arguments: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows of a procedure. A root or a topic that is not there is an error before Spark starts."""
     from sparklog.log.log import Log
 
@@ -155,7 +154,7 @@ def _called(procedure: str, root: Path, topic: str | None, arguments: dict[str, 
             log.topic(topic)
     from sparklog.cli import spark
 
-    return spark.call(spark.start(), procedure, {"root": str(root.absolute()), **arguments})
+    return spark.call(spark.start(), procedure, {"root": log.root, **arguments})
 
 
 def _show(title: str, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
@@ -205,7 +204,7 @@ def retention(
     _configure(root, topic, {key: value for key, value in given.items() if value is not None}, tuple(given), as_json=as_json)
 
 
-def _configure(root: Path, topic: str, changes: dict[str, str], only: Sequence[str] | None, *, as_json: bool) -> None:
+def _configure(root: str, topic: str, changes: dict[str, str], only: Sequence[str] | None, *, as_json: bool) -> None:
     """Changes the configuration, or shows it: these keys only, or all."""
     if changes:
         changes = {key: str(_number(value, _unit(key))) if _unit(key) and value[-1:].isalpha() else value for key, value in changes.items()}

@@ -31,6 +31,8 @@ from sparklog.errors import SparklogError
 from sparklog.ondisk.topic_logs import TopicLogs
 
 if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
     from sparklog.offsets import OffsetTable, Owner
 
 _log = logging.getLogger(__name__)
@@ -70,6 +72,7 @@ class Consumer:
         value_deserializer: Deserializer | None = None,
         poll_interval_ms: int = 100,
         metadata_max_age_ms: int = 5000,
+        filesystem: FileSystem | None = None,
     ) -> None:
         """Subscribes to the topics, if any are named: `Consumer(root, "a", "b")`, or `Consumer(root, topics=["a", "b"])`.
 
@@ -86,10 +89,11 @@ class Consumer:
         * key_deserializer, value_deserializer: functions from bytes, for the records of `poll` and of iteration.
         * poll_interval_ms: how often it looks for new commits while it waits.
         * metadata_max_age_ms: how often it looks for new topics, if it subscribes to a pattern.
+        * filesystem: through which a bucket is read, as in `Log`.
 
         CallError if the root or a topic does not exist, or an argument is wrong.
         """
-        self._root = arguments.root(root)
+        self._root = arguments.root(root, filesystem)
         self.root = str(self._root)
         self._closed = False
         list_again = arguments.count("metadata_max_age_ms", metadata_max_age_ms) / 1000

@@ -13,11 +13,13 @@ from sparklog.ondisk.root import Root
 from sparklog.show.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, when
 
 if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
     from sparklog.verify import Report
 
 
 class Log(Displayed):
-    """A root: the directory that holds topics. Every call sees what is committed at that moment.
+    """A root: the directory, or the prefix in a bucket, that holds topics. Every call sees what is committed at that moment.
 
     It is like a dict of topics by name: `log["orders"]`, `"orders" in log`, `len(log)`, and iteration over the names, sorted.
 
@@ -28,11 +30,16 @@ class Log(Displayed):
     """
 
     root: str
-    """The absolute path."""
+    """The absolute path, or the URL as Spark spells it."""
 
-    def __init__(self, root: str | os.PathLike[str] | Root) -> None:
-        """Opens a root: a path, or `file:` and a path. CallError if there is not a root (PARTLOG_ROOT_NOT_FOUND and others)."""
-        self._root = arguments.root(root)
+    def __init__(self, root: str | os.PathLike[str] | Root, *, filesystem: FileSystem | None = None) -> None:
+        """Opens a root: a path, `file:` and a path, or `s3a://bucket/prefix`, for which `s3://` stands too.
+
+        A bucket is read through `filesystem`, a FileSystem of pyarrow.fs, which has the settings. Without one, they are taken from the
+        environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and others) and from what pyarrow accepts in a URL
+        (`?endpoint_override=127.0.0.1:9000&scheme=http`). CallError if there is not a root (PARTLOG_ROOT_NOT_FOUND and others).
+        """
+        self._root = arguments.root(root, filesystem)
         self.root = str(self._root)
 
     def topics(self) -> list[str]:

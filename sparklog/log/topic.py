@@ -25,6 +25,8 @@ from sparklog.ondisk.totals import Totals
 from sparklog.show.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, counted, readable, rows, when
 
 if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
     from sparklog.log.plots import TopicPlots
     from sparklog.log.stats import Stats
 
@@ -39,14 +41,19 @@ class Topic(Displayed):
 
     name: str
 
-    def __init__(self, root: str | os.PathLike[str] | Root, name: str) -> None:
+    def __init__(self, root: str | os.PathLike[str] | Root, name: str, *, filesystem: FileSystem | None = None) -> None:
+        """Opens a topic. The root, and `filesystem`, are those of `Log`."""
         self.name = arguments.topic(name)
-        self._log = TopicLog(arguments.root(root), name)
-        self._log.newest()
+        self._log = TopicLog(arguments.named_root(root, filesystem), name)
+        try:
+            self._log.newest()
+        except SparklogError:
+            self._log.root.require()
+            raise
 
     @property
     def root(self) -> str:
-        """The absolute path of the root."""
+        """The absolute path of the root, or its URL."""
         return str(self._log.root)
 
     @property

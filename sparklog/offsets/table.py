@@ -22,6 +22,7 @@ from sparklog.offsets.topics import Ids, Offsets, Topics, require_same
 from sparklog.ondisk.root import Root
 
 if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
     from pyspark.sql import SparkSession
 
     from sparklog.offsets.plots import GroupPlots
@@ -50,8 +51,12 @@ class OffsetTable:
         *,
         spark: SparkSession | None = None,
         storage_options: Mapping[str, str] | None = None,
+        filesystem: FileSystem | None = None,
     ) -> None:
         """Opens a table at a path or URL. `root` is the root that holds the topics; what does not look at topics works without one.
+
+        `filesystem` is that of `Log`: a bucket is read through it. A table in a bucket is reached with the same settings, unless
+        `storage_options` are given.
 
         With a Spark session, `lag` and `lag_history` return DataFrames of it. It does not read or write the table: `storage_options`, which
         are deltalake's, say how a store is reached, and settings of the session do not.
@@ -61,8 +66,8 @@ class OffsetTable:
         Threads may share a table. A process that was forked from one that used a table cannot use any: OFFSETS_FORKED.
         """
         self.path = rows.require_path(os.fspath(path))
-        self.topics = Topics(root, self.path)
-        self._lake = Lake(self.path, storage_options)
+        self.topics = Topics(root, self.path, filesystem)
+        self._lake = Lake(self.path, self.topics.storage_options if storage_options is None else storage_options)
         self.generations = Generations(self.path, self._lake)
         self._spark = spark
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
@@ -15,6 +17,10 @@ from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.topic_logs import TopicLogs
 
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
+_S3 = re.compile("^s3a?://", re.IGNORECASE)
 Offsets = Mapping[str, Mapping[int, int]]
 """Offsets by topic and partition."""
 Ids = Mapping[str, str]
@@ -24,11 +30,16 @@ Ids = Mapping[str, str]
 class Topics:
     """The topics of a root, or of none: then every look at one is a CallError that names the table."""
 
-    def __init__(self, root: str | os.PathLike[str] | Root | None, table: str) -> None:
-        self.root = None if root is None else arguments.root(root)
+    def __init__(self, root: str | os.PathLike[str] | Root | None, table: str, filesystem: FileSystem | None = None) -> None:
+        self.root = None if root is None else arguments.root(root, filesystem)
         _require_apart(table, self.root)
         self._table = table
         self._logs = None if self.root is None else TopicLogs(self.root)
+
+    @property
+    def storage_options(self) -> Mapping[str, str]:
+        """How deltalake reaches the table, as far as it is in a store of the root's kind."""
+        return {} if self.root is None else self.root.store.storage_options(self._table)
 
     @property
     def logs(self) -> TopicLogs:
@@ -117,11 +128,14 @@ def require_same(root: Root | None, position: Position, state: State) -> None:
 
 def _require_apart(table: str, root: Root | None) -> None:
     """CallError if the table is in a root, this one or another, or this root in the table; links on the way count too."""
-    if "://" in table:
+    if "://" in table and not table.lower().startswith("file:"):
+        name, ours = f"{_S3.sub('s3a://', table.rstrip('/'))}/", f"{root}/"
+        if root is not None and (name.startswith(ours) or ours.startswith(name)):
+            raise SparklogError("OFFSETS_IN_ROOT", table=table, root=root, example=f"{root}-offsets")
         return
     real = os.path.realpath(table)
     found = Root.holding(table) or Root.holding(real)
-    if found is None and root is not None:
+    if found is None and root is not None and root.store.has_links:
         ours = os.path.realpath(str(root))
         found = root if real in (ours, *map(str, Path(ours).parents)) else None
     if found is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
@@ -13,11 +13,13 @@ from sparklog.errors import DataError, SparklogError
 from sparklog.ondisk.columns import SCHEMA, arrow_batch
 from sparklog.ondisk.header import batch_bytes_max, decompressed_max
 from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload, Records, locate
-from sparklog.ondisk.segment import Place, SegmentReader, StoredBatch, open_segment
+from sparklog.ondisk.segment import Place, SegmentReader, StoredBatch
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Segment
-from sparklog.store.store import Damaged
+from sparklog.store.store import Absent, Damaged
+
+T = TypeVar("T")
 
 _CHUNK_BYTES = 1 << 21
 """Batches are decoded together until they have this many bytes, which stay in the cache of a processor."""
@@ -88,11 +90,14 @@ class PartitionReader:
         self, start: int, end: int, limit: int | None = None, wanted: Wanted = EVERYTHING, columns: Sequence[str] = SCHEMA.names
     ) -> Iterator[pa.RecordBatch]:
         """The records with the offsets from `start` to before `end`, all of which must exist. With `limit`, at most that many."""
-        for segment, reader, begin in self._segments(start, end, wanted.may_be_in):
+
+        def read(segment: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, pa.RecordBatch | None]]:
+            nonlocal limit
             batches: Iterable[StoredBatch] = reader.batches(begin)
             if end < segment.end:
                 batches = takewhile(lambda batch: batch.base_offset < end, batches)
             for chunk in self._chunks(reader, batches, begin, limit if wanted.everything else None):
+                reached = chunk[-1][0].after.offset
                 for records in self._located(reader, chunk):
                     kept = wanted.of(records)
                     first, after = np.searchsorted(kept.offsets, (begin, end)).tolist()
@@ -100,9 +105,16 @@ class PartitionReader:
                         after = min(after, first + limit)
                         limit -= after - first
                     if first < after:
-                        yield arrow_batch(self._state.topic, self._partition, kept, first, after, columns)
-                    if limit == 0:
-                        return
+                        yield reached, arrow_batch(self._state.topic, self._partition, kept, first, after, columns)
+                yield reached, None
+
+        if limit == 0:
+            return
+        for batch in self._read(start, end, read, wanted.may_be_in):
+            if batch is not None:
+                yield batch
+            if limit == 0:
+                return
 
     def part(self, start: int, bytes_max: int, stop: Stop | None = None) -> Part:
         """The records from `start` on, which must be between the log start offset and the end offset.
@@ -114,7 +126,9 @@ class PartitionReader:
         decompressed_max = max(bytes_max, self._decompressed_max)
         found: list[pa.RecordBatch] = []
         stored = octets = 0
-        for segment, reader, begin in self._segments(start, end):
+
+        def read(segment: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, Part | None]]:
+            nonlocal stored, octets
             place = stop.place if stop and stop.segment == segment and stop.place.offset == begin else None
             batches = reader.batches(begin, place)
             for chunk in self._chunks(reader, _within(batches, bytes_max - stored, bool(stored))):
@@ -125,19 +139,22 @@ class PartitionReader:
                 place = chunk[-1][0].after
                 stored += sum(batch.header.total_bytes for batch, _ in chunk)
                 octets += sum(payload.bytes for _, payload in chunk)
+                yield place.offset, None
                 if octets >= decompressed_max:
                     break
             if place is None:
-                return Part(found, begin, None)
+                yield begin, Part(found, begin, None)
+                return
             if place.position < reader.end:
-                return Part(found, place.offset, Stop(segment, place))
+                yield place.offset, Part(found, place.offset, Stop(segment, place))
+                return
             # It was read to its end, where it is checked as a whole.
             for _ in batches:
                 pass
-            start = segment.end
             if stored >= bytes_max or octets >= decompressed_max:
-                break
-        return Part(found, start, None)
+                yield segment.end, Part(found, segment.end, None)
+
+        return next(filter(None, self._read(start, end, read)), Part(found, end, None))
 
     def contents(self) -> Iterator[tuple[str, StoredBatch | None, list[pa.RecordBatch] | SparklogError]]:
         """All batches, each with its data file, and with its records (those of a control batch too) or the error that it is damaged.
@@ -145,13 +162,19 @@ class PartitionReader:
         The rest of a segment that is damaged beyond a batch is skipped, with the error and without a batch.
         """
         start, end = self._state.starts[self._partition], self._state.ends[self._partition]
+
+        def read(segment: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, tuple[str, StoredBatch, Any]]]:
+            nonlocal start
+            for batch in reader.walk():
+                if batch.last_offset >= begin:
+                    content = self._content(reader, batch, begin)
+                    start = batch.after.offset
+                    yield start, (reader.path, batch, content)
+            start = segment.end
+
         while start < end:
             try:
-                for segment, reader, begin in self._segments(start, end):
-                    for batch in reader.walk():
-                        if batch.last_offset >= begin:
-                            yield reader.path, batch, self._content(reader, batch, begin)
-                    start = segment.end
+                yield from self._read(start, end, read)
             except DataError as error:
                 (segment, *_) = self._log.segments(self._state, self._partition, start, end)
                 yield self._log.location(segment.file), None, error
@@ -172,8 +195,11 @@ class PartitionReader:
 
     def headers(self) -> Iterator[tuple[str, list[StoredBatch]]]:
         """For each segment its data file, and its batches without their data."""
-        for _, reader, begin in self._segments(self._state.starts[self._partition], self._state.ends[self._partition]):
-            yield reader.path, [batch for batch in reader.headers() if batch.last_offset >= begin]
+
+        def read(segment: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, tuple[str, list[StoredBatch]]]]:
+            yield segment.end, (reader.path, [batch for batch in reader.headers() if batch.last_offset >= begin])
+
+        yield from self._read(self._state.starts[self._partition], self._state.ends[self._partition], read)
 
     def offset_at(self, millis: int, after: int = 0) -> int:
         """The offset of the first record at or after a time in milliseconds since 1970-01-01 UTC; the end offset if there is none.
@@ -182,51 +208,65 @@ class PartitionReader:
         """
         end = self._state.ends[self._partition]
         start = min(max(self._state.starts[self._partition], after), end)
-        for _, reader, begin in self._segments(start, end, lambda segment: segment.max_timestamp >= millis):
+
+        def read(_: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, int]]:
             for batch in reader.headers():
                 if batch.header.max_timestamp >= millis and batch.last_offset >= begin and not batch.header.control:
                     for records in self._located(reader, [(batch, self._payload(reader, reader.read(batch)))]):
                         found = np.flatnonzero((records.timestamps >= millis) & (records.offsets >= begin))
                         if found.size:
-                            return int(records.offsets[found[0]])
-        return end
+                            yield begin, int(records.offsets[found[0]])
+
+        return next(self._read(start, end, read, lambda segment: segment.max_timestamp >= millis), end)
 
     def newest_time(self, start: int, end: int) -> int:
         """The greatest time of the records with the offsets from `start` to before `end`, in milliseconds; −1 if none has one.
 
         It reads the headers of batches, and only the records of a batch that begins before `start`.
         """
-        newest = -1
-        for _, reader, begin in self._segments(start, end):
+
+        def read(_: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, int]]:
             for batch in takewhile(lambda batch: batch.base_offset < end, reader.batches(begin)):
                 if batch.base_offset >= begin:
-                    newest = max(newest, batch.header.max_timestamp)
+                    yield batch.after.offset, batch.header.max_timestamp
                     continue
                 for part in self.records(begin, min(batch.last_offset + 1, end), columns=["timestamp"]):
-                    newest = max(newest, int(part.column(0).view(pa.int64()).to_numpy().max()) // 1000)
-        return newest
+                    yield batch.after.offset, int(part.column(0).view(pa.int64()).to_numpy().max()) // 1000
 
-    def _segments(
-        self, start: int, end: int, wanted: Callable[[Segment], bool] = lambda _: True
-    ) -> Iterator[tuple[Segment, SegmentReader, int]]:
-        """The segments that hold these offsets, each with its reader and the first offset that is wanted of it."""
+        return max(self._read(start, end, read), default=-1)
+
+    def _read(
+        self,
+        start: int,
+        end: int,
+        read: Callable[[Segment, SegmentReader, int], Iterator[tuple[int, T]]],
+        wanted: Callable[[Segment], bool] = lambda _: True,
+    ) -> Iterator[T]:
+        """Everything that `read` finds in the segments that hold these offsets and are wanted.
+
+        It is given a segment, its reader, and the first offset that is wanted of it. With each thing it says up to which offset it
+        has read: there it goes on, in another segment, if the data file is gone.
+        """
         while start < end:
-            for segment in self._log.segments(self._state, self._partition, start, end):
+            state = self._state
+            for segment in self._log.segments(state, self._partition, start, end):
                 if wanted(segment):
-                    reader = open_segment(self._log.root, self._state.topic, segment, self._batch_bytes_max)
-                    if not reader:
-                        self._reload(segment, start)
+                    try:
+                        with SegmentReader(self._log.root, state.topic, segment, self._batch_bytes_max) as reader:
+                            for reached, found in read(segment, reader, start):
+                                start = reached
+                                yield found
+                    except Absent:
+                        self._reload(state, segment, start)
                         break
-                    with reader:
-                        yield segment, reader, start
                 start = segment.end
 
-    def _reload(self, missing: Segment, start: int) -> None:
+    def _reload(self, before: State, missing: Segment, start: int) -> None:
         """Takes the newest state, from which to continue at `start`, because the data file of a segment does not exist."""
         state = self._log.newest()
-        if state.topic_id != self._state.topic_id:
+        if state.topic_id != before.topic_id:
             raise SparklogError("TOPIC_REPLACED", topic=state.topic, root=self._log.root)
-        if state.version == self._state.version:
+        if state.version == before.version:
             path = self._log.location(missing.file)
             raise SparklogError(
                 "SEGMENT_MISSING", topic=state.topic, partition=self._partition, file=path, base=missing.base, end=missing.end

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.names import COMMITS, checkpoint_version_of, deleted_version_of, is_topic, topic_folder, version_of
 from sparklog.store.store import Damaged, Store
 from sparklog.store.stores import open_store
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
 
 # Each of these files shows that a directory belongs to a Kafka broker.
 _BROKERS = (
@@ -26,13 +30,16 @@ class Root:
         self.store = store
 
     @classmethod
-    def at(cls, name: str) -> Root:
-        """The root of this name, which need not be there. CallError ROOT_REQUIRED, STORE_UNSUPPORTED, OPTION_VALUE."""
-        return cls(open_store(name))
+    def at(cls, name: str, filesystem: FileSystem | None = None) -> Root:
+        """The root of this name, which need not be there. CallError ROOT_REQUIRED, STORE_UNSUPPORTED, OPTION_VALUE.
+
+        `filesystem` is a FileSystem of pyarrow, through which a bucket is read.
+        """
+        return cls(open_store(name, filesystem))
 
     @classmethod
     def holding(cls, path: str) -> Root | None:
-        """The root that this absolute path names, or that it is in; None if there is none."""
+        """The root that this absolute path or URL names, or that it is in; None if there is none."""
         store: Store | None = open_store(path)
         while store and not store.exists(COMMITS):
             store = store.above()
@@ -50,14 +57,15 @@ class Root:
         CallError ROOT_NOT_A_DIRECTORY, ROOT_NOT_FOUND; for a directory that is not a root, ROOT_WITHOUT_LOG, PARTITION_DIRECTORY,
         LOG_DIRECTORY or BROKER_DIRECTORY. RetryError IO if it cannot be read.
         """
+        if self.store.exists(COMMITS):
+            return
         try:
             found = self.store.look("")
         except OSError as error:
             raise SparklogError("IO", file=self, cause=error) from None
         if not found or not found.is_folder:
             raise SparklogError("ROOT_NOT_A_DIRECTORY" if found else "ROOT_NOT_FOUND", root=self)
-        if not self.store.exists(COMMITS):
-            raise self._other_directory()
+        raise self._other_directory()
 
     def _other_directory(self) -> SparklogError:
         """The error for a directory without a log: it may belong to a root, or to a broker."""

@@ -14,7 +14,7 @@ from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header
 from sparklog.ondisk.names import index_file, topic_file, view_folder
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.version import Segment
-from sparklog.store.store import Absent, Damaged
+from sparklog.store.store import Damaged
 
 _BLOCK_BYTES_MIN = 1 << 16
 _BLOCK_BYTES_MAX = 1 << 22
@@ -51,7 +51,7 @@ class StoredBatch(NamedTuple):
 
 
 class SegmentReader:
-    """Reads a segment from its data file. Its constructor raises Absent if that file does not exist; all else raises SparklogErrors."""
+    """Reads a segment from its data file. All of it raises SparklogErrors, and Absent if that file does not exist, or is gone by then."""
 
     def __init__(self, root: Root, topic: str, segment: Segment, batch_bytes_max: int) -> None:
         self._root = root
@@ -205,7 +205,7 @@ class SegmentReader:
         """The place of a batch that holds the offset `start` or lies before it."""
         segment = self._segment
         here = self._begin
-        if start <= segment.base or segment.bytes < _INDEX_WORTHWHILE_BYTES:
+        if start <= segment.base or segment.bytes < _INDEX_WORTHWHILE_BYTES or not self._root.store.has_links:
             return here
         name = f"{view_folder(self._topic, segment.partition)}/{index_file(segment.base)}"
         entry = index.look_up(self._root, name, start - segment.base)
@@ -248,11 +248,3 @@ def is_stamped(field: int, relative: int, absolute: int) -> bool:
         return True
     octets = (number.to_bytes(8, "big", signed=True) for number in (field, relative, absolute))
     return all(one in others for one, *others in zip(*octets, strict=True))
-
-
-def open_segment(root: Root, topic: str, segment: Segment, batch_bytes_max: int) -> SegmentReader | None:
-    """A reader of a segment; None if the data file does not exist."""
-    try:
-        return SegmentReader(root, topic, segment, batch_bytes_max)
-    except Absent:
-        return None

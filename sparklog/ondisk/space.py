@@ -11,9 +11,11 @@ from sparklog.store.store import Damaged
 def view_bytes(log: TopicLog, state: State) -> int:
     """The bytes of the topic's Kafka view that are not links to data files: copies of segments, and indexes. FORMAT.md section 8.
 
-    Each file takes a stat. A folder that cannot be listed counts as empty, since no reader depends on the view.
+    A store without links has none. Otherwise each file takes a stat. A folder that cannot be listed counts as empty, since no reader
+    depends on the view.
     """
-    return sum(_of_partition(log, state, partition) for partition in range(state.partitions))
+    viewed = state.partitions if log.root.store.has_links else 0
+    return sum(_of_partition(log, state, partition) for partition in range(viewed))
 
 
 def _of_partition(log: TopicLog, state: State, partition: int) -> int:

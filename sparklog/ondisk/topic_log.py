@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Hashable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Hashable, Iterator
+from typing import NamedTuple, TypeVar
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
@@ -16,6 +16,7 @@ from sparklog.ondisk.state import State
 from sparklog.ondisk.version import FILE_BYTES_MAX, Segment, Version
 from sparklog.store.store import Absent, Damaged
 
+T = TypeVar("T")
 _LISTED = 20
 """An error lists this many topics."""
 
@@ -164,10 +165,10 @@ class TopicLog:
                 continue
             except TooNew as reason:
                 raise SparklogError("FORMAT_TOO_NEW", file=self.location(name), reason=reason) from None
-            tag = self._tag(version)
-            data = self._bytes(version)
-            if data is None:
+            found = self._tagged(version)
+            if found is None:
                 raise _Moved(state, version, self._missing(version, newest))
+            tag, data = found
             if hashlib.sha256(data).hexdigest() != state.hash:
                 raise _Moved(state, version, self._corrupt(version, f"it is not the version that {name} is of"))
             if state.agrees_with(self._parsed(data, version)):
@@ -182,10 +183,10 @@ class TopicLog:
         while until is None or not kept or kept.state.version < until:
             number = kept.state.version + 1 if kept else 0
             # Before the file is read: if another takes its place in between, the tag is not that file's.
-            tag = self._tag(number)
-            version = self._read(number) if tag else None
-            if version is None:
+            found = self._tagged(number)
+            if found is None:
                 break
+            tag, version = found[0], self._parsed(found[1], number)
             if kept and not kept.state.precedes(version):
                 raise _Moved(kept.state, number, self._corrupt(number, f"it does not follow the existing version {number - 1}"))
             try:
@@ -224,7 +225,7 @@ class TopicLog:
         return SparklogError("VERSION_CORRUPT", file=self._path(version), reason=reason)
 
     def _read(self, version: int) -> Version | None:
-        data = self._bytes(version)
+        data = self._got(version, self.root.store.read)
         return None if data is None else self._parsed(data, version)
 
     def _parsed(self, data: bytes, version: int) -> Version:
@@ -235,10 +236,13 @@ class TopicLog:
         except TooNew as reason:
             raise SparklogError("FORMAT_TOO_NEW", file=self._path(version), reason=reason) from None
 
-    def _bytes(self, version: int) -> bytes | None:
-        """The version file; None if it is absent."""
+    def _tagged(self, version: int) -> tuple[Hashable, bytes] | None:
+        """The version file and its tag; None if it is absent."""
+        return self._got(version, self.root.store.read_tagged)
+
+    def _got(self, version: int, read: Callable[[str, int], T]) -> T | None:
         try:
-            return self.root.store.read(topic_file(self.topic, version_file(version)), FILE_BYTES_MAX)
+            return read(topic_file(self.topic, version_file(version)), FILE_BYTES_MAX)
         except Absent:
             return None
         except Damaged as damage:

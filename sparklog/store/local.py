@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import Literal
 
-from sparklog.store.store import Absent, Damaged, Entry, File, Store
+from sparklog.store.store import Absent, Damaged, Entry, File, Store, below
 
 # Not every system has all of these. With O_NONBLOCK, a pipe in place of a file does not make the reader wait.
 _READ = os.O_RDONLY
@@ -18,6 +18,8 @@ for _flag in ("O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_BINARY"):
 
 class LocalStore(Store):
     """The files below a path, which must be absolute."""
+
+    has_links = True
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -100,10 +102,7 @@ class LocalStore(Store):
         return LocalFile(descriptor, status.st_size)
 
     def _path(self, name: str) -> str:
-        for part in name.split("/"):
-            if part in ("", ".", ".."):
-                raise ValueError(f"{name!r} is not the name of a file below a root")
-        return self._prefix + name
+        return self._prefix + below(name)
 
     def _path_without_links(self, name: str, *, of_folder: bool = False) -> str:
         """The path of a name. Damaged if one of the folders above it, or the folder that it is, is a symbolic link."""

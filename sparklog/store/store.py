@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
+
+F = TypeVar("F", bound="File")
 
 
 class Absent(Exception):
@@ -37,20 +39,36 @@ class Entry(NamedTuple):
         return self.kind == "folder"
 
 
+def below(name: str) -> str:
+    """The name of a file or folder, checked. ValueError if it leads out of the root, or is not the one name of what it names."""
+    if not {"", ".", ".."}.isdisjoint(name.split("/")):
+        raise ValueError(f"{name!r} is not the name of a file below a root")
+    return name
+
+
 class File(ABC):
-    """A file that is open for reading. `size` is the number of bytes that it had when it was opened."""
+    """A file that is open for reading. `size` is the number of bytes that it had when it was opened.
+
+    A store that keeps open files readable reads one to its end after it was deleted. On others, its deletion is met at a read.
+    """
 
     size: int
 
     @abstractmethod
     def read(self, position: int, count: int) -> bytes:
-        """The `count` bytes from `position` on; fewer if the file ends before."""
+        """The `count` bytes from `position` on; fewer if the file ends before. Absent if it is gone, and the store does not keep it."""
 
     @abstractmethod
     def close(self) -> None:
         """Closes the file. It cannot be read afterwards."""
 
-    def __enter__(self) -> File:
+    def whole(self, bytes_max: int) -> bytes:
+        """All of it. Damaged if it has more than `bytes_max` bytes."""
+        if self.size > bytes_max:
+            raise Damaged(f"it has {self.size} bytes, more than {bytes_max}")
+        return self.read(0, self.size)
+
+    def __enter__(self: F) -> F:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -66,11 +84,18 @@ class Store(ABC):
     """
 
     root: str
-    """The full name of the root: messages show it."""
+    """The full name of the root: messages show it, and Spark finds the root by it."""
+    has_links: bool = False
+    """Whether a file can have several names (hard links). Only in such a store is there a Kafka view. FORMAT.md section 8."""
 
     def location(self, name: str) -> str:
         """The full name of a file or folder, for messages."""
         return f"{self.root}/{name}"
+
+    def storage_options(self, table: str) -> dict[str, str]:
+        """The settings with which deltalake reaches a table at a URL as this store is reached; empty if it is of another kind."""
+        del table
+        return {}
 
     @abstractmethod
     def above(self) -> Store | None:
@@ -107,6 +132,11 @@ class Store(ABC):
     def read(self, name: str, bytes_max: int) -> bytes:
         """A whole file. Damaged if it has more than `bytes_max` bytes; otherwise as `open`."""
         with self.open(name) as file:
-            if file.size > bytes_max:
-                raise Damaged(f"it has {file.size} bytes, more than {bytes_max}")
-            return file.read(0, file.size)
+            return file.whole(bytes_max)
+
+    def read_tagged(self, name: str, bytes_max: int) -> tuple[Hashable, bytes]:
+        """The tag of a file, taken before its bytes, and these. Absent and Damaged as `read`."""
+        tag = self.tag(name)
+        if tag is None:
+            raise Absent
+        return tag, self.read(name, bytes_max)

@@ -5,15 +5,48 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sparklog.errors import SparklogError
 from sparklog.store.local import LocalStore
 from sparklog.store.store import Store
 
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
 
-def open_store(root: str) -> Store:
-    """The store of a root, which need not be there. CallError as `local`."""
+_URI = re.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", re.DOTALL)
+
+
+def open_store(root: str, filesystem: FileSystem | None = None) -> Store:
+    """The store of a root, which need not be there: a path, `file:` and a path, or a URL as `s3a://bucket/prefix`, `s3://` too.
+
+    `filesystem` is a FileSystem of pyarrow, through which a bucket is read. CallError as `local`.
+    """
+    uri = _URI.fullmatch(root)
+    scheme = uri[1].lower() if uri else "file"
+    if scheme in ("s3", "s3a") and uri:
+        return _bucket(root, uri[2] or "", uri[3], filesystem)
+    if filesystem is not None:
+        raise SparklogError("OPTION_VALUE", option="filesystem", value=filesystem, reason=f"it must be left out: {root} is not in a bucket")
     return LocalStore(local(root))
+
+
+def _bucket(root: str, bucket: str, rest: str, filesystem: FileSystem | None) -> Store:
+    # The part before an @ may be a password, which no message must show.
+    if "@" in bucket:
+        raise _invalid_path("s3a://…", "it must not have credentials in it; give them by the environment (AWS_…), or with `filesystem`")
+    if not bucket or not re.fullmatch("[a-zA-Z0-9._-]+", bucket):
+        raise _invalid_path(root, "after s3a:// there must be the name of a bucket")
+    path, _, settings = rest.partition("?")
+    if "\0" in path:
+        raise _invalid_path(root, f"Nul character not allowed: {path}")
+    from pyarrow.fs import FileSystem
+
+    from sparklog.store.s3 import S3Store
+
+    if not isinstance(filesystem, FileSystem | None):
+        raise TypeError(f"`filesystem` is {filesystem!r}, of type {type(filesystem).__name__}; it must be a pyarrow.fs.FileSystem")
+    return S3Store(bucket, os.path.normpath(f"/{path}").lstrip("/"), settings, filesystem)
 
 
 def local(root: str) -> str:
@@ -27,7 +60,7 @@ def local(root: str) -> str:
     if not root.strip():
         raise SparklogError("ROOT_REQUIRED")
     path = root
-    if uri := re.fullmatch("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", root, re.DOTALL):
+    if uri := _URI.fullmatch(root):
         scheme, host, path = uri.groups()
         if scheme.lower() != "file":
             raise SparklogError("STORE_UNSUPPORTED", root=root, where=f"in a store of the scheme {scheme}")

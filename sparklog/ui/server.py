@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -32,17 +32,25 @@ from sparklog.ui.records import MERGED_MAX
 from sparklog.ui.responses import Download, answering, failure, respond, written
 from sparklog.ui.tail import Tails
 
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
+
 PORT = 8470
 _TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _LINES_S = 0.05
 
 
-def application(root: str | os.PathLike[str], table: str | os.PathLike[str] | None = None, hosts: Collection[str] = ()) -> Starlette:
+def application(
+    root: str | os.PathLike[str],
+    table: str | os.PathLike[str] | None = None,
+    hosts: Collection[str] = (),
+    filesystem: FileSystem | None = None,
+) -> Starlette:
     """The page of a root as an ASGI application. `table` is an offset table, `hosts` are names by which the server may be asked.
 
-    CallError if there is not a root.
+    The root, and `filesystem`, are those of `Log`. CallError if there is not a root.
     """
-    opened = arguments.root(root)
+    opened = arguments.root(root, filesystem)
     offsets = None if table is None else os.fspath(table)
     tails = Tails()
 
@@ -139,6 +147,7 @@ def serve(
     public: bool = False,
     hosts: Collection[str] = (),
     ready: Callable[[str], None] | None = None,
+    filesystem: FileSystem | None = None,
 ) -> None:
     """Serves the page of a root until it is interrupted. It only reads.
 
@@ -148,6 +157,7 @@ def serve(
     * port: 0 takes a free one.
     * hosts: names, beside addresses and localhost, by which browsers may ask the server.
     * ready: is called with the URL once the server can be asked.
+    * filesystem: through which a bucket is read, as in `Log`.
 
     CallError if there is not a root, if the host is not of this machine alone, or if the port is in use.
     """
@@ -155,7 +165,7 @@ def serve(
         reason = "everybody who reaches this address could read every record, without a password; if that is meant, give `public` too"
         raise SparklogError("OPTION_VALUE", option="host", value=host, reason=reason)
     config = uvicorn.Config(
-        application(root, table, [*hosts, host]),
+        application(root, table, [*hosts, host], filesystem),
         log_level="warning",
         access_log=False,
         server_header=False,

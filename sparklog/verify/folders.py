@@ -100,8 +100,10 @@ class Folders:
                 self.findings.append(
                     Finding(GARBAGE, "MARKER_WRONG", problem, "nothing: only its name counts", fix, self._topic, file=file, byte=0)
                 )
-        for look in (self._temporary, self._data, self._view):
-            look()
+        self._temporary()
+        self._data()
+        if self._root.store.has_links:
+            self._view()
         self.waiting += tallied(self._topic, "version", ((name, 0) for name in self._chain.below_boundary))
 
     def _inside(self, folder: str) -> list[Entry]:
@@ -264,6 +266,8 @@ def view_findings(root: Root, topics: set[str]) -> Iterator[Waiting]:
         listed = root.store.entries("")
     except (OSError, Damaged):
         return  # `topics_in` has said so.
+    if not root.store.has_links:
+        topics = set()  # no folder is that of a view
     matches = [match for entry in listed if (match := _VIEW_FOLDER.fullmatch(entry.name))]
     yield from tallied(None, "other", [(match[0], 0) for match in matches if match[1] not in topics])
 

@@ -75,7 +75,7 @@ class SegmentCheck:
         try:
             file = self._root.store.open(self._name)
         except Absent:
-            self._segment_fault("SEGMENT_MISSING", "the data file does not exist", None, self._way_back(missing=True))
+            self._missing()
             return
         except Damaged as damage:
             self._segment_fault("SEGMENT_CORRUPT", str(damage), None, _RESTORE)
@@ -92,10 +92,15 @@ class SegmentCheck:
                     self._walk(file, min(end, file.size), view)
                 if self._expected.has_view:
                     self.findings += view.end(quick, self._unstamped)
+            except Absent:
+                self._missing()
             except OSError as error:
                 self._segment_fault("IO", f"reading failed: {error}", None, "check the disk")
             finally:
                 view.close()
+
+    def _missing(self) -> None:
+        self._segment_fault("SEGMENT_MISSING", "the data file does not exist", None, self._way_back(missing=True))
 
     def _lengths(self, file: File, end: int) -> None:
         known = self._expected.file_end

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from handmade import Topic, records, sample
 from stores.cluster import SparkCluster
 from stores.faults import FaultProxy
 from stores.hdfs import Hdfs
@@ -65,3 +66,12 @@ def fault_proxy() -> Iterator[Callable[[str], FaultProxy]]:
     """Makes proxies in front of servers that stop when the test ends."""
     with ExitStack() as stack:
         yield lambda target: stack.enter_context(FaultProxy(target))
+
+
+@pytest.fixture
+def topic(tmp_path: Path) -> Topic:
+    """A topic made by hand: with a checkpoint, and a version after it."""
+    topic = sample(tmp_path / "root")
+    topic.checkpoint()
+    topic.append(records(5, "after"))
+    return topic

@@ -11,6 +11,7 @@ from readback import failure
 
 from sparklog import SparklogError
 from sparklog.ondisk import checkpoint
+from sparklog.ondisk.names import version_of
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.store.local import LocalStore
@@ -52,18 +53,29 @@ def commit_up_to_6(topic: Topic) -> None:
     topic.commit(topic.data(batch(records(1, "v6"))), boundary=5)
 
 
+def watch(call: str, told: Callable[[int], object], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tells the version before a method of the store is called for the file of one."""
+    method = getattr(LocalStore, call)
+
+    def watched(store: LocalStore, name: str, *more: int) -> object:
+        version = version_of(name.rpartition("/")[2])
+        if version is not None:
+            told(version)
+        return method(store, name, *more)
+
+    monkeypatch.setattr(LocalStore, call, watched)
+
+
 def before(call: str, version: int, action: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Acts when a reader calls a method of TopicLog for a version, for the first time."""
-    method = getattr(TopicLog, call)
+    """Acts when a reader calls a method of the store for the file of a version, for the first time."""
     seen: list[int] = []
 
-    def watched(log: TopicLog, number: int) -> object:
+    def told(number: int) -> None:
         if number == version and not seen:
             seen.append(number)
             action()
-        return method(log, number)
 
-    monkeypatch.setattr(TopicLog, call, watched)
+    watch(call, told, monkeypatch)
 
 
 @pytest.mark.parametrize("begin", BEGINS)
@@ -71,12 +83,12 @@ def test_versions_are_deleted_beneath_a_reader(topic, begin, monkeypatch):
     log = begun(topic, begin)
     commit_up_to_6(topic)
     if begin == "a state":
-        before("_tag", 3, lambda: clean_up(topic, 5), monkeypatch)
+        before("tag", 3, lambda: clean_up(topic, 5), monkeypatch)
     else:
         # The checkpoint of version 5 is put after the reader listed the folder.
         late = next(topic.folder.glob(f"{5:020d}.checkpoint-*"))
         hidden = late.rename(topic.root / "hidden")
-        before("_tag", 3, lambda: (hidden.rename(late), clean_up(topic, 5)), monkeypatch)
+        before("tag", 3, lambda: (hidden.rename(late), clean_up(topic, 5)), monkeypatch)
     assert log.newest().version == 6
 
 
@@ -99,8 +111,8 @@ def test_one_listing_without_a_version_proves_nothing(topic, look, monkeypatch):
 
 def test_without_a_checkpoint_version_0_is_there_in_the_end(topic, monkeypatch):
     """The versions from 3 on are gone when a reader comes to them, and the last listing, which takes long, shows no checkpoint."""
-    before("_tag", 2, lambda: commit_up_to_6(topic), monkeypatch)
-    before("_tag", 3, lambda: clean_up(topic, 5), monkeypatch)
+    before("tag", 2, lambda: commit_up_to_6(topic), monkeypatch)
+    before("tag", 3, lambda: clean_up(topic, 5), monkeypatch)
     names = LocalStore.names
     listings = []
 
@@ -134,15 +146,13 @@ def test_a_reader_that_kept_a_state_looks_for_the_next_version_first(topic, monk
     log = begun(topic, "a state")
     commit_up_to_6(topic)
     looks = []
-    tag = TopicLog._tag
 
-    def watched(log, version):
+    def told(version):
         looks.append(version)
         if len(looks) == 2:
             clean_up(topic, 5)
-        return tag(log, version)
 
-    monkeypatch.setattr(TopicLog, "_tag", watched)
+    watch("tag", told, monkeypatch)
     assert log.newest().version == 6
     assert looks[0] == 2
 
@@ -151,8 +161,7 @@ def test_nothing_new_costs_two_looks(topic, monkeypatch):
     log = begun(topic, "a state")
     state = log.newest()
     looks = []
-    tag = TopicLog._tag
-    monkeypatch.setattr(TopicLog, "_tag", lambda log, version: looks.append(version) or tag(log, version))
+    watch("tag", looks.append, monkeypatch)
     monkeypatch.setattr(LocalStore, "open", None)
     assert log.newest() is state
     assert looks == [2, 1]
@@ -170,7 +179,7 @@ def test_a_version_of_a_writer_that_slept_counts_for_nothing(topic, begin, monke
         clean_up(topic, 5)
         shutil.copy(other.version_file(2), topic.version_file(2))
 
-    before("_tag", 2, overtake, monkeypatch)
+    before("tag", 2, overtake, monkeypatch)
     state = log.newest()
     assert (state.version, state.hash, state.ends) == (6, topic.hash, (7,))
     assert [version.version for version in log.history()] == [5, 6]
@@ -212,7 +221,7 @@ def test_history_while_versions_are_deleted(topic, monkeypatch, tmp_path):
     topic.commit(boundary=5)
     log = TopicLog(Root.at(str(topic.root)), "t")
     log.newest()
-    before("_bytes", 4, lambda: clean_up(topic, 4), monkeypatch)
+    before("read", 4, lambda: clean_up(topic, 4), monkeypatch)
     assert [version.version for version in log.history()] == [4, 5, 6, 7]
     shutil.copy(other.version_file(3), topic.version_file(3))
     assert [version.version for version in log.history()] == [4, 5, 6, 7]

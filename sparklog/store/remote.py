@@ -1,0 +1,53 @@
+"""Stores that are asked over a network: each request takes long, and none keeps a file for a reader."""
+
+from __future__ import annotations
+
+import re
+
+from sparklog.store.store import Damaged, File
+
+_FIRST_BYTES = 1 << 18
+_MOST_BYTES = 1 << 23
+
+
+class ReadAhead(File):
+    """Reads more than it is asked for: the more, the longer it was read from front to back. So no byte of such a read is asked for twice.
+
+    It holds up to 8 MiB, and what was asked for.
+    """
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._at = 0
+        self._held = b""
+        self._ahead = _FIRST_BYTES
+        self.size = file.size
+
+    def read(self, position: int, count: int) -> bytes:
+        """From what is held, or by one request."""
+        end = min(position + count, self.size)
+        if end <= position:
+            return b""
+        if position < self._at or end > self._at + len(self._held):
+            self._request(position, end)
+        return self._held[position - self._at : end - self._at]
+
+    def _request(self, position: int, end: int) -> None:
+        goes_on = self._at <= position <= self._at + len(self._held) + self._ahead
+        kept = self._held[position - self._at :] if goes_on else b""
+        self._ahead = min(2 * self._ahead, _MOST_BYTES) if goes_on and self._held else _FIRST_BYTES
+        begin = position + len(kept)
+        read = self._file.read(begin, min(max(end - begin, self._ahead), self.size - begin))
+        self._at, self._held = position, kept + read
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._held = b""
+        self._file.close()
+
+
+def required_name(name: str, folder: str) -> str:
+    """A name that a listing has of a folder. Damaged if it is none: it would lead elsewhere, or nowhere."""
+    if name in ("", ".", "..") or re.search("[/\0]", name):
+        raise Damaged(f"its listing has the name {name!r}, which no file or folder in {folder} can have")
+    return name

@@ -1,0 +1,209 @@
+"""Objects in a bucket of S3, or of a server that speaks its protocol, through `pyarrow.fs`. FORMAT.md section 2.
+
+There are no folders and no links: a folder exists as far as objects have its name before theirs.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from sparklog.store.remote import ReadAhead, required_name
+from sparklog.store.store import Absent, Damaged, Entry, File, Store, below
+
+if TYPE_CHECKING:
+    from pyarrow import fs
+
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+
+
+class S3Store(Store):
+    """The objects of a bucket whose keys begin with a prefix and a slash; with all, if the prefix is empty.
+
+    `filesystem` is a FileSystem of pyarrow that has the bucket. Without one, `settings` are parameters of a URL, as pyarrow takes them
+    (`endpoint_override=127.0.0.1:9000&scheme=http`), and what they leave open is taken from the environment. Nothing is asked of the server
+    until something is looked at.
+    """
+
+    def __init__(self, bucket: str, prefix: str, settings: str = "", filesystem: fs.FileSystem | None = None) -> None:
+        self._bucket = bucket
+        self._prefix = prefix
+        self._settings = settings
+        self._given = filesystem
+        self._base = f"{bucket}/{prefix}".rstrip("/")
+        self.root = f"s3a://{self._base}"
+
+    def __reduce__(self) -> tuple[type[S3Store], tuple[Any, ...]]:
+        return S3Store, (self._bucket, self._prefix, self._settings, self._given)
+
+    @functools.cached_property
+    def filesystem(self) -> fs.FileSystem:
+        """The FileSystem through which objects are read. OSError if the settings do not make one."""
+        with _faults():
+            return self._given or _filesystem(self._bucket, self._settings)
+
+    def storage_options(self, table: str) -> dict[str, str]:
+        """Those of a table in a bucket, from the settings that the FileSystem would give another process."""
+        from pyarrow.fs import S3FileSystem
+
+        if not table.lower().startswith(("s3://", "s3a://")) or not isinstance(self.filesystem, S3FileSystem):
+            return {}
+        _, (settings,) = self.filesystem.__reduce__()
+        scheme, address = settings["scheme"] or "https", settings["endpoint_override"]
+        options = {
+            "aws_access_key_id": settings["access_key"],
+            "aws_secret_access_key": settings["secret_key"],
+            "aws_session_token": settings["session_token"],
+            "aws_region": settings["region"],
+            "aws_endpoint_url": address and (address if "://" in address else f"{scheme}://{address}"),
+            "aws_allow_http": "true" if scheme == "http" or address.startswith("http://") else "",
+            "aws_skip_signature": "true" if settings["anonymous"] else "",
+            "aws_virtual_hosted_style_request": "true" if settings["force_virtual_addressing"] else "",
+        }
+        return {name: value for name, value in options.items() if value}
+
+    def above(self) -> S3Store | None:
+        """The store of the prefix above; None if this one has the whole bucket."""
+        prefix = self._prefix.rpartition("/")[0]
+        return S3Store(self._bucket, prefix, self._settings, self._given) if self._prefix else None
+
+    def exists(self, name: str) -> bool:
+        """By `look`."""
+        try:
+            return self.look(name) is not None
+        except OSError:
+            return False
+
+    def look(self, name: str) -> Entry | None:
+        """By one request if it is a file, by two if not."""
+        with _faults():
+            found = _entry(self.filesystem.get_file_info(self._path(name)))
+        return found._replace(name=name.rpartition("/")[2]) if found else None
+
+    def names(self, folder: str) -> list[str]:
+        """By one request for a thousand names."""
+        return [entry.name for entry in self._listed(folder)]
+
+    def entries(self, folder: str) -> list[Entry]:
+        """By the same requests."""
+        return sorted(self._listed(folder))
+
+    def tag(self, name: str) -> Hashable | None:
+        """ETag, time and length. The ETag alone may be a hash of the bytes, which those of another file can be equal to."""
+        try:
+            with self._opened(name) as file:
+                return file.tag
+        except Absent:
+            return None
+
+    def are_one(self, name: str, other: str) -> bool:
+        """False."""
+        return False
+
+    def open(self, name: str) -> File:
+        """By one request for what it has, and by one for each part that is read. Nothing keeps the object until then."""
+        try:
+            return ReadAhead(self._opened(name))
+        except Absent:
+            found = self.look(name)
+            if found and found.is_folder:
+                raise Damaged("it is not a regular file") from None
+            raise
+
+    def read_tagged(self, name: str, bytes_max: int) -> tuple[Hashable, bytes]:
+        """By two requests; if it is absent, by one."""
+        with self._opened(name) as file:
+            return file.tag, file.whole(bytes_max)
+
+    def _opened(self, name: str) -> _Object:
+        return _Object(self.filesystem, self._path(name))
+
+    def _path(self, name: str) -> str:
+        return f"{self._base}/{below(name)}" if name else self._base
+
+    def _listed(self, folder: str) -> list[Entry]:
+        from pyarrow.fs import FileSelector
+
+        path = self._path(folder)
+        with _faults():
+            found = self.filesystem.get_file_info(FileSelector(path, allow_not_found=True))
+        entries = [(info.path.removeprefix(f"{path}/"), _entry(info)) for info in found]
+        return [entry._replace(name=required_name(name, self.location(folder))) for name, entry in entries if entry]
+
+
+class _Object(File):
+    """An object that is read at positions. Absent if there is none."""
+
+    def __init__(self, filesystem: fs.FileSystem, path: str) -> None:
+        self._filesystem = filesystem
+        self._path = path
+        try:
+            with _faults():
+                self._file = filesystem.open_input_file(path)
+                self.size: int = self._file.size()
+        except FileNotFoundError:
+            raise Absent from None
+
+    @property
+    def tag(self) -> Hashable:
+        """Distinguishes it from another one of its name."""
+        with _faults():
+            told = self._file.metadata() or {}
+        return told.get("ETag"), told.get("Last-Modified"), self.size
+
+    def read(self, position: int, count: int) -> bytes:
+        """By one request."""
+        end = min(position + count, self.size)
+        if end <= position:
+            return b""
+        try:
+            with _faults():
+                found = self._file.read_at(end - position, position)
+        except OSError:
+            # The error of a read does not tell that the object is gone.
+            _Object(self._filesystem, self._path).close()
+            raise
+        assert isinstance(found, bytes)
+        return found
+
+    def close(self) -> None:
+        """Asks nothing of the server."""
+        self._file.close()
+
+
+def _filesystem(bucket: str, settings: str) -> fs.FileSystem:
+    """A FileSystem by the settings and the environment. pyarrow itself does not know the variables for the server's address."""
+    from pyarrow.fs import FileSystem, S3FileSystem
+
+    endpoint = next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), None)
+    if settings or not (endpoint or any(os.environ.get(name) for name in _REGIONS)):
+        # This asks AWS for the region of the bucket, if no setting tells it.
+        return FileSystem.from_uri(f"s3://{bucket}?{settings}")[0]
+    scheme, _, address = (endpoint or "").rpartition("://")
+    return S3FileSystem(endpoint_override=address or None, scheme=scheme or None)
+
+
+def _entry(info: fs.FileInfo) -> Entry | None:
+    from pyarrow.fs import FileType
+
+    if info.type == FileType.NotFound:
+        return None
+    if info.type == FileType.Directory:
+        return Entry(info.base_name, "folder", 0, 0.0, 1)
+    kind: Literal["file", "other"] = "file" if info.type == FileType.File else "other"
+    return Entry(info.base_name, kind, info.size or 0, (info.mtime_ns or 0) / 1e9, 1)
+
+
+@contextmanager
+def _faults() -> Iterator[None]:
+    """An exception of pyarrow within that is no OSError becomes one."""
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise OSError(str(error)) from None

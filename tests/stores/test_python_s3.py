@@ -1,0 +1,274 @@
+"""The stores of Python on a real S3 server: their contract, whole roots, what they cost, and what goes wrong."""
+
+import os
+import threading
+import time
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from handmade import Record, Topic, batch
+from pyarrow import fs
+from store_contract import Place, StoreContract
+from stores.buckets import copied, environment, put, unique
+from stores.s3 import S3
+
+import sparklog
+from sparklog import Consumer, Log, SparklogError
+from sparklog.ondisk.root import Root
+from sparklog.store.s3 import S3Store
+from sparklog.store.store import Damaged
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def settings_in_environment(s3, monkeypatch):
+    for name, value in environment(s3).items():
+        monkeypatch.setenv(name, value)
+
+
+class TestS3(StoreContract):
+    keeps_open_files = False
+
+    @pytest.fixture
+    def place(self, s3: S3) -> Place:
+        files, prefix = s3.filesystem(), unique()
+        store = S3Store(s3.bucket, prefix, "", files)
+
+        put_at = {}
+
+        def put_again(name: str, content: bytes) -> None:
+            # S3 tells the time of an object in seconds, and equal bytes may have one ETag.
+            time.sleep(max(0, put_at.get(content, 0) + 2 - time.monotonic()) if content else 0)
+            put(s3, f"{prefix}/{name}", content)
+            put_at[content] = time.monotonic()
+
+        put_again("folder/inner/file", b"0123456789")
+        return Place(store, put_again, lambda name: files.delete_file(f"{s3.bucket}/{prefix}/{name}"))
+
+    def test_a_listing_of_several_pages(self, place):
+        names = [f"{number:04d}" for number in range(1_250)]
+        for name in names:
+            place.put(f"many/{name}", b"")
+        assert sorted(place.store.names("many")) == names
+        assert [entry.name for entry in place.store.entries("many")] == names
+
+
+def test_a_root_is_the_same_there(s3, topic):
+    url = copied(s3, topic.root)
+    there, here = Log(url, filesystem=s3.filesystem()), Log(topic.root)
+    assert there.root == url
+    assert there.topics() == here.topics() == [topic.name]
+    assert there[topic.name].read() == here[topic.name].read()
+    assert there[topic.name].tail(3) == here[topic.name].tail(3)
+    assert there[topic.name].commits() == here[topic.name].commits()
+    assert list(there[topic.name].batches(0))[-1].crc == list(here[topic.name].batches(0))[-1].crc
+    assert there[topic.name].stats().records == here[topic.name].stats().records
+    assert there[topic.name].describe() == {**here[topic.name].describe(), "root": url}
+    assert there[topic.name].offsets_for_time(0) == here[topic.name].offsets_for_time(0)
+    report, local = there.verify(), here.verify()
+    assert report.findings == local.findings
+    assert [each for each in report.waiting if each.what != "view"] == [each for each in local.waiting if each.what != "view"]
+    assert not [each for each in report.waiting if each.what == "view"], "there is no view that waits to be made"
+
+
+def test_one_root_has_one_name(s3, topic, settings_in_environment):
+    url = copied(s3, topic.root)
+    for spelling in (url, url.replace("s3a", "s3"), f"{url}/", url.replace("s3a", "S3A"), url.replace("/root", "//x/../root")):
+        log = Log(spelling)
+        assert (log.root, log.topics()) == (url, [topic.name])
+    address = s3.endpoint.partition("://")[2]
+    assert Log(f"{url}?endpoint_override={address}&scheme=http&region={s3.region}").root == url
+
+
+def test_what_is_no_root_there(s3, topic, settings_in_environment):
+    url = copied(s3, topic.root)
+    put(s3, "single/file", b"x")
+    base = f"s3a://{s3.bucket}"
+    for root, condition in {
+        f"{base}/nothing": "ROOT_NOT_FOUND",
+        "s3a://no-such-bucket/x": "ROOT_NOT_FOUND",
+        f"{base}/single": "ROOT_WITHOUT_LOG",
+        f"{base}/single/file": "ROOT_NOT_A_DIRECTORY",
+        f"{url}/_partlog": "LOG_DIRECTORY",
+        f"{url}/_partlog/t": "LOG_DIRECTORY",
+        "s3a:///x": "OPTION_VALUE",
+        "s3a:x": "OPTION_VALUE",
+        "gs://bucket/x": "STORE_UNSUPPORTED",
+    }.items():
+        with pytest.raises(SparklogError) as raised:
+            Log(root)
+        assert raised.value.id == condition, raised.value
+        with pytest.raises(SparklogError) as raised:
+            sparklog.Topic(root, "t")
+        assert raised.value.id == condition, raised.value
+    with pytest.raises(SparklogError, match=r"PARTLOG_TOPIC_NOT_FOUND.*Existing topics: t"):
+        Log(url).topic("other")
+
+
+def test_no_message_shows_credentials(s3, topic, monkeypatch):
+    url = copied(s3, topic.root)
+    with pytest.raises(SparklogError, match="must not have credentials") as raised:
+        Log(f"s3a://key:very-secret@{s3.bucket}/x")
+    assert "very-secret" not in f"{raised.value}{raised.value!r}"
+    for name, value in (environment(s3) | {"AWS_SECRET_ACCESS_KEY": "very-secret"}).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SparklogError, match="PARTLOG_IO") as raised:
+        Log(url)
+    assert "very-secret" not in f"{raised.value}{raised.value!r}"
+    del os.environ["AWS_SECRET_ACCESS_KEY"]
+    secret = s3.filesystem()
+    assert s3.secret_key not in repr(Root.at(url, secret)) + repr(Root.at(url, secret).store)
+
+
+def test_a_filesystem_is_one_of_pyarrow_and_for_a_bucket(s3, topic):
+    with pytest.raises(TypeError, match=r"must be a pyarrow.fs.FileSystem"):
+        Log(f"s3a://{s3.bucket}/x", filesystem=object())
+    with pytest.raises(SparklogError, match=r"`filesystem`.*it must be left out"):
+        Log(topic.root, filesystem=s3.filesystem())
+
+
+# ---- what it costs
+
+
+def test_requests(s3, topic, fault_proxy):
+    proxy = fault_proxy(s3.endpoint)
+    log = Log(copied(s3, topic.root), filesystem=s3.filesystem(proxy.endpoint))
+    with proxy.counting() as opening:
+        found = log.topic(topic.name)
+    listings = [request for request in proxy.requests if "list-type" in request.query and "max-keys=1000" in request.query]
+    assert (len(listings), opening["GET"] - len(listings)) == (1, 3), "the checkpoint, its version, and the one after it"
+    assert opening["HEAD"] == 5, "one before each GET, the version that is not there, and the first one again"
+    with proxy.counting() as polling:
+        found.end_offsets()
+    assert polling == Counter(HEAD=2)
+    with proxy.counting("json$") as reading:
+        found.commits(1)
+    assert reading == Counter(HEAD=3, GET=1)
+    log._root.store.look("")
+    with proxy.counting(topic.name) as scanning:
+        rows = found.read().num_rows
+    assert rows == 40
+    assert scanning["GET"] == len(found.segments()), "a GET for each of the small segments"
+
+
+def test_a_scan_reads_no_byte_twice(s3, tmp_path, fault_proxy):
+    topic = Topic(tmp_path / "root")
+    octets = b"".join(batch([Record(os.urandom(1000)) for _ in range(100)], 100 * number) for number in range(60))
+    topic.commit(topic.data(octets))
+    proxy = fault_proxy(s3.endpoint)
+    found = Log(copied(s3, topic.root), filesystem=s3.filesystem(proxy.endpoint))["t"]
+    for read in (lambda: found.read().num_rows, lambda: sum(each.records for each in found.batches(0))):
+        proxy.clear()
+        assert read() == 6000
+        ranges = [request.headers["range"] for request in proxy.requests if request.method == "GET" and request.key.endswith(".log")]
+        spans = [tuple(map(int, each.removeprefix("bytes=").split("-"))) for each in ranges]
+        assert all(last < following for (_, last), (following, _) in pairwise(spans))
+        assert sum(last + 1 - first for first, last in spans) <= len(octets)
+        assert len(spans) <= 6
+    proxy.clear()
+    assert found.head(1).num_rows == 1
+    assert sum(last + 1 - first for first, last in spans[:1]) <= 1 << 18
+
+
+# ---- what goes wrong
+
+
+@pytest.mark.parametrize("how", ["scan", "consumer"])
+def test_a_file_that_goes_in_mid_read_is_read_where_it_went(s3, tmp_path, how):
+    """A merge takes the place of two data files, which are deleted when a read of the first has begun."""
+    topic, files = Topic(tmp_path / "root"), s3.filesystem()
+    octets = [b"".join(batch([Record(os.urandom(1000)) for _ in range(100)], 100 * n) for n in range(at, at + 20)) for at in (0, 20)]
+    for each in octets:
+        topic.commit(topic.data(each))
+    expected = Log(topic.root)["t"].read()["value"].to_pylist()
+    url = copied(s3, topic.root)
+    place = url.removeprefix("s3a://")
+
+    def merge():
+        old = topic.live[0]
+        segments = [(topic.folder / part["file"]).read_bytes()[part["position"] :][: part["bytes"]] for part in old]
+        topic.commit(topic.data(b"".join(segments), base=0, end=4000, name="p0-t0-0-0.log"), removed=old)
+        fs.copy_files(str(topic.root), place, destination_filesystem=files)
+        for part in old:
+            files.delete_file(f"{place}/_partlog/t/{part['file']}")
+
+    got = []
+    if how == "scan":
+        for part in Log(url, filesystem=files)["t"].scan():
+            got += part.column("value").to_pylist()
+            if len(got) == part.num_rows:
+                merge()
+    else:
+        with Consumer(url, "t", filesystem=files, auto_offset_reset="earliest", consumer_timeout_ms=5000) as consumer:
+            for record in consumer:
+                got.append(record.value)
+                if len(got) == 1:
+                    merge()
+                if len(got) == 4000:
+                    break
+    assert got == expected
+
+
+def test_a_server_that_fails_is_an_error_that_names_the_file(s3, topic, fault_proxy):
+    proxy = fault_proxy(s3.endpoint)
+    log = Log(copied(s3, topic.root), filesystem=s3.filesystem(proxy.endpoint))
+    proxy.inject("answer", method="GET", key="pool.log", times=100, status=500)
+    with pytest.raises(SparklogError, match=r"PARTLOG_IO.*s3a://.*pool.log"):
+        log[topic.name].read()
+    proxy.clear()
+    proxy.inject("answer", key="pool.log", times=2, status=503)
+    assert log[topic.name].read().num_rows == 40, "pyarrow tries again"
+
+
+# ---- listings that no server may send
+
+
+def listing(*keys: str, prefixes: tuple[str, ...] = ()) -> bytes:
+    contents = "".join(
+        f"<Contents><Key>{key}</Key><Size>1</Size><LastModified>2026-01-01T00:00:00Z</LastModified></Contents>" for key in keys
+    )
+    common = "".join(f"<CommonPrefixes><Prefix>{each}</Prefix></CommonPrefixes>" for each in prefixes)
+    return f"<ListBucketResult><IsTruncated>false</IsTruncated>{contents}{common}</ListBucketResult>".encode()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        listing("root/_partlog/../../other"),
+        listing("root/_partlog/.."),
+        listing("root/_partlog/a/b"),
+        listing("elsewhere/x"),
+        listing("/etc/passwd"),
+        listing(prefixes=("root/_partlog/../",)),
+        listing(prefixes=("root/_partlog//",)),
+        listing(prefixes=("root/_partlog/./",)),
+    ],
+)
+def test_a_listing_with_names_that_lead_elsewhere_is_refused(sent):
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/xml")
+            self.send_header("Content-Length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(sent)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        files = fs.S3FileSystem(
+            access_key="a", secret_key="b", region="us-east-1", scheme="http", endpoint_override=f"127.0.0.1:{server.server_port}"
+        )
+        root = Root(S3Store("bucket", "root", "", files))
+        for ask in (root.store.names, root.store.entries):
+            with pytest.raises((Damaged, OSError)):
+                ask("_partlog")
+        with pytest.raises(SparklogError, match="PARTLOG_IO"):
+            root.topics()
+        server.shutdown()
