@@ -23,6 +23,15 @@ def hdfs_jars(repository: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def s3a_jars(repository: Path) -> Path:
+    """The folder of the jars of Hadoop's S3A, which Spark does not carry."""
+    jars = repository / ".tools" / "s3a"
+    if not any(jars.glob("hadoop-aws-*.jar")):
+        pytest.fail(f"{jars} has no S3A: run `make s3`")
+    return jars
+
+
+@pytest.fixture(scope="session")
 def s3_program(repository: Path) -> Path:
     """The program of the S3 server."""
     program = repository / ".tools" / "versitygw" / "versitygw"

@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -45,10 +45,7 @@ class Hdfs(Servers):
         """Makes an empty file system, starts the daemons, and waits until files can be written."""
         self.conf.mkdir(parents=True)
         for name, settings in {"core": self.settings, "hdfs": self._server_settings()}.items():
-            properties = "".join(
-                f"<property><name>{key}</name><value>{escape(value)}</value></property>\n" for key, value in settings.items()
-            )
-            (self.conf / f"{name}-site.xml").write_text(f"<configuration>\n{properties}</configuration>\n")
+            write_settings(self.conf / f"{name}-site.xml", settings)
         self._run([*self._command("nn1"), "-format", "-nonInteractive"])
         if self.ha:
             shutil.copytree(self._folder / "nn1", self._folder / "nn2")  # what -bootstrapStandby does while nothing is written
@@ -151,3 +148,9 @@ class Hdfs(Servers):
         else:
             settings |= {"dfs.namenode.rpc-address": self._rpc["nn1"], "dfs.namenode.http-address": self._http["nn1"]}
         return settings
+
+
+def write_settings(path: Path, settings: Mapping[str, str]) -> None:
+    """Writes a file of settings as Hadoop reads it."""
+    properties = (f"<property><name>{name}</name><value>{escape(value)}</value></property>\n" for name, value in settings.items())
+    path.write_text(f"<configuration>\n{''.join(properties)}</configuration>\n")

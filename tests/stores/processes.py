@@ -21,15 +21,18 @@ HOST = "127.0.0.1"
 START_S = 120.0
 """How long a server may take until it answers. They take seconds; a machine that does other work at the same time takes longer."""
 
-# It kills what it was told of when its parent has ended, however that ended.
+# It kills what it was told of when its parent has ended, however that ended. A process that the parent forked can keep the pipe open.
 _WATCH = """
 import os, select, signal, sys
-parent, living, pipe = int(sys.argv[1]), set(), b""
-while os.getppid() == parent:
-    if select.select([0], [], [], 0.2)[0]:
+parent, living, text = int(sys.argv[1]), set(), b""
+ended = False
+while not ended:
+    ended = os.getppid() != parent
+    while select.select([0], [], [], 0 if ended else 0.2)[0]:
         if not (read := os.read(0, 4096)):
+            ended = True
             break
-        *lines, pipe = (pipe + read).split(b"\\n")
+        *lines, text = (text + read).split(b"\\n")
         for line in lines:
             (living.add if line[:1] == b"+" else living.discard)(int(line[1:]))
 for pid in living:

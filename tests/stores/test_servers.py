@@ -14,7 +14,7 @@ from threading import Barrier
 
 import pytest
 from stores.cluster import SparkCluster
-from stores.hdfs import Hdfs
+from stores.hdfs import Hdfs, write_settings
 from stores.processes import HOST, Daemon, is_alive, is_listening
 from stores.s3 import S3
 from stores.webhdfs import WebHdfs
@@ -58,6 +58,26 @@ def test_hdfs_keeps_what_is_written(hdfs: Hdfs):
     files.write("/folder/file", b"12345")
     assert files.read("/folder/file") == b"12345"
     assert files.read("/folder/file", offset=1, length=3) == b"234"
+
+
+def hadoop_reads(uri: str, settings: dict[str, str], jars: list[Path], folder: Path) -> str:
+    """A file as Hadoop's own client reads it, which knows these settings alone, in a JVM with these jars."""
+    write_settings(folder / "core-site.xml", settings)
+    class_path = os.pathsep.join(map(str, (folder, *jars)))
+    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", class_path, "org.apache.hadoop.fs.FsShell", "-cat", uri]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_settings_for_s3_are_right(s3: S3, spark_jars: Path, s3a_jars: Path, tmp_path: Path):
+    assert s3.ask("PUT", "settings", b"12345")[0] == 200
+    assert hadoop_reads(f"s3a://{s3.bucket}/settings", s3.settings(), [spark_jars / "*", s3a_jars / "*"], tmp_path) == "12345"
+
+
+def test_the_settings_for_hdfs_are_right(hdfs_ha: Hdfs, spark_jars: Path, tmp_path: Path):
+    WebHdfs(hdfs_ha.webhdfs).write("/settings", b"12345")
+    assert hadoop_reads(f"{hdfs_ha.uri}/settings", hdfs_ha.settings, [spark_jars / "*"], tmp_path) == "12345"
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -157,7 +177,6 @@ time.sleep(600)
     with subprocess.Popen([sys.executable, "-c", script, tmp_path], env=env, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         pid = int(process.stdout.readline())
-        time.sleep(0.5)
         assert is_alive(pid)
         process.send_signal(how)
     assert ended_soon([pid])
