@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parents[2]
-# These pages have commands, which test_starting_spark.py, tests/ui/test_command.py and tests/cli/test_guide.py run.
-OF_COMMANDS = {"starting-spark.md", "web-page.md", "command-line.md"}
-PAGES = [HERE / "README.md", *(page for page in sorted((HERE / "docs" / "guide").glob("*.md")) if page.name not in OF_COMMANDS)]
+# These pages have commands, which test_starting_spark.py, tests/ui/test_command.py and tests/cli/test_guide.py run, or need servers, which
+# tests/stores/test_spark.py has.
+ELSEWHERE = {"starting-spark.md", "web-page.md", "command-line.md", "stores.md"}
+PAGES = [HERE / "README.md", *(page for page in sorted((HERE / "docs" / "guide").glob("*.md")) if page.name not in ELSEWHERE)]
 
 
 # These pages ask for Delta, whose jars are given, so that nothing is downloaded.

@@ -5,6 +5,7 @@ import io.sparklog.sink.PartlogWrite;
 import io.sparklog.sink.SinkMetrics;
 import io.sparklog.source.PartlogScanBuilder;
 import io.sparklog.source.StreamRequest;
+import io.sparklog.spark.SessionSettings;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
@@ -40,6 +41,7 @@ final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetr
 
   private final CaseInsensitiveStringMap properties;
   private final StructType schema;
+  private final String path;
   private final Root root;
   private final SinkMetrics metrics = new SinkMetrics();
 
@@ -54,7 +56,8 @@ final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetr
     }
     this.properties = properties;
     this.schema = schema;
-    this.root = Root.of(path);
+    this.path = path;
+    this.root = root(CaseInsensitiveStringMap.empty());
   }
 
   /** Whether it is a table of Spark's own catalog, not of one load or save. */
@@ -68,11 +71,20 @@ final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetr
    *
    * @throws PartlogException ROOT_REQUIRED
    */
-  private Root requireRoot() {
+  private Root requireRoot(CaseInsensitiveStringMap options) {
     if (isOfCatalog() && !properties.containsKey(TableCatalog.PROP_LOCATION)) {
       throw PartlogException.of("ROOT_REQUIRED");
     }
-    return root;
+    return root(options);
+  }
+
+  /** The root, as reached by the settings of the session, by those of the table and by those of one read or write. */
+  private Root root(CaseInsensitiveStringMap options) {
+    return Root.of(path, () -> {
+      Map<String, String> settings = new HashMap<>(properties.asCaseSensitiveMap());
+      settings.putAll(options.asCaseSensitiveMap());
+      return SessionSettings.with(settings);
+    });
   }
 
   @Override
@@ -93,6 +105,7 @@ final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetr
     Map<String, String> shown = new HashMap<>(properties.asCaseSensitiveMap());
     // Spark passes the options of CREATE TABLE on twice, and ALTER TABLE changes one of the two: the one that counts.
     shown.keySet().removeIf(key -> key.startsWith(TableCatalog.OPTION_PREFIX));
+    shown.replaceAll((key, value) -> SessionSettings.isSetting(key) ? "(not shown)" : value);
     if (isOfCatalog() && shown.containsKey(TableCatalog.PROP_LOCATION)) {
       shown.put(TableCatalog.PROP_EXTERNAL, "true");
     }
@@ -111,24 +124,24 @@ final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetr
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return SparkErrors.run(
-        () -> new PartlogScanBuilder(requireRoot(), schema, options(options, Options.Side.READ), Clock.systemUTC(), new SecureRandom()));
+    return SparkErrors.run(() -> new PartlogScanBuilder(requireRoot(options), schema, options(options, Options.Side.READ),
+        Clock.systemUTC(), new SecureRandom()));
   }
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    return SparkErrors.run(() -> new PartlogWrite(requireRoot(), options(info.options(), Options.Side.WRITE), info, metrics,
+    return SparkErrors.run(() -> new PartlogWrite(requireRoot(info.options()), options(info.options(), Options.Side.WRITE), info, metrics,
         Clock.systemUTC(), new SecureRandom()));
   }
 
   /** @throws PartlogException what {@link StreamRequest#require} throws, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */
   void requireSourceOfStream() {
-    StreamRequest.require(requireRoot(), parsed(CaseInsensitiveStringMap.empty(), Options.Side.READ));
+    StreamRequest.require(requireRoot(CaseInsensitiveStringMap.empty()), parsed(CaseInsensitiveStringMap.empty(), Options.Side.READ));
   }
 
   /** @throws PartlogException what {@link PartlogWrite#requireStream} throws, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */
   void requireSinkOfStream() {
-    PartlogWrite.requireStream(requireRoot(), parsed(CaseInsensitiveStringMap.empty(), Options.Side.WRITE));
+    PartlogWrite.requireStream(requireRoot(CaseInsensitiveStringMap.empty()), parsed(CaseInsensitiveStringMap.empty(), Options.Side.WRITE));
   }
 
   /** Spark asks at the end of each trigger of a stream that writes to this table. */

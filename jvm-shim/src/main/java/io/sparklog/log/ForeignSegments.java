@@ -2,6 +2,7 @@ package io.sparklog.log;
 
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,6 +23,9 @@ public final class ForeignSegments {
    */
   public static void requireNone(TopicLog log, int first, int end) throws IOException {
     LogStore store = log.store();
+    if (!Stores.hasLinks(store)) {
+      return;
+    }
     List<String> files = new ArrayList<>();
     List<Integer> in = new ArrayList<>();
     for (int partition = first; partition < end; partition++) {

@@ -136,6 +136,11 @@ public final class Names {
     return "pool.log";
   }
 
+  /** The part of a name after its last slash. */
+  public static String last(String name) {
+    return name.substring(name.lastIndexOf('/') + 1);
+  }
+
   /** Whether {@code name} is one that a writer can produce for a data file, relative to the topic's folder. */
   public static boolean isDataFile(String name) {
     Matcher matcher = DATA_FILE.matcher(name);

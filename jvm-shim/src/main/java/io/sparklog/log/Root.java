@@ -17,6 +17,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.Supplier;
 
 /**
  * A root: the topics under it. FORMAT.md section 1.
@@ -68,7 +69,12 @@ public final class Root implements Topics {
    * @throws PartlogException see {@link Stores#open}
    */
   public static Root of(String path) {
-    return of(Stores.open(new StoreRef(path)));
+    return of(Stores.open(path));
+  }
+
+  /** As the other. @param settings of Hadoop, asked for only where the root is not on a disk */
+  public static Root of(String path, Supplier<? extends Iterable<Map.Entry<String, String>>> settings) {
+    return of(Stores.open(path, settings));
   }
 
   /** The root that a store keeps. */
@@ -101,6 +107,11 @@ public final class Root implements Topics {
   @Override
   public String location() {
     return store.root();
+  }
+
+  @Override
+  public boolean isCounted() {
+    return store.isCounted();
   }
 
   public LogStore store() {
@@ -212,6 +223,9 @@ public final class Root implements Topics {
   /** The index of the segment in the Kafka view. */
   @Override
   public Optional<OffsetIndex> index(String topic, Segment segment) {
+    if (!Stores.hasLinks(store)) {
+      return Optional.empty();
+    }
     try {
       String name = Names.viewFolder(topic, segment.partition()) + "/" + Names.viewFile(segment.base(), "index");
       return Optional.of(new OffsetIndex(store.read(name, INDEX_BYTES_MAX), segment.base()));
@@ -254,6 +268,9 @@ public final class Root implements Topics {
   }
 
   private void requireNotOfABroker(String limit) {
+    if (!Stores.hasLinks(store)) {
+      return;
+    }
     for (String file : BROKER_FILES) {
       if (exists(file) || store.existsBeside(file)) {
         throw PartlogException.of("BROKER_DIRECTORY", "root", store.root(), "file", exists(file) ? file : "../" + file, "limit", limit);

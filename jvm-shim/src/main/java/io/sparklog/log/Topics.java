@@ -25,6 +25,11 @@ public interface Topics {
   /** The full name of the place, which messages call the root. */
   String location();
 
+  /** Whether Spark counts the bytes that are read here without being told of them. */
+  default boolean isCounted() {
+    return false;
+  }
+
   /**
    * Whether a read may begin.
    *

@@ -3,6 +3,7 @@ package io.sparklog.procedures;
 import io.sparklog.log.Root;
 import io.sparklog.log.Topics;
 import io.sparklog.read.PartitionJson;
+import io.sparklog.spark.SessionSettings;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Signature;
@@ -155,7 +156,7 @@ final class Arguments {
   }
 
   Root root() {
-    return asArgument("root", () -> Root.of(text("root")));
+    return asArgument("root", () -> Root.of(text("root"), () -> SessionSettings.with(Map.of())));
   }
 
   /** Empty if the call is about all topics. */

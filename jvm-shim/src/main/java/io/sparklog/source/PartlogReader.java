@@ -17,6 +17,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 final class PartlogReader implements PartitionReader<ColumnarBatch> {
   private final Topics root;
   private final StructType schema;
+  private final boolean isCounted;
   private final boolean failOnDataLoss;
   private final long rowsMax;
   private final Iterator<Split> left;
@@ -36,6 +37,7 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
    */
   PartlogReader(Topics root, List<Split> splits, StructType schema, boolean failOnDataLoss, long rowsMax) {
     this.root = root;
+    this.isCounted = root.isCounted();
     this.schema = schema;
     this.failOnDataLoss = failOnDataLoss;
     this.rowsMax = rowsMax;
@@ -47,8 +49,10 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
     try {
       return SparkErrors.run(this::nextOfAll);
     } finally {
-      ReadStatistics.add(bytes() - bytesReported);
-      bytesReported = bytes();
+      if (!isCounted) {
+        ReadStatistics.add(bytes() - bytesReported);
+        bytesReported = bytes();
+      }
     }
   }
 

@@ -9,6 +9,7 @@ import io.sparklog.read.SplitSize;
 import io.sparklog.stream.StreamStart;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.PartlogSparkException;
+import io.sparklog.spark.SessionSettings;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import io.sparklog.storage.CheckpointFolders;
@@ -97,10 +98,6 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
         : Runtime.getRuntime().availableProcessors();
   }
 
-  private static Iterable<Map.Entry<String, String>> hadoopSettings() {
-    return SparkSession.active().sessionState().newHadoopConf();
-  }
-
   private List<Split> splits() {
     return batch.splits();
   }
@@ -119,7 +116,7 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
   @Override
   public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
     stream = SparkErrors.run(() -> new PartlogStream(request.root(), schema, request.options().ofStream(), splitSize,
-        new StreamStart(CheckpointFolders.open(checkpointLocation, PartlogScan::hadoopSettings), random), clock));
+        new StreamStart(CheckpointFolders.open(checkpointLocation, () -> SessionSettings.with(Map.of())), random), clock));
     return stream;
   }
 

@@ -15,6 +15,10 @@ public interface FileAppender extends Closeable {
   /** The length of the file, in bytes. */
   long position();
 
-  /** Makes the content durable. @throws IOException if it may be lost, and then at every further call */
+  /**
+   * Makes the content durable. Nothing is appended afterwards: a store may end the file.
+   *
+   * @throws IOException if it may be lost, and then at every further call
+   */
   void sync() throws IOException;
 }

@@ -1,7 +1,11 @@
 package io.sparklog.storage;
 
 import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -35,6 +39,11 @@ public interface LogStore {
   /** The full name of {@code name}, for messages. */
   default String location(String name) {
     return root() + "/" + name;
+  }
+
+  /** Whether what is read here is in Hadoop's statistics of the reading thread, from which Spark takes the input bytes of a task. */
+  default boolean isCounted() {
+    return false;
   }
 
   /** Whether the root exists and is a folder. */
@@ -86,13 +95,32 @@ public interface LogStore {
   }
 
   /**
+   * The lengths of files, in bytes, by name; one that is absent is left out.
+   *
+   * @param names of files in {@code folder}, their last parts only
+   * @throws UnfitFileException as {@link #open}, where files are looked at one by one
+   */
+  default Map<String, Long> lengths(String folder, Collection<String> names) throws IOException {
+    Map<String, Long> lengths = new HashMap<>();
+    for (String name : names) {
+      try (FileReader file = open(folder + "/" + name)) {
+        lengths.put(name, file.bytes());
+      } catch (NoSuchFileException absent) {
+        // It is left out.
+      }
+    }
+    return lengths;
+  }
+
+  /**
    * Creates the file {@code name} with {@code content}, all or nothing, durable, and never in place of another. Its folder must exist:
    * {@link #createFolder}. If it returns, the name was taken by this call.
    *
    * <p>A store that cannot tell that its put is over throws {@link NoAnswerException}, whatever its client throws, an {@link Error} too.
    *
    * @param temporary a name in the same topic that no other caller uses, for a store that must write the content before it can give it its
-   *     name. A file that an earlier put left there is replaced. Afterwards it is absent, unless the store could not delete it.
+   *     name. It writes there, and replaces what an earlier put has left, or in the same folder at a name that begins
+   *     with this. Afterwards what it wrote is absent, unless the store could not delete it.
    * @param observer is told of each part of the put that the store has
    * @throws java.nio.file.FileAlreadyExistsException if it was refused: {@code name} existed, and keeps its content. Where the store
    *     repeats a put by itself, that may be what the put itself created.

@@ -1,8 +1,14 @@
 package io.sparklog.storage;
 
 import io.sparklog.spec.PartlogException;
+import java.lang.ref.SoftReference;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.function.Function;
+import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -10,29 +16,82 @@ import java.util.regex.Pattern;
 public final class Stores {
   private static final Pattern URI = Pattern.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", Pattern.DOTALL);
 
+  /** By scheme, how a store in a file system of Hadoop is opened. */
+  private static final Map<String, Function<StoreRef, LogStore>> OPENERS = Map.of("hdfs", HdfsStore::open, "viewfs", HdfsStore::open);
+
+  /**
+   * The stores of this JVM that are not on a disk: each task opens one, and a file system with its connections is costly. One that nothing
+   * uses is dropped when memory runs short.
+   */
+  private static final Map<StoreRef, SoftReference<LogStore>> OPEN = new HashMap<>();
+
   private Stores() {}
 
-  /** As the other, of a root that needs no settings. */
+  /** As the others, of a root that needs no settings. */
   public static LogStore open(String root) {
     return open(new StoreRef(root));
+  }
+
+  /**
+   * As the other.
+   *
+   * @param settings of Hadoop, asked for only where the root is not on a disk: of them the store gets those that another process needs too
+   */
+  public static LogStore open(String root, Supplier<? extends Iterable<Map.Entry<String, String>>> settings) {
+    return open(opener(root) == null ? new StoreRef(root) : new StoreRef(root, HadoopSettings.toSend(settings.get())));
   }
 
   /**
    * The store of a root.
    *
    * @param ref names the root by a path, or by {@code file:} and an absolute path, taken literally as Spark takes it: no escapes, query or
-   *     fragment. A store on a disk is made from that alone.
+   *     fragment. A store on a disk is made from that alone. Or it is a URI of HDFS, as Hadoop takes it, and Hadoop's settings.
    * @throws PartlogException ROOT_REQUIRED if it is blank; STORE_UNSUPPORTED for any other scheme, or a host: commits could be lost in a
-   *     store whose put-if-absent was not checked; OPTION_VALUE for {@code ~}, for a relative path after {@code file:}, and for what the
-   *     system does not accept as a path
+   *     store whose put-if-absent was not checked; STORE_UNAVAILABLE; OPTION_VALUE for {@code ~}, for a relative path after {@code file:},
+   *     and for what the system does not accept as a path
    */
   public static LogStore open(StoreRef ref) {
     String root = ref.root();
     if (root.isBlank()) {
       throw PartlogException.of("ROOT_REQUIRED");
     }
+    Function<StoreRef, LogStore> opener = opener(root);
+    if (opener != null) {
+      return open(ref, opener);
+    }
     Matcher uri = URI.matcher(root);
     return local(root, uri.matches() ? afterFile(root, uri) : root);
+  }
+
+  /** Null if the root is not one for a file system of Hadoop. */
+  private static Function<StoreRef, LogStore> opener(String root) {
+    Matcher uri = URI.matcher(root);
+    return uri.matches() ? OPENERS.get(uri.group(1).toLowerCase(Locale.ROOT)) : null;
+  }
+
+  private static LogStore open(StoreRef ref, Function<StoreRef, LogStore> opener) {
+    synchronized (OPEN) {
+      SoftReference<LogStore> known = OPEN.get(ref);
+      LogStore store = known == null ? null : known.get();
+      if (store == null) {
+        OPEN.values().removeIf(reference -> reference.get() == null);
+        store = opener.apply(ref);
+        known = OPEN.get(store.ref()); // The same root by another name.
+        LogStore same = known == null ? null : known.get();
+        store = same == null ? store : same;
+        OPEN.put(ref, new SoftReference<>(store));
+        OPEN.put(store.ref(), OPEN.get(ref));
+      }
+      return store;
+    }
+  }
+
+  /**
+   * Whether a store can give a file a second name. Where it can, a directory may be that of a Kafka broker, and a topic has a Kafka view;
+   * elsewhere these are not looked for.
+   */
+  public static boolean hasLinks(LogStore store) {
+    return store instanceof LinkingStore;
   }
 
   private static String afterFile(String root, Matcher uri) {

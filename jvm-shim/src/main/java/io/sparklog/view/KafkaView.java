@@ -50,11 +50,11 @@ public final class KafkaView {
    *
    * @param txn a random identity, for the names of temporary files
    * @return how many segments were brought in or repaired
-   * @throws PartlogException for what could not be repaired, once the rest is
+   * @throws PartlogException VIEW_UNSUPPORTED if the store has no links; for what could not be repaired, once the rest is
    */
   public static int publish(TopicLog log, String txn) {
     if (!(log.store() instanceof LinkingStore store)) {
-      throw new UnsupportedOperationException("a Kafka view needs a store with links, and " + log.store().root() + " is in one without");
+      throw PartlogException.of("VIEW_UNSUPPORTED", "topic", log.topic(), "root", log.store().root());
     }
     State before = log.latest().orElseThrow();
     List<Set<String>> names;

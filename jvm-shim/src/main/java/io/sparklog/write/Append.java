@@ -11,7 +11,6 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
-import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
@@ -164,17 +163,18 @@ final class Append implements Change {
 
   private void requireFiles() throws IOException {
     Map<String, Long> expected = new TreeMap<>();
-    segments.forEach(segment -> expected.merge(segment.file(), segment.endPosition(), Math::max));
+    segments.forEach(segment -> expected.merge(Names.last(segment.file()), segment.endPosition(), Math::max));
+    String folder = Names.topicFile(plan.topic(), plan.folder(txn));
+    Map<String, Long> found = expected.isEmpty() ? Map.of() : store.lengths(folder, expected.keySet());
     for (Map.Entry<String, Long> file : expected.entrySet()) {
-      String name = Names.topicFile(plan.topic(), file.getKey());
-      try (FileReader reader = store.open(name)) {
-        if (reader.bytes() != file.getValue()) {
-          throw PartlogException.of("FILE_LENGTH", "file", name, "found", reader.bytes(), "expected", file.getValue(), "root",
-              store.root());
-        }
-      } catch (NoSuchFileException e) {
+      String name = folder + "/" + file.getKey();
+      Long bytes = found.get(file.getKey());
+      if (bytes == null) {
         log.latest().ifPresent(latest -> plan.requireWanted(latest, store.root()));
-        throw PartlogException.caused(e, "FILE_NOT_SHARED", "file", name, "root", store.root());
+        throw PartlogException.of("FILE_NOT_SHARED", "file", name, "root", store.root());
+      }
+      if (!bytes.equals(file.getValue())) {
+        throw PartlogException.of("FILE_LENGTH", "file", name, "found", bytes, "expected", file.getValue(), "root", store.root());
       }
     }
     if (!expected.isEmpty()) {

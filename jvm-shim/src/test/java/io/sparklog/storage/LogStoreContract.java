@@ -44,6 +44,11 @@ abstract class LogStoreContract {
   /** A store of a root that does not exist yet. */
   abstract LogStore newStore() throws IOException;
 
+  /** Whether a put writes to the temporary name itself, so that an earlier one could be in its way. */
+  boolean writesToTheTemporaryName() {
+    return true;
+  }
+
   @BeforeEach
   void begin() throws IOException {
     store = newStore();
@@ -112,6 +117,7 @@ abstract class LogStoreContract {
 
   @Test
   void whatAnEarlierPutLeftIsReplaced() throws IOException {
+    Assumptions.assumeTrue(writesToTheTemporaryName(), "it writes to names of its own");
     store.createFolder(TOPIC);
     createFile(TEMPORARY, "a longer content than that of the put");
     put(FILE, "one");
@@ -386,6 +392,6 @@ abstract class LogStoreContract {
     }
     assertEquals(store.root(), opened.root());
     assertArrayEquals(bytes("one"), opened.read(FILE, 10));
-    assertEquals(store.root(), Stores.open(store.root()).root());
+    assertEquals(store.root(), Stores.open(new StoreRef(store.root(), store.ref().settings())).root());
   }
 }

@@ -1,0 +1,38 @@
+package io.sparklog.storage;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.NoSuchFileException;
+import org.apache.hadoop.security.AccessControlException;
+
+/** Hadoop's exceptions as those of {@code java.nio}, which {@link LogStore} promises and the classes above decide by. */
+final class HadoopErrors {
+  private HadoopErrors() {}
+
+  /** A call of Hadoop's. */
+  @FunctionalInterface
+  interface Call<T> {
+    T run() throws IOException;
+  }
+
+  /** Returns the result of {@code call}. @param location of the file or folder that it is about, for messages */
+  static <T> T translate(String location, Call<T> call) throws IOException {
+    try {
+      return call.run();
+    } catch (IOException e) {
+      throw translated(location, e);
+    }
+  }
+
+  /** An exception as {@code java.nio} has it; the same one if it has none for it. */
+  static IOException translated(String location, IOException e) {
+    IOException translated = e instanceof org.apache.hadoop.fs.FileAlreadyExistsException
+        ? new FileAlreadyExistsException(location)
+        : e instanceof FileNotFoundException
+            ? new NoSuchFileException(location)
+            : e instanceof AccessControlException ? new AccessDeniedException(location, null, e.getMessage()) : null;
+    return translated == null ? e : (IOException) translated.initCause(e);
+  }
+}

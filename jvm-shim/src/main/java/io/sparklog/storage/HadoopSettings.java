@@ -1,0 +1,43 @@
+package io.sparklog.storage;
+
+import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import org.apache.hadoop.conf.Configuration;
+
+/** Settings of Hadoop, by which a store in one of its file systems is configured. */
+final class HadoopSettings {
+  private static final List<String> PREFIXES = List.of("fs.", "dfs.", "hadoop.", "ipc.");
+
+  /** As Hadoop's own jars have them, in every process. */
+  private static final Configuration DEFAULTS = defaults();
+
+  private HadoopSettings() {}
+
+  private static Configuration defaults() {
+    Configuration defaults = new Configuration(false);
+    defaults.addResource("core-default.xml");
+    defaults.addResource("hdfs-default.xml");
+    return defaults;
+  }
+
+  /** Those of {@code all} that concern a file system and are not what Hadoop has by itself: a process without them needs no others. */
+  static SortedMap<String, String> toSend(Iterable<Map.Entry<String, String>> all) {
+    SortedMap<String, String> settings = new TreeMap<>();
+    for (Map.Entry<String, String> setting : all) {
+      boolean concerns = PREFIXES.stream().anyMatch(setting.getKey()::startsWith);
+      if (concerns && setting.getValue() != null && !setting.getValue().equals(DEFAULTS.getRaw(setting.getKey()))) {
+        settings.put(setting.getKey(), setting.getValue());
+      }
+    }
+    return settings;
+  }
+
+  /** A configuration with these settings over those that this process has. */
+  static Configuration configuration(Map<String, String> settings) {
+    Configuration configuration = new Configuration();
+    settings.forEach(configuration::set);
+    return configuration;
+  }
+}

@@ -1,0 +1,249 @@
+package io.sparklog.storage;
+
+import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
+import java.io.EOFException;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.lang.ref.Cleaner;
+import java.nio.ByteBuffer;
+import java.nio.file.NoSuchFileException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * A root in a file system of Hadoop: what does not depend on which one.
+ *
+ * <p>Its {@link FileSystem} is its own, and not one that Spark and other libraries share: so its settings hold, and none of these closes
+ * it. It is closed when the store, and every file that it opened, is no longer used.
+ */
+abstract class HadoopStore implements LogStore {
+  private static final Cleaner CLEANER = Cleaner.create();
+
+  /** A buffer that is not an array is filled in pieces of this size. */
+  private static final int PIECE_BYTES = 64 << 10;
+
+  final FileSystem files;
+  private final StoreRef ref;
+
+  /**
+   * @param files is closed when this is no longer used
+   * @param root the full name
+   * @param settings of {@code files}
+   */
+  HadoopStore(FileSystem files, Path root, Map<String, String> settings) {
+    this.files = files;
+    String name = root.toString();
+    this.ref = new StoreRef(name.endsWith("/") ? name.substring(0, name.length() - 1) : name, new java.util.TreeMap<>(settings));
+    CLEANER.register(this, closing(files, this.ref.root()));
+  }
+
+  /** Does not refer to the store. */
+  private static Runnable closing(FileSystem files, String root) {
+    return () -> {
+      try {
+        files.close();
+      } catch (IOException | RuntimeException e) {
+        Warnings.warn(HadoopStore.class, "closing the file system of {} failed", root, e);
+      }
+    };
+  }
+
+  /** STORE_UNAVAILABLE. */
+  static PartlogException unavailable(String root, Throwable why) {
+    Throwable first = why;
+    while (first instanceof RuntimeException && first.getCause() != null) {
+      first = first.getCause();
+    }
+    return PartlogException.caused(why, "STORE_UNAVAILABLE", "root", root, "cause", first);
+  }
+
+  @Override
+  public String root() {
+    return ref.root();
+  }
+
+  @Override
+  public StoreRef ref() {
+    return ref;
+  }
+
+  @Override
+  public boolean isCounted() {
+    return true;
+  }
+
+  /** The path of a name. */
+  final Path path(String name) {
+    if (name.startsWith("/") || Arrays.asList(name.split("/")).contains("..")) {
+      throw new IllegalStateException("the name " + name + " leads out of the root " + root());
+    }
+    // Not by two arguments: that takes a colon in a name for the end of a scheme. A slash for the root of the file system itself.
+    return new Path(name.isEmpty() ? root() + "/" : location(name));
+  }
+
+  final <T> T translate(String name, HadoopErrors.Call<T> call) throws IOException {
+    return HadoopErrors.translate(location(name), call);
+  }
+
+  /** @throws NoSuchFileException if it is absent */
+  final FileStatus status(String name) throws IOException {
+    Path path = path(name);
+    return translate(name, () -> files.getFileStatus(path));
+  }
+
+  /** As {@link #status}. @throws UnfitFileException if it is not a file */
+  final FileStatus fileStatus(String name) throws IOException {
+    FileStatus status = status(name);
+    if (!status.isFile()) {
+      throw new UnfitFileException(location(name), "it is not a regular file");
+    }
+    return status;
+  }
+
+  @Override
+  public boolean rootExists() {
+    try {
+      return status("").isDirectory();
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  @Override
+  public boolean exists(String name) throws IOException {
+    try {
+      status(name);
+      return true;
+    } catch (NoSuchFileException absent) {
+      return false;
+    }
+  }
+
+  @Override
+  public List<String> list(String name) throws IOException {
+    List<String> names = new ArrayList<>();
+    for (FileStatus entry : entries(name)) {
+      names.add(entry.getPath().getName());
+    }
+    return names;
+  }
+
+  /** The files and folders in a folder; none if there is no such folder. */
+  private FileStatus[] entries(String name) throws IOException {
+    Path folder = path(name);
+    try {
+      FileStatus[] entries = translate(name, () -> files.listStatus(folder));
+      // A file is listed as itself.
+      boolean isFile = entries.length == 1 && entries[0].isFile() && entries[0].getPath().equals(files.makeQualified(folder));
+      return isFile ? new FileStatus[0] : entries;
+    } catch (NoSuchFileException absent) {
+      return new FileStatus[0];
+    }
+  }
+
+  /** By one listing. */
+  @Override
+  public Map<String, Long> lengths(String folder, Collection<String> names) throws IOException {
+    Map<String, Long> lengths = new HashMap<>();
+    for (FileStatus entry : entries(folder)) {
+      if (entry.isFile() && names.contains(entry.getPath().getName())) {
+        lengths.put(entry.getPath().getName(), entry.getLen());
+      }
+    }
+    return lengths;
+  }
+
+  @Override
+  public long modifiedMs(String name) throws IOException {
+    return status(name).getModificationTime();
+  }
+
+  @Override
+  public long bytes(String name) throws IOException {
+    return fileStatus(name).getLen();
+  }
+
+  /** Its names are durable at once. */
+  @Override
+  public void flush(String folder) {
+    path(folder);
+  }
+
+  /** Whether {@code name} is gone by now, so far as that can be told. */
+  private boolean isGone(String name) {
+    try {
+      return !exists(name);
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  /** A file that is open for reading. It keeps the store, and so its file system, in use. */
+  final class Reader implements FileReader {
+    private final String name;
+    private final FSDataInputStream in;
+    private final long bytes;
+
+    Reader(String name, FSDataInputStream in, long bytes) {
+      this.name = name;
+      this.in = in;
+      this.bytes = bytes;
+    }
+
+    @Override
+    public String location() {
+      return HadoopStore.this.location(name);
+    }
+
+    @Override
+    public long bytes() {
+      return bytes;
+    }
+
+    /** @throws NoSuchFileException if the file is gone by now: a file can be deleted while it is read */
+    @Override
+    public void read(long position, ByteBuffer to) throws IOException {
+      if (position + to.remaining() > bytes) {
+        throw new EOFException(location() + " ends at byte " + bytes + ", " + (position + to.remaining() - bytes) + " bytes too early");
+      }
+      try {
+        if (to.hasArray()) {
+          in.readFully(position, to.array(), to.arrayOffset() + to.position(), to.remaining());
+          to.position(to.limit());
+        } else {
+          copy(position, to);
+        }
+      } catch (EOFException e) {
+        throw e;
+      } catch (IOException e) {
+        throw !(e instanceof FileNotFoundException) && isGone(name)
+            ? (IOException) new NoSuchFileException(location()).initCause(e)
+            : HadoopErrors.translated(location(), e);
+      }
+    }
+
+    private void copy(long position, ByteBuffer to) throws IOException {
+      byte[] piece = new byte[Math.min(PIECE_BYTES, to.remaining())];
+      for (long at = position; to.hasRemaining();) {
+        int length = Math.min(piece.length, to.remaining());
+        in.readFully(at, piece, 0, length);
+        to.put(piece, 0, length);
+        at += length;
+      }
+    }
+
+    @Override
+    public void close() throws IOException {
+      in.close();
+    }
+  }
+}

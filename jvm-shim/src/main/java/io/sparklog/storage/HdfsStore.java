@@ -1,0 +1,289 @@
+package io.sparklog.storage;
+
+import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileAlreadyExistsException;
+import org.apache.hadoop.fs.FileContext;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Options.Rename;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
+import org.apache.hadoop.security.AccessControlException;
+import org.apache.hadoop.fs.permission.FsAction;
+import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
+
+/** A root in HDFS. FORMAT.md section 7 says how a put is exclusive there. */
+class HdfsStore extends HadoopStore {
+  /** Each open file has a thread and a connection in its client. */
+  private static final int OPEN_FILES_MAX = 100;
+
+  /** Counts the puts of this process, for names of temporary files. */
+  private static final AtomicLong PUTS = new AtomicLong();
+
+  /** The rename of {@link FileSystem} does not tell why it failed. */
+  private final FileContext context;
+
+  HdfsStore(FileSystem files, FileContext context, StoreRef resolved) {
+    super(files, new Path(resolved.root()), resolved.settings());
+    this.context = context;
+  }
+
+  /**
+   * The store of {@code hdfs:} and of {@code viewfs:} that leads there.
+   *
+   * @throws PartlogException STORE_UNSUPPORTED if it leads elsewhere; STORE_UNAVAILABLE if the file system cannot be reached
+   */
+  static HdfsStore open(StoreRef ref) {
+    Configuration configuration = HadoopSettings.configuration(ref.settings());
+    try {
+      Path root = resolved(new Path(ref.root()), configuration);
+      if (!"hdfs".equals(root.toUri().getScheme())) {
+        throw PartlogException.of("STORE_UNSUPPORTED", "root", ref.root(), "where",
+            "at " + root + ", in a store of the scheme " + root.toUri().getScheme());
+      }
+      FileSystem files = FileSystem.newInstance(root.toUri(), configuration);
+      return new HdfsStore(files, FileContext.getFileContext(root.toUri(), configuration),
+          new StoreRef(files.makeQualified(root).toString(), ref.settings()));
+    } catch (PartlogException e) {
+      throw e;
+    } catch (IOException | RuntimeException e) {
+      throw unavailable(ref.root(), e);
+    }
+  }
+
+  /** Where a mount table leads. The root need not exist. */
+  private static Path resolved(Path root, Configuration configuration) throws IOException {
+    if (!"viewfs".equals(root.toUri().getScheme())) {
+      return root;
+    }
+    try (FileSystem mounts = FileSystem.newInstance(root.toUri(), configuration)) {
+      String below = "";
+      for (Path at = root; at != null; at = at.getParent()) {
+        try {
+          return new Path(mounts.resolvePath(at) + below);
+        } catch (FileNotFoundException absent) {
+          below = "/" + at.getName() + below;
+        }
+      }
+      return root;
+    }
+  }
+
+  @Override
+  public boolean existsBeside(String name) {
+    Path above = path("").getParent();
+    try {
+      return above != null && !name.startsWith("/") && files.exists(new Path(above + "/" + name));
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  @Override
+  public byte[] read(String name, int bytesMax) throws IOException {
+    FileStatus status = fileStatus(name);
+    if (status.getLen() > bytesMax) {
+      throw new UnfitFileException(location(name),
+          "it has " + status.getLen() + " bytes, more than the " + bytesMax + " that FORMAT.md allows");
+    }
+    byte[] content = new byte[(int) status.getLen()];
+    try (FileReader file = open(name, status)) {
+      file.read(0, content, 0, content.length);
+    }
+    return content;
+  }
+
+  /** The number that HDFS gives a file, the time at which it was closed, in ms, and the length. */
+  @Override
+  public Optional<String> tag(String name) throws IOException {
+    try {
+      FileStatus status = status(name);
+      long id = status instanceof HdfsFileStatus ofHdfs ? ofHdfs.getFileId() : 0;
+      return Optional.of(id + " " + status.getModificationTime() + " " + status.getLen());
+    } catch (NoSuchFileException absent) {
+      return Optional.empty();
+    }
+  }
+
+  @Override
+  public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
+    observer.reached(PutObserver.Part.BEGUN);
+    path(name);
+    // Another file for each put: the rename of an earlier one, if it comes late, must not find half of this content.
+    String unnamed = temporary + "-" + PUTS.incrementAndGet();
+    boolean dropped = false;
+    try {
+      write(unnamed, content);
+      observer.reached(PutObserver.Part.WRITTEN);
+      give(name, unnamed);
+      dropped = true;
+      observer.reached(PutObserver.Part.NAMED);
+      observer.reached(PutObserver.Part.DURABLE);
+    } catch (NoAnswerException e) {
+      dropped = true;
+      throw e;
+    } finally {
+      if (!dropped) {
+        drop(unnamed);
+      }
+    }
+  }
+
+  private void write(String unnamed, byte[] content) throws IOException {
+    Path path = path(unnamed);
+    translate(unnamed, () -> {
+      try (FSDataOutputStream out = files.create(path, true)) {
+        out.write(content);
+        out.hsync();
+      }
+      return null;
+    });
+  }
+
+  /** Not {@link FileSystem#rename}, and not a {@code create} of the name, which a reader would see empty. */
+  void rename(Path unnamed, Path name) throws IOException {
+    context.rename(unnamed, name, Rename.NONE);
+  }
+
+  private void give(String name, String unnamed) throws IOException {
+    try {
+      rename(path(unnamed), path(name));
+    } catch (FileAlreadyExistsException | FileNotFoundException | AccessControlException answer) {
+      throw HadoopErrors.translated(location(name), answer);
+    } catch (Throwable e) {
+      // Once the temporary file is deleted under its own name, it was not renamed, and never will be.
+      if (!drop(unnamed)) {
+        throw new NoAnswerException(location(name), e);
+      }
+      throw new IOException("the rename to " + location(name) + " failed: " + e, e);
+    }
+  }
+
+  /**
+   * Deletes a temporary file. A failure is only logged: it must not hide how the put ended, and a file that stays in {@code tmp/} does no
+   * harm.
+   *
+   * @return whether it was there, and is deleted
+   */
+  private boolean drop(String unnamed) {
+    boolean interrupted = Thread.interrupted(); // Otherwise the client would not even ask.
+    try {
+      return files.delete(path(unnamed), false);
+    } catch (IOException | RuntimeException e) {
+      Warnings.warn(HdfsStore.class, "left {}", location(unnamed), e);
+      return false;
+    } finally {
+      if (interrupted) {
+        Thread.currentThread().interrupt();
+      }
+    }
+  }
+
+  @Override
+  public FileReader open(String name) throws IOException {
+    return open(name, fileStatus(name));
+  }
+
+  private FileReader open(String name, FileStatus status) throws IOException {
+    FSDataInputStream in = translate(name, () -> files.open(path(name)));
+    return new Reader(name, in, status.getLen());
+  }
+
+  @Override
+  public FileAppender create(String name) throws IOException {
+    Path path = path(name);
+    return new Appender(name, translate(name, () -> files.create(path, false)), 0);
+  }
+
+  @Override
+  public FileAppender append(String name) throws IOException {
+    FileStatus status = fileStatus(name);
+    return new Appender(name, translate(name, () -> files.append(path(name))), status.getLen());
+  }
+
+  @Override
+  public int openFilesMax() {
+    return OPEN_FILES_MAX;
+  }
+
+  @Override
+  public void createFolder(String name) throws IOException {
+    Path folder = path(name);
+    translate(name, () -> {
+      files.mkdirs(folder);
+      files.access(folder, FsAction.WRITE_EXECUTE);
+      return null;
+    });
+  }
+
+  @Override
+  public void delete(String name) throws IOException {
+    Path path = path(name);
+    translate(name, () -> files.delete(path, false));
+  }
+
+  @Override
+  public void deleteFolderIfEmpty(String name) throws IOException {
+    try {
+      if (status(name).isDirectory()) {
+        delete(name);
+      }
+    } catch (PathIsNotEmptyDirectoryException | NoSuchFileException stays) {
+      // It stays, or is gone.
+    }
+  }
+
+  /** A file that is being written. It keeps the store, and so its file system, in use. */
+  private final class Appender implements FileAppender {
+    private final String name;
+    private final FSDataOutputStream out;
+    private long position;
+
+    private Appender(String name, FSDataOutputStream out, long position) {
+      this.name = name;
+      this.out = out;
+      this.position = position;
+    }
+
+    @Override
+    public void write(byte[] from, int at, int length) throws IOException {
+      translate(name, () -> {
+        out.write(from, at, length);
+        return null;
+      });
+      position += length;
+    }
+
+    @Override
+    public long position() {
+      return position;
+    }
+
+    /** Closes it, too: before that, its length is not known to the NameNode. */
+    @Override
+    public void sync() throws IOException {
+      translate(name, () -> {
+        out.hsync();
+        out.close();
+        return null;
+      });
+    }
+
+    @Override
+    public void close() throws IOException {
+      translate(name, () -> {
+        out.close();
+        return null;
+      });
+    }
+  }
+}

@@ -1,0 +1,214 @@
+package io.sparklog.storage;
+
+import static org.junit.jupiter.api.Assertions.assertDoesNotThrow;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.spec.PartlogException;
+import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.NoSuchFileException;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
+import org.apache.hadoop.fs.FileContext;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Options.Rename;
+import org.apache.hadoop.fs.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.api.function.Executable;
+
+/** A real HDFS, which {@code make test-stores} starts. */
+@EnabledIfSystemProperty(named = "stores.hdfs", matches = ".+")
+final class HdfsStoreTest extends LogStoreContract {
+  private final StoreRef ref = StoreSettings.newRoot("stores.hdfs", Map.of());
+
+  @Override
+  LogStore newStore() {
+    return HdfsStore.open(ref);
+  }
+
+  @Override
+  boolean writesToTheTemporaryName() {
+    return false;
+  }
+
+  /** The checks of the contract for another store. */
+  private static final class Of extends LogStoreContract {
+    private Of(LogStore broken) {
+      store = broken;
+    }
+
+    @Override
+    LogStore newStore() {
+      return store;
+    }
+  }
+
+  /** How else a put could be tried, and why it is not done so. */
+  private interface Put {
+    void put(FileSystem files, FileContext context, Path unnamed, Path name, byte[] content) throws IOException;
+  }
+
+  private HdfsStore broken(Put put) throws IOException {
+    Configuration configuration = HadoopSettings.configuration(ref.settings());
+    Path root = new Path(StoreSettings.newRoot("stores.hdfs", Map.of()).root());
+    FileSystem files = FileSystem.newInstance(root.toUri(), configuration);
+    FileContext context = FileContext.getFileContext(root.toUri(), configuration);
+    return new HdfsStore(files, context, new StoreRef(root.toString(), new TreeMap<>(ref.settings()))) {
+      @Override
+      public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
+        try {
+          put.put(files, context, path(temporary), path(name), content);
+        } catch (IOException e) {
+          throw HadoopErrors.translated(location(name), e);
+        }
+      }
+    };
+  }
+
+  private static void write(FSDataOutputStream out, byte[] content) throws IOException {
+    try (out) {
+      out.write(content);
+      out.hsync();
+    }
+  }
+
+  @Test
+  void aPutByARenameThatOverwritesIsFound() throws IOException {
+    Of store = new Of(broken((files, context, unnamed, name, content) -> {
+      write(files.create(unnamed, true), content);
+      context.rename(unnamed, name, Rename.OVERWRITE);
+    }));
+    assertThrows(AssertionError.class, store::aPutNeverReplaces);
+  }
+
+  @Test
+  void aPutByCreateIsFound() throws IOException {
+    Of store = new Of(broken((files, context, unnamed, name, content) -> {
+      FSDataOutputStream out = files.create(name, false);
+      files.exists(name); // As long as another request takes, the file is empty.
+      write(out, content);
+    }));
+    // Readers see it empty, or other writers are told of its lease and not that it exists.
+    assertThrows(Throwable.class, store::ofEightPutsOneWins);
+  }
+
+  /** HDFS takes the option, and ignores it. */
+  @Test
+  void aPutByMustAloneIsFound() throws IOException {
+    Of store = new Of(broken((files, context, unnamed, name, content) -> {
+      FSDataOutputStreamBuilder<?, ?> builder = files.createFile(name).overwrite(true);
+      write((FSDataOutputStream) builder.must("fs.option.create.conditional.overwrite", true).build(), content);
+    }));
+    assertThrows(AssertionError.class, store::aPutNeverReplaces);
+  }
+
+  /** A rename whose answer is lost, and one that was never made: what is there afterwards decides. */
+  @Test
+  void aRenameWithoutAnAnswerIsDecidedByItsSource() throws IOException {
+    HdfsStore done = renaming(real -> {
+      assertDoesNotThrow(real);
+      throw new IOException("the answer is lost");
+    });
+    assertThrows(NoAnswerException.class, () -> done.putIfAbsent(FILE, TEMPORARY, bytes("one"), PutObserver.NONE));
+    assertEquals("one", new String(done.read(FILE, 10)));
+    HdfsStore never = renaming(real -> {
+      throw new IOException("the connection is refused");
+    });
+    IOException over = assertThrows(IOException.class, () -> never.putIfAbsent(FILE, TEMPORARY, bytes("one"), PutObserver.NONE));
+    assertFalse(over instanceof NoAnswerException, over.toString());
+    assertFalse(never.exists(FILE));
+    assertEquals(List.of(), never.list(TOPIC + "/tmp"));
+  }
+
+  private interface Renaming {
+    void rename(Executable real) throws IOException;
+  }
+
+  private HdfsStore renaming(Renaming renaming) throws IOException {
+    Configuration configuration = HadoopSettings.configuration(ref.settings());
+    Path root = new Path(StoreSettings.newRoot("stores.hdfs", Map.of()).root());
+    FileContext context = FileContext.getFileContext(root.toUri(), configuration);
+    return new HdfsStore(FileSystem.newInstance(root.toUri(), configuration), context, new StoreRef(root.toString(), ref.settings())) {
+      @Override
+      void rename(Path unnamed, Path name) throws IOException {
+        renaming.rename(() -> super.rename(unnamed, name));
+      }
+    };
+  }
+
+  @Test
+  void aFileThatIsDeletedWhileItIsReadIsGone() throws IOException, InterruptedException {
+    createFile(FILE, "0123456789");
+    try (FileReader file = store.open(FILE)) {
+      store.delete(FILE);
+      byte[] to = new byte[1];
+      for (int i = 0; i < 300; i++) {
+        try {
+          file.read(i % 10, to, 0, 1);
+        } catch (NoSuchFileException gone) {
+          return;
+        }
+        Thread.sleep(100);
+      }
+    }
+    throw new AssertionError("the DataNodes still have its bytes after 30 s");
+  }
+
+  @Test
+  void lengthsAreThoseOfOneListing() throws IOException {
+    createFile(TOPIC + "/data/f/a.log", "12345");
+    createFile(TOPIC + "/data/f/b.log", "");
+    assertEquals(Map.of("a.log", 5L, "b.log", 0L), store.lengths(TOPIC + "/data/f", Set.of("a.log", "b.log", "c.log")));
+    assertEquals(Map.of(), store.lengths(TOPIC + "/data/none", Set.of("a.log")));
+  }
+
+  @Test
+  void aJvmHasOneStoreOfARootAndItsFileSystemIsItsOwn() throws IOException {
+    LogStore opened = Stores.open(ref);
+    assertSame(opened, Stores.open(new StoreRef(ref.root() + "/", ref.settings())));
+    TreeMap<String, String> other = new TreeMap<>(ref.settings());
+    other.put("fs.unknown", "1");
+    assertNotSame(opened, Stores.open(new StoreRef(ref.root(), other)));
+    FileSystem shared = new Path(ref.root()).getFileSystem(HadoopSettings.configuration(ref.settings()));
+    assertNotSame(shared, assertInstanceOf(HdfsStore.class, opened).files);
+  }
+
+  @Test
+  void aMountTableLeadsToHdfs() throws IOException {
+    store.createFolder(TOPIC);
+    put(FILE, "one");
+    TreeMap<String, String> settings = new TreeMap<>(ref.settings());
+    String above = ref.root().substring(0, ref.root().lastIndexOf('/'));
+    settings.put("fs.viewfs.mounttable.cluster.link./logs", above);
+    settings.put("fs.viewfs.mounttable.cluster.link./tmp", "file:///tmp");
+    String name = ref.root().substring(above.length());
+    LogStore mounted = Stores.open(new StoreRef("viewfs://cluster/logs" + name, settings));
+    assertEquals(store.root(), mounted.root());
+    assertEquals("one", new String(mounted.read(FILE, 10)));
+    assertEquals(above + "/new/root", Stores.open(new StoreRef("viewfs://cluster/logs/new/root", settings)).root());
+    for (String elsewhere : List.of("viewfs://cluster/tmp/x", "viewfs://cluster/none")) {
+      PartlogException refused = assertThrows(PartlogException.class, () -> Stores.open(new StoreRef(elsewhere, settings)));
+      assertEquals("STORE_UNSUPPORTED", refused.id(), refused.getMessage());
+    }
+  }
+
+  @Test
+  void aPutThatIsRefusedLeavesNothing() throws IOException {
+    store.createFolder(TOPIC);
+    put(FILE, "one");
+    assertThrows(FileAlreadyExistsException.class, () -> put(FILE, "two"));
+    assertTrue(store.list(TOPIC + "/tmp").isEmpty());
+  }
+}

@@ -1,0 +1,192 @@
+"""The connector on roots that are not on a disk: batch, streams and procedures, and settings whose values are shown nowhere."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from stores.hdfs import Hdfs
+
+import sparklog
+
+SECRET = "marked-secret-4711"
+ROWS = 20_000
+PARTITIONS = 4
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("events")
+
+
+@pytest.fixture(scope="module")
+def spark(events: Path) -> Iterator[SparkSession]:
+    """A session that knows no store: what a read or write needs is in its options, or set for a test."""
+    settings = {
+        "spark.master": "local[2]",
+        "spark.driver.memory": "1g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": f"file:{events}",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.rolling.enabled": "false",
+    }
+    session = sparklog.session(app_name="sparklog tests of stores", **settings)
+    yield session
+    session.stop()
+    logs = [file.read_text() for file in events.iterdir()]
+    assert logs
+    assert not [log for log in logs if SECRET in log], "the event log shows a secret"
+
+
+class Place:
+    """A folder in a store, and how Spark reaches it."""
+
+    def __init__(self, spark: SparkSession, name: str, uri: str, settings: dict[str, str]) -> None:
+        self.spark, self.name, self.uri, self.settings = spark, name, uri, settings
+
+    def root(self, name: str) -> str:
+        return f"{self.uri}/{name}"
+
+    def write(self, frame: DataFrame, root: str, **options: str) -> None:
+        frame.write.format("partlog").options(**self.settings, **{"topic": "t", "partitions": str(PARTITIONS)} | options).mode(
+            "append"
+        ).save(root)
+
+    def read(self, root: str, **options: str) -> DataFrame:
+        return self.spark.read.format("partlog").options(**self.settings, **{"subscribe": "t"} | options).load(root)
+
+    def numbers(self, count: int, first: int = 0) -> DataFrame:
+        return self.spark.range(first, first + count, numPartitions=3).selectExpr(
+            "CAST(id AS STRING) AS key", "CAST(id AS STRING) AS value"
+        )
+
+    def call(self, text: str) -> list[dict[str, object]]:
+        return [row.asDict() for row in self.spark.sql(f"CALL partlog.{text}").collect()]
+
+
+@pytest.fixture(scope="module", params=["hdfs"])
+def place(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[Place]:
+    server: Hdfs = request.getfixturevalue(request.param)
+    settings = {key: value for key, value in server.settings.items() if key != "fs.defaultFS"}
+    for key, value in settings.items():
+        spark.conf.set(key, value)  # CALL takes no options
+    yield Place(spark, request.param, f"{server.uri}/spark", {"fs.marked.key": SECRET})
+    for key in settings:
+        spark.conf.unset(key)
+
+
+def assert_dense(frame: DataFrame, expected: range) -> None:
+    """Each of these numbers once, and offsets without a gap from 0 in each partition."""
+    rows = frame.selectExpr("partition", "offset", "CAST(CAST(value AS STRING) AS INT) AS number").collect()
+    assert sorted(row.number for row in rows) == list(expected)
+    for partition in range(PARTITIONS):
+        offsets = sorted(row.offset for row in rows if row.partition == partition)
+        assert offsets == list(range(len(offsets))), f"partition {partition}"
+
+
+def test_a_batch_is_written_and_read(place: Place):
+    root = place.root("batch")
+    place.write(place.numbers(ROWS), root)
+    place.write(place.numbers(10, first=ROWS), root)  # what travels to the driver
+    assert_dense(place.read(root), range(ROWS + 10))
+    assert place.read(root).count() == ROWS + 10
+    assert place.read(root).where("offset < 2").count() == 2 * PARTITIONS
+
+
+def test_a_stream_is_copied(place: Place, tmp_path: Path):
+    source, copy = place.root("stream"), place.root("copy")
+    stream = (
+        place.spark.readStream.format("partlog").options(**place.settings).option("subscribe", "t").option("startingOffsets", "earliest")
+    )
+    for batch in range(2):
+        place.write(place.numbers(1_000, first=1_000 * batch), source)
+        query = (
+            stream.option("maxOffsetsPerTrigger", "700")
+            .load(source)
+            .select("key", "value")
+            .writeStream.format("partlog")
+            .options(**place.settings, topic="t", partitions=str(PARTITIONS), checkpointLocation=place.root("checkpoint"))
+            .trigger(availableNow=True)
+            .start(copy)
+        )
+        query.awaitTermination(120)
+        assert query.exception() is None
+    assert_dense(place.read(copy), range(2_000))
+
+
+def test_procedures_change_a_topic(place: Place):
+    root = place.root("procedures")
+    for batch in range(4):
+        place.write(place.numbers(100, first=100 * batch), root, merge="false")
+    before = place.call(f"merge(root => '{root}', topic => 't')")[0]
+    assert before["segments_after"] < before["segments_before"], before
+    assert_dense(place.read(root), range(400))
+    place.call(f"set_config(root => '{root}', topic => 't', config => map('retention.ms', '1000000000000'))")
+    place.call(f"vacuum(root => '{root}', older_than => INTERVAL '7' DAY)")
+    assert place.call(f"topics(root => '{root}')")[0]["topic"] == "t"
+    assert_dense(place.read(root), range(400))
+    place.call(f"delete_topic(root => '{root}', topic => 't', dry_run => false)")
+    assert place.call(f"topics(root => '{root}')") == []
+    place.write(place.numbers(10), root)
+    assert_dense(place.read(root), range(10))
+
+
+def test_the_guide_runs_as_it_stands(place: Place, repository: Path):
+    page = (repository / "docs" / "guide" / "stores.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) > 1
+    exec("\n".join(blocks).replace("hdfs://namenode:8020", place.uri), {})
+
+
+def test_there_is_no_kafka_view(place: Place):
+    root = place.root("view")
+    place.write(place.numbers(10), root)
+    with pytest.raises(PySparkException) as refused:
+        place.call(f"publish(root => '{root}', topic => 't')")
+    assert refused.value.getCondition() == "PARTLOG_VIEW_UNSUPPORTED"
+
+
+def test_a_reader_goes_on_while_files_are_replaced_and_deleted(place: Place):
+    root = place.root("replaced")
+    for batch in range(6):
+        place.write(place.numbers(500, first=500 * batch), root, merge="false", **{"file.delete.delay.ms": "0"})
+    planned = place.read(root)
+    planned.explain()
+    place.call(f"merge(root => '{root}', topic => 't')")
+    assert_dense(planned, range(3_000))
+
+
+def test_no_value_of_a_setting_is_shown(place: Place, capfd: pytest.CaptureFixture[str]):
+    root = place.root("secret")
+    shown: list[str] = []
+    place.write(place.numbers(10), root)
+    frame = place.read(root)
+    for mode in ("simple", "extended", "codegen", "cost", "formatted"):
+        frame.explain(mode)
+    place.spark.sql(f"CREATE TABLE secrets USING partlog OPTIONS (path '{root}', subscribe 't', `fs.marked.key` '{SECRET}')")
+    for statement in ("DESCRIBE EXTENDED secrets", "SHOW TBLPROPERTIES secrets", "EXPLAIN EXTENDED SELECT * FROM secrets"):
+        shown += [str(row) for row in place.spark.sql(statement).collect()]
+    place.spark.sql("DROP TABLE secrets")
+    failures: list[Callable[[], object]] = [
+        lambda: place.read(place.root("absent")).collect(),
+        lambda: place.read(root, startingOffset="1").collect(),
+        lambda: place.write(place.numbers(10), root, batch="1"),
+        lambda: place.write(place.numbers(10).selectExpr("value", "1 AS nonsense"), root),
+        lambda: place.read("gs://bucket/log").collect(),
+        lambda: place.read("hdfs://no-such-host.invalid:1/log").collect(),
+    ]
+    for fail in failures:
+        with pytest.raises(PySparkException) as failed:
+            fail()
+        shown.append(f"{failed.value} {failed.value.__cause__!r}")
+    out, err = capfd.readouterr()
+    shown += [out, err]
+    assert not [text for text in shown if SECRET in text]
+    assert len(failures) < len(shown)
