@@ -86,7 +86,7 @@ TABLE = [
     Mistake("two roots", lambda w: w.format().load([str(w.root)] * 2), "PARTLOG_OPTION_VALUE", ("`paths`", "combine them with union()")),
     Mistake("a home directory", lambda w: w.read("~/log"), "PARTLOG_OPTION_VALUE", ("`path`", "write /")),
     Mistake(
-        "a store of objects", lambda w: w.read("s3a://b/log"), "PARTLOG_STORE_UNSUPPORTED", ("s3a://b/log", "Use a path on a local disk")
+        "a store of objects", lambda w: w.read("gs://b/log"), "PARTLOG_STORE_UNSUPPORTED", ("gs://b/log", "Use a path on a local disk")
     ),
     Mistake("Kafka's servers", lambda w: w.read(**{"kafka.bootstrap.servers": "b:9092"}), right=lambda df: df.count() == 20),
     Mistake("an option in another case", lambda w: w.read(SUBSCRIBE="t"), right=lambda df: df.count() == 20),

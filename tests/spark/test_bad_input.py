@@ -169,8 +169,10 @@ def test_roots(spark: SparkSession, tmp_path: Path, fails: Callable[..., str]) -
     assert file.read_text() == "mine"
     fails("ROOT_NOT_WRITABLE", lambda: save(rows, file / "below"))
     fails("ROOT_NOT_WRITABLE", lambda: save(rows, Path("/proc/partlog")))
-    for elsewhere in ("s3a://bucket/root", f"file://host{tmp_path}/root"):
+    for elsewhere in ("gs://bucket/root", f"file://host{tmp_path}/root"):
         fails("STORE_UNSUPPORTED", lambda root=elsewhere: rows.write.format("partlog").option("topic", "t").mode("append").save(root))
+    said = fails("STORE_UNAVAILABLE", lambda: rows.write.format("partlog").option("topic", "t").mode("append").save("s3a://bucket/root"))
+    assert "the package org.apache.hadoop:hadoop-aws" in said
     save(rows, Path(f"file:{tmp_path}/one"))
     rows.write.format("partlog").option("topic", "t").mode("append").save(f"file://{tmp_path}/two")
     rows.write.format("partlog").option("topic", "t").mode("append").save(f"file://localhost{tmp_path}/three")
@@ -192,7 +194,7 @@ def test_directories_that_are_not_roots_give_the_same_errors_in_both_languages(
         (tmp_path / "broker" / "t-0", "BROKER_DIRECTORY"),
         ("~/log", "OPTION_VALUE"),
         ("file:log", "OPTION_VALUE"),
-        ("s3a://bucket/log", "STORE_UNSUPPORTED"),
+        ("gs://bucket/log", "STORE_UNSUPPORTED"),
         ("file://host/log", "STORE_UNSUPPORTED"),
     ):
         for options in ({}, {"subscribe": "t"}):

@@ -1,5 +1,6 @@
 """The connector on roots that are not on a disk: batch, streams and procedures, and settings whose values are shown nowhere."""
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from stores.hdfs import Hdfs
+from stores.s3 import S3
 
 import sparklog
 
@@ -22,13 +24,14 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def spark(events: Path) -> Iterator[SparkSession]:
+def spark(events: Path, s3a_jars: list[Path]) -> Iterator[SparkSession]:
     """A session that knows no store: what a read or write needs is in its options, or set for a test."""
     settings = {
         "spark.master": "local[2]",
         "spark.driver.memory": "1g",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, s3a_jars)),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
@@ -71,13 +74,22 @@ class Place:
         return [row.asDict() for row in self.spark.sql(f"CALL partlog.{text}").collect()]
 
 
-@pytest.fixture(scope="module", params=["hdfs"])
+@pytest.fixture(scope="module")
+def s3a_jars(repository: Path) -> list[Path]:
+    """The jars that Spark needs for S3; none where there is no S3 server."""
+    return sorted((repository / ".tools" / "s3a").glob("*.jar"))
+
+
+@pytest.fixture(scope="module", params=["hdfs", "s3"])
 def place(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[Place]:
-    server: Hdfs = request.getfixturevalue(request.param)
-    settings = {key: value for key, value in server.settings.items() if key != "fs.defaultFS"}
+    server: Hdfs | S3 = request.getfixturevalue(request.param)
+    if isinstance(server, Hdfs):
+        uri, settings = server.uri, {key: value for key, value in server.settings.items() if key != "fs.defaultFS"}
+    else:
+        uri, settings = f"s3a://{server.bucket}", server.settings()
     for key, value in settings.items():
         spark.conf.set(key, value)  # CALL takes no options
-    yield Place(spark, request.param, f"{server.uri}/spark", {"fs.marked.key": SECRET})
+    yield Place(spark, request.param, f"{uri}/spark", {"fs.marked.key": SECRET})
     for key in settings:
         spark.conf.unset(key)
 
@@ -140,9 +152,11 @@ def test_procedures_change_a_topic(place: Place):
 
 def test_the_guide_runs_as_it_stands(place: Place, repository: Path):
     page = (repository / "docs" / "guide" / "stores.md").read_text()
-    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    assert len(blocks) > 1
-    exec("\n".join(blocks).replace("hdfs://namenode:8020", place.uri), {})
+    marked, example = {"hdfs": ("", "hdfs://namenode:8020"), "s3": (" s3", "s3a://bucket")}[place.name]
+    blocks = re.findall(rf"^```python{marked}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert blocks
+    assert example in blocks[0]
+    exec("\n".join(blocks).replace(example, place.uri), {})
 
 
 def test_there_is_no_kafka_view(place: Place):
@@ -182,6 +196,8 @@ def test_no_value_of_a_setting_is_shown(place: Place, capfd: pytest.CaptureFixtu
         lambda: place.read("gs://bucket/log").collect(),
         lambda: place.read("hdfs://no-such-host.invalid:1/log").collect(),
     ]
+    if place.name == "s3":
+        failures.append(lambda: place.read(root, **{"fs.s3a.secret.key": SECRET}).collect())
     for fail in failures:
         with pytest.raises(PySparkException) as failed:
             fail()

@@ -7,6 +7,7 @@ import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.PutObserver;
+import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.CommitLogCleaner;
 import io.sparklog.upkeep.DataFolders;
 import io.sparklog.upkeep.TopicWork;
@@ -44,8 +45,10 @@ final class DeletedTopic {
     if (deleted.isEmpty()) {
       return;
     }
-    // The view first: its names may be links to the data files.
-    failures.attempt(() -> KafkaView.publish(log, txn));
+    if (Stores.hasLinks(store)) {
+      // The view first: its names may be links to the data files.
+      failures.attempt(() -> KafkaView.publish(log, txn));
+    }
     failures.attempt(() -> mark(deleted.get()));
     failures.attempt(() -> log.writeCheckpoint(deleted.get(), txn));
     failures.attempt(() -> DataFolders.deletePlannedBelow(store, topic, deleted.get().horizon()));

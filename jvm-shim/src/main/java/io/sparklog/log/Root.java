@@ -294,9 +294,12 @@ public final class Root implements Topics {
     }
   }
 
-  /** Creates the root, before any task needs it. @throws PartlogException ROOT_NOT_WRITABLE */
+  /** Creates the root, before any task needs it. @throws PartlogException ROOT_NOT_WRITABLE, STORE_UNSAFE */
   public void prepare() {
     try {
+      if (!exists(Names.FOLDER)) {
+        store.probe(Names.FOLDER);
+      }
       store.createFolder(Names.FOLDER);
       prepared = true;
     } catch (IOException e) {
@@ -307,7 +310,7 @@ public final class Root implements Topics {
 
   /** Whether {@link #prepare} was done and the root is still there: then a running query need not look again in each epoch. */
   public boolean isPrepared() {
-    return prepared && exists(Names.FOLDER);
+    return prepared && (!store.hasFolders() || exists(Names.FOLDER));
   }
 
   private void requireDirectory() {

@@ -62,6 +62,11 @@ public final class SegmentFile implements Closeable {
     return file.bytes();
   }
 
+  /** Tells that these bytes of the file will be read front to back: see {@link FileReader#expect}. */
+  public void expect(long from, long to) throws IOException {
+    file.expect(from, to);
+  }
+
   /**
    * Reads exactly {@code length} bytes from {@code position} of the file on.
    *

@@ -78,10 +78,12 @@ public final class ExtentReader implements Closeable {
       ExtentReader reader = new ExtentReader(file, extent, need, ahead, decoder);
       // Merging has no use for the batches before a cut. To ask for the length of each file takes 5 % of the time of a merge of tiny ones.
       long fileBytes = need == Need.BYTES ? Long.MAX_VALUE : file.fileBytes();
-      ahead.begin(file, fileBytes, reader.stopPosition, extent.from() + extent.bytesToRead() + AHEAD_BYTES);
+      long aheadPosition = extent.from() + extent.bytesToRead() + AHEAD_BYTES;
+      ahead.begin(file, fileBytes, reader.stopPosition, aheadPosition);
       if (!extent.segment().dense()) {
         reader.checkHeaders();
       }
+      file.expect(extent.from(), Math.min(reader.stopPosition, aheadPosition));
       return reader;
     } catch (IOException | RuntimeException e) {
       file.close();

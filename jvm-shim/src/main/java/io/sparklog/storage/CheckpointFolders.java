@@ -9,16 +9,16 @@ public final class CheckpointFolders {
   private CheckpointFolders() {}
 
   /**
-   * The folder at {@code location}, as Spark names it: on a local disk by the store that roots have, elsewhere by Hadoop's file systems.
+   * The folder at {@code location}, as Spark names it: by a store as roots have, if there is one for it, elsewhere by Hadoop's file
+   * systems.
    *
    * @param settings of Hadoop, where it is needed
    */
   public static CheckpointFolder open(String location, Supplier<Iterable<Map.Entry<String, String>>> settings) throws IOException {
-    boolean local = location.startsWith("file:") || location.startsWith("/");
-    return local ? new Local(Stores.open(location)) : HadoopFolder.open(location, settings.get());
+    return Stores.isKnown(location) ? new InStore(Stores.open(location, settings)) : HadoopFolder.open(location, settings.get());
   }
 
-  private record Local(LogStore store) implements CheckpointFolder {
+  private record InStore(LogStore store) implements CheckpointFolder {
     @Override
     public String location(String name) {
       return name.isEmpty() ? store.root() : store.location(name);

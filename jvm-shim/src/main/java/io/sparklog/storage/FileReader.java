@@ -13,6 +13,12 @@ public interface FileReader extends Closeable {
   long bytes() throws IOException;
 
   /**
+   * Tells that the caller will read these bytes front to back, and nothing else for now: a store that is slow to answer asks for many at
+   * once.
+   */
+  default void expect(long from, long to) throws IOException {}
+
+  /**
    * Reads exactly {@code length} bytes.
    *
    * @throws java.io.EOFException if the file ends before them

@@ -46,6 +46,22 @@ public interface LogStore {
     return false;
   }
 
+  /**
+   * Whether folders are there by themselves. In a store without them, a folder is there as long as a file is in it, and there is none to
+   * create or to delete.
+   */
+  default boolean hasFolders() {
+    return true;
+  }
+
+  /**
+   * Tries, before a root is made, whether puts are exclusive. A store of which that is known has nothing to try.
+   *
+   * @param folder in which files may be put for a moment
+   * @throws io.sparklog.spec.PartlogException STORE_UNSAFE
+   */
+  default void probe(String folder) throws IOException {}
+
   /** Whether the root exists and is a folder. */
   boolean rootExists();
 
@@ -141,9 +157,10 @@ public interface LogStore {
 
   /**
    * Creates an empty file for appending, and the folders above it. Its content is durable after {@link FileAppender#sync}, its name after
-   * {@link #flush} of its folder.
+   * {@link #flush} of its folder. No two callers use a name.
    *
-   * @throws java.nio.file.FileAlreadyExistsException if {@code name} exists: it keeps its content
+   * @throws java.nio.file.FileAlreadyExistsException if {@code name} exists: it keeps its content. A store that would have to look first
+   *     does not, and replaces it
    */
   FileAppender create(String name) throws IOException;
 

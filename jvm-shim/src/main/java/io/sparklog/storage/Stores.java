@@ -17,7 +17,8 @@ public final class Stores {
   private static final Pattern URI = Pattern.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", Pattern.DOTALL);
 
   /** By scheme, how a store in a file system of Hadoop is opened. */
-  private static final Map<String, Function<StoreRef, LogStore>> OPENERS = Map.of("hdfs", HdfsStore::open, "viewfs", HdfsStore::open);
+  private static final Map<String, Function<StoreRef, LogStore>> OPENERS = Map.of("hdfs", HdfsStore::open, "viewfs", HdfsStore::open, "s3a",
+      S3Store::open);
 
   /**
    * The stores of this JVM that are not on a disk: each task opens one, and a file system with its connections is costly. One that nothing
@@ -45,7 +46,7 @@ public final class Stores {
    * The store of a root.
    *
    * @param ref names the root by a path, or by {@code file:} and an absolute path, taken literally as Spark takes it: no escapes, query or
-   *     fragment. A store on a disk is made from that alone. Or it is a URI of HDFS, as Hadoop takes it, and Hadoop's settings.
+   *     fragment. A store on a disk is made from that alone. Or it is a URI of HDFS or S3, as Hadoop takes it, and Hadoop's settings.
    * @throws PartlogException ROOT_REQUIRED if it is blank; STORE_UNSUPPORTED for any other scheme, or a host: commits could be lost in a
    *     store whose put-if-absent was not checked; STORE_UNAVAILABLE; OPTION_VALUE for {@code ~}, for a relative path after {@code file:},
    *     and for what the system does not accept as a path
@@ -84,6 +85,12 @@ public final class Stores {
       }
       return store;
     }
+  }
+
+  /** Whether there is a store for what is at {@code root}. */
+  static boolean isKnown(String root) {
+    Matcher uri = URI.matcher(root);
+    return !uri.matches() || uri.group(1).equalsIgnoreCase("file") || opener(root) != null;
   }
 
   /**

@@ -63,6 +63,13 @@ final class AdministrationTest extends CommitsOverFaults {
     return new TopicLog(Stores.open(root.toString()), "t").latest().orElseThrow();
   }
 
+  @Test
+  void aTopicIsDeletedWhereThereIsNoKafkaView() throws IOException {
+    commit(store.withoutLinks(), 5, null);
+    administration(store.withoutLinks()).delete(false);
+    assertTrue(latest().isDeleted());
+  }
+
   /** A write that is planned now, and commits when it is run. */
   private Executable planned() throws IOException {
     LogStore place = Stores.open(root.toString());

@@ -1,0 +1,360 @@
+package io.sparklog.storage;
+
+import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Warnings;
+import java.io.EOFException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.NoSuchFileException;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ExecutionException;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.BulkDelete;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FutureDataInputStreamBuilder;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * A root in S3. FORMAT.md section 7 says how a put is exclusive there.
+ *
+ * <p>There are no folders: one is there as long as a file is in it. A file is there, whole, once it is closed.
+ */
+class S3Store extends HadoopStore {
+  private static final String EXCLUSIVE = "fs.option.create.conditional.overwrite";
+
+  /** So many bytes are asked for at once where a caller reads a file front to back. */
+  private static final int WINDOW_BYTES = 8 << 20;
+
+  private final String endpoint;
+
+  S3Store(FileSystem files, Path root, Map<String, String> settings) {
+    super(files, root, settings);
+    String named = files.getConf().get("fs.s3a.endpoint", "");
+    this.endpoint = named.isEmpty() ? "S3 of AWS" : named;
+  }
+
+  /**
+   * The store of {@code s3a:}.
+   *
+   * @throws PartlogException STORE_UNAVAILABLE if hadoop-aws is not there or the file system cannot be opened; STORE_UNSAFE if it does not
+   *     offer conditional puts
+   */
+  static S3Store open(StoreRef ref) {
+    Configuration configuration = HadoopSettings.configuration(ref.settings());
+    // The default stream keeps what it reads in the process, reads ahead of what is asked, and hides that a file is gone.
+    configuration.set("fs.s3a.input.stream.type", "classic");
+    FileSystem files = null;
+    try {
+      Path root = new Path(ref.root());
+      files = FileSystem.newInstance(root.toUri(), configuration);
+      S3Store store = new S3Store(files, files.makeQualified(root), ref.settings());
+      // A file system that does not know the condition may accept it and ignore it.
+      if (!files.hasPathCapability(root, EXCLUSIVE)) {
+        throw PartlogException.of("STORE_UNSAFE", "root", ref.root(), "endpoint", store.endpoint, "reason",
+            "this file system offers no conditional puts");
+      }
+      return store;
+    } catch (PartlogException e) {
+      throw e;
+    } catch (IOException | RuntimeException e) {
+      throw unavailable(ref.root(), e);
+    }
+  }
+
+  /** The name of the server, for messages. */
+  String endpoint() {
+    return endpoint;
+  }
+
+  @Override
+  public boolean hasFolders() {
+    return false;
+  }
+
+  @Override
+  public boolean existsBeside(String name) {
+    return false;
+  }
+
+  @Override
+  public void createFolder(String name) {
+    path(name);
+  }
+
+  @Override
+  public void deleteFolderIfEmpty(String name) {
+    path(name);
+  }
+
+  @Override
+  public void probe(String folder) throws IOException {
+    PutProbe.Result result = new PutProbe(this, folder).run(PutProbe.KEYS);
+    if (result.shared() > 0) {
+      throw PartlogException.of("STORE_UNSAFE", "root", root(), "endpoint", endpoint, "reason",
+          "of " + result.keys() + " files that several threads put at once, " + result.shared() + " were put by more than one of them");
+    }
+  }
+
+  /** The headers of an object, by one request. @throws NoSuchFileException if it is absent */
+  private Map<String, byte[]> head(String name) throws IOException {
+    Path path = path(name);
+    return translate(name, () -> files.getXAttrs(path));
+  }
+
+  private static String header(Map<String, byte[]> head, String name) {
+    byte[] value = head.get("header." + name);
+    return value == null ? "" : new String(value, StandardCharsets.UTF_8);
+  }
+
+  private static long length(Map<String, byte[]> head) {
+    return Long.parseLong(header(head, "Content-Length"));
+  }
+
+  @Override
+  public long bytes(String name) throws IOException {
+    return length(head(name));
+  }
+
+  /** The ETag alone is the same for the same bytes. */
+  @Override
+  public Optional<String> tag(String name) throws IOException {
+    try {
+      Map<String, byte[]> head = head(name);
+      return Optional.of(header(head, "ETag") + " " + header(head, "Last-Modified") + " " + length(head));
+    } catch (NoSuchFileException absent) {
+      return Optional.empty();
+    }
+  }
+
+  /** By one request, whose answer has the content. */
+  @Override
+  public byte[] read(String name, int bytesMax) throws IOException {
+    byte[] content;
+    try (FSDataInputStream in = open(name, "whole-file", bytesMax + 1L)) {
+      content = translate(name, () -> in.readNBytes(bytesMax + 1));
+    } catch (EOFException empty) {
+      content = new byte[0];
+    }
+    if (content.length > bytesMax) {
+      throw new UnfitFileException(location(name),
+          "it has " + bytes(name) + " bytes, more than the " + bytesMax + " that FORMAT.md allows");
+    }
+    return content;
+  }
+
+  /** Opens a file, without a request. @param bytes its length, or a limit of it */
+  private FSDataInputStream open(String name, String policy, long bytes) throws IOException {
+    Path path = path(name);
+    return translate(name, () -> {
+      FutureDataInputStreamBuilder builder = files.openFile(path)
+          .opt("fs.option.openfile.read.policy", policy)
+          .optLong("fs.option.openfile.length", bytes);
+      try {
+        return builder.build().get();
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new java.io.InterruptedIOException("interrupted while " + location(name) + " was opened");
+      } catch (ExecutionException e) {
+        throw e.getCause() instanceof IOException failed ? failed : new IOException(e.getCause());
+      }
+    });
+  }
+
+  @Override
+  public FileReader open(String name) throws IOException {
+    long bytes = bytes(name);
+    return new Windowed(new Reader(name, open(name, "random", bytes), bytes));
+  }
+
+  /** Asks for much at once where a caller has said what it will read front to back. */
+  private static final class Windowed implements FileReader {
+    private final FileReader file;
+    private long from;
+    private long to;
+    private byte[] window = new byte[0];
+    private long windowPosition;
+    private int windowBytes;
+
+    private Windowed(FileReader file) {
+      this.file = file;
+    }
+
+    @Override
+    public String location() {
+      return file.location();
+    }
+
+    @Override
+    public long bytes() throws IOException {
+      return file.bytes();
+    }
+
+    @Override
+    public void expect(long first, long end) throws IOException {
+      from = first;
+      to = Math.min(end, bytes());
+    }
+
+    @Override
+    public void read(long position, ByteBuffer buffer) throws IOException {
+      long within = position - windowPosition;
+      boolean begins = within >= 0 && within < windowBytes;
+      if (begins) {
+        int there = (int) Math.min(buffer.remaining(), windowBytes - within);
+        buffer.put(window, (int) within, there);
+      }
+      long next = begins ? windowPosition + windowBytes : position;
+      int wanted = buffer.remaining();
+      if (wanted == 0) {
+        return;
+      }
+      if (wanted >= WINDOW_BYTES || next < from || next + wanted > to) {
+        file.read(next, buffer);
+        return;
+      }
+      int bytes = (int) Math.min(WINDOW_BYTES, to - next);
+      if (window.length < bytes) {
+        window = new byte[bytes];
+      }
+      windowBytes = 0;
+      file.read(next, window, 0, bytes);
+      windowPosition = next;
+      windowBytes = bytes;
+      buffer.put(window, 0, wanted);
+    }
+
+    @Override
+    public void close() throws IOException {
+      file.close();
+    }
+  }
+
+  /**
+   * One conditional put, by one request. That it was refused may be the answer to what this put itself did before: the client repeats a
+   * request whose answer is lost. Any other failure tells nothing: the request may be carried out later.
+   */
+  @Override
+  public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
+    observer.reached(PutObserver.Part.BEGUN);
+    path(temporary);
+    FSDataOutputStream out = create(name, builder -> builder.must(EXCLUSIVE, true));
+    try {
+      translate(name, () -> {
+        out.write(content);
+        return null;
+      });
+      observer.reached(PutObserver.Part.WRITTEN);
+    } catch (Throwable e) {
+      abort(name, out); // To close it would put what was written so far.
+      throw e;
+    }
+    try {
+      out.close();
+    } catch (Throwable e) {
+      throw ended(name, e);
+    }
+    observer.reached(PutObserver.Part.NAMED);
+    observer.reached(PutObserver.Part.DURABLE);
+  }
+
+  /** By its class's name: hadoop-aws is there only when a program runs. */
+  IOException ended(String name, Throwable e) {
+    boolean refused = e instanceof org.apache.hadoop.fs.FileAlreadyExistsException
+        || e.getClass().getSimpleName().equals("RemoteFileChangedException");
+    return refused ? (IOException) new FileAlreadyExistsException(location(name)).initCause(e) : new NoAnswerException(location(name), e);
+  }
+
+  private interface How {
+    FSDataOutputStreamBuilder<?, ?> set(FSDataOutputStreamBuilder<?, ?> builder);
+  }
+
+  private FSDataOutputStream create(String name, How how) throws IOException {
+    Path path = path(name);
+    FSDataOutputStreamBuilder<?, ?> builder = files.createFile(path).overwrite(true);
+    return translate(name, () -> (FSDataOutputStream) how.set(builder).build());
+  }
+
+  private void abort(String name, FSDataOutputStream out) {
+    try {
+      out.abort();
+    } catch (RuntimeException e) {
+      Warnings.warn(S3Store.class, "giving up the upload of {} failed", location(name), e);
+    }
+  }
+
+  /** Without looking for what is there, which would be two more requests: the names of data files are used once. */
+  @Override
+  public FileAppender create(String name) throws IOException {
+    return new Appender(name, create(name, builder -> builder.opt("fs.s3a.create.performance", true)));
+  }
+
+  /** By one request, that leaves no object in the place of a folder. */
+  @Override
+  public void delete(String name) throws IOException {
+    Path path = path(name);
+    translate(name, () -> {
+      try (BulkDelete bulk = files.createBulkDelete(path(""))) {
+        List<Map.Entry<Path, String>> failed = bulk.bulkDelete(List.of(path));
+        if (!failed.isEmpty()) {
+          throw new IOException("deleting " + location(name) + " failed: " + failed.get(0).getValue());
+        }
+      }
+      return null;
+    });
+  }
+
+  /** A file that is being uploaded. It keeps the store, and so its file system, in use. */
+  private final class Appender implements FileAppender {
+    private final String name;
+    private final FSDataOutputStream out;
+    private long position;
+    private boolean ended;
+
+    private Appender(String name, FSDataOutputStream out) {
+      this.name = name;
+      this.out = out;
+    }
+
+    @Override
+    public void write(byte[] from, int at, int length) throws IOException {
+      translate(name, () -> {
+        out.write(from, at, length);
+        return null;
+      });
+      position += length;
+    }
+
+    @Override
+    public long position() {
+      return position;
+    }
+
+    /** The file is there when it is closed, and not before. */
+    @Override
+    public void sync() throws IOException {
+      if (ended) {
+        throw new IOException("the upload of " + location(name) + " has ended");
+      }
+      ended = true;
+      translate(name, () -> {
+        out.close();
+        return null;
+      });
+    }
+
+    @Override
+    public void close() {
+      if (!ended) {
+        ended = true;
+        abort(name, out);
+      }
+    }
+  }
+}
