@@ -33,11 +33,13 @@ class Log(Displayed):
     """The absolute path, or the URL as Spark spells it."""
 
     def __init__(self, root: str | os.PathLike[str] | Root, *, filesystem: FileSystem | None = None) -> None:
-        """Opens a root: a path, `file:` and a path, or `s3a://bucket/prefix`, for which `s3://` stands too.
+        """Opens a root: a path, `file:` and a path, `hdfs://host:port/path`, or `s3a://bucket/prefix`, for which `s3://` stands too.
 
         A bucket is read through `filesystem`, a FileSystem of pyarrow.fs, which has the settings. Without one, they are taken from the
         environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL and others) and from what pyarrow accepts in a URL
-        (`?endpoint_override=127.0.0.1:9000&scheme=http`). CallError if there is not a root (PARTLOG_ROOT_NOT_FOUND and others).
+        (`?endpoint_override=127.0.0.1:9000&scheme=http`). HDFS is read by WebHDFS, at the address that `?webhdfs=host:9870` gives, or
+        the hdfs-site.xml of HADOOP_CONF_DIR, or at port 9870 of the host. CallError if there is not a root (PARTLOG_ROOT_NOT_FOUND and
+        others).
         """
         self._root = arguments.root(root, filesystem)
         self.root = str(self._root)

@@ -3,11 +3,52 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
+from collections.abc import Hashable
 
-from sparklog.store.store import Damaged, File
+from sparklog.store.store import Absent, Damaged, File, Store
 
 _FIRST_BYTES = 1 << 18
 _MOST_BYTES = 1 << 23
+
+
+class RemoteFile(File):
+    """A file that is asked for at each read."""
+
+    tag: Hashable
+    """Distinguishes it from another one of its name."""
+
+
+class RemoteStore(Store):
+    """A store without links. An open file is looked up again at each read."""
+
+    @abstractmethod
+    def opened(self, name: str) -> RemoteFile:
+        """Opens a file, as `open`, to be read without reading ahead. A folder may be Absent."""
+
+    def exists(self, name: str) -> bool:
+        """By `look`."""
+        try:
+            return self.look(name) is not None
+        except OSError:
+            return False
+
+    def tag(self, name: str) -> Hashable | None:
+        """By opening it."""
+        try:
+            with self.opened(name) as file:
+                return file.tag
+        except Absent:
+            return None
+
+    def are_one(self, name: str, other: str) -> bool:
+        """False."""
+        return False
+
+    def read_tagged(self, name: str, bytes_max: int) -> tuple[Hashable, bytes]:
+        """By opening it once, which tells also that it is absent."""
+        with self.opened(name) as file:
+            return file.tag, file.whole(bytes_max)
 
 
 class ReadAhead(File):

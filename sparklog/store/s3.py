@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.store.remote import ReadAhead, required_name
-from sparklog.store.store import Absent, Damaged, Entry, File, Store, below
+from sparklog.store.remote import ReadAhead, RemoteFile, RemoteStore, required_name
+from sparklog.store.store import Absent, Damaged, Entry, File, below
 
 if TYPE_CHECKING:
     from pyarrow import fs
@@ -23,7 +23,7 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 
 
-class S3Store(Store):
+class S3Store(RemoteStore):
     """The objects of a bucket whose keys begin with a prefix and a slash; with all, if the prefix is empty.
 
     `filesystem` is a FileSystem of pyarrow that has the bucket. Without one, `settings` are parameters of a URL, as pyarrow takes them
@@ -73,13 +73,6 @@ class S3Store(Store):
         prefix = self._prefix.rpartition("/")[0]
         return S3Store(self._bucket, prefix, self._settings, self._given) if self._prefix else None
 
-    def exists(self, name: str) -> bool:
-        """By `look`."""
-        try:
-            return self.look(name) is not None
-        except OSError:
-            return False
-
     def look(self, name: str) -> Entry | None:
         """By one request if it is a file, by two if not."""
         with _faults():
@@ -94,34 +87,18 @@ class S3Store(Store):
         """By the same requests."""
         return sorted(self._listed(folder))
 
-    def tag(self, name: str) -> Hashable | None:
-        """ETag, time and length. The ETag alone may be a hash of the bytes, which those of another file can be equal to."""
-        try:
-            with self._opened(name) as file:
-                return file.tag
-        except Absent:
-            return None
-
-    def are_one(self, name: str, other: str) -> bool:
-        """False."""
-        return False
-
     def open(self, name: str) -> File:
         """By one request for what it has, and by one for each part that is read. Nothing keeps the object until then."""
         try:
-            return ReadAhead(self._opened(name))
+            return ReadAhead(self.opened(name))
         except Absent:
             found = self.look(name)
             if found and found.is_folder:
                 raise Damaged("it is not a regular file") from None
             raise
 
-    def read_tagged(self, name: str, bytes_max: int) -> tuple[Hashable, bytes]:
-        """By two requests; if it is absent, by one."""
-        with self._opened(name) as file:
-            return file.tag, file.whole(bytes_max)
-
-    def _opened(self, name: str) -> _Object:
+    def opened(self, name: str) -> _Object:
+        """By one request."""
         return _Object(self.filesystem, self._path(name))
 
     def _path(self, name: str) -> str:
@@ -137,7 +114,7 @@ class S3Store(Store):
         return [entry._replace(name=required_name(name, self.location(folder))) for name, entry in entries if entry]
 
 
-class _Object(File):
+class _Object(RemoteFile):
     """An object that is read at positions. Absent if there is none."""
 
     def __init__(self, filesystem: fs.FileSystem, path: str) -> None:
@@ -146,16 +123,12 @@ class _Object(File):
         try:
             with _faults():
                 self._file = filesystem.open_input_file(path)
-                self.size: int = self._file.size()
+                self.size = self._file.size()
+                told = self._file.metadata() or {}
         except FileNotFoundError:
             raise Absent from None
-
-    @property
-    def tag(self) -> Hashable:
-        """Distinguishes it from another one of its name."""
-        with _faults():
-            told = self._file.metadata() or {}
-        return told.get("ETag"), told.get("Last-Modified"), self.size
+        # The ETag alone may be a hash of the bytes, which those of another file can be equal to.
+        self.tag = told.get("ETag"), told.get("Last-Modified"), self.size
 
     def read(self, position: int, count: int) -> bytes:
         """By one request."""

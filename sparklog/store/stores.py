@@ -18,7 +18,7 @@ _URI = re.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", re.DOTALL)
 
 
 def open_store(root: str, filesystem: FileSystem | None = None) -> Store:
-    """The store of a root, which need not be there: a path, `file:` and a path, or a URL as `s3a://bucket/prefix`, `s3://` too.
+    """The store of a root, which need not be there: a path, `file:` and a path, or a URL as `s3a://bucket/prefix`, `s3://` too, or `hdfs://host:port/path`.
 
     `filesystem` is a FileSystem of pyarrow, through which a bucket is read. CallError as `local`.
     """
@@ -26,9 +26,31 @@ def open_store(root: str, filesystem: FileSystem | None = None) -> Store:
     scheme = uri[1].lower() if uri else "file"
     if scheme in ("s3", "s3a") and uri:
         return _bucket(root, uri[2] or "", uri[3], filesystem)
+    if scheme == "hdfs" and uri and filesystem is None:
+        return _hdfs(root, uri[2] or "", uri[3])
     if filesystem is not None:
         raise SparklogError("OPTION_VALUE", option="filesystem", value=filesystem, reason=f"it must be left out: {root} is not in a bucket")
     return LocalStore(local(root))
+
+
+def _hdfs(root: str, authority: str, rest: str) -> Store:
+    if not re.fullmatch("[a-zA-Z0-9._-]+(:[0-9]{1,5})?", authority):
+        raise _invalid_path(root, "after hdfs:// there must be the host of a NameNode, and its port, or the name of a service")
+    path, _, settings = rest.partition("?")
+    from sparklog.store import hdfs
+
+    try:
+        addresses = hdfs.addresses(authority, settings)
+    except OSError as error:
+        raise SparklogError("IO", file=root, cause=error) from None
+    return hdfs.HdfsStore(authority, _normal(root, path), addresses, hdfs.user())
+
+
+def _normal(root: str, path: str) -> str:
+    """The path in a URL, as Hadoop reads it. CallError OPTION_VALUE."""
+    if "\0" in path:
+        raise _invalid_path(root, f"Nul character not allowed: {path}")
+    return os.path.normpath(f"/{path.lstrip('/')}")
 
 
 def _bucket(root: str, bucket: str, rest: str, filesystem: FileSystem | None) -> Store:
@@ -38,15 +60,13 @@ def _bucket(root: str, bucket: str, rest: str, filesystem: FileSystem | None) ->
     if not bucket or not re.fullmatch("[a-zA-Z0-9._-]+", bucket):
         raise _invalid_path(root, "after s3a:// there must be the name of a bucket")
     path, _, settings = rest.partition("?")
-    if "\0" in path:
-        raise _invalid_path(root, f"Nul character not allowed: {path}")
     from pyarrow.fs import FileSystem
 
     from sparklog.store.s3 import S3Store
 
     if not isinstance(filesystem, FileSystem | None):
         raise TypeError(f"`filesystem` is {filesystem!r}, of type {type(filesystem).__name__}; it must be a pyarrow.fs.FileSystem")
-    return S3Store(bucket, os.path.normpath(f"/{path}").lstrip("/"), settings, filesystem)
+    return S3Store(bucket, _normal(root, path).lstrip("/"), settings, filesystem)
 
 
 def local(root: str) -> str:

@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import string
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -26,6 +27,13 @@ class WebHdfs:
         with urllib.request.urlopen(place, timeout=60) as answer:
             return bytes(answer.read())
 
+    def delete(self, path: str) -> None:
+        """Deletes a file, or a folder with all that is in it, if it is there."""
+        query = urllib.parse.urlencode({"op": "DELETE", "recursive": "true", "user.name": getpass.getuser()})
+        url = f"http://{self._addresses[0]}/webhdfs/v1{urllib.parse.quote(path)}?{query}"
+        with urllib.request.urlopen(urllib.request.Request(url, method="DELETE"), timeout=60):
+            pass
+
     def _place(self, method: str, path: str, **parameters: object) -> str:
         """Where the NameNode sends a client for bytes."""
         query = urllib.parse.urlencode({**parameters, "noredirect": "true", "user.name": getpass.getuser()})
@@ -33,7 +41,7 @@ class WebHdfs:
             request = urllib.request.Request(f"http://{address}/webhdfs/v1{urllib.parse.quote(path)}?{query}", method=method)
             try:
                 with urllib.request.urlopen(request, timeout=60) as answer:
-                    return str(json.load(answer)["Location"])
+                    return urllib.parse.quote(str(json.load(answer)["Location"]), safe=string.punctuation)
             except urllib.error.HTTPError as error:
                 if error.code != 403 or b"StandbyException" not in error.read():
                     raise

@@ -1,0 +1,254 @@
+"""Files of HDFS, by its HTTP interface (WebHDFS) and the standard library. FORMAT.md section 2.
+
+Three calls are made: GETFILESTATUS, LISTSTATUS_BATCH and OPEN. A NameNode answers the first two, and sends a reader of bytes on to a
+DataNode.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from sparklog.store.remote import ReadAhead, RemoteFile, RemoteStore, required_name
+from sparklog.store.store import Absent, Damaged, Entry, File, below
+
+PORT = 9870
+"""The port at which a NameNode answers WebHDFS, if nothing says another one."""
+_TIMEOUT_S = 60
+_ANSWER_BYTES_MAX = 64 << 20
+_TOLD_BYTES_MAX = 1 << 16
+_KINDS = {"FILE": "file", "DIRECTORY": "folder", "SYMLINK": "link"}
+_NOT_THERE = ("FileNotFoundException", "ParentNotDirectoryException")
+
+
+class HdfsStore(RemoteStore):
+    """The files below a folder. `authority` is that of an hdfs:// URL: a NameNode and its port, or the name of a service.
+
+    `addresses` are those of WebHDFS at its NameNodes, as http://host:9870; the one that is active is found out.
+    """
+
+    def __init__(self, authority: str, folder: str, addresses: Sequence[str], user: str) -> None:
+        self._authority = authority
+        self._folder = folder.rstrip("/")
+        self._addresses = list(addresses)
+        self._user = user
+        self.root = f"hdfs://{authority}{self._folder}"
+
+    def above(self) -> HdfsStore | None:
+        """The store of the folder above; None at the top."""
+        return HdfsStore(self._authority, self._folder.rpartition("/")[0], self._addresses, self._user) if self._folder else None
+
+    def look(self, name: str) -> Entry | None:
+        """By one request."""
+        try:
+            return _entry(name.rpartition("/")[2], self._status(name))
+        except Absent:
+            return None
+
+    def names(self, folder: str) -> list[str]:
+        """By one request for a thousand names."""
+        return [entry.name for entry in self._listed(folder)]
+
+    def entries(self, folder: str) -> list[Entry]:
+        """By the same requests."""
+        return sorted(self._listed(folder))
+
+    def tag(self, name: str) -> Hashable | None:
+        """The file's id, its time and its length, by one request."""
+        try:
+            return _tag(self._status(name))
+        except Absent:
+            return None
+
+    def open(self, name: str) -> File:
+        """By one request. Each part that is read takes one of the NameNode and one of a DataNode, and nothing keeps the file until then."""
+        return ReadAhead(self.opened(name))
+
+    def opened(self, name: str) -> HdfsFile:
+        """By one request."""
+        status = self._status(name)
+        if status["type"] != "FILE":
+            raise Damaged("it is not a regular file")
+        return HdfsFile(self, name, status)
+
+    def bytes_of(self, name: str, position: int, count: int) -> bytes:
+        """So many bytes of a file from a position on, which it must have. Absent if it does not exist."""
+        with self._asked("OPEN", name, offset=position, length=count) as answer:
+            found = _read(answer, count)
+        if len(found) < count:
+            raise OSError(f"the answer ended after {len(found)} of {count} bytes from byte {position} on")
+        return found
+
+    def _status(self, name: str) -> Mapping[str, Any]:
+        with self._asked("GETFILESTATUS", name) as answer:
+            return _checked(_json(answer).get("FileStatus"))
+
+    def _listed(self, folder: str) -> Iterator[Entry]:
+        after, seen = "", set[str]()
+        while True:
+            try:
+                # In this spelling: the one of the documentation, startAfter, is ignored by Hadoop 3.5.
+                with self._asked("LISTSTATUS_BATCH", folder, **({"startafter": after} if after else {})) as answer:
+                    listing = _json(answer).get("DirectoryListing", {})
+            except Absent:
+                return
+            found = listing.get("partialListing", {}).get("FileStatuses", {}).get("FileStatus")
+            if not isinstance(found, list):
+                raise OSError("the answer to LISTSTATUS_BATCH is not one of WebHDFS")
+            for status in map(_checked, found):
+                if not status["pathSuffix"] and len(found) == 1 and status["type"] != "DIRECTORY":
+                    return  # a file is listed as itself
+                name = required_name(status["pathSuffix"], self.location(folder))
+                if name in seen:
+                    raise Damaged(f"its listing has the name {name!r} twice")
+                seen.add(name)
+                after = name
+                yield _entry(name, status)
+            if not found or not listing.get("remainingEntries"):
+                return
+
+    def _asked(self, call: str, name: str, **parameters: object) -> HTTPResponse:
+        """The answer of the NameNode that is active, or of the DataNode that it names. Absent if there is no such file or folder."""
+        path = urllib.parse.quote(f"{self._folder}/{below(name)}" if name else self._folder or "/")
+        query = urllib.parse.urlencode({"op": call, "user.name": self._user, **parameters})
+        failed: OSError | None = None
+        for address in tuple(self._addresses):
+            try:
+                answer = _OPENER.open(f"{address}/webhdfs/v1{path}?{query}", timeout=_TIMEOUT_S)
+                assert isinstance(answer, HTTPResponse)
+            except urllib.error.HTTPError as error:
+                kind, message = _told(error)
+                if kind in _NOT_THERE or "(is not a directory)" in message:
+                    raise Absent from None
+                failed = PermissionError(message) if kind == "AccessControlException" else OSError(f"{call}: {kind}: {message}")
+                if kind != "StandbyException":
+                    raise failed from None
+            except (OSError, HTTPException) as error:
+                failed = OSError(f"{address}: {error}")
+            else:
+                if self._addresses[0] != address:
+                    self._addresses = [address, *(each for each in self._addresses if each != address)]
+                return answer
+        raise OSError(
+            f"no active NameNode answers WebHDFS at {' or '.join(self._addresses)} ({failed}). Another address may be given in the URL, as "
+            "?webhdfs=host:9870 with several addresses by commas, or by dfs.namenode.http-address in the hdfs-site.xml of HADOOP_CONF_DIR"
+        )
+
+
+class HdfsFile(RemoteFile):
+    """A file that is read at positions."""
+
+    def __init__(self, store: HdfsStore, name: str, status: Mapping[str, Any]) -> None:
+        self._store, self._name = store, name
+        self.size = status["length"]
+        self.tag = _tag(status)
+
+    def read(self, position: int, count: int) -> bytes:
+        """By two requests."""
+        end = min(position + count, self.size)
+        if end <= position:
+            return b""
+        try:
+            return self._store.bytes_of(self._name, position, end - position)
+        except (OSError, HTTPException) as error:
+            # The NameNode may have known a file whose blocks were just deleted.
+            if self._store.tag(self._name) != self.tag:
+                raise Absent from None
+            raise OSError(str(error)) from None
+
+    def close(self) -> None:
+        """Asks nothing."""
+
+
+def addresses(authority: str, settings: str) -> list[str]:
+    """The addresses of WebHDFS for the authority of an hdfs:// URL.
+
+    They are `webhdfs` of the settings in the URL, those that hdfs-site.xml in HADOOP_CONF_DIR has for the service or for its one NameNode,
+    or port 9870 of the authority's host. OSError if the file cannot be read.
+    """
+    given = dict(urllib.parse.parse_qsl(settings)).get("webhdfs")
+    found = given.split(",") if given else _configured(authority) or [f"{authority.partition(':')[0]}:{PORT}"]
+    return [each.rstrip("/") if "://" in each else f"http://{each}" for each in found]
+
+
+def user() -> str:
+    """The name with which HDFS is asked, as its own clients choose it where there is no Kerberos."""
+    return os.environ.get("HADOOP_USER_NAME") or getpass.getuser()
+
+
+def _configured(authority: str) -> list[str]:
+    file = Path(os.environ.get("HADOOP_CONF_DIR") or "", "hdfs-site.xml")
+    if not os.environ.get("HADOOP_CONF_DIR") or not file.exists():
+        return []
+    try:
+        properties = {each.findtext("name"): (each.findtext("value") or "").strip() for each in ElementTree.parse(file).iter("property")}
+    except ElementTree.ParseError as error:
+        raise OSError(f"{file} is not XML: {error}") from None
+    secure = properties.get("dfs.http.policy") == "HTTPS_ONLY"
+    key, scheme = ("dfs.namenode.https-address", "https") if secure else ("dfs.namenode.http-address", "http")
+    host = authority.partition(":")[0]
+    nodes = [node.strip() for node in (properties.get(f"dfs.ha.namenodes.{authority}") or "").split(",") if node.strip()]
+    if nodes:
+        return [f"{scheme}://{each}" for node in nodes if (each := properties.get(f"{key}.{authority}.{node}"))]
+    # The file may be of another cluster.
+    one = properties.get(key) or ""
+    return [f"{scheme}://{one}"] if one.partition(":")[0] == host else []
+
+
+# A proxy for the web does not lead to a cluster, and Hadoop's clients take none.
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def _read(answer: HTTPResponse, count: int) -> bytes:
+    try:
+        return answer.read(count)
+    except HTTPException as error:
+        raise OSError(f"the answer broke off: {error!r}") from None
+
+
+def _json(answer: HTTPResponse) -> dict[str, Any]:
+    text = _read(answer, _ANSWER_BYTES_MAX)
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise OSError("the answer is not one of WebHDFS")
+    return found
+
+
+def _checked(status: Any) -> Mapping[str, Any]:
+    """The status of a file, in which all that is used has its type. OSError otherwise."""
+    if isinstance(status, dict) and status.get("type") in _KINDS and isinstance(status.setdefault("pathSuffix", ""), str):
+        numbers = [status.get(name) for name in ("length", "modificationTime", "fileId")]
+        if all(type(each) is int and each >= 0 for each in numbers):
+            return status
+    raise OSError("the answer is not the status of a file, as WebHDFS has it")
+
+
+def _entry(name: str, status: Mapping[str, Any]) -> Entry:
+    return Entry(name, _KINDS[status["type"]], status["length"], status["modificationTime"] / 1000, 1)  # type: ignore[arg-type]
+
+
+def _tag(status: Mapping[str, Any]) -> Hashable:
+    return status["fileId"], status["modificationTime"], status["length"]
+
+
+def _told(error: urllib.error.HTTPError) -> tuple[str, str]:
+    """The class and the message of the exception that an answer tells of."""
+    if error.code == 401:
+        return "AuthenticationException", "HDFS wants a ticket of Kerberos, which this reader cannot give"
+    try:
+        told = json.loads(error.read(_TOLD_BYTES_MAX))["RemoteException"]
+        return str(told["exception"]), str(told["message"]).partition("\n")[0][:500]
+    except (ValueError, KeyError, TypeError, OSError, HTTPException, RecursionError):
+        return f"HTTP {error.code}", str(error.reason)
