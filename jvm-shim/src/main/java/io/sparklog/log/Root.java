@@ -25,7 +25,7 @@ import java.util.function.Supplier;
  * <p>A JVM has one for each place, so that sources, sinks, tasks and the writes of a foreachBatch load a topic once: {@link #of}. One that
  * nothing uses is dropped when memory runs short.
  */
-public final class Root implements Topics {
+public final class Root implements ReadableTopics {
   private static final List<String> BROKER_FILES = List.of("meta.properties", "recovery-point-offset-checkpoint",
       "replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint");
 
@@ -94,7 +94,7 @@ public final class Root implements Topics {
   /** The reference that a task is sent. */
   private record RootReference(StoreRef store) implements Reference {
     @Override
-    public Topics open() {
+    public ReadableTopics open() {
       return of(Stores.open(store));
     }
   }
@@ -124,7 +124,7 @@ public final class Root implements Topics {
    * @throws PartlogException TOPIC_NAME_ILLEGAL
    */
   public synchronized TopicLog topic(String name) {
-    Topics.requireLegal(name);
+    ReadableTopics.requireLegal(name);
     return topics.computeIfAbsent(name, topic -> new TopicLog(store, topic, pace));
   }
 

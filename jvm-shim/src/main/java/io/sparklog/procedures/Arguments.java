@@ -1,7 +1,7 @@
 package io.sparklog.procedures;
 
 import io.sparklog.log.Root;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.PartitionJson;
 import io.sparklog.spark.SessionSettings;
 import io.sparklog.spec.Options;
@@ -88,7 +88,7 @@ final class Arguments {
   }
 
   private static String topic(String given) {
-    Topics.requireLegal(given);
+    ReadableTopics.requireLegal(given);
     return given;
   }
 

@@ -5,7 +5,7 @@ import io.sparklog.format.OffsetIndex;
 import io.sparklog.log.BatchWalk;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.Arrays;
@@ -19,7 +19,7 @@ public final class BatchLocator implements Closeable {
   /** At most this many batches of a segment that was walked are remembered. */
   private static final int PLACES_MAX = 1 << 16;
 
-  private final Topics topics;
+  private final ReadableTopics topics;
   private final String topic;
   private final Segment segment;
   private final byte[] header = new byte[Layout.HEADER_BYTES];
@@ -29,7 +29,7 @@ public final class BatchLocator implements Closeable {
   private long[] walkedPositions;
   private long[] walkedOffsets;
 
-  public BatchLocator(Topics topics, String topic, Segment segment) {
+  public BatchLocator(ReadableTopics topics, String topic, Segment segment) {
     this.topics = topics;
     this.topic = topic;
     this.segment = segment;

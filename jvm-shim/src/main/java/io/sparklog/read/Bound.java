@@ -1,6 +1,6 @@
 package io.sparklog.read;
 
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
@@ -33,12 +33,12 @@ public final class Bound {
   }
 
   /** @throws PartlogException OPTION_VALUE, PARTITION_NOT_FOUND if the option does not name exactly the partitions of {@code topics} */
-  static Bound starting(Options options, Topics root, List<Subscription.Subscribed> topics) {
+  static Bound starting(Options options, ReadableTopics root, List<Subscription.Subscribed> topics) {
     return new Bound(options, STARTING).of(root, topics);
   }
 
   /** As {@link #starting}. */
-  static Bound ending(Options options, Topics root, List<Subscription.Subscribed> topics) {
+  static Bound ending(Options options, ReadableTopics root, List<Subscription.Subscribed> topics) {
     return new Bound(options, ENDING).of(root, topics);
   }
 
@@ -47,7 +47,7 @@ public final class Bound {
     return STARTING.stream().filter(options::given).toList();
   }
 
-  private Bound of(Topics root, List<Subscription.Subscribed> topics) {
+  private Bound of(ReadableTopics root, List<Subscription.Subscribed> topics) {
     if (byPartition == null) {
       return this;
     }

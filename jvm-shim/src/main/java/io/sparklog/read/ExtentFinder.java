@@ -6,7 +6,7 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -23,10 +23,10 @@ final class ExtentFinder {
   /** At most this many headers are read to find batches by time, which takes about a second; the rest is left to the tasks. */
   private static final int HEADERS_MAX = 200_000;
 
-  private final Topics topics;
+  private final ReadableTopics topics;
   private int headersLeft = HEADERS_MAX;
 
-  ExtentFinder(Topics topics) {
+  ExtentFinder(ReadableTopics topics) {
     this.topics = topics;
   }
 

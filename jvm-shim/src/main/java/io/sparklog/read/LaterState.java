@@ -3,7 +3,7 @@ package io.sparklog.read;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.PartlogException;
 import java.util.Optional;
 
@@ -12,11 +12,11 @@ import java.util.Optional;
  * now. FORMAT.md section 9.
  */
 public final class LaterState {
-  private final Topics root;
+  private final ReadableTopics root;
   private final DataLoss dataLoss;
 
   /** @param dataLoss says what to do if offsets have expired */
-  public LaterState(Topics root, DataLoss dataLoss) {
+  public LaterState(ReadableTopics root, DataLoss dataLoss) {
     this.root = root;
     this.dataLoss = dataLoss;
   }

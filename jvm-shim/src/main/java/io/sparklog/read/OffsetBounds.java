@@ -1,7 +1,7 @@
 package io.sparklog.read;
 
 import io.sparklog.log.State;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -17,12 +17,12 @@ public final class OffsetBounds {
   /** The offsets [{@code start}, {@code end}) of a partition, all of them in the state. */
   public record Range(State state, int partition, long start, long end) {}
 
-  private final Topics root;
+  private final ReadableTopics root;
   private final Options options;
   private final DataLoss dataLoss;
   private final TimeSearch times;
 
-  public OffsetBounds(Topics root, Options options) {
+  public OffsetBounds(ReadableTopics root, Options options) {
     this.root = root;
     this.options = options;
     this.dataLoss = new DataLoss(options.bool("failOnDataLoss"));

@@ -2,7 +2,7 @@ package io.sparklog.read;
 
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -15,13 +15,13 @@ import java.util.Optional;
  * partition only. Nothing is listed, and the only files opened are those of segments that are cut or entered in the middle.
  */
 public final class SplitPlanner {
-  private final Topics topics;
+  private final ReadableTopics topics;
   private final SplitSize size;
   private final LaterState later;
   private final ExtentFinder finder;
 
   /** @param failOnDataLoss whether it is an error if offsets or the topic go while the splits are planned; otherwise they are left out */
-  public SplitPlanner(Topics topics, SplitSize size, boolean failOnDataLoss) {
+  public SplitPlanner(ReadableTopics topics, SplitSize size, boolean failOnDataLoss) {
     this.topics = topics;
     this.size = size;
     this.later = new LaterState(topics, new DataLoss(failOnDataLoss));

@@ -3,7 +3,7 @@ package io.sparklog.read;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.io.Closeable;
@@ -22,7 +22,7 @@ import java.util.Optional;
  * records of these offsets, or throws an exception.
  */
 public final class SplitReader implements Closeable {
-  private final Topics topics;
+  private final ReadableTopics topics;
   private final Split split;
   private final ExtentReader.Need need;
   private final LaterState later;
@@ -45,7 +45,7 @@ public final class SplitReader implements Closeable {
    * @param offsetsOnly whether the caller needs no more of the records than their offsets
    * @param rowsMax the most records to return
    */
-  public SplitReader(Topics topics, Split split, boolean failOnDataLoss, boolean offsetsOnly, long rowsMax) {
+  public SplitReader(ReadableTopics topics, Split split, boolean failOnDataLoss, boolean offsetsOnly, long rowsMax) {
     this.topics = topics;
     this.split = split;
     this.need = offsetsOnly ? ExtentReader.Need.OFFSETS : ExtentReader.Need.RECORDS;

@@ -1,7 +1,7 @@
 package io.sparklog.read;
 
 import io.sparklog.log.State;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import java.util.Arrays;
@@ -35,7 +35,7 @@ public final class Subscription {
     void missing(String topic);
   }
 
-  private final Topics root;
+  private final ReadableTopics root;
   private final Known topics;
   private final Options options;
 
@@ -46,7 +46,7 @@ public final class Subscription {
   private TreeMap<String, TreeSet<Integer>> assigned;
 
   /** @param states gives the state of a topic by its name, if there is one: the newest, or one that the same query was given before */
-  public Subscription(Topics root, Function<String, Optional<State>> states, Options options) {
+  public Subscription(ReadableTopics root, Function<String, Optional<State>> states, Options options) {
     this(root, new Known() {
       @Override
       public List<String> existing() {
@@ -65,7 +65,7 @@ public final class Subscription {
     }, options);
   }
 
-  public Subscription(Topics root, Known topics, Options options) {
+  public Subscription(ReadableTopics root, Known topics, Options options) {
     this.root = root;
     this.topics = topics;
     this.options = options;
@@ -75,7 +75,7 @@ public final class Subscription {
   /**
    * Looks the topics up; they come by name.
    *
-   * @throws PartlogException what {@link Topics#requireReadable} throws, TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, PARTITION_NOT_FOUND,
+   * @throws PartlogException what {@link ReadableTopics#requireReadable} throws, TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL, PARTITION_NOT_FOUND,
    *     OPTION_VALUE
    */
   public List<Subscribed> resolve() {

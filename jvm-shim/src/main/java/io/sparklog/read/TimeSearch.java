@@ -8,7 +8,7 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -18,10 +18,10 @@ import java.util.OptionalLong;
 
 /** Finds records by time: segments by what the state says of them, batches by their headers, then the record itself. */
 final class TimeSearch {
-  private final Topics topics;
+  private final ReadableTopics topics;
   private final LaterState later;
 
-  TimeSearch(Topics topics, LaterState later) {
+  TimeSearch(ReadableTopics topics, LaterState later) {
     this.topics = topics;
     this.later = later;
   }

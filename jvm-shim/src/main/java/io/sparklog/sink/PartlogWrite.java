@@ -2,7 +2,7 @@ package io.sparklog.sink;
 
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
@@ -54,7 +54,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
   public static void requireStream(Root root, Options options) {
     requireNoTransaction(options);
     if (options.given("topic")) {
-      Topics.requireLegal(options.text("topic"));
+      ReadableTopics.requireLegal(options.text("topic"));
     }
     root.requireWritable();
   }
@@ -103,7 +103,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
     String topic = options.text("topic");
     RowColumns columns = RowColumns.of(info.schema(), topic != null);
     if (topic != null) {
-      Topics.requireLegal(topic);
+      ReadableTopics.requireLegal(topic);
     }
     if (!prepared) {
       root.requireWritable();

@@ -3,7 +3,7 @@ package io.sparklog.sink;
 import io.sparklog.log.ForeignSegments;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.StoreRef;
@@ -74,7 +74,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       throw unreadable.get(name);
     }
     if (existing == null) {
-      Topics.requireLegal(name);
+      ReadableTopics.requireLegal(name);
       return TopicPlan.of(name, Optional.empty(), config);
     }
     for (Map.Entry<String, String> option : given.entrySet()) {

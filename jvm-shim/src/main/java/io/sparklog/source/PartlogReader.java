@@ -1,6 +1,6 @@
 package io.sparklog.source;
 
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitReader;
 import io.sparklog.spark.SparkErrors;
@@ -15,7 +15,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** Reads the splits of a task one after another: one ColumnarBatch for each record batch. */
 final class PartlogReader implements PartitionReader<ColumnarBatch> {
-  private final Topics root;
+  private final ReadableTopics root;
   private final StructType schema;
   private final boolean isCounted;
   private final boolean failOnDataLoss;
@@ -35,7 +35,7 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
    * @param failOnDataLoss whether it is an error if offsets have expired since the plan was made
    * @param rowsMax the most records to return of each split
    */
-  PartlogReader(Topics root, List<Split> splits, StructType schema, boolean failOnDataLoss, long rowsMax) {
+  PartlogReader(ReadableTopics root, List<Split> splits, StructType schema, boolean failOnDataLoss, long rowsMax) {
     this.root = root;
     this.isCounted = root.isCounted();
     this.schema = schema;

@@ -1,6 +1,6 @@
 package io.sparklog.source;
 
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.Split;
 import io.sparklog.spark.SparkErrors;
 import java.util.List;
@@ -19,7 +19,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
  * @param failOnDataLoss whether it is an error if offsets have expired since the plan was made
  * @param rowsMax the most records of a split that a task returns
  */
-record PartlogReaderFactory(Topics.Reference topics, StructType schema, boolean failOnDataLoss,
+record PartlogReaderFactory(ReadableTopics.Reference topics, StructType schema, boolean failOnDataLoss,
     long rowsMax) implements PartitionReaderFactory {
 
   @Override

@@ -1,6 +1,6 @@
 package io.sparklog.source;
 
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Option;
@@ -42,7 +42,7 @@ public final class PartlogScanBuilder
    * @param random names a stream's temporary files
    * @throws PartlogException OPTION_VALUE if the options ask for other columns
    */
-  public PartlogScanBuilder(Topics root, StructType columns, Options options, Clock clock, RandomGenerator random) {
+  public PartlogScanBuilder(ReadableTopics root, StructType columns, Options options, Clock clock, RandomGenerator random) {
     boolean headers = Arrays.asList(columns.fieldNames()).contains(Columns.HEADERS);
     if (options.bool("includeHeaders") != headers) {
       String found = headers

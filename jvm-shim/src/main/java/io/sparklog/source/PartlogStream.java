@@ -1,6 +1,6 @@
 package io.sparklog.source;
 
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.Filter;
 import io.sparklog.read.OffsetBounds;
 import io.sparklog.read.Selection;
@@ -34,7 +34,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** {@link TopicStream} as Spark's engine of micro-batches calls it: one for each run of a query. */
 final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
-  private final Topics root;
+  private final ReadableTopics root;
   private final StructType schema;
   private final Options options;
   private final SplitSize splitSize;
@@ -50,7 +50,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
    * @param options of a stream
    * @param start what the query's checkpoint says
    */
-  PartlogStream(Topics root, StructType schema, Options options, SplitSize splitSize, StreamStart start, Clock clock) {
+  PartlogStream(ReadableTopics root, StructType schema, Options options, SplitSize splitSize, StreamStart start, Clock clock) {
     this.root = root;
     this.schema = schema;
     this.options = options;

@@ -1,7 +1,7 @@
 package io.sparklog.source;
 
 import io.sparklog.log.State;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import java.lang.ref.SoftReference;
 import java.util.Collections;
 import java.util.HashMap;
@@ -37,13 +37,13 @@ final class QueryStates {
         }
       });
 
-  private record Place(Topics.Reference topics, String topic) {}
+  private record Place(ReadableTopics.Reference topics, String topic) {}
 
-  private final Topics root;
+  private final ReadableTopics root;
   private final Map<Place, SoftReference<State>> states;
 
   /** The states for a scan of the query that this thread plans. */
-  QueryStates(Topics root) {
+  QueryStates(ReadableTopics root) {
     this.root = root;
     String query = query();
     this.states = query == null ? new HashMap<>() : QUERIES.computeIfAbsent(query, first -> new HashMap<>());

@@ -1,6 +1,6 @@
 package io.sparklog.source;
 
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.OffsetBounds;
 import io.sparklog.read.Subscription;
 import io.sparklog.spark.SparkErrors;
@@ -12,18 +12,18 @@ import java.util.List;
  * The request of a read: the offsets that its options name, in the states that its topics have when a scan of its query first needs them.
  */
 final class ReadRequest {
-  private final Topics root;
+  private final ReadableTopics root;
   private final Options options;
   private final Subscription subscription;
   private List<OffsetBounds.Range> ranges;
 
-  ReadRequest(Topics root, Options options) {
+  ReadRequest(ReadableTopics root, Options options) {
     this.root = root;
     this.options = options;
     this.subscription = new Subscription(root, new QueryStates(root)::state, options);
   }
 
-  Topics root() {
+  ReadableTopics root() {
     return root;
   }
 

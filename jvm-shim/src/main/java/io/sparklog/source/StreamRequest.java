@@ -1,6 +1,6 @@
 package io.sparklog.source;
 
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.Subscription;
 import io.sparklog.stream.TriggerLimits;
 import io.sparklog.spec.Options;
@@ -16,7 +16,7 @@ public final class StreamRequest {
    * @param options of a read
    * @throws io.sparklog.spec.PartlogException OPTION_VALUE, and what {@link Subscription#resolve} throws
    */
-  public static void require(Topics root, Options options) {
+  public static void require(ReadableTopics root, Options options) {
     Options ofStream = options.ofStream();
     TriggerLimits.of(ofStream);
     if (ofStream.bool("failOnDataLoss") && (ofStream.given("subscribe") || ofStream.given("assign"))) {

@@ -1,7 +1,7 @@
 package io.sparklog.stream;
 
 import io.sparklog.log.Segment;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.BatchLocator;
 import io.sparklog.read.BatchPosition;
 import io.sparklog.read.OffsetBounds;
@@ -26,7 +26,7 @@ final class ByteShares implements Closeable {
    * @param turn the partition that comes first where not all can have a batch
    * @throws io.sparklog.log.SegmentGone if a data file that is looked into is gone
    */
-  ByteShares(Topics topics, List<OffsetBounds.Range> waiting, long most, int turn) throws IOException {
+  ByteShares(ReadableTopics topics, List<OffsetBounds.Range> waiting, long most, int turn) throws IOException {
     this.nextTurn = turn;
     waiting.forEach(range -> cursors.add(new Cursor(topics, range)));
     long left = most;
@@ -72,7 +72,7 @@ final class ByteShares implements Closeable {
 
   /** How far the batches of one partition are given away. */
   private static final class Cursor implements Closeable {
-    private final Topics topics;
+    private final ReadableTopics topics;
     private final OffsetBounds.Range range;
     private final List<Segment> segments;
     private long taken;
@@ -87,7 +87,7 @@ final class ByteShares implements Closeable {
     /** The locator of the current segment; null if it need not be looked into. */
     private BatchLocator locator;
 
-    private Cursor(Topics topics, OffsetBounds.Range range) {
+    private Cursor(ReadableTopics topics, OffsetBounds.Range range) {
       this.topics = topics;
       this.range = range;
       this.segments = range.state().segments(range.partition(), range.start(), range.end());

@@ -1,6 +1,6 @@
 package io.sparklog.stream;
 
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.PartitionJson;
 import io.sparklog.spec.PartlogException;
 import java.util.Map;
@@ -36,7 +36,7 @@ public final class StreamOffsets {
       }
       TreeMap<String, TreeMap<Integer, Long>> next = json.equals("{}") ? new TreeMap<>() : PartitionJson.numbers("offsets", json);
       next.forEach((topic, offsets) -> {
-        Topics.requireLegal(topic);
+        ReadableTopics.requireLegal(topic);
         offsets.forEach((partition, offset) -> {
           if (offset < 0) {
             throw new IllegalArgumentException("partition " + partition + " of topic " + topic + " has the offset " + offset);

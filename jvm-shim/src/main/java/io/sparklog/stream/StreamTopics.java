@@ -2,7 +2,7 @@ package io.sparklog.stream;
 
 import io.sparklog.log.QueryStart;
 import io.sparklog.log.State;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.DataLoss;
 import io.sparklog.read.Subscription;
 import io.sparklog.spec.Options;
@@ -19,7 +19,7 @@ import java.util.TreeSet;
 
 /** The topics of a streaming query: finds their newest states, and sees to it that offsets are used for the topics that they mean. */
 final class StreamTopics implements Subscription.Known {
-  private final Topics root;
+  private final ReadableTopics root;
   private final StreamStart start;
   private final Clock clock;
   private final Subscription subscription;
@@ -31,7 +31,7 @@ final class StreamTopics implements Subscription.Known {
   /** The ids of lost topics that were reported. */
   private final Set<String> reported = new HashSet<>();
 
-  StreamTopics(Topics root, Options options, StreamStart start, Clock clock, DataLoss dataLoss) {
+  StreamTopics(ReadableTopics root, Options options, StreamStart start, Clock clock, DataLoss dataLoss) {
     this.root = root;
     this.start = start;
     this.clock = clock;
@@ -97,7 +97,7 @@ final class StreamTopics implements Subscription.Known {
    * is reported once.
    *
    * @throws PartlogException STREAM_TOPIC_REPLACED, STREAM_TOPIC_GONE, QUERY_CHECKPOINT_CORRUPT; of a root that is not there,
-   *     what {@link Topics#requireReadable} throws
+   *     what {@link ReadableTopics#requireReadable} throws
    */
   Optional<State> read(String topic) {
     requireNoted(topic);

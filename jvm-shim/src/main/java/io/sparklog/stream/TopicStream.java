@@ -3,7 +3,7 @@ package io.sparklog.stream;
 import io.sparklog.log.QueryStart;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.Bound;
 import io.sparklog.read.DataLoss;
 import io.sparklog.read.LaterState;
@@ -28,7 +28,7 @@ import java.util.TreeMap;
  * for several threads at once.
  */
 public final class TopicStream {
-  private final Topics root;
+  private final ReadableTopics root;
   private final Options options;
   private final StreamStart start;
   private final Clock clock;
@@ -56,7 +56,7 @@ public final class TopicStream {
    * @param options of a stream
    * @param start what the query's checkpoint says
    */
-  public TopicStream(Topics root, Options options, StreamStart start, Clock clock) {
+  public TopicStream(ReadableTopics root, Options options, StreamStart start, Clock clock) {
     this.root = root;
     this.options = options;
     this.start = start;

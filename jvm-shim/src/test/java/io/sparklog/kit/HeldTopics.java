@@ -5,7 +5,7 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FileReader;
 import java.io.EOFException;
@@ -22,7 +22,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 
 /** Topics of another kind: there is no root and no file, and the bytes of segments and indexes are held in memory, by names of its own. */
-public final class HeldTopics implements Topics {
+public final class HeldTopics implements ReadableTopics {
   private static final List<HeldTopics> ALL = new ArrayList<>();
 
   /** A topic at one time. */
@@ -30,7 +30,7 @@ public final class HeldTopics implements Topics {
 
   private record Number(int number) implements Reference {
     @Override
-    public Topics open() {
+    public ReadableTopics open() {
       return ALL.get(number);
     }
   }

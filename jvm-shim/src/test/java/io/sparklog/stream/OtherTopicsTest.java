@@ -12,7 +12,7 @@ import io.sparklog.kit.HeldTopics;
 import io.sparklog.kit.StreamRuns;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.State;
-import io.sparklog.log.Topics;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.Filter;
 import io.sparklog.read.OffsetBounds;
 import io.sparklog.read.Selection;
@@ -41,12 +41,12 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
-/** Topics that are not under a root are read and streamed by the same classes: they know {@link Topics}, and nothing of files. */
+/** Topics that are not under a root are read and streamed by the same classes: they know {@link ReadableTopics}, and nothing of files. */
 final class OtherTopicsTest extends StreamRuns {
   private static final SplitSize SMALL = new SplitSize(20_000, 1, 1, 1, 70);
   private final HeldTopics topics = new HeldTopics();
 
-  private static List<String> read(Topics topics, List<OffsetBounds.Range> ranges) throws Exception {
+  private static List<String> read(ReadableTopics topics, List<OffsetBounds.Range> ranges) throws Exception {
     List<String> read = new ArrayList<>();
     for (Split split : new SplitPlanner(topics, SMALL, true).plan(Selection.of(ranges, Filter.ALL_RECORDS))) {
       read.addAll(read(topics, split));
@@ -55,7 +55,7 @@ final class OtherTopicsTest extends StreamRuns {
   }
 
   /** As a task, which has a reference to the topics and what the driver planned. */
-  private static List<String> read(Topics topics, Split split) throws Exception {
+  private static List<String> read(ReadableTopics topics, Split split) throws Exception {
     List<String> read = new ArrayList<>();
     try (SplitReader reader = new SplitReader(sent(topics.reference()).open(), sent(split), true, false, Long.MAX_VALUE)) {
       while (reader.next()) {

@@ -12,11 +12,11 @@ import java.util.Optional;
  * Topics that can be read, wherever and in whatever layout they are kept: all that reading and streaming know of a place. {@link Root} has
  * those of this format.
  */
-public interface Topics {
+public interface ReadableTopics {
   /** Opens the same topics in another process. Equal references are to the same topics. */
   interface Reference extends Serializable {
     /** @throws PartlogException what opening them in the first process can throw */
-    Topics open();
+    ReadableTopics open();
   }
 
   /** A reference from which a task opens them: sent to it, as these topics themselves cannot be. */
