@@ -242,6 +242,9 @@ public final class Root implements ReadableTopics {
    */
   @Override
   public void requireReadable() {
+    if (isRootWithoutFolders()) {
+      return;
+    }
     requireDirectory();
     if (!store.rootExists()) {
       throw PartlogException.of("ROOT_NOT_FOUND", "root", store.root());
@@ -260,11 +263,19 @@ public final class Root implements ReadableTopics {
    * @throws PartlogException ROOT_NOT_A_DIRECTORY, BROKER_DIRECTORY, PARTITION_DIRECTORY, LOG_DIRECTORY
    */
   public void requireWritable() {
+    if (isRootWithoutFolders()) {
+      return;
+    }
     requireDirectory();
     requireNotOfABroker("partlog never writes to it");
     if (!exists(Names.FOLDER)) {
       requireNotOfARoot();
     }
+  }
+
+  /** In a store without folders, a file in {@code _partlog/} proves all that is to be proved, and each further look costs requests. */
+  private boolean isRootWithoutFolders() {
+    return !store.hasFolders() && exists(Names.FOLDER);
   }
 
   private void requireNotOfABroker(String limit) {

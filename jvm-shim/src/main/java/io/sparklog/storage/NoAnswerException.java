@@ -9,6 +9,6 @@ import java.io.IOException;
 public final class NoAnswerException extends IOException {
   /** @param location of the file that was put, as {@link LogStore#location} gives it */
   public NoAnswerException(String location, Throwable cause) {
-    super("no answer came to the put of " + location + ", which may still take effect", cause);
+    super("no answer came to the put of " + location + ", which may still take effect" + (cause == null ? "" : ": " + cause), cause);
   }
 }

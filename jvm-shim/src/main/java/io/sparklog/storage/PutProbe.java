@@ -83,6 +83,9 @@ final class PutProbe {
       return true;
     } catch (java.nio.file.FileAlreadyExistsException another) {
       return false;
+    } catch (NoAnswerException e) {
+      // The first failure says more than that the put may still come: a probe does not matter by then.
+      throw e.getCause() instanceof IOException why ? why : e;
     } catch (BrokenBarrierException e) {
       throw new IOException(e);
     }

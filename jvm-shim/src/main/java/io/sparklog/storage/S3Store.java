@@ -11,6 +11,8 @@ import java.nio.file.NoSuchFileException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.BulkDelete;
@@ -32,7 +34,12 @@ class S3Store extends HadoopStore {
   /** So many bytes are asked for at once where a caller reads a file front to back. */
   private static final int WINDOW_BYTES = 8 << 20;
 
+  private static final int ABSENT_MAX = 10_000;
+
   private final String endpoint;
+
+  /** Names that the last look did not find. */
+  private final Set<String> absent = ConcurrentHashMap.newKeySet();
 
   S3Store(FileSystem files, Path root, Map<String, String> settings) {
     super(files, root, settings);
@@ -125,11 +132,31 @@ class S3Store extends HadoopStore {
   /** The ETag alone is the same for the same bytes. */
   @Override
   public Optional<String> tag(String name) throws IOException {
+    // A reader that waits for the next version looks for the same absent file again and again.
+    if (absent.contains(name) && isStillAbsent(name)) {
+      return Optional.empty();
+    }
+    absent.remove(name);
     try {
       Map<String, byte[]> head = head(name);
       return Optional.of(header(head, "ETag") + " " + header(head, "Last-Modified") + " " + length(head));
-    } catch (NoSuchFileException absent) {
+    } catch (NoSuchFileException e) {
+      if (absent.size() >= ABSENT_MAX) {
+        absent.clear();
+      }
+      absent.add(name);
       return Optional.empty();
+    }
+  }
+
+  /** By one request. To ask for the headers of what is absent takes two. */
+  private boolean isStillAbsent(String name) throws IOException {
+    Path path = path(name);
+    try {
+      translate(name, () -> files.open(path)).close();
+      return false;
+    } catch (NoSuchFileException absent) {
+      return true;
     }
   }
 

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -14,6 +15,7 @@ import java.nio.file.NoSuchFileException;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
@@ -118,6 +120,19 @@ final class S3StoreTest extends LogStoreContract {
     PartlogException refused = assertThrows(PartlogException.class, () -> Stores.open(new StoreRef(ref.root(), settings)));
     assertEquals("STORE_UNSAFE", refused.id());
     assertEquals(settings.getOrDefault("fs.s3a.endpoint", "S3 of AWS"), refused.parameters().get("endpoint"));
+  }
+
+  @Test
+  void anAbsentFileIsFoundOnceItIsThere() throws IOException {
+    for (int round = 0; round < 2; round++) {
+      for (int look = 0; look < 3; look++) {
+        assertEquals(Optional.empty(), store.tag(FILE));
+      }
+      put(FILE, "one");
+      assertTrue(store.tag(FILE).isPresent());
+      assertTrue(store.tag(FILE).isPresent());
+      store.delete(FILE);
+    }
   }
 
   @Test
