@@ -163,8 +163,10 @@ def test_servers_at_a_shell(repository: Path, s3_program: Path):
 def test_a_server_ends_when_the_process_is_killed_that_started_it(how: signal.Signals, tmp_path: Path):
     """It was started by a thread that has ended since, and is in a session of its own."""
     script = """
-import sys, threading, time
+import signal, sys, threading, time
 from pathlib import Path
+for number in signal.SIGHUP, signal.SIGTERM:
+    signal.signal(number, signal.SIG_DFL)  # under nohup, a process inherits that it ignores one
 from stores.processes import HOST, Daemon, is_alive, is_listening
 daemon = Daemon("sleep", ["sleep", "600"], Path(sys.argv[1]))
 thread = threading.Thread(target=daemon.start)
