@@ -11,7 +11,7 @@ from sparklog.errors import SparklogError
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command, and returns its exit status (docs/guide/command-line.md). All but three need the extra `sparklog[cli]`."""
+    """Runs one command, and returns its exit status (docs/guide/command-line.md). All but four need the extra `sparklog[cli]`."""
     given = sys.argv[1:] if arguments is None else arguments
     if any(importlib.util.find_spec(name) is None for name in ("typer", "rich")):
         if len(given) == 1 and given[0] in TEXTS:

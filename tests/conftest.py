@@ -29,6 +29,7 @@ FASTEST_FIRST = (
 )
 WITH_SPARK = ("tests/spark/", "tests/test_wheel.py")
 WITH_A_SPARK_OF_ITS_OWN = (
+    "tests/spark/test_class_archive.py",
     "tests/spark/test_documents.py",
     "tests/spark/test_failures.py",
     "tests/spark/test_notebooks.py",

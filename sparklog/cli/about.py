@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparklog import options
+from sparklog.spark import archive
 from sparklog.spark.session import SETTINGS
 from sparklog.spark.session import jar as path_of_jar
 
@@ -28,14 +31,35 @@ def list_options() -> str:
     return options.listing()
 
 
-TEXTS: dict[str, Callable[[], str]] = {"jar": jar, "conf": conf, "options": list_options}
+def class_archive(delete: bool = False) -> str:
+    """Make an archive of Spark's classes: sessions then start in about half the processor time.
+
+    Only what sparklog.session() or sparklog.configure() starts uses it. Make it again after an update of Java, PySpark or sparklog.
+
+    SPARKLOG_CLASS_ARCHIVE=off turns it off.
+
+    Example:  sparklog class-archive
+    """
+    path = Path(path_of_jar())
+    if delete:
+        return "\n".join(f"Deleted {each}" for each in archive.delete(path)) or "There is none."
+    made = archive.make(path)
+    return f"{made} ({made.stat().st_size:,} bytes)"
+
+
+TEXTS: dict[str, Callable[[], str]] = {"jar": jar, "conf": conf, "options": list_options, "class-archive": class_archive}
 """The output of each of these commands."""
 
 
 def add(app: typer.Typer) -> None:
     """Adds these commands."""
+    import typer
+
+    def command(delete: bool = typer.Option(False, "--delete", help="Delete it.")) -> None:
+        print(class_archive(delete))
+
     for name, text in TEXTS.items():
-        app.command(name, help=text.__doc__)(_printing(text))
+        app.command(name, help=inspect.cleandoc(text.__doc__ or ""))(command if text is class_archive else _printing(text))
 
 
 def _printing(text: Callable[[], str]) -> Callable[[], None]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from sparklog.errors import SparklogError
+from sparklog.spark import archive
 from sparklog.spark import delta as deltas
 from sparklog.spark.launch import Launch
 
@@ -35,6 +36,8 @@ SETTINGS = {
     # sources with columns of Arrow's own gain from columnar input, and neither this source nor Spark's have such columns.
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
 }
+
+_STATIC = r"jars|jars\.packages|sql\.extensions|pyspark\.python|driver\.defaultJavaOptions"
 
 # The value that this module gave PYSPARK_PYTHON in this process.
 _chosen_python: str | None = None
@@ -63,7 +66,7 @@ def session(*, app_name: str | None = None, delta: bool | str | os.PathLike[str]
     try:
         with warnings.catch_warnings():
             # With a Connect server in this process, Spark sets static settings a second time, and warns that it cannot.
-            warnings.filterwarnings("ignore", r"Failed to set spark\.(jars|jars\.packages|sql\.extensions|pyspark\.python) ", UserWarning)
+            warnings.filterwarnings("ignore", rf"Failed to set spark\.({_STATIC}) ", UserWarning)
             spark = configure(builder, delta=delta).getOrCreate()
     except PySparkRuntimeError as error:
         if error.getCondition() == "JAVA_GATEWAY_EXITED" and (problem := _problem_of_java()):
@@ -93,7 +96,8 @@ def configure(builder: SparkSession.Builder, *, delta: bool | str | os.PathLike[
     It adds `SETTINGS` that the user has not set, and adds the jar to the jars that are set in the builder, in
     PYSPARK_SUBMIT_ARGS or in spark-defaults.conf. Python workers run this interpreter unless `spark.pyspark.python` or
     PYSPARK_PYTHON names another. Where PySpark reads only PYSPARK_SUBMIT_ARGS or PYSPARK_PYTHON, it changes that variable
-    for this process. If something else starts Spark (spark-submit, a Connect server), that provides jars and Python.
+    for this process. The JVM uses the archive of classes that `sparklog class-archive` made, if it fits.
+    If something else starts Spark (spark-submit, a Connect server), that provides jars and Python.
     CallError if a session without the connector is running; UpgradeError if PySpark has the wrong version.
 
     With `delta`, the session has Delta too: the settings, and the jars. With True, Delta's jar may be given as Spark's other jars and
@@ -122,6 +126,7 @@ def configure(builder: SparkSession.Builder, *, delta: bool | str | os.PathLike[
             _add_delta(builder, options, delta)
         builder.config("spark.jars", Launch().add("spark.jars", options.get("spark.jars"), jar()))
         _choose_python(builder, options)
+        _share_classes(builder, options)
     return builder
 
 
@@ -293,3 +298,10 @@ def _choose_python(builder: SparkSession.Builder, options: Mapping[str, object])
     if named and "PYSPARK_PYTHON" not in os.environ:
         # Only spark-submit reads the setting; a session that Python starts uses the variable.
         os.environ["PYSPARK_PYTHON"] = _chosen_python = str(named)
+
+
+def _share_classes(builder: SparkSession.Builder, options: Mapping[str, object]) -> None:
+    launch = Launch()
+    given, more = (str(options.get(name) or launch.get(name) or "") for name in (archive.SETTING, "spark.driver.extraJavaOptions"))
+    if words := archive.java_options(_JAR, (given, more)):
+        builder.config(archive.SETTING, f"{words} {given}".rstrip())

@@ -26,7 +26,7 @@ def lines(text: str) -> list[dict]:
 
 def test_help_lists_every_command_and_examples(run):
     said = run("--help")
-    commands = "topics describe head tail cat dump segments commits groups lag reset keys stats jar conf options".split()  # noqa: SIM905
+    commands = "topics describe head tail cat dump segments commits groups lag reset keys stats jar conf options class-archive".split()  # noqa: SIM905
     for command in commands:
         assert f" {command} " in said
         about = run(command, "--help")

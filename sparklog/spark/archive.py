@@ -1,0 +1,181 @@
+"""An archive of the classes that Spark loads for its first use: with it, a session starts in about half the processor time.
+
+There is one only where the user had it made (`sparklog class-archive`). Its name has a key of all that it was made from, so that one which
+does not fit is not found, and its size, since a JVM crashes on an archive that lost its end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from sparklog.errors import SparklogError
+
+SETTING = "spark.driver.defaultJavaOptions"
+"""Spark puts the options of this setting before those of spark.driver.extraJavaOptions, which are the user's."""
+_SWITCH = "SPARKLOG_CLASS_ARCHIVE"
+_SET_ELSEWHERE = ("PYSPARK_SUBMIT_ARGS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+_OF_ARCHIVES = re.compile("-XX:SharedArchiveFile|-XX:ArchiveClassesAtExit|-Xshare:")
+# The JVM reads a colon as the end of a path, and Spark's launcher the other two as quotes.
+_UNUSABLE = re.compile("[:\"'\\\\]")
+_KEPT = 3
+_LINES = 8
+_PATIENCE_S = 600
+
+
+def find(jar: Path) -> Path | None:
+    """The archive that fits this Java, PySpark and connector, if it is there, is whole, and only this user can write to it."""
+    try:
+        return next((each for each in _archives(_folder(), _key(jar)) if _is_safe(each)), None)
+    except OSError:
+        return None
+
+
+def java_options(jar: Path, given: Iterable[str]) -> str | None:
+    """The options with which the JVM of a session uses its archive; None without one, and where options say already what it is to use."""
+    if os.environ.get(_SWITCH) == "off" or any(map(_OF_ARCHIVES.search, [*given, *(os.environ.get(name, "") for name in _SET_ELSEWHERE)])):
+        return None
+    archive = find(jar)
+    # The JVM would warn on standard output of an archive that it does not use.
+    return None if archive is None else f'"-XX:SharedArchiveFile={archive}" -Xshare:auto -Xlog:cds*=off'
+
+
+def make(jar: Path) -> Path:
+    """Uses Spark once, and keeps the classes that it loaded in an archive, in place of an earlier one. It takes about a minute.
+
+    CallError if the archive cannot be written, if that use of Spark fails, or if the JVM does not make archives.
+    """
+    folder = _folder()
+    if not folder.is_absolute() or _UNUSABLE.search(str(folder)):
+        raise SparklogError(
+            "CLASS_ARCHIVE_FOLDER", folder=folder, reason="its path is not absolute, or has a colon, a quote or a backslash"
+        )
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_ours(folder.stat()):
+            raise SparklogError("CLASS_ARCHIVE_FOLDER", folder=folder, reason="others can write to it")
+        with tempfile.TemporaryDirectory(prefix="making-", dir=folder) as scratch:
+            made = Path(scratch, "spark.jsa")
+            said = _use_spark(Path(scratch), made)
+            if not made.is_file():
+                raise SparklogError("CLASS_ARCHIVE_JVM", output=said)
+            made.chmod(0o600)
+            with made.open("rb") as written:
+                os.fsync(written.fileno())
+            archive = folder / f"spark-{_key(jar)}-{made.stat().st_size}.jsa"
+            made.replace(archive)
+            _tidy(archive)
+    except OSError as error:
+        raise SparklogError("CLASS_ARCHIVE_FOLDER", folder=folder, reason=error.strerror or error) from error
+    return archive
+
+
+def delete(jar: Path) -> list[Path]:
+    """Deletes the archive that fits, and returns it in a list, which is empty without one."""
+    archives = _archives(_folder(), _key(jar))
+    for each in archives:
+        each.unlink(missing_ok=True)
+    return archives
+
+
+def _folder() -> Path:
+    # A relative path is to be ignored, says the standard that the variable is from.
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(given) if Path(given).is_absolute() else Path(os.path.expanduser("~"), ".cache")) / "sparklog"  # noqa: PTH111
+
+
+def _archives(folder: Path, key: str = "*") -> list[Path]:
+    """Archives in the folder, the newest first."""
+    return sorted(folder.glob(f"spark-{key}-*.jsa"), key=lambda each: each.lstat().st_mtime_ns, reverse=True)
+
+
+def _tidy(made: Path) -> None:
+    """Deletes earlier archives of the same key, and all but the newest of others. A JVM that has one mapped keeps it."""
+    same, _, _ = made.stem.rpartition("-")
+    others = [each for each in _archives(made.parent) if each != made]
+    earlier = [each for each in others if each.stem.startswith(f"{same}-")]
+    for each in earlier + [each for each in others if each not in earlier][_KEPT - 1 :]:
+        each.unlink(missing_ok=True)
+
+
+def _is_safe(archive: Path) -> bool:
+    found = archive.lstat()
+    whole = archive.stem.rpartition("-")[2] == str(found.st_size)
+    return (
+        whole and stat.S_ISREG(found.st_mode) and _is_ours(found) and _is_ours(archive.parent.stat()) and not _UNUSABLE.search(str(archive))
+    )
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _key(jar: Path) -> str:
+    """A digest of all that an archive depends on: the JVM uses one only with the Java and the class path that it was made with.
+
+    Each version of sparklog has a connector of its own.
+    """
+    parts = "\n".join([*_java(), *_spark(), _as_it_is(jar)])
+    return hashlib.sha256(parts.encode()).hexdigest()[:16]
+
+
+def _java() -> Iterator[str]:
+    home = os.environ.get("JAVA_HOME")
+    java = Path(str(Path(home, "bin", "java") if home else shutil.which("java") or "java")).resolve()
+    release = java.parent.parent / "release"
+    yield _as_it_is(java)
+    yield release.read_text(encoding="utf-8", errors="replace") if release.is_file() else ""
+
+
+def _spark() -> Iterator[str]:
+    import pyspark
+
+    yield pyspark.__version__
+    jars = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "jars"
+    yield from (_as_it_is(each) for each in sorted(jars.iterdir()))
+
+
+def _as_it_is(file: Path) -> str:
+    found = file.stat()
+    return f"{file} {found.st_size} {found.st_mtime_ns}"
+
+
+def _use_spark(scratch: Path, archive: Path) -> str:
+    """Uses Spark once, and returns the end of its output. That comes with the end of the JVM, which outlives Python to write the file."""
+    elsewhere = ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE", "SPARK_LOCAL_REMOTE")
+    # Sessions of this process, or of a Spark that runs elsewhere, have no part in it.
+    environment = {name: value for name, value in os.environ.items() if name not in elsewhere} | {_SWITCH: "off"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sparklog.spark.first_use", str(scratch), f'"-XX:ArchiveClassesAtExit={archive}"'],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        printed, _ = process.communicate(timeout=_PATIENCE_S)
+    except BaseException as ended:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        printed, _ = process.communicate()
+        if not isinstance(ended, subprocess.TimeoutExpired):
+            raise
+        printed += f"It did not end within {_PATIENCE_S} seconds."
+    # An error is one line in a shell.
+    said = " | ".join([line.strip() for line in printed.splitlines() if line.strip()][-_LINES:]).rstrip(".")
+    if process.returncode:
+        raise SparklogError("CLASS_ARCHIVE_USE", output=said)
+    return said
