@@ -16,10 +16,6 @@ import java.util.regex.Pattern;
 public final class Stores {
   private static final Pattern URI = Pattern.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", Pattern.DOTALL);
 
-  /** By scheme, how a store in a file system of Hadoop is opened. */
-  private static final Map<String, Function<StoreRef, LogStore>> OPENERS = Map.of("hdfs", HdfsStore::open, "viewfs", HdfsStore::open, "s3a",
-      S3Store::open);
-
   /**
    * The stores of this JVM that are not on a disk: each task opens one, and a file system with its connections is costly. One that nothing
    * uses is dropped when memory runs short.
@@ -67,7 +63,12 @@ public final class Stores {
   /** Null if the root is not one for a file system of Hadoop. */
   private static Function<StoreRef, LogStore> opener(String root) {
     Matcher uri = URI.matcher(root);
-    return uri.matches() ? OPENERS.get(uri.group(1).toLowerCase(Locale.ROOT)) : null;
+    // Lambdas, and no references to methods, which load the class at once: a process that reads a disk needs no class of Hadoop.
+    return switch (uri.matches() ? uri.group(1).toLowerCase(Locale.ROOT) : "") {
+      case "hdfs", "viewfs" -> ref -> HdfsStore.open(ref);
+      case "s3a" -> ref -> S3Store.open(ref);
+      default -> null;
+    };
   }
 
   private static LogStore open(StoreRef ref, Function<StoreRef, LogStore> opener) {
