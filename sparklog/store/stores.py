@@ -18,8 +18,9 @@ _URI = re.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", re.DOTALL)
 
 
 def open_store(root: str, filesystem: FileSystem | None = None) -> Store:
-    """The store of a root, which need not be there: a path, `file:` and a path, or a URL as `s3a://bucket/prefix`, `s3://` too, or `hdfs://host:port/path`.
+    """The store of a root, which need not be there.
 
+    The root is a path, `file:` and a path, or a URL: `s3a://bucket/prefix`, `s3://bucket/prefix` or `hdfs://host:port/path`.
     `filesystem` is a FileSystem of pyarrow, through which a bucket is read. CallError as `local`.
     """
     uri = _URI.fullmatch(root)

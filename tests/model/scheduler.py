@@ -49,7 +49,7 @@ class Scheduler:
             print(f"{self.step:6}", *words)
 
     def run(self, steps: int, between: Callable[[], None] | None = None) -> None:
-        """Takes up to so many steps, and fewer if all processes end. `between` is called after each: it may start others."""
+        """Takes at most `steps` steps, and stops early if all processes have ended. `between` is called after each; it may start others."""
         for _ in range(steps):
             if not self._processes:
                 return

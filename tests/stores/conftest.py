@@ -13,22 +13,23 @@ from stores.hdfs import Hdfs
 from stores.s3 import S3
 
 
+def _fetched(jars: Path, names: str, target: str) -> Path:
+    """The folder, which must have jars of these names."""
+    if not any(jars.glob(names)):
+        pytest.fail(f"{jars} has no {names}: run `make {target}`")
+    return jars
+
+
 @pytest.fixture(scope="session")
 def hdfs_jars(repository: Path) -> Path:
     """The folder of the jars of HDFS."""
-    jars = repository / ".tools" / "hdfs"
-    if not any(jars.glob("hadoop-hdfs-3*.jar")):
-        pytest.fail(f"{jars} has no HDFS: run `make hdfs`")
-    return jars
+    return _fetched(repository / ".tools" / "hdfs", "hadoop-hdfs-3*.jar", "hdfs")
 
 
 @pytest.fixture(scope="session")
 def s3a_jars(repository: Path) -> Path:
     """The folder of the jars of Hadoop's S3A, which Spark does not carry."""
-    jars = repository / ".tools" / "s3a"
-    if not any(jars.glob("hadoop-aws-*.jar")):
-        pytest.fail(f"{jars} has no S3A: run `make s3`")
-    return jars
+    return _fetched(repository / ".tools" / "s3a", "hadoop-aws-*.jar", "s3")
 
 
 @pytest.fixture(scope="session")

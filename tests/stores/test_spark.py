@@ -1,6 +1,5 @@
 """The connector on roots that are not on a disk: batch, streams and procedures, and settings whose values are shown nowhere."""
 
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +9,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from stores.hdfs import Hdfs
 from stores.s3 import S3
-
-import sparklog
+from stores.sessions import session
 
 SECRET = "marked-secret-4711"
 ROWS = 20_000
@@ -24,25 +22,15 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def spark(events: Path, s3a_jars: list[Path]) -> Iterator[SparkSession]:
-    """A session that knows no store: what a read or write needs is in its options, or set for a test."""
-    settings = {
-        "spark.master": "local[2]",
-        "spark.driver.memory": "1g",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraClassPath": os.pathsep.join(map(str, s3a_jars)),
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
+def spark(events: Path, s3a_jars: Path) -> Iterator[SparkSession]:
+    logged = {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": f"file:{events}",
         "spark.eventLog.compress": "false",
         "spark.eventLog.rolling.enabled": "false",
     }
-    session = sparklog.session(app_name="sparklog tests of stores", **settings)
-    yield session
-    session.stop()
+    with session(s3a_jars, **logged) as spark:
+        yield spark
     logs = [file.read_text() for file in events.iterdir()]
     assert logs
     assert not [log for log in logs if SECRET in log], "the event log shows a secret"
@@ -72,12 +60,6 @@ class Place:
 
     def call(self, text: str) -> list[dict[str, object]]:
         return [row.asDict() for row in self.spark.sql(f"CALL partlog.{text}").collect()]
-
-
-@pytest.fixture(scope="module")
-def s3a_jars(repository: Path) -> list[Path]:
-    """The jars that Spark needs for S3; none where there is no S3 server."""
-    return sorted((repository / ".tools" / "s3a").glob("*.jar"))
 
 
 @pytest.fixture(scope="module", params=["hdfs", "s3"])

@@ -1,6 +1,5 @@
 """The connector on S3 behind a proxy that loses answers and counts requests."""
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,27 +8,15 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from stores.faults import Fault, FaultProxy
 from stores.s3 import S3
-
-import sparklog
+from stores.sessions import session
 
 VERSION_FILE = r"_partlog/t/\d{20}\.json$"
 
 
 @pytest.fixture(scope="module")
-def spark(repository: Path) -> Iterator[SparkSession]:
-    jars = sorted((repository / ".tools" / "s3a").glob("*.jar"))
-    settings = {
-        "spark.master": "local[2]",
-        "spark.driver.memory": "1g",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    session = sparklog.session(app_name="sparklog tests of faults", **settings)
-    yield session
-    session.stop()
+def spark(s3a_jars: Path) -> Iterator[SparkSession]:
+    with session(s3a_jars) as spark:
+        yield spark
 
 
 @pytest.fixture

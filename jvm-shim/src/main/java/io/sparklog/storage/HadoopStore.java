@@ -14,7 +14,9 @@ import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -42,7 +44,7 @@ abstract class HadoopStore implements LogStore {
   HadoopStore(FileSystem files, Path root, Map<String, String> settings) {
     this.files = files;
     String name = root.toString();
-    this.ref = new StoreRef(name.endsWith("/") ? name.substring(0, name.length() - 1) : name, new java.util.TreeMap<>(settings));
+    this.ref = new StoreRef(name.endsWith("/") ? name.substring(0, name.length() - 1) : name, new TreeMap<>(settings));
     CLEANER.register(this, closing(files, this.ref.root()));
   }
 
@@ -244,6 +246,41 @@ abstract class HadoopStore implements LogStore {
     @Override
     public void close() throws IOException {
       in.close();
+    }
+  }
+
+  /** A file that is being written. It keeps the store, and so its file system, in use. */
+  abstract class Appender implements FileAppender {
+    final String name;
+    final FSDataOutputStream out;
+    private long position;
+
+    /** @param position how many bytes the file has */
+    Appender(String name, FSDataOutputStream out, long position) {
+      this.name = name;
+      this.out = out;
+      this.position = position;
+    }
+
+    @Override
+    public void write(byte[] from, int at, int length) throws IOException {
+      translate(name, () -> {
+        out.write(from, at, length);
+        return null;
+      });
+      position += length;
+    }
+
+    @Override
+    public long position() {
+      return position;
+    }
+
+    final void closeOut() throws IOException {
+      translate(name, () -> {
+        out.close();
+        return null;
+      });
     }
   }
 }

@@ -201,13 +201,13 @@ class HdfsStore extends HadoopStore {
   @Override
   public FileAppender create(String name) throws IOException {
     Path path = path(name);
-    return new Appender(name, translate(name, () -> files.create(path, false)), 0);
+    return new Written(name, translate(name, () -> files.create(path, false)), 0);
   }
 
   @Override
   public FileAppender append(String name) throws IOException {
     FileStatus status = fileStatus(name);
-    return new Appender(name, translate(name, () -> files.append(path(name))), status.getLen());
+    return new Written(name, translate(name, () -> files.append(path(name))), status.getLen());
   }
 
   @Override
@@ -242,30 +242,10 @@ class HdfsStore extends HadoopStore {
     }
   }
 
-  /** A file that is being written. It keeps the store, and so its file system, in use. */
-  private final class Appender implements FileAppender {
-    private final String name;
-    private final FSDataOutputStream out;
-    private long position;
-
-    private Appender(String name, FSDataOutputStream out, long position) {
-      this.name = name;
-      this.out = out;
-      this.position = position;
-    }
-
-    @Override
-    public void write(byte[] from, int at, int length) throws IOException {
-      translate(name, () -> {
-        out.write(from, at, length);
-        return null;
-      });
-      position += length;
-    }
-
-    @Override
-    public long position() {
-      return position;
+  /** A file that can be read from its sync on. */
+  private final class Written extends Appender {
+    private Written(String name, FSDataOutputStream out, long position) {
+      super(name, out, position);
     }
 
     /** Closes it, too: before that, its length is not known to the NameNode. */
@@ -273,17 +253,14 @@ class HdfsStore extends HadoopStore {
     public void sync() throws IOException {
       translate(name, () -> {
         out.hsync();
-        out.close();
         return null;
       });
+      closeOut();
     }
 
     @Override
     public void close() throws IOException {
-      translate(name, () -> {
-        out.close();
-        return null;
-      });
+      closeOut();
     }
   }
 }

@@ -319,7 +319,7 @@ class S3Store extends HadoopStore {
   /** Without looking for what is there, which would be two more requests: the names of data files are used once. */
   @Override
   public FileAppender create(String name) throws IOException {
-    return new Appender(name, create(name, builder -> builder.opt("fs.s3a.create.performance", true)));
+    return new Upload(name, create(name, builder -> builder.opt("fs.s3a.create.performance", true)));
   }
 
   /** By one request, that leaves no object in the place of a folder. */
@@ -337,30 +337,12 @@ class S3Store extends HadoopStore {
     });
   }
 
-  /** A file that is being uploaded. It keeps the store, and so its file system, in use. */
-  private final class Appender implements FileAppender {
-    private final String name;
-    private final FSDataOutputStream out;
-    private long position;
+  /** A file that is there once its upload has ended. */
+  private final class Upload extends Appender {
     private boolean ended;
 
-    private Appender(String name, FSDataOutputStream out) {
-      this.name = name;
-      this.out = out;
-    }
-
-    @Override
-    public void write(byte[] from, int at, int length) throws IOException {
-      translate(name, () -> {
-        out.write(from, at, length);
-        return null;
-      });
-      position += length;
-    }
-
-    @Override
-    public long position() {
-      return position;
+    private Upload(String name, FSDataOutputStream out) {
+      super(name, out, 0);
     }
 
     /** The file is there when it is closed, and not before. */
@@ -370,10 +352,7 @@ class S3Store extends HadoopStore {
         throw new IOException("the upload of " + location(name) + " has ended");
       }
       ended = true;
-      translate(name, () -> {
-        out.close();
-        return null;
-      });
+      closeOut();
     }
 
     @Override

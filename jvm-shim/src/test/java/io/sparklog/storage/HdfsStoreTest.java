@@ -43,18 +43,6 @@ final class HdfsStoreTest extends LogStoreContract {
     return false;
   }
 
-  /** The checks of the contract for another store. */
-  private static final class Of extends LogStoreContract {
-    private Of(LogStore broken) {
-      store = broken;
-    }
-
-    @Override
-    LogStore newStore() {
-      return store;
-    }
-  }
-
   /** How else a put could be tried, and why it is not done so. */
   private interface Put {
     void put(FileSystem files, FileContext context, Path unnamed, Path name, byte[] content) throws IOException;
@@ -86,7 +74,7 @@ final class HdfsStoreTest extends LogStoreContract {
 
   @Test
   void aPutByARenameThatOverwritesIsFound() throws IOException {
-    Of store = new Of(broken((files, context, unnamed, name, content) -> {
+    ContractOf store = new ContractOf(broken((files, context, unnamed, name, content) -> {
       write(files.create(unnamed, true), content);
       context.rename(unnamed, name, Rename.OVERWRITE);
     }));
@@ -95,7 +83,7 @@ final class HdfsStoreTest extends LogStoreContract {
 
   @Test
   void aPutByCreateIsFound() throws IOException {
-    Of store = new Of(broken((files, context, unnamed, name, content) -> {
+    ContractOf store = new ContractOf(broken((files, context, unnamed, name, content) -> {
       FSDataOutputStream out = files.create(name, false);
       files.exists(name); // As long as another request takes, the file is empty.
       write(out, content);
@@ -107,7 +95,7 @@ final class HdfsStoreTest extends LogStoreContract {
   /** HDFS takes the option, and ignores it. */
   @Test
   void aPutByMustAloneIsFound() throws IOException {
-    Of store = new Of(broken((files, context, unnamed, name, content) -> {
+    ContractOf store = new ContractOf(broken((files, context, unnamed, name, content) -> {
       FSDataOutputStreamBuilder<?, ?> builder = files.createFile(name).overwrite(true);
       write((FSDataOutputStream) builder.must("fs.option.create.conditional.overwrite", true).build(), content);
     }));

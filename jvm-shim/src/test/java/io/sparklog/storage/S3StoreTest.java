@@ -55,18 +55,6 @@ final class S3StoreTest extends LogStoreContract {
     return 1100;
   }
 
-  /** The checks of the contract for another store. */
-  private static final class Of extends LogStoreContract {
-    private Of(LogStore broken) {
-      store = broken;
-    }
-
-    @Override
-    LogStore newStore() {
-      return store;
-    }
-  }
-
   private interface Put {
     void put(FileSystem files, Path name, byte[] content) throws IOException;
   }
@@ -94,7 +82,7 @@ final class S3StoreTest extends LogStoreContract {
 
   @Test
   void aPutThatOverwritesIsFound() throws IOException {
-    Of store = new Of(broken((files, name, content) -> write(files.create(name, true), content)));
+    ContractOf store = new ContractOf(broken((files, name, content) -> write(files.create(name, true), content)));
     assertThrows(AssertionError.class, store::aPutNeverReplaces);
   }
 
@@ -102,7 +90,7 @@ final class S3StoreTest extends LogStoreContract {
   @Test
   void aPutByCreateIsFound() throws IOException {
     S3Store looking = broken((files, name, content) -> write(files.create(name, false), content));
-    assertThrows(AssertionError.class, new Of(looking)::ofEightPutsOneWins);
+    assertThrows(AssertionError.class, new ContractOf(looking)::ofEightPutsOneWins);
     assertEquals("STORE_UNSAFE", assertThrows(PartlogException.class, () -> looking.probe("_partlog")).id());
   }
 
