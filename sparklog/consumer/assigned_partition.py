@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.consumer.followed_topic import FollowedTopic
+from sparklog.consumer.topic_reads import TopicReads
 from sparklog.consumer.records import TopicPartition, last_offset, together
 
 
 class AssignedPartition:
     """A partition of a consumer. `position` is the offset that the caller gets next; None as long as it is to be found out."""
 
-    def __init__(self, followed: FollowedTopic, partition: TopicPartition, *, late: bool) -> None:
+    def __init__(self, followed: TopicReads, partition: TopicPartition, *, late: bool) -> None:
         self.followed = followed
         self.partition = partition
         self.number = partition.partition

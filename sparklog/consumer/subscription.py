@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from sparklog import arguments
 from sparklog.consumer.assigned_partition import AssignedPartition
 from sparklog.consumer.assignment import All, AllMatching, Assignment, ByHand
-from sparklog.consumer.followed_topic import FollowedTopic
+from sparklog.consumer.topic_reads import TopicReads
 from sparklog.consumer.records import TopicPartition
 from sparklog.consumer.turns import Turns
 from sparklog.errors import SparklogError
@@ -25,8 +25,8 @@ class Subscription:
         self._list_again_s = list_again_s
         self._listed = 0.0
         self._assignment: Assignment = ByHand()
-        self._followed: dict[str, FollowedTopic] = {}
-        self._others: dict[str, FollowedTopic] = {}
+        self._followed: dict[str, TopicReads] = {}
+        self._others: dict[str, TopicReads] = {}
         """Topics that are asked about but not read."""
         self._changed = False
         self.assigned: dict[TopicPartition, AssignedPartition] = {}
@@ -73,14 +73,14 @@ class Subscription:
         """Reads nothing."""
         self._become(ByHand(), {})
 
-    def followed(self, topic: str) -> FollowedTopic:
+    def followed(self, topic: str) -> TopicReads:
         """A topic that is read or not, in its newest state. CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
         followed = self._followed.get(topic) or self._others.get(topic)
         if followed is None:
-            followed = self._others[topic] = FollowedTopic(self._logs, topic)
+            followed = self._others[topic] = TopicReads(self._logs, topic)
         elif topic in self._followed:
             self._changed |= self._look_at(topic, followed, surely=True)
-            return self._followed.get(topic) or FollowedTopic(self._logs, topic)
+            return self._followed.get(topic) or TopicReads(self._logs, topic)
         else:
             followed.ask()
         return followed
@@ -104,7 +104,7 @@ class Subscription:
             if topic in self._followed:
                 self._changed |= self._look_at(topic, self._followed[topic], surely=True)
 
-    def _become(self, assignment: Assignment, followed: dict[str, FollowedTopic]) -> None:
+    def _become(self, assignment: Assignment, followed: dict[str, TopicReads]) -> None:
         self._assignment, self._followed = assignment, followed
         for topic in followed:
             self._others.pop(topic, None)
@@ -117,7 +117,7 @@ class Subscription:
         for name in self._logs.root.topics():
             if name not in self._followed and self._assignment.finds(name):
                 try:
-                    self._followed[name] = FollowedTopic(self._logs, name)
+                    self._followed[name] = TopicReads(self._logs, name)
                 except SparklogError as error:
                     if error.id != "TOPIC_NOT_FOUND":  # it was deleted just now
                         raise
@@ -127,7 +127,7 @@ class Subscription:
                     added = True
         return added
 
-    def _look_at(self, topic: str, followed: FollowedTopic, *, surely: bool = False) -> bool:
+    def _look_at(self, topic: str, followed: TopicReads, *, surely: bool = False) -> bool:
         try:
             if surely:
                 followed.ask()

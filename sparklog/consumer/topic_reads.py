@@ -1,4 +1,4 @@
-"""A topic as a consumer follows it."""
+"""Reads of a topic for a consumer, one after another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_logs import TopicLogs
 
 
-class FollowedTopic:
+class TopicReads:
     """The newest state of a topic that is known, and where in its segments the last reads stopped. It keeps no file open."""
 
     def __init__(self, logs: TopicLogs, topic: str) -> None:
