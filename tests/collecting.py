@@ -63,6 +63,12 @@ class Stream:
         files = sorted((self.checkpoint / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
         return [file.read_text().splitlines()[2] for file in files]
 
+    @property
+    def is_committed(self) -> bool:
+        """Whether Spark has noted each batch as done. One that it has not, although its rows are collected, is read again after a stop."""
+        begun, done = ({file.name for file in (self.checkpoint / log).glob("[0-9]*")} for log in ("offsets", "commits"))
+        return begun == done
+
     def sources(self) -> list[dict[str, object]]:
         files = sorted((self.checkpoint / "sources" / "0").glob("[0-9]"))
         return [json.loads(file.read_text().splitlines()[0]) for file in files]

@@ -57,7 +57,7 @@ def test_a_pattern_goes_on_when_its_topics_are_deleted(stream: Stream, call: Cal
     call("delete_topic", topic="'x1'")
     wait_until(lambda: stream.offsets()[-1] == "{}", query)
     stream.write(range(200, 203), topic="x2", partitions=2)
-    wait_until(lambda: len(stream.rows) == 23, query)
+    wait_until(lambda: len(stream.rows) == 23 and stream.is_committed, query)
     query.stop()
     assert numbers([value for _, _, value in stream.rows]) == [*range(12), *range(100, 108), *range(200, 203)]
     assert sorted(stream.rows[20:]) == [(0, 0, "200"), (0, 1, "202"), (1, 0, "201")]
