@@ -42,6 +42,7 @@ def main() -> None:
             "spark.ui.enabled": "false",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.driver.host": "127.0.0.1",
+            "spark.sql.shuffle.partitions": "2",
             "spark.databricks.delta.snapshotPartitions": "1",
             "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",

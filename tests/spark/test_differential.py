@@ -128,20 +128,17 @@ def answer(spark: SparkSession, rows: DataFrame, query: str) -> list[str]:
     return sorted(map(repr, spark.sql(query).collect()))
 
 
-@pytest.mark.parametrize("queries", [100, pytest.param(1_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("queries", [60, pytest.param(1_000, marks=pytest.mark.soak)])
 def test_same_answers(spark: SparkSession, both: dict[str, DataFrame], queries: int) -> None:
     seed = time.time_ns()
     print(f"seed {seed}")
     questions = Questions(seed)
     assert both["log"].count() == both["copy"].count() == 3 * 3_541
+    found = 0
     for number in range(queries):
         query = questions.query()
         there, here = (answer(spark, both[side], query) for side in ("copy", "log"))
         assert here == there, f"query {number}: {query}"
-
-
-def test_some_answers_are_not_empty(spark: SparkSession, both: dict[str, DataFrame]) -> None:
-    """Otherwise the test above would prove nothing."""
-    questions = Questions(1)
-    sizes = [len(answer(spark, both["copy"], questions.query())) for _ in range(40)]
-    assert sum(size > 1 for size in sizes) > 10
+        found += len(here) > 1
+    print(f"{found} of {queries} answers have several rows")
+    assert found > queries // 10, "otherwise this would prove nothing"

@@ -40,4 +40,12 @@ def test_page(tmp_path: Path, page: Path) -> None:
 def with_delta() -> str:
     jars = sorted(map(str, DELTA.glob("*.jar")))
     assert jars, f"{DELTA} is empty: run make test once, which fetches Delta"
-    return shlex.join(["--jars", ",".join(jars), "--conf", "spark.databricks.delta.snapshotPartitions=2", "pyspark-shell"])
+    settings = {
+        "spark.databricks.delta.snapshotPartitions": "2",
+        # The default starts a process for each file of a checkpoint; the queries of test_stream_kills.py have it.
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+        ),
+    }
+    given = (word for key, value in settings.items() for word in ("--conf", f"{key}={value}"))
+    return shlex.join(["--jars", ",".join(jars), *given, "pyspark-shell"])

@@ -155,7 +155,8 @@ def test_delta_from_a_folder_of_jars(tmp_path, master):
         f"""
 import json, sparklog
 
-spark = sparklog.session(delta={str(DELTA)!r}, **{{{master!r}: "local[1]", "spark.ui.enabled": "false"}})
+few = {{"spark.sql.shuffle.partitions": 1, "spark.databricks.delta.snapshotPartitions": 1}}
+spark = sparklog.session(delta={str(DELTA)!r}, **{{{master!r}: "local[1]", "spark.ui.enabled": "false", **few}})
 spark.sql("CREATE TABLE delta.`{tmp_path}/t` (a INT) USING delta")
 spark.range(3).selectExpr("CAST(id AS INT) AS a").write.format("delta").mode("append").save("{tmp_path}/t")
 again = sparklog.session(delta=True)
