@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.consumer.topic_reads import TopicReads
 from sparklog.consumer.records import TopicPartition, last_offset, together
+from sparklog.consumer.topic_reads import TopicReads
 
 
 class AssignedPartition:

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from sparklog import arguments
 from sparklog.consumer.assigned_partition import AssignedPartition
 from sparklog.consumer.assignment import All, AllMatching, Assignment, ByHand
-from sparklog.consumer.topic_reads import TopicReads
 from sparklog.consumer.records import TopicPartition
+from sparklog.consumer.topic_reads import TopicReads
 from sparklog.consumer.turns import Turns
 from sparklog.errors import SparklogError
 from sparklog.ondisk.topic_logs import TopicLogs
