@@ -21,6 +21,7 @@ _SQL = {
     "boolean": "BOOLEAN",
     "int": "INT",
     "long": "BIGINT",
+    "double": "DOUBLE",
     "timestamp": "TIMESTAMP",
     "config": "MAP<STRING, STRING>",
     "interval": "INTERVAL DAY TO SECOND",

@@ -25,6 +25,7 @@ _EXAMPLES = {
     "expire": ["ROOT", "ROOT orders --retention-ms 7d --execute"],
     "vacuum": ["ROOT", "ROOT --older-than 2d --execute"],
     "publish": ["ROOT orders"],
+    "export": ["ROOT orders --to /backup/orders"],
 }
 """By procedure, the words after the command of its examples. A procedure that is not here has a command of another kind."""
 _LOSES = {"delete_records", "delete_topic", "expire", "vacuum"}
@@ -80,6 +81,8 @@ def _option(parameter: Parameter) -> Any:
     """The option of a parameter."""
     words: dict[str, Any] = {"help": _plain(parameter.text), "show_default": False}
     flag = "--" + parameter.name.replace("_", "-")
+    if parameter.type == "string":
+        return Annotated[str, typer.Option(flag, metavar="PATH", **words)]
     if parameter.type == "boolean":
         return Annotated[bool, typer.Option(flag, **words)]
     if interval := re.fullmatch(r"INTERVAL '(\d+)' (\w)\w*", parameter.default or ""):

@@ -44,6 +44,22 @@ def test_a_view_that_is_rebuilt(tool: LogTool, kafka_classpath: str) -> None:
     assert check_segments(kafka_classpath, segments(tool.root), 8_000).complaints == []
 
 
+def test_an_export(tool: LogTool, kafka_classpath: str, tmp_path: Path) -> None:
+    """Segments of many batches and of few, from files of their own and from shared ones; and a partition that has lost all of its own."""
+    for tag, arguments in (("A", {"records": 2_000, "big": 1_500}), ("B", {"records": 70, "tasks": 5})):
+        tool.run("append", tag=tag, **arguments)
+    tool.run("change", what="config", **{"kafka.view": "none"})
+    tool.run("change", what="records", offsets="0:-1")
+    rows = tool.run("export", to=tmp_path / "to")
+    logs = sorted((tmp_path / "to").glob("t-*/*.log"))
+    assert len({log.parent.name for log in logs}) == len(rows) == 4
+    assert [log.stat().st_size for log in logs if log.parent.name == "t-0"] == [0]
+    checked = check_segments(kafka_classpath, logs)
+    assert checked.complaints == []
+    assert checked.records > 3_000
+    assert not list(tool.root.glob("t-*"))
+
+
 @pytest.mark.parametrize("suffix", [".log", ".index", ".timeindex"])
 def test_the_check_can_fail(tool: LogTool, kafka_classpath: str, suffix: str) -> None:
     """The tool exits with status 0 whatever it finds. Damage must be reported as a complaint."""

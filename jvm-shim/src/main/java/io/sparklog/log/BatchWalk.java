@@ -14,11 +14,19 @@ import java.util.zip.CRC32C;
  */
 public final class BatchWalk {
   private static final int BUFFER_BYTES = 64 << 10;
+  private static final int COPY_BYTES = 1 << 20;
+
+  /** Takes bytes, the next ones at each call. */
+  @FunctionalInterface
+  public interface Sink {
+    void write(byte[] from, int at, int length) throws IOException;
+  }
 
   private final SegmentFile file;
   private final Segment segment;
   private final CRC32C headerCrc = new CRC32C();
-  private final byte[] buffer = new byte[BUFFER_BYTES];
+  private final Sink sink;
+  private final byte[] buffer;
   private long bufferPosition;
   private int bufferBytes;
   private long position;
@@ -33,10 +41,27 @@ public final class BatchWalk {
     this(file, file.segment().position(), file.segment().base());
   }
 
+  /**
+   * Walks the whole segment and hands on each byte of it, once and front to back. Until the next call of {@link #next}, the header of the
+   * batch is not handed on: the caller may change it in {@link #buffer}.
+   *
+   * @param sink has all once {@link #next} has returned false
+   */
+  public BatchWalk(SegmentFile file, Sink sink) {
+    this(file, file.segment().position(), file.segment().base(), sink);
+  }
+
   /** Walks from the batch at {@code position} of the file to the end of the segment; the first offset of that batch is {@code offset}. */
   public BatchWalk(SegmentFile file, long position, long offset) {
+    this(file, position, offset, null);
+  }
+
+  private BatchWalk(SegmentFile file, long position, long offset, Sink sink) {
     this.file = file;
     this.segment = file.segment();
+    this.sink = sink;
+    this.buffer = new byte[sink == null ? BUFFER_BYTES : COPY_BYTES];
+    this.bufferPosition = sink == null ? 0 : position;
     this.position = position;
     this.next = position;
     this.nextOffset = offset;
@@ -52,6 +77,11 @@ public final class BatchWalk {
     if (next >= segment.endPosition()) {
       if (nextOffset != segment.end() && segment.dense()) {
         throw file.corrupt("its batches end at offset " + nextOffset);
+      }
+      if (sink != null) {
+        handOn(segment.endPosition(), segment.endPosition());
+        sink.write(buffer, 0, bufferBytes);
+        bufferBytes = 0;
       }
       return false;
     }
@@ -79,10 +109,29 @@ public final class BatchWalk {
     if (bytes < Layout.HEADER_BYTES) {
       throw file.corrupt(position, new BadBatch("only " + bytes + " bytes are left of its segment"));
     }
+    if (sink != null) {
+      handOn(position, position + Layout.HEADER_BYTES);
+      at = (int) (position - bufferPosition);
+      return;
+    }
     file.read(position, buffer, 0, bytes);
     bufferPosition = position;
     bufferBytes = bytes;
     at = 0;
+  }
+
+  /** Reads on until the buffer has the bytes up to {@code to}, and hands on what is before {@code from} where it needs the room. */
+  private void handOn(long from, long to) throws IOException {
+    while (bufferPosition + bufferBytes < to) {
+      int kept = (int) Math.max(0, bufferPosition + bufferBytes - from);
+      int handed = bufferBytes - kept;
+      sink.write(buffer, 0, handed);
+      System.arraycopy(buffer, handed, buffer, 0, kept);
+      bufferPosition += handed;
+      int bytes = (int) Math.min(buffer.length - kept, segment.endPosition() - bufferPosition - kept);
+      file.read(bufferPosition + kept, buffer, kept, bytes);
+      bufferBytes = kept + bytes;
+    }
   }
 
   /**

@@ -54,6 +54,7 @@ final class Answer {
       case "string" -> UTF8String.fromString((String) value);
       case "int" -> (Integer) value;
       case "long" -> (Long) value;
+      case "double" -> (Double) value;
       case "boolean" -> (Boolean) value;
       default -> (Long) value < 0 ? null : Times.micros((Long) value);
     };
@@ -68,6 +69,7 @@ final class Answer {
       case "string" -> DataTypes.StringType;
       case "int" -> DataTypes.IntegerType;
       case "long" -> DataTypes.LongType;
+      case "double" -> DataTypes.DoubleType;
       case "boolean" -> DataTypes.BooleanType;
       case "timestamp" -> DataTypes.TimestampType;
       default -> throw new IllegalStateException("procedures.json has a column of type " + column.type());

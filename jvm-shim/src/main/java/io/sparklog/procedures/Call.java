@@ -8,7 +8,7 @@ import java.util.Collections;
 import java.util.SortedMap;
 
 /**
- * One call of a procedure, for one topic.
+ * One call of a procedure, for one topic; or for a root, whose location is in the place of the topic then.
  *
  * @param answer takes the rows
  */

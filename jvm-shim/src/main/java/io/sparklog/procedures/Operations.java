@@ -3,10 +3,12 @@ package io.sparklog.procedures;
 import io.sparklog.log.Names;
 import io.sparklog.log.State;
 import io.sparklog.spec.Options;
+import io.sparklog.storage.StoreCheck;
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.Changed;
 import io.sparklog.merge.MergeCounts;
 import io.sparklog.merge.Merging;
+import io.sparklog.view.KafkaExport;
 import io.sparklog.view.KafkaView;
 import io.sparklog.upkeep.Retention;
 import io.sparklog.upkeep.RetentionTerms;
@@ -20,7 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 
-/** Procedures that change a topic. */
+/** Procedures that change a topic, or write something else. */
 final class Operations {
   private static final SecureRandom RANDOM = new SecureRandom();
 
@@ -123,5 +125,22 @@ final class Operations {
   static void publish(Call call) {
     call.state();
     call.row(KafkaView.publish(call.log(), Names.identity(RANDOM)));
+  }
+
+  static void export(Call call) {
+    State state = call.state();
+    List<KafkaExport.Exported> exported = call.arguments()
+        .asArgument("to", () -> KafkaExport.export(call.log(), state, call.arguments().text("to"), Names.identity(RANDOM)));
+    for (KafkaExport.Exported each : exported) {
+      call.row(each.partition(), each.folder(), each.start(), each.end(), each.segments(), each.files(), each.bytes());
+    }
+  }
+
+  static void checkStore(Call call) {
+    int keys = (int) call.arguments().number("keys");
+    long begun = System.nanoTime();
+    StoreCheck.Checked checked = StoreCheck.run(call.root().store(), Names.FOLDER, keys);
+    double seconds = Math.round((System.nanoTime() - begun) / 1e6) / 1e3;
+    call.row((long) keys, checked.winners(), checked.losers(), checked.unanswered(), seconds);
   }
 }

@@ -1,5 +1,7 @@
 package io.sparklog.procedures;
 
+import static java.util.Map.entry;
+
 import io.sparklog.spec.Signature;
 import java.util.List;
 import java.util.Map;
@@ -8,10 +10,12 @@ import java.util.Optional;
 
 /** The procedures of the catalog. {@code spec/procedures.json} says what each takes and returns. */
 public final class Procedures {
-  private static final Map<String, TopicProcedure.Body> BODIES = Map.of("topics", Listings::topics, "segments", Listings::segments,
-      "delete_records", Operations::deleteRecords, "add_partitions", Operations::addPartitions, "set_config", Operations::setConfig,
-      "delete_topic", Operations::deleteTopic, "merge", Operations::merge, "expire", Operations::expire, "vacuum", Operations::vacuum,
-      "publish", Operations::publish);
+  private static final Map<String, TopicProcedure.Body> BODIES = Map.ofEntries(entry("topics", Listings::topics),
+      entry("segments", Listings::segments), entry("delete_records", Operations::deleteRecords),
+      entry("add_partitions", Operations::addPartitions), entry("set_config", Operations::setConfig),
+      entry("delete_topic", Operations::deleteTopic), entry("merge", Operations::merge), entry("expire", Operations::expire),
+      entry("vacuum", Operations::vacuum), entry("publish", Operations::publish), entry("export", Operations::export),
+      entry("check_store", Operations::checkStore));
 
   public static final List<TopicProcedure> ALL = Signature.all()
       .stream()

@@ -21,12 +21,12 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** {@code CALL partlog.<name>(root => '…', …)}: does the same for one topic of a root, or for each of them. */
+/** {@code CALL partlog.<name>(root => '…', …)}: does the same for one topic of a root, or for each of them; or something for the root. */
 public final class TopicProcedure implements SimpleProcedure {
   /** An error names this many topics. */
   private static final int TOPICS_SHOWN = 20;
 
-  /** Its work for one topic. */
+  /** Its work for one topic, or for a root. */
   @FunctionalInterface
   interface Body {
     void run(Call call) throws IOException;
@@ -105,9 +105,13 @@ public final class TopicProcedure implements SimpleProcedure {
       Arguments arguments = new Arguments(signature, input, interval);
       Root root = arguments.root();
       root.requireWritable();
+      Answer answer = new Answer(signature);
+      if (!signature.isOfTopics()) {
+        run(new Call(root, root.location(), arguments, answer));
+        return List.<Scan>of(answer.scan()).iterator();
+      }
       root.requireReadable();
       requireTopics(root, arguments.keep().keySet());
-      Answer answer = new Answer(signature);
       if (arguments.topic().isPresent()) {
         run(new Call(root, arguments.topic().get(), arguments, answer));
       } else {

@@ -55,6 +55,11 @@ public record Signature(String name, String text, List<Parameter> parameters, Li
     return declared.get(name).textValue();
   }
 
+  /** Whether a call is about topics: the first column of its rows says which. */
+  public boolean isOfTopics() {
+    return columns.get(0).name().equals("topic");
+  }
+
   /** {@code publish(root, topic => NULL)} */
   public String usage() {
     return parameters.stream()

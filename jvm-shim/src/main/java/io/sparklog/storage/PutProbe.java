@@ -1,10 +1,15 @@
 package io.sparklog.storage;
 
+import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.NoSuchFileException;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.BrokenBarrierException;
@@ -24,81 +29,171 @@ final class PutProbe {
 
   private static final int THREADS = 8;
 
+  private static final int CONTENT_BYTES_MAX = 64;
+
   private final LogStore store;
   private final String folder;
 
-  /** @param folder in which to put the files; they are deleted */
+  /** @param folder in which to put the files; they are deleted, and so are folders of the root that were made for them */
   PutProbe(LogStore store, String folder) {
     this.store = store;
     this.folder = folder + "/.probe-" + UUID.randomUUID();
   }
 
+  /** How a thread's put ended. */
+  private enum Ended {
+    WON, REFUSED, UNANSWERED
+  }
+
   /**
    * How it went.
    *
-   * @param keys the files that were put
-   * @param shared those of them that more than one thread was told to have put
+   * @param keys the files that were put, by each thread
+   * @param won the puts that were told to have taken effect
+   * @param refused the puts that were told to have come too late
+   * @param unanswered the puts that were told neither
+   * @param shared the files of which more than one put won
+   * @param lost the files that have another content than that of the put that won
+   * @param failure why the first of those without an answer has none; null if all had one
    */
-  record Result(int keys, int shared) {}
+  record Result(LogStore store, int keys, long won, long refused, long unanswered, int shared, int lost, IOException failure) {
+    /** @throws PartlogException STORE_UNSAFE if more than one put of a file won, or one that won is lost */
+    void requireSafe() {
+      if (shared > 0 || lost > 0) {
+        String reason = "of " + keys + " files that " + THREADS + " threads put at once, " + shared
+            + " were put by more than one of them, and " + lost + " do not hold what was put";
+        throw PartlogException.of("STORE_UNSAFE", "root", store.root(), "endpoint", store.endpoint(), "reason", reason);
+      }
+    }
+  }
 
+  /** Counts what comes of the files. */
+  private final class Counts {
+    private final long[] ended = new long[Ended.values().length];
+    private int shared;
+    private int lost;
+    private IOException failure;
+
+    private void count(Ended how) {
+      ended[how.ordinal()]++;
+    }
+
+    private Result result(int keys) {
+      return new Result(store, keys, ended[Ended.WON.ordinal()], ended[Ended.REFUSED.ordinal()], ended[Ended.UNANSWERED.ordinal()], shared,
+          lost, failure);
+    }
+  }
+
+  /**
+   * Puts files one after another, each by all threads at once.
+   *
+   * @throws IOException if a put ends in another way than a store promises, as one without permission
+   */
   Result run(int keys) throws IOException {
     ExecutorService threads = Executors.newFixedThreadPool(THREADS, task -> {
       Thread thread = new Thread(task, "partlog-probe");
       thread.setDaemon(true);
       return thread;
     });
+    Deque<String> made = new ArrayDeque<>();
+    Counts counts = new Counts();
+    int[] put = {0};
     try {
-      int shared = 0;
+      makeFolder(made);
       CyclicBarrier start = new CyclicBarrier(THREADS);
       for (int key = 0; key < keys; key++) {
-        String name = folder + "/" + key;
-        List<Future<Boolean>> puts = new ArrayList<>();
-        for (int thread = 0; thread < THREADS; thread++) {
-          byte[] content = ("probe " + thread).getBytes(StandardCharsets.UTF_8);
-          puts.add(threads.submit(() -> puts(name, content, start)));
-        }
-        int won = 0;
-        for (Future<Boolean> put : puts) {
-          won += put.get() ? 1 : 0;
-        }
-        shared += won > 1 ? 1 : 0;
+        put[0] = key + 1;
+        race(folder + "/" + key, threads, start, counts);
       }
-      return new Result(keys, shared);
+      return counts.result(keys);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new InterruptedIOException("interrupted while " + store.location(folder) + " was put");
-    } catch (ExecutionException e) {
-      throw e.getCause() instanceof IOException failed ? failed : new IOException(e.getCause());
     } finally {
       threads.shutdownNow();
-      delete(keys);
+      clear(put[0], counts.failure != null, made);
     }
   }
 
-  /** Whether this thread was told that it has put the file. */
-  private boolean puts(String name, byte[] content, CyclicBarrier start) throws IOException, InterruptedException {
+  /** Makes the folder of the files. @param made takes the folders of the root that are missing, the innermost last */
+  private void makeFolder(Deque<String> made) throws IOException {
+    if (!store.hasFolders()) {
+      return;
+    }
+    for (String at = folder; !at.isEmpty() && !store.exists(at); at = at.substring(0, Math.max(0, at.lastIndexOf('/')))) {
+      made.push(at);
+    }
+    store.createFolder(folder);
+  }
+
+  private void race(String name, ExecutorService threads, CyclicBarrier start, Counts counts) throws IOException, InterruptedException {
+    List<Future<Ended>> puts = new ArrayList<>();
+    for (int thread = 0; thread < THREADS; thread++) {
+      String content = "probe " + thread;
+      String temporary = folder + "/tmp-" + thread;
+      puts.add(threads.submit(() -> put(name, temporary, content, start, counts)));
+    }
+    List<String> winners = new ArrayList<>();
+    for (int thread = 0; thread < THREADS; thread++) {
+      Ended how;
+      try {
+        how = puts.get(thread).get();
+      } catch (ExecutionException e) {
+        throw e.getCause() instanceof IOException failed ? failed : new IOException(e.getCause());
+      }
+      counts.count(how);
+      if (how == Ended.WON) {
+        winners.add("probe " + thread);
+      }
+    }
+    counts.shared += winners.size() > 1 ? 1 : 0;
+    counts.lost += winners.size() == 1 && !winners.get(0).equals(content(name)) ? 1 : 0;
+  }
+
+  /** Empty if it is absent. */
+  private String content(String name) throws IOException {
+    try {
+      return new String(store.read(name, CONTENT_BYTES_MAX), StandardCharsets.UTF_8);
+    } catch (NoSuchFileException absent) {
+      return "";
+    }
+  }
+
+  private Ended put(String name, String temporary, String content, CyclicBarrier start, Counts counts)
+      throws IOException, InterruptedException {
     try {
       start.await();
-      store.putIfAbsent(name, name, content, PutObserver.NONE);
-      return true;
-    } catch (java.nio.file.FileAlreadyExistsException another) {
-      return false;
+      store.putIfAbsent(name, temporary, content.getBytes(StandardCharsets.UTF_8), PutObserver.NONE);
+      return Ended.WON;
+    } catch (FileAlreadyExistsException another) {
+      return Ended.REFUSED;
     } catch (NoAnswerException e) {
-      // The first failure says more than that the put may still come: a probe does not matter by then.
-      throw e.getCause() instanceof IOException why ? why : e;
+      synchronized (counts) {
+        // The cause says more than that the put may still come: a probe does not matter by then.
+        counts.failure = counts.failure != null ? counts.failure : e.getCause() instanceof IOException why ? why : e;
+      }
+      return Ended.UNANSWERED;
     } catch (BrokenBarrierException e) {
       throw new IOException(e);
     }
   }
 
-  private void delete(int keys) {
-    for (int key = 0; key < keys; key++) {
-      try {
+  /** @param late whether a put may have taken effect after all */
+  private void clear(int keys, boolean late, Deque<String> made) {
+    try {
+      for (int key = 0; key < keys; key++) {
         store.delete(folder + "/" + key);
-      } catch (IOException e) {
-        Warnings.warn(PutProbe.class, "left {}", store.location(folder), e);
-        return;
       }
+      if (late || store.hasFolders()) {
+        for (String left : store.list(folder)) {
+          store.delete(folder + "/" + left);
+        }
+      }
+      while (!made.isEmpty()) {
+        store.deleteFolderIfEmpty(made.pollLast());
+      }
+    } catch (IOException e) {
+      Warnings.warn(PutProbe.class, "left {}", store.location(folder), e);
     }
   }
 }

@@ -17,10 +17,10 @@ public final class Stores {
   private static final Pattern URI = Pattern.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", Pattern.DOTALL);
 
   /**
-   * The stores of this JVM that are not on a disk, by their identity: each task opens one, and a file system with its connections is
-   * costly. One that nothing uses is dropped when memory runs short.
+   * The stores of this JVM that are not on a disk: each task opens one, and a file system with its connections is costly. One that nothing
+   * uses is dropped when memory runs short.
    */
-  private static final Map<Object, SoftReference<LogStore>> OPEN = new HashMap<>();
+  private static final Map<StoreRef, SoftReference<LogStore>> OPEN = new HashMap<>();
 
   private Stores() {}
 
@@ -56,6 +56,11 @@ public final class Stores {
     if (opener != null) {
       return open(ref, opener);
     }
+    return local(root);
+  }
+
+  /** The folder on a disk that a path names, as {@link #open} takes it. @throws PartlogException STORE_UNSUPPORTED for any other store */
+  static LocalStore local(String root) {
     Matcher uri = URI.matcher(root);
     return local(root, uri.matches() ? afterFile(root, uri) : root);
   }
@@ -72,18 +77,17 @@ public final class Stores {
   }
 
   private static LogStore open(StoreRef ref, Function<StoreRef, LogStore> opener) {
-    Object asked = HadoopStore.identity(ref, HadoopSettings.user());
     synchronized (OPEN) {
-      SoftReference<LogStore> known = OPEN.get(asked);
+      SoftReference<LogStore> known = OPEN.get(ref);
       LogStore store = known == null ? null : known.get();
       if (store == null) {
         OPEN.values().removeIf(reference -> reference.get() == null);
         store = opener.apply(ref);
-        known = OPEN.get(store.identity()); // The same root by another name.
+        known = OPEN.get(store.ref()); // The same root by another name.
         LogStore same = known == null ? null : known.get();
         store = same == null ? store : same;
-        OPEN.put(asked, new SoftReference<>(store));
-        OPEN.put(store.identity(), OPEN.get(asked));
+        OPEN.put(ref, new SoftReference<>(store));
+        OPEN.put(store.ref(), OPEN.get(ref));
       }
       return store;
     }
@@ -117,7 +121,7 @@ public final class Stores {
     return uri.group(3);
   }
 
-  private static LogStore local(String root, String path) {
+  private static LocalStore local(String root, String path) {
     if (path.equals("~") || path.startsWith("~/")) {
       String home = System.getenv().getOrDefault("HOME", System.getProperty("user.home"));
       throw bad(root, "only a shell makes a home directory of ~; write " + home + path.substring(1), null);

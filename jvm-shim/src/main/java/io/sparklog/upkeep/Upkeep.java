@@ -28,8 +28,6 @@ final class Upkeep {
   private final long mergeBytes;
   private final RetentionTerms terms;
   private long mergedBytes;
-  /** The newest version that this process has put for this. */
-  private long ownVersion = -1;
   private boolean interrupted;
 
   /**
@@ -81,7 +79,6 @@ final class Upkeep {
   }
 
   private Optional<State> run(List<Version> put) {
-    put.forEach(version -> ownVersion = version.version());
     // An interrupt (a query that is stopped) closes the channels that are in use: it waits until a part is done.
     interrupted = Thread.interrupted();
     try {
@@ -152,7 +149,7 @@ final class Upkeep {
   }
 
   private State state() {
-    return log.after(ownVersion).orElseThrow();
+    return log.latest().orElseThrow();
   }
 
   private void part(String what, Failures.Part part) {

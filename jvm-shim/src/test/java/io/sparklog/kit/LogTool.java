@@ -34,6 +34,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
+import io.sparklog.view.KafkaExport;
 import io.sparklog.view.KafkaView;
 import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
@@ -64,7 +65,8 @@ import java.util.stream.IntStream;
  * [clock=<days it is wrong>] [pace=<versions of a checkpoint>] [merge=<bytes that a commit merges>] [<topic option>=…]},
  * {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…]
  * [maxRecordsPerPartition=…] [held=<file>] [planned=<file>]},
- * {@code publish root=… topic=…}, {@code vacuum root=… topic=… [hours=<how old>] [clock=…]},
+ * {@code publish root=… topic=…}, {@code export root=… topic=… to=…},
+ * {@code vacuum root=… topic=… [hours=<how old>] [clock=…]},
  * {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…},
  * {@code state root=…}, {@code bits root=… topic=… file=…},
  * {@code change root=… topic=… [clock=…] what=records offsets=<partition>:<offset>,…|partitions to=…|config <option>=…|delete},
@@ -106,6 +108,8 @@ public final class LogTool {
       case "merge" -> tool.merge();
       case "vacuum" -> tool.vacuum();
       case "publish" -> System.out.println("published " + KafkaView.publish(tool.log, Names.identity(new Random())));
+      case "export" -> KafkaExport.export(tool.log, tool.log.newest().orElseThrow(), tool.text("to", ""), Names.identity(new Random()))
+          .forEach(System.out::println);
       default -> throw new IllegalArgumentException(words[0]);
     }
   }
