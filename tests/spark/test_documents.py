@@ -11,8 +11,8 @@ import pytest
 
 HERE = Path(__file__).resolve().parents[2]
 # These pages have commands, which test_starting_spark.py, tests/ui/test_command.py and tests/cli/test_guide.py run, or need servers, which
-# tests/stores/test_spark.py has.
-ELSEWHERE = {"starting-spark.md", "web-page.md", "command-line.md", "stores.md"}
+# tests/stores/ has.
+ELSEWHERE = {"starting-spark.md", "web-page.md", "command-line.md", "stores.md", "cluster.md"}
 PAGES = [HERE / "README.md", *(page for page in sorted((HERE / "docs" / "guide").glob("*.md")) if page.name not in ELSEWHERE)]
 
 

@@ -1,7 +1,11 @@
 """A Spark cluster: a master and two workers, one process each, of the Spark that PySpark carries."""
 
 import os
+import shlex
+import shutil
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +20,13 @@ class SparkCluster(Servers):
     """The daemons are called master, worker1 and worker2. A worker has one core.
 
     `url` is the master for a session, and `settings` are what a session on this machine needs. Each executor has a folder of its own below
-    `folder`, in which it runs.
+    `folder`, in which it runs. Workers and their executors find the folders in `hidden` empty, where Linux lets the user hide any.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, hidden: Sequence[Path] = ()) -> None:
         self.folder = folder
+        self._prefix = _hiding(hidden)
+        self.hides = bool(self._prefix)
         self._port, self._web_port = free_port(), free_port()
         self.url = f"spark://{HOST}:{self._port}"
         self.settings = {
@@ -60,10 +66,22 @@ class SparkCluster(Servers):
     def _worker(self, name: str) -> Daemon:
         host = HOSTS[name]
         own = ("--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / name), "--webui-port", str(free_port(host)))
-        return self._daemon(name, "worker.Worker", host, *own, self.url)
+        return self._daemon(name, "worker.Worker", host, *own, self.url, prefix=self._prefix)
 
-    def _daemon(self, name: str, main: str, host: str, *arguments: str) -> Daemon:
+    def _daemon(self, name: str, main: str, host: str, *arguments: str, prefix: Sequence[str] = ()) -> Daemon:
         home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
-        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}", "--host", host, *arguments]
-        env = {"SPARK_HOME": str(home), "SPARK_LOCAL_IP": host, "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": "-XX:+UseSerialGC"}
+        command = [*prefix, str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{main}", "--host", host, *arguments]
+        own = self.folder / f"{name}-tmp"
+        own.mkdir(exist_ok=True)
+        env = {"TMPDIR": str(own), "SPARK_HOME": str(home), "SPARK_LOCAL_IP": host, "SPARK_DAEMON_MEMORY": "256m"}
+        env["SPARK_DAEMON_JAVA_OPTS"] = "-XX:+UseSerialGC"
         return Daemon(name, command, self.folder, env)
+
+
+def _hiding(folders: Sequence[Path]) -> list[str]:
+    """Words before a command, by which it finds these folders empty and keeps its id; none where Linux refuses that."""
+    unshare = ["unshare", "--mount", "--map-root-user", "sh", "-c"]
+    mounts = " && ".join(f"mount -t tmpfs none {shlex.quote(str(folder))}" for folder in folders)
+    if not folders or not shutil.which("unshare") or subprocess.run([*unshare, mounts], capture_output=True, check=False).returncode:
+        return []
+    return [*unshare, f'{mounts} && exec "$@"', "sh"]
