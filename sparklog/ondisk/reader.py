@@ -17,7 +17,7 @@ from sparklog.ondisk.segment import Place, SegmentReader, StoredBatch
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Segment
-from sparklog.store.store import Absent, Damaged
+from sparklog.store.store import Absent, Damaged, File
 
 T = TypeVar("T")
 
@@ -61,10 +61,11 @@ EVERYTHING = Wanted()
 
 
 class Stop(NamedTuple):
-    """Where in a segment a part of a partition ends."""
+    """Where in a segment a part of a partition ends. `file` is its data file, if that is left open."""
 
     segment: Segment
     place: Place
+    file: File | None = None
 
 
 class Part(NamedTuple):
@@ -143,10 +144,12 @@ class PartitionReader:
                 if octets >= decompressed_max:
                     break
             if place is None:
-                yield begin, Part(found, begin, None)
+                # The first batch exceeds what is left of this part, and is the first of the next one.
+                rest = Stop(segment, reader.begin, reader.leave(bytes_max)) if begin == segment.base else None
+                yield begin, Part(found, begin, rest)
                 return
             if place.position < reader.end:
-                yield place.offset, Part(found, place.offset, Stop(segment, place))
+                yield place.offset, Part(found, place.offset, Stop(segment, place, reader.leave(bytes_max)))
                 return
             # It was read to its end, where it is checked as a whole.
             for _ in batches:
@@ -154,7 +157,7 @@ class PartitionReader:
             if stored >= bytes_max or octets >= decompressed_max:
                 yield segment.end, Part(found, segment.end, None)
 
-        return next(filter(None, self._read(start, end, read)), Part(found, end, None))
+        return next(filter(None, self._read(start, end, read, stop=stop)), Part(found, end, None))
 
     def contents(self) -> Iterator[tuple[str, StoredBatch | None, list[pa.RecordBatch] | SparklogError]]:
         """All batches, each with its data file, and with its records (those of a control batch too) or the error that it is damaged.
@@ -241,18 +244,20 @@ class PartitionReader:
         end: int,
         read: Callable[[Segment, SegmentReader, int], Iterator[tuple[int, T]]],
         wanted: Callable[[Segment], bool] = lambda _: True,
+        stop: Stop | None = None,
     ) -> Iterator[T]:
         """Everything that `read` finds in the segments that hold these offsets and are wanted.
 
         It is given a segment, its reader, and the first offset that is wanted of it. With each thing it says up to which offset it
-        has read: there it goes on, in another segment, if the data file is gone.
+        has read: there it goes on, in another segment, if the data file is gone. `stop` may have left a data file open.
         """
         while start < end:
             state = self._state
             for segment in self._log.segments(state, self._partition, start, end):
                 if wanted(segment):
+                    file = stop.file if stop and stop.segment == segment else None
                     try:
-                        with SegmentReader(self._log.root, state.topic, segment, self._batch_bytes_max) as reader:
+                        with SegmentReader(self._log.root, state.topic, segment, self._batch_bytes_max, file) as reader:
                             for reached, found in read(segment, reader, start):
                                 start = reached
                                 yield found

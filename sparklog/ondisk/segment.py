@@ -14,7 +14,7 @@ from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header
 from sparklog.ondisk.names import index_file, topic_file, view_folder
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.version import Segment
-from sparklog.store.store import Damaged
+from sparklog.store.store import Damaged, File
 
 _BLOCK_BYTES_MIN = 1 << 16
 _BLOCK_BYTES_MAX = 1 << 22
@@ -53,7 +53,8 @@ class StoredBatch(NamedTuple):
 class SegmentReader:
     """Reads a segment from its data file. All of it raises SparklogErrors, and Absent if that file does not exist, or is gone by then."""
 
-    def __init__(self, root: Root, topic: str, segment: Segment, batch_bytes_max: int) -> None:
+    def __init__(self, root: Root, topic: str, segment: Segment, batch_bytes_max: int, file: File | None = None) -> None:
+        """`file` is the data file, if an earlier reader of the segment left it open: see `leave`."""
         self._root = root
         self._topic = topic
         self._segment = segment
@@ -61,8 +62,9 @@ class SegmentReader:
         self.end = segment.position + segment.bytes
         name = topic_file(topic, segment.file)
         self.path = root.store.location(name)
+        self._is_left = False
         try:
-            self._file = root.store.open(name)
+            self._file = file or root.store.open(name)
         except Damaged as damage:
             raise self.corrupt(damage) from None
         except OSError as error:
@@ -72,8 +74,14 @@ class SegmentReader:
             raise self.corrupt(f"the file has {self._file.size} bytes where it ends at {self.end}")
 
     def close(self) -> None:
-        """Closes the data file."""
-        self._file.close()
+        """Closes the data file, unless it was left open."""
+        if not self._is_left:
+            self._file.close()
+
+    def leave(self, ahead_max: int) -> File | None:
+        """The data file, for a later reader, with what was read ahead of it: see `File.stays`. None where it must be opened again."""
+        self._is_left = self._file.stays(ahead_max)
+        return self._file if self._is_left else None
 
     def __enter__(self) -> SegmentReader:
         return self
@@ -110,7 +118,7 @@ class SegmentReader:
 
     def walk(self) -> Iterator[StoredBatch]:
         """All batches without their data, one by one. Their headers are compared with the committed checksum after the last one."""
-        return self._walk(self._begin, None)
+        return self._walk(self.begin, None)
 
     def batches(self, start: int, place: Place | None = None) -> Iterator[StoredBatch]:
         """The batches with offsets from `start` on, without a check of their data. The segment as a whole is checked after the last one.
@@ -122,7 +130,7 @@ class SegmentReader:
         elif place is None:
             # A wrong base offset can hide batches. Only the checksum over all headers covers it, and a reader that stops early misses it.
             self.headers()
-        yield from self._walk(place or self._begin, start)
+        yield from self._walk(place or self.begin, start)
 
     def read(self, batch: StoredBatch) -> StoredBatch:
         """A batch that `headers` returned, with its data."""
@@ -130,7 +138,8 @@ class SegmentReader:
         return batch._replace(data=memoryview(self._read(batch.position, batch.header.total_bytes)))
 
     @property
-    def _begin(self) -> Place:
+    def begin(self) -> Place:
+        """Where the segment begins."""
         return Place(self._segment.position, self._segment.base, 0, 0)
 
     def _walk(self, place: Place, start: int | None) -> Iterator[StoredBatch]:
@@ -204,7 +213,7 @@ class SegmentReader:
     def _hint(self, start: int) -> Place:
         """The place of a batch that holds the offset `start` or lies before it."""
         segment = self._segment
-        here = self._begin
+        here = self.begin
         if start <= segment.base or segment.bytes < _INDEX_WORTHWHILE_BYTES or not self._root.store.has_links:
             return here
         name = f"{view_folder(self._topic, segment.partition)}/{index_file(segment.base)}"

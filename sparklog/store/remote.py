@@ -62,6 +62,7 @@ class ReadAhead(File):
         self._at = 0
         self._held = b""
         self._ahead = _FIRST_BYTES
+        self._ahead_max = _MOST_BYTES
         self.size = file.size
 
     def read(self, position: int, count: int) -> bytes:
@@ -76,10 +77,15 @@ class ReadAhead(File):
     def _request(self, position: int, end: int) -> None:
         goes_on = self._at <= position <= self._at + len(self._held) + self._ahead
         kept = self._held[position - self._at :] if goes_on else b""
-        self._ahead = min(2 * self._ahead, _MOST_BYTES) if goes_on and self._held else _FIRST_BYTES
+        self._ahead = min(2 * self._ahead, self._ahead_max) if goes_on and self._held else _FIRST_BYTES
         begin = position + len(kept)
         read = self._file.read(begin, min(max(end - begin, self._ahead), self.size - begin))
         self._at, self._held = position, kept + read
+
+    def stays(self, ahead_max: int) -> bool:
+        """True: what it has read ahead is not asked for again."""
+        self._ahead_max = max(_FIRST_BYTES, ahead_max)
+        return True
 
     def close(self) -> None:
         """Closes the file."""

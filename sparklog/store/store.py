@@ -62,6 +62,11 @@ class File(ABC):
     def close(self) -> None:
         """Closes the file. It cannot be read afterwards."""
 
+    def stays(self, ahead_max: int) -> bool:
+        """Whether it may stay open while nothing is read: that takes only memory. It then reads no more than `ahead_max` bytes ahead."""
+        del ahead_max
+        return False
+
     def whole(self, bytes_max: int) -> bytes:
         """All of it. Damaged if it has more than `bytes_max` bytes."""
         if self.size > bytes_max:

@@ -7,14 +7,14 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from stores.processes import HOST
 
@@ -62,6 +62,19 @@ class Request:
     """The status that the client was told; None while it was told none."""
     done: int | None = None
     """The status that the server answered; None while it has answered none."""
+    sent: int = 0
+    """The bytes of the answer's body."""
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """The bytes of a file that are asked for, from the first to before the end; None if the request names none."""
+        if asked := re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("range", "")):
+            return int(asked[1]), int(asked[2]) + 1
+        of_webhdfs = {name: values[0] for name, values in parse_qs(self.query).items()}
+        if of_webhdfs.get("op") == "OPEN" and "length" in of_webhdfs:
+            first = int(of_webhdfs.get("offset", 0))
+            return first, first + int(of_webhdfs["length"])
+        return None
 
     @property
     def is_conditional(self) -> bool:
@@ -93,10 +106,13 @@ class FaultProxy:
 
     `requests` are those that came since `clear`, in their order. A program in another process can do the same by HTTP: `POST /.faults` with
     a JSON list of arguments of `inject` takes the place of all faults and clears the requests, and `GET /.faults` lists the requests.
+
+    `before` is called with each request before the server has it, in a thread of that request: a test can act there while the client waits.
     """
 
     def __init__(self, target: str) -> None:
         self.requests: list[Request] = []
+        self.before: Callable[[Request], None] = lambda _: None
         self.target = target.rpartition("/")[2]
         self._lock = threading.Lock()
         self._rules: list[_Rule] = []
@@ -127,7 +143,7 @@ class FaultProxy:
     def clear(self) -> None:
         """Forgets all faults and all requests."""
         with self._lock:
-            self._rules, self._chance, self.requests = [], None, []
+            self._rules, self._chance, self.requests, self.before = [], None, [], lambda _: None
 
     def count(self, key: str = "") -> Counter[str]:
         """How many requests of each method came for keys that contain this regular expression."""
@@ -224,6 +240,7 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(path)
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = self.server.proxy.came(self.command, unquote(url.path)[1:], url.query, headers)
+        self.server.proxy.before(request)
         fault = request.fault or Fault("delay", seconds=0)
         if fault.kind in ("cut", "late"):
             self._cut()
@@ -237,7 +254,7 @@ class _Handler(BaseHTTPRequestHandler):
             answer = _Answer.of(fault.status)
         if answer is None or fault.kind in ("late", "lose"):
             return self._cut()
-        request.told = answer.status
+        request.told, request.sent = answer.status, len(answer.body)
         return self._reply(answer, torn=fault.kind == "tear")
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _serve

@@ -65,6 +65,17 @@ public final class BatchWalk {
     this.position = position;
     this.next = position;
     this.nextOffset = offset;
+    this.step = meanBytes(segment);
+  }
+
+  /** Whether a walk through a segment reads headers one by one, and no bytes between them; otherwise it reads all of the segment. */
+  public static boolean skipsRecords(Segment segment) {
+    return meanBytes(segment) > BUFFER_BYTES;
+  }
+
+  /** The size of a batch of a segment, on average. */
+  public static long meanBytes(Segment segment) {
+    return segment.bytes() / Math.max(1, segment.batches());
   }
 
   /**
@@ -85,7 +96,7 @@ public final class BatchWalk {
       }
       return false;
     }
-    step = next - position;
+    step = next > position ? next - position : step;
     position = next;
     fill();
     base = file.checkHeader(position, buffer, at, segment.endPosition(), nextOffset);

@@ -25,8 +25,8 @@ public interface ReadableTopics {
   /** The full name of the place, which messages call the root. */
   String location();
 
-  /** Whether Spark counts the bytes that are read here without being told of them. */
-  default boolean isCounted() {
+  /** Whether each read of a file takes a request to a server, and Spark counts the bytes that are read without being told of them. */
+  default boolean isRemote() {
     return false;
   }
 

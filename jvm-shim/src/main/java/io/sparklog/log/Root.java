@@ -110,8 +110,8 @@ public final class Root implements ReadableTopics {
   }
 
   @Override
-  public boolean isCounted() {
-    return store.isCounted();
+  public boolean isRemote() {
+    return store.isRemote();
   }
 
   public LogStore store() {

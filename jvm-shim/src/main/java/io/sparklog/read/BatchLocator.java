@@ -26,6 +26,9 @@ public final class BatchLocator implements Closeable {
   private SegmentFile file;
   private OffsetIndex index;
   private boolean indexFails;
+  private BatchWalk walk;
+  private int walked;
+  private int places;
   private long[] walkedPositions;
   private long[] walkedOffsets;
 
@@ -47,14 +50,15 @@ public final class BatchLocator implements Closeable {
     open();
     BatchPosition hint = hint(index == null ? OffsetIndex.NONE : index.floorByOffset(offset));
     if (hint == null) {
-      return walked(walkedOffsets(), offset);
+      walkUpTo(Long.MAX_VALUE, offset);
+      return walked(walkedOffsets, offset);
     }
     // Entries are kilobytes apart: go on to the batch itself.
-    BatchWalk walk = new BatchWalk(file, hint.position(), hint.offset());
-    while (walk.next() && walk.last() < offset) {
-      hint = new BatchPosition(walk.position(), walk.base());
+    BatchWalk near = new BatchWalk(file, hint.position(), hint.offset());
+    while (near.next() && near.last() < offset) {
+      hint = new BatchPosition(near.position(), near.base());
     }
-    return walk.last() < offset ? hint : new BatchPosition(walk.position(), walk.base());
+    return near.last() < offset ? hint : new BatchPosition(near.position(), near.base());
   }
 
   /**
@@ -65,16 +69,20 @@ public final class BatchLocator implements Closeable {
   BatchPosition atPosition(long position) throws IOException {
     open();
     BatchPosition hint = hint(index == null ? OffsetIndex.NONE : index.floorByPosition(position - segment.position()));
-    return hint != null ? hint : walked(walkedPositions(), position);
+    if (hint == null) {
+      walkUpTo(position, Long.MAX_VALUE);
+      return walked(walkedPositions, position);
+    }
+    return hint;
   }
 
   /** The last place from {@code first} to {@code position} where a batch begins or the segment ends; {@code first} is such a place. */
   public BatchPosition lastUpTo(BatchPosition first, long position) throws IOException {
     BatchPosition near = atPosition(position);
     BatchPosition last = near.position() > first.position() ? near : first;
-    BatchWalk walk = new BatchWalk(file, last.position(), last.offset());
-    while (walk.next() && walk.position() + walk.bytes() <= position) {
-      last = new BatchPosition(walk.position() + walk.bytes(), walk.last() + 1);
+    BatchWalk on = new BatchWalk(file, last.position(), last.offset());
+    while (on.next() && on.position() + on.bytes() <= position) {
+      last = new BatchPosition(on.position() + on.bytes(), on.last() + 1);
     }
     return last;
   }
@@ -82,8 +90,8 @@ public final class BatchLocator implements Closeable {
   /** The batch after the one at {@code place}; at the end of the segment, the place where another would begin. */
   public BatchPosition next(BatchPosition place) throws IOException {
     open();
-    BatchWalk walk = new BatchWalk(file, place.position(), place.offset());
-    return walk.next() ? new BatchPosition(walk.position() + walk.bytes(), walk.last() + 1) : place;
+    BatchWalk on = new BatchWalk(file, place.position(), place.offset());
+    return on.next() ? new BatchPosition(on.position() + on.bytes(), on.last() + 1) : place;
   }
 
   private void open() throws IOException {
@@ -105,33 +113,22 @@ public final class BatchLocator implements Closeable {
     return indexFails ? null : new BatchPosition(position, base.getAsLong());
   }
 
-  private long[] walkedOffsets() throws IOException {
-    walk();
-    return walkedOffsets;
-  }
-
-  private long[] walkedPositions() throws IOException {
-    walk();
-    return walkedPositions;
-  }
-
-  private void walk() throws IOException {
-    if (walkedPositions != null) {
-      return;
-    }
+  /** Walks, from where it stopped, to the batch at {@code position} or with {@code offset}, whichever comes first. */
+  private void walkUpTo(long position, long offset) throws IOException {
     int each = segment.batches() / PLACES_MAX + 1;
-    long[] positions = new long[segment.batches() / each + 1];
-    long[] offsets = new long[positions.length];
-    int batches = 0;
-    int places = 0;
-    for (BatchWalk walk = new BatchWalk(file); walk.next(); batches++) {
-      if (batches % each == 0 && places < positions.length) {
-        positions[places] = walk.position();
-        offsets[places++] = walk.base();
+    if (walk == null) {
+      walk = new BatchWalk(file);
+      walkedPositions = new long[segment.batches() / each + 1];
+      walkedOffsets = new long[walkedPositions.length];
+      Arrays.fill(walkedPositions, Long.MAX_VALUE);
+      Arrays.fill(walkedOffsets, Long.MAX_VALUE);
+    }
+    while ((walked == 0 || walk.last() < offset && walk.position() + walk.bytes() <= position) && walk.next()) {
+      if (walked++ % each == 0 && places < walkedPositions.length) {
+        walkedPositions[places] = walk.position();
+        walkedOffsets[places++] = walk.base();
       }
     }
-    walkedPositions = Arrays.copyOf(positions, places);
-    walkedOffsets = Arrays.copyOf(offsets, places);
   }
 
   private BatchPosition walked(long[] rising, long key) {

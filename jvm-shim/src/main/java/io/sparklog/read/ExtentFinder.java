@@ -23,11 +23,15 @@ final class ExtentFinder {
   /** At most this many headers are read to find batches by time, which takes about a second; the rest is left to the tasks. */
   private static final int HEADERS_MAX = 200_000;
 
+  /** The same where each takes a request. */
+  private static final int HEADERS_MAX_REMOTE = 1_000;
+
   private final ReadableTopics topics;
-  private int headersLeft = HEADERS_MAX;
+  private int headersLeft;
 
   ExtentFinder(ReadableTopics topics) {
     this.topics = topics;
+    this.headersLeft = topics.isRemote() ? HEADERS_MAX_REMOTE : HEADERS_MAX;
   }
 
   /** @throws SegmentGone if a data file that it looks into is gone */
@@ -56,7 +60,8 @@ final class ExtentFinder {
         continue;
       }
       boolean filtered = !filter.mustMeet(first, after - 1, earliest, latest);
-      if (filtered && filter.isAboutTime() && segment.bytes() > LOCATE_BYTES && segment.batches() <= headersLeft) {
+      if (filtered && filter.isAboutTime() && segment.bytes() > LOCATE_BYTES && segment.batches() <= headersLeft
+          && isCheapToWalk(segment)) {
         headersLeft -= segment.batches();
         extents.addAll(byHeaders(state.topic(), segment, first, after, earliest, filter));
       } else {
@@ -64,6 +69,11 @@ final class ExtentFinder {
       }
     }
     return extents;
+  }
+
+  /** Whether the headers of a segment can be read without reading about all of it over a network, which the tasks would do once more. */
+  private boolean isCheapToWalk(Segment segment) {
+    return !topics.isRemote() || BatchWalk.skipsRecords(segment);
   }
 
   /** No record has a lower time, in microseconds. A version cannot say times below -1 ms, which is also that of a record without a time. */

@@ -1,5 +1,7 @@
 package io.sparklog.read;
 
+import io.sparklog.log.BatchWalk;
+import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentGone;
 import io.sparklog.log.State;
 import io.sparklog.log.ReadableTopics;
@@ -15,6 +17,8 @@ import java.util.Optional;
  * partition only. Nothing is listed, and the only files opened are those of segments that are cut or entered in the middle.
  */
 public final class SplitPlanner {
+  private static final int REQUEST_BYTES = 1 << 20;
+
   private final ReadableTopics topics;
   private final SplitSize size;
   private final LaterState later;
@@ -112,7 +116,7 @@ public final class SplitPlanner {
         bytesAfter -= extent.bytesToRead();
         Extent rest = extent;
         try (BatchLocator locator = locator(extent)) {
-          while (rest.bytesToRead() > room + share(rest) / 8) {
+          while (mayCut(extent) && rest.bytesToRead() > room + share(rest) / 8) {
             Extent head = rest.bytesToRead() <= share(rest) / 4 ? null : cut(locator, rest, room);
             if (head != null) {
               current.add(head);
@@ -137,6 +141,20 @@ public final class SplitPlanner {
       Invariant.require(planned == wanted, () -> "of partition " + selection.partition() + " of " + selection.state() + ", " + wanted
           + " offsets are to be read, and splits of " + planned + " are planned");
       return splits;
+    }
+
+    /**
+     * Whether the headers that lead to a cut are worth reading. Over a network there is no index, and each header takes a request, in whose
+     * time about a MiB can be read. So only larger batches are gone through, or such whose headers are far apart, if more splits are asked
+     * for.
+     */
+    private boolean mayCut(Extent extent) {
+      Segment segment = extent.segment();
+      if (!topics.isRemote()) {
+        return true;
+      }
+      boolean isAskedFor = size.splitsMin() > 1 && BatchWalk.skipsRecords(segment);
+      return segment.batches() > 1 && (isAskedFor || BatchWalk.meanBytes(segment) >= REQUEST_BYTES);
     }
 
     private long share(Extent rest) {

@@ -17,7 +17,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 final class PartlogReader implements PartitionReader<ColumnarBatch> {
   private final ReadableTopics root;
   private final StructType schema;
-  private final boolean isCounted;
+  private final boolean isRemote;
   private final boolean failOnDataLoss;
   private final long rowsMax;
   private final Iterator<Split> left;
@@ -37,7 +37,7 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
    */
   PartlogReader(ReadableTopics root, List<Split> splits, StructType schema, boolean failOnDataLoss, long rowsMax) {
     this.root = root;
-    this.isCounted = root.isCounted();
+    this.isRemote = root.isRemote();
     this.schema = schema;
     this.failOnDataLoss = failOnDataLoss;
     this.rowsMax = rowsMax;
@@ -49,7 +49,7 @@ final class PartlogReader implements PartitionReader<ColumnarBatch> {
     try {
       return SparkErrors.run(this::nextOfAll);
     } finally {
-      if (!isCounted) {
+      if (!isRemote) {
         ReadStatistics.add(bytes() - bytesReported);
         bytesReported = bytes();
       }

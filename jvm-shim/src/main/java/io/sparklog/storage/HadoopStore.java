@@ -79,7 +79,7 @@ abstract class HadoopStore implements LogStore {
   }
 
   @Override
-  public boolean isCounted() {
+  public boolean isRemote() {
     return true;
   }
 

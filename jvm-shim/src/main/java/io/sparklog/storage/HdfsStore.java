@@ -190,7 +190,7 @@ class HdfsStore extends HadoopStore {
 
   @Override
   public FileReader open(String name) throws IOException {
-    return open(name, fileStatus(name));
+    return new WindowedReader(open(name, fileStatus(name)));
   }
 
   private FileReader open(String name, FileStatus status) throws IOException {

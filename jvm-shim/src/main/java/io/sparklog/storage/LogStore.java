@@ -46,8 +46,11 @@ public interface LogStore {
     return root();
   }
 
-  /** Whether what is read here is in Hadoop's statistics of the reading thread, from which Spark takes the input bytes of a task. */
-  default boolean isCounted() {
+  /**
+   * Whether files are asked for over a network, by a client of Hadoop. Then each read takes a request, and what is read is in Hadoop's
+   * statistics of the reading thread, from which Spark takes the input bytes of a task.
+   */
+  default boolean isRemote() {
     return false;
   }
 

@@ -4,7 +4,6 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.EOFException;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
@@ -31,8 +30,7 @@ import org.apache.hadoop.fs.Path;
 class S3Store extends HadoopStore {
   private static final String EXCLUSIVE = "fs.option.create.conditional.overwrite";
 
-  /** So many bytes are asked for at once where a caller reads a file front to back. */
-  private static final int WINDOW_BYTES = 8 << 20;
+  private static final String RANDOM = "random";
 
   private static final int ABSENT_MAX = 10_000;
 
@@ -183,6 +181,9 @@ class S3Store extends HadoopStore {
       FutureDataInputStreamBuilder builder = files.openFile(path)
           .opt("fs.option.openfile.read.policy", policy)
           .optLong("fs.option.openfile.length", bytes);
+      if (policy.equals(RANDOM)) {
+        builder.optLong("fs.s3a.readahead.range", 0); // A read asks for what it returns, and for no more.
+      }
       try {
         return builder.build().get();
       } catch (InterruptedException e) {
@@ -197,70 +198,7 @@ class S3Store extends HadoopStore {
   @Override
   public FileReader open(String name) throws IOException {
     long bytes = bytes(name);
-    return new Windowed(new Reader(name, open(name, "random", bytes), bytes));
-  }
-
-  /** Asks for much at once where a caller has said what it will read front to back. */
-  private static final class Windowed implements FileReader {
-    private final FileReader file;
-    private long from;
-    private long to;
-    private byte[] window = new byte[0];
-    private long windowPosition;
-    private int windowBytes;
-
-    private Windowed(FileReader file) {
-      this.file = file;
-    }
-
-    @Override
-    public String location() {
-      return file.location();
-    }
-
-    @Override
-    public long bytes() throws IOException {
-      return file.bytes();
-    }
-
-    @Override
-    public void expect(long first, long end) throws IOException {
-      from = first;
-      to = Math.min(end, bytes());
-    }
-
-    @Override
-    public void read(long position, ByteBuffer buffer) throws IOException {
-      long within = position - windowPosition;
-      boolean begins = within >= 0 && within < windowBytes;
-      if (begins) {
-        int there = (int) Math.min(buffer.remaining(), windowBytes - within);
-        buffer.put(window, (int) within, there);
-      }
-      long next = begins ? windowPosition + windowBytes : position;
-      int wanted = buffer.remaining();
-      if (wanted == 0) {
-        return;
-      }
-      if (wanted >= WINDOW_BYTES || next < from || next + wanted > to) {
-        file.read(next, buffer);
-        return;
-      }
-      int bytes = (int) Math.min(WINDOW_BYTES, to - next);
-      if (window.length < bytes) {
-        window = new byte[bytes];
-      }
-      windowBytes = 0;
-      file.read(next, window, 0, bytes);
-      windowPosition = next;
-      windowBytes = bytes;
-      buffer.put(window, 0, wanted);
-    }
-
-    @Override
-    public void close() throws IOException {
-      file.close();
-    }
+    return new WindowedReader(new Reader(name, open(name, RANDOM, bytes), bytes));
   }
 
   /**

@@ -1,0 +1,236 @@
+package io.sparklog.read;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.kit.WrittenTopic;
+import io.sparklog.log.BatchWalk;
+import io.sparklog.log.Root;
+import io.sparklog.log.Segment;
+import io.sparklog.log.SegmentFile;
+import io.sparklog.log.State;
+import io.sparklog.spec.Options;
+import io.sparklog.storage.FileReader;
+import io.sparklog.storage.LogStore;
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/**
+ * In a store over a network, without an index, a scan reads no batch twice, and at most a tenth more than the batches that it needs and
+ * the headers that lead to them.
+ */
+final class ScanBytesTest {
+  private static final int HEADER = 61;
+  private static final int SEGMENT_RECORDS = 40 * 80;
+  private static final int LARGE = 2500;
+  private static final int SMALL = 50;
+
+  @TempDir
+  Path root;
+  private WrittenTopic topic;
+  private Root remote;
+  private State state;
+
+  /** The reads of data files. */
+  private final List<Span> spans = new ArrayList<>();
+
+  private record Span(String file, long from, long to) {}
+
+  private record Batch(Segment segment, long position, long bytes, long base, long last) {}
+
+  @BeforeEach
+  void begin() {
+    topic = new WrittenTopic(root, "t");
+    remote = new Root(remote());
+  }
+
+  private static long time(long offset) {
+    return 1_000_000 + offset;
+  }
+
+  /** Three segments with batches of 80 records. */
+  private void write(int padding) throws IOException {
+    topic.padding = offset -> padding;
+    topic.times = ScanBytesTest::time;
+    for (int segment = 0; segment < 3; segment++) {
+      topic.segment(0, WrittenTopic.times(40, 80)).commit();
+    }
+    state = remote.newest("t").orElseThrow();
+  }
+
+  /** The topic's store as one without links, over a network, which keeps what is read of data files. */
+  private LogStore remote() {
+    return (LogStore) Proxy.newProxyInstance(LogStore.class.getClassLoader(), new Class<?>[] {LogStore.class},
+        (proxy, method, arguments) -> switch (method.getName()) {
+          case "isRemote" -> true;
+          case "open" -> kept((String) arguments[0], topic.store.open((String) arguments[0]));
+          default -> {
+            try {
+              yield method.invoke(topic.store, arguments);
+            } catch (InvocationTargetException e) {
+              throw e.getCause();
+            }
+          }
+        });
+  }
+
+  private FileReader kept(String name, FileReader file) {
+    return new FileReader() {
+      @Override
+      public String location() {
+        return file.location();
+      }
+
+      @Override
+      public long bytes() throws IOException {
+        return file.bytes();
+      }
+
+      @Override
+      public void read(long position, ByteBuffer to) throws IOException {
+        spans.add(new Span(name, position, position + to.remaining()));
+        file.read(position, to);
+      }
+
+      @Override
+      public void close() throws IOException {
+        file.close();
+      }
+    };
+  }
+
+  private List<Split> plan(Filter filter, int splitsMin, String... options) throws IOException {
+    TreeMap<String, String> given = new TreeMap<>(Map.of("subscribe", "t"));
+    for (int i = 0; i < options.length; i += 2) {
+      given.put(options[i], options[i + 1]);
+    }
+    OffsetBounds.Range range = new OffsetBounds(remote, Options.of(given, Options.Side.READ))
+        .resolve(List.of(new Subscription.Subscribed(state, new int[] {0})))
+        .get(0);
+    SplitSize size = new SplitSize(Long.MAX_VALUE, Long.MAX_VALUE, 1, splitsMin, Long.MAX_VALUE);
+    return new SplitPlanner(remote, size, true).plan(Selection.of(List.of(range), filter));
+  }
+
+  /** How many records the splits return. */
+  private long read(List<Split> splits, boolean offsetsOnly) throws IOException {
+    long rows = 0;
+    for (Split split : splits) {
+      try (SplitReader reader = new SplitReader(remote, split, true, offsetsOnly, Long.MAX_VALUE)) {
+        while (reader.next()) {
+          rows += reader.records().rows();
+        }
+      }
+    }
+    return rows;
+  }
+
+  private List<Batch> batches() throws IOException {
+    List<Batch> batches = new ArrayList<>();
+    for (Segment segment : state.segments(0)) {
+      try (SegmentFile file = topic.root.open("t", segment)) {
+        for (BatchWalk walk = new BatchWalk(file); walk.next();) {
+          batches.add(new Batch(segment, walk.position(), walk.bytes(), walk.base(), walk.last()));
+        }
+      }
+    }
+    return batches;
+  }
+
+  private long total() {
+    return spans.stream().mapToLong(span -> span.to - span.from).sum();
+  }
+
+  /** The bytes of the batches with these offsets, and of the headers of all. */
+  private long needed(long start, long end) throws IOException {
+    return batches().stream().mapToLong(batch -> batch.last >= start && batch.base < end ? batch.bytes : HEADER).sum();
+  }
+
+  private void assertNothingTwice(int from, int bytesMax) {
+    List<Span> sorted = new ArrayList<>(spans.subList(from, spans.size()));
+    sorted.sort(Comparator.comparing(Span::file).thenComparing(Span::from));
+    for (int i = 1; i < sorted.size(); i++) {
+      Span before = sorted.get(i - 1);
+      Span span = sorted.get(i);
+      long twice = before.file.equals(span.file) ? Math.min(before.to, span.to) - span.from : 0;
+      assertTrue(twice <= bytesMax, before + " and " + span);
+    }
+  }
+
+  private void assertAtMost(long bytes) {
+    assertTrue(total() <= 1.1 * bytes, total() + " bytes were read, and " + bytes + " are needed: " + spans);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {SMALL, LARGE})
+  void aWholeScan(int padding) throws IOException {
+    write(padding);
+    for (boolean offsetsOnly : new boolean[] {false, true}) {
+      spans.clear();
+      assertEquals(3 * SEGMENT_RECORDS, read(plan(Filter.ALL_RECORDS, 1), offsetsOnly));
+      assertNothingTwice(0, 0);
+      assertEquals(needed(0, Long.MAX_VALUE), total());
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {SMALL, LARGE})
+  void aRangeOfOffsets(int padding) throws IOException {
+    write(padding);
+    List<Split> splits = plan(Filter.ALL_RECORDS, 1, "startingOffsets", topic.json(2001), "endingOffsets", topic.json(8003));
+    int planned = spans.size();
+    assertEquals(6002, read(splits, false));
+    assertNothingTwice(planned, 0);
+    // Where headers are near each other, all bytes up to the start are read, once, to find it.
+    assertAtMost(padding == LARGE ? needed(2001, 8003) : needed(0, 8003));
+    assertNothingTwice(0, padding == LARGE ? HEADER : 64 << 10);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {SMALL, LARGE})
+  void aRangeOfTimes(int padding) throws IOException {
+    write(padding);
+    List<Split> splits = plan(Filter.ALL_RECORDS, 1, "startingTimestamp", Long.toString(time(2001)));
+    int planned = spans.size();
+    assertEquals(3 * SEGMENT_RECORDS - 2001, read(splits, false));
+    assertNothingTwice(planned, 0);
+    if (padding == LARGE) {
+      assertAtMost(needed(2001, Long.MAX_VALUE) + needed(2001, 2002) / 2);
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {SMALL, LARGE})
+  void timesThatAreFilteredBy(int padding) throws IOException {
+    write(padding);
+    Intervals micros = Intervals.of(1000 * time(4000), 1000 * time(4500));
+    List<Split> splits = plan(Filter.time(micros), 1);
+    read(splits, false);
+    assertAtMost(padding == LARGE ? needed(4000, 4501) : needed(SEGMENT_RECORDS, 2 * SEGMENT_RECORDS));
+    assertNothingTwice(0, HEADER);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {SMALL, LARGE})
+  void severalSplitsOfASegment(int padding) throws IOException {
+    write(padding);
+    List<Split> splits = plan(Filter.ALL_RECORDS, 11);
+    int planned = spans.size();
+    assertEquals(padding == LARGE, splits.size() >= 11, "small batches are not worth the reads that lead to a cut");
+    assertEquals(3 * SEGMENT_RECORDS, read(splits, false));
+    assertNothingTwice(planned, 0);
+    assertNothingTwice(0, HEADER);
+    assertAtMost(needed(0, Long.MAX_VALUE));
+  }
+}
