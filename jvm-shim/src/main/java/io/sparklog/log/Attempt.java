@@ -12,11 +12,15 @@ final class Attempt {
 
   private static final long BACKOFF_MS_MAX = 200;
 
+  /** How often a put without an answer is looked for, in the time that the store may take for it. */
+  private static final int LATE_LOOKS = 20;
+
   final TopicLog log;
   final LogStore store;
   final String txn;
   private final RandomGenerator random;
   private boolean putTried;
+  private long lateMs;
   private boolean interrupted;
 
   /** @param txn the random identity by which it knows its own version file */
@@ -55,11 +59,33 @@ final class Attempt {
 
   /** Waits for a random time, up to 200 ms and mostly much shorter, before a call is made again. */
   void backOff() {
+    pause(random.nextLong(1, BACKOFF_MS_MAX) >>> random.nextInt(8));
+  }
+
+  private void pause(long ms) {
     try {
-      log.pace().pause().of(random.nextLong(1, BACKOFF_MS_MAX) >>> random.nextInt(8));
+      log.pace().pause().of(ms);
     } catch (InterruptedException e) {
       interrupted = true;
     }
+  }
+
+  /**
+   * Waits before the next look for a put that had no answer.
+   *
+   * @return false if there is no point in another look: the store's limit for late requests has passed; or if the caller cannot wait, as it
+   *     was interrupted
+   */
+  boolean awaitLate() {
+    putOffInterrupt();
+    long leftMs = store.lateLimit().toMillis() - lateMs;
+    if (interrupted || leftMs <= 0) {
+      return false;
+    }
+    long ms = Math.min(leftMs, Math.max(1, store.lateLimit().toMillis() / LATE_LOOKS));
+    pause(ms);
+    lateMs += ms;
+    return !interrupted;
   }
 
   /** Syncs the topic's folder. @return why it may not be durable, or null */

@@ -113,8 +113,16 @@ public final class Checkpoint {
 
   /** The state in the checkpoint {@code name}. @throws PartlogException FORMAT_TOO_NEW */
   static Replay read(LogStore store, String topic, String name) throws IOException, Damaged {
+    return read(store, topic, name, null);
+  }
+
+  /** As the other. @param told of its file, so that its length need not be asked for; null if that is not known */
+  static Replay read(LogStore store, String topic, String name, LogStore.Listed told) throws IOException, Damaged {
     String file = Names.topicFile(topic, name);
-    try (Checked lines = new Checked(store.open(file))) {
+    try (FileReader opened = told == null ? store.open(file) : store.open(file, told); Checked lines = new Checked(opened)) {
+      if (told != null) {
+        opened.expect(0, told.bytes());
+      }
       JsonNode head = lines.next(HEAD_BYTES_MAX);
       Damaged.unless(head != null, "it is empty");
       Version.requireKnown(head, store.location(file));

@@ -61,7 +61,7 @@ public final class Committer {
       int standstills = 0;
       while (true) {
         Step.COMMIT_READ.reached();
-        Optional<State> newest = newest(unseen);
+        Optional<State> newest = newest(unseen, lost >= 0);
         if (newest.isPresent() && isDone(change, newest.get())) {
           return Optional.empty();
         }
@@ -89,6 +89,7 @@ public final class Committer {
           }
           if (seen.get() == VersionPut.Outcome.THERE) {
             log.noteDurable(version.topicId(), version.version());
+            newest.ifPresent(put::extend);
             return Optional.of(version);
           }
           throw put.notDone(seen.get());
@@ -115,10 +116,15 @@ public final class Committer {
     }
   }
 
-  /** The newest state. @param unseen a version whose put only that state can tell the end of, or null */
-  private Optional<State> newest(Version unseen) {
+  /**
+   * The newest state.
+   *
+   * @param unseen a version whose put only that state can tell the end of, or null
+   * @param lost whether a put was lost to another version, which is to be found
+   */
+  private Optional<State> newest(Version unseen, boolean lost) {
     try {
-      return log.latest();
+      return unseen == null && !lost ? log.toExtend() : log.latest();
     } catch (PartlogException e) {
       throw unseen == null ? e : attempt.unknown(unseen.version(), e);
     }

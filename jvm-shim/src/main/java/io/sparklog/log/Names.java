@@ -1,6 +1,7 @@
 package io.sparklog.log;
 
 import java.util.Base64;
+import java.util.Collection;
 import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
@@ -83,7 +84,7 @@ public final class Names {
   }
 
   /** The greatest version that one of the names tells of, be it of a version file or of a checkpoint; −1 if none does. */
-  static long newest(List<String> names) {
+  static long newest(Collection<String> names) {
     return names.stream()
         .flatMapToLong(name -> LongStream.concat(versionOf(name).stream(), checkpointVersion(name).stream()))
         .max()

@@ -27,6 +27,7 @@ final class Replay {
   private final List<Boolean> shared = new ArrayList<>();
 
   private String tag;
+  private long tagged = -1;
 
   Replay() {}
 
@@ -35,6 +36,7 @@ final class Replay {
     head = state.head();
     checkpointVersion = state.checkpointVersion();
     tag = state.tag();
+    tagged = state.tagged();
     queries = state.queries();
     queriesShared = true;
     segments.addAll(state.segments());
@@ -54,9 +56,18 @@ final class Replay {
     }
   }
 
-  /** Notes the tag of the file of the version that was applied last, or that the checkpoint is of. */
-  void tag(String tag) {
+  /**
+   * Notes the tag of a version's file: of the version that was applied last, or that the checkpoint is of, or of an earlier one from which
+   * all were applied.
+   */
+  void tag(String tag, long version) {
     this.tag = tag;
+    tagged = version;
+  }
+
+  /** The version whose tag is noted; −1 if there is none. */
+  long tagged() {
+    return tagged;
   }
 
   long nextVersion() {
@@ -222,7 +233,7 @@ final class Replay {
     }
     queries = queriesShared ? queries : Collections.unmodifiableSortedMap(queries);
     queriesShared = true;
-    return new State(head, checkpointVersion, queries, new ArrayList<>(segments), tag);
+    return new State(head, checkpointVersion, queries, new ArrayList<>(segments), tag, tagged);
   }
 
   /** No committed record may be missing: the live segments of a partition hold all its offsets from the log start on. */

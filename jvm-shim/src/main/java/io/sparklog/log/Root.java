@@ -32,8 +32,8 @@ public final class Root implements ReadableTopics {
   private static final long RECENT_MS = 1000;
   private static final int INDEX_BYTES_MAX = 64 << 20;
 
-  /** The roots of this JVM, by all that their stores are made from. */
-  private static final Map<StoreRef, SoftReference<Root>> OPEN = new HashMap<>();
+  /** The roots of this JVM, by the identity of their stores. */
+  private static final Map<Object, SoftReference<Root>> OPEN = new HashMap<>();
 
   private final LogStore store;
   private final Pace pace;
@@ -80,12 +80,12 @@ public final class Root implements ReadableTopics {
   /** The root that a store keeps. */
   static Root of(LogStore store) {
     synchronized (OPEN) {
-      SoftReference<Root> known = OPEN.get(store.ref());
+      SoftReference<Root> known = OPEN.get(store.identity());
       Root root = known == null ? null : known.get();
       if (root == null) {
         OPEN.values().removeIf(reference -> reference.get() == null);
         root = new Root(store);
-        OPEN.put(store.ref(), new SoftReference<>(root));
+        OPEN.put(store.identity(), new SoftReference<>(root));
       }
       return root;
     }
@@ -199,7 +199,7 @@ public final class Root implements ReadableTopics {
     if (Names.illegalTopic(name).isPresent()) {
       return TopicFolder.NOTHING;
     }
-    List<String> files = new VersionFiles(store, name).list();
+    List<String> files = new VersionFiles(store, name, 0).list();
     long committed = Names.newest(files);
     long deleted = files.stream().flatMapToLong(file -> Names.deletedVersion(file).stream()).max().orElse(-1);
     return committed < 0 ? TopicFolder.NOTHING : committed > deleted ? TopicFolder.TOPIC : TopicFolder.DELETED;

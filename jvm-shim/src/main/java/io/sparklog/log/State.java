@@ -15,6 +15,7 @@ public final class State {
   private final SortedMap<String, Query> queries;
   private final List<List<Segment>> segments;
   private final String tag;
+  private final long tagged;
 
   /**
    * The fields that the newest version, or the head of a checkpoint, gives of the topic after it.
@@ -29,12 +30,13 @@ public final class State {
   record Head(String topic, String topicId, long version, String hash, String txn, long time, long horizon, long boundary,
       TopicConfig config, long[] starts, long[] ends, boolean deleted) {}
 
-  State(Head head, long checkpointVersion, SortedMap<String, Query> queries, List<List<Segment>> segments, String tag) {
+  State(Head head, long checkpointVersion, SortedMap<String, Query> queries, List<List<Segment>> segments, String tag, long tagged) {
     this.head = head;
     this.checkpointVersion = checkpointVersion;
     this.queries = queries;
     this.segments = segments;
     this.tag = tag;
+    this.tagged = tagged;
     int partitions = head.config().partitions();
     Invariant.require(segments.size() == partitions && head.starts().length == partitions && head.ends().length == partitions,
         () -> this + " has " + partitions + " partitions, segments of " + segments.size() + ", log starts of " + head.starts().length
@@ -147,9 +149,17 @@ public final class State {
     return head.hash();
   }
 
-  /** The answer of {@link io.sparklog.storage.LogStore#tag} for the version's file, just before it was read; null if it was absent. */
+  /** The answer of {@link io.sparklog.storage.LogStore#tag} for the file of {@link #tagged}, before it was read; null if it was absent. */
   String tag() {
     return tag;
+  }
+
+  /**
+   * The version whose file is looked at to learn whether none was deleted that this state is of: its own, or an earlier one, as they are
+   * deleted from the lowest on.
+   */
+  long tagged() {
+    return tagged;
   }
 
   /** Whether the newest version is known to be of the write {@code txn}. A state that came from a checkpoint alone does not tell. */
@@ -195,6 +205,6 @@ public final class State {
   }
 
   State withCheckpoint(long version) {
-    return new State(head, version, queries, segments, tag);
+    return new State(head, version, queries, segments, tag, tagged);
   }
 }

@@ -9,6 +9,8 @@ import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 
 /**
  * Finds the newest state of a topic of which nothing is known: from a listing of its folder, a checkpoint, and the versions after that.
@@ -56,14 +58,15 @@ final class TopicLoad {
     Moved before = null;
     long lastBefore = -1;
     while (true) {
-      List<String> names = files.list();
+      Map<String, LogStore.Listed> told = new TreeMap<>();
+      List<String> names = files.list(told);
       // The name of a checkpoint, even of a damaged one, tells that its version was committed.
       long last = Names.newest(names);
       if (last < 0) {
         return null;
       }
       try {
-        return attempt(names, last);
+        return attempt(names, told, last);
       } catch (Moved now) {
         // If versions were committed during the attempt, files were deleted too, and a slow listing may miss what took their place.
         if (last == lastBefore && now.isAgain(before)) {
@@ -75,10 +78,13 @@ final class TopicLoad {
     }
   }
 
-  /** @param last the greatest version that {@code names}, those of the topic's folder, tell of */
-  private State attempt(List<String> names, long last) throws IOException, Moved {
+  /**
+   * @param told of the files, by the listing
+   * @param last the greatest version that {@code names}, those of the topic's folder, tell of
+   */
+  private State attempt(List<String> names, Map<String, LogStore.Listed> told, long last) throws IOException, Moved {
     List<String> checkpoints = checkpoints(names);
-    Start start = start(checkpoints, last);
+    Start start = start(checkpoints, told, last);
     Replay builder = start.builder;
     boolean follow = files.replay(builder);
     long next = builder.nextVersion();
@@ -112,14 +118,14 @@ final class TopicLoad {
     }
   }
 
-  private Start start(List<String> checkpoints, long last) throws IOException, Moved {
+  private Start start(List<String> checkpoints, Map<String, LogStore.Listed> told, long last) throws IOException, Moved {
     List<IOException> failures = new ArrayList<>();
     StringBuilder tried = new StringBuilder();
     for (String checkpoint : checkpoints) {
-      Replay builder = readable(checkpoint, failures);
+      Replay builder = readable(checkpoint, told.get(checkpoint), failures);
       if (builder != null) {
         long version = builder.nextVersion() - 1;
-        String tag = files.tag(version);
+        String tag = files.tag(version, told);
         Start start = new Start(checkpoint, version, tag, builder, first(failures));
         byte[] bytes = tag == null ? null : files.readIfPresent(version);
         if (bytes == null) {
@@ -129,17 +135,18 @@ final class TopicLoad {
           throw new Moved(start, version, files.corrupt(null, version, "it is not the version that " + checkpoint + " is of"));
         }
         if (builder.agreesWith(files.parse(bytes, version))) {
-          builder.tag(tag);
+          builder.tag(tag, version);
           return start;
         }
       }
       tried.append(checkpoint).append(store.exists(Names.topicFile(topic, checkpoint)) ? " " : " gone ");
     }
     // Those that were tried: if another one comes before the next attempt, or one goes, the next attempt is not the same again.
-    Start start = new Start(tried.toString(), -1, files.tag(0), new Replay(), first(failures));
+    Start start = new Start(tried.toString(), -1, files.tag(0, told), new Replay(), first(failures));
     if (start.tag == null) {
       throw new Moved(start, 0, missing(start, 0, last));
     }
+    start.builder.tag(start.tag, 0);
     return start;
   }
 
@@ -163,12 +170,13 @@ final class TopicLoad {
   /**
    * The state in a checkpoint; null if it is damaged, gone or cannot be read, for others may do.
    *
+   * @param told of its file; null if that is not known
    * @param failures gets the reason if it cannot be read, but may be whole
    * @throws PartlogException FORMAT_TOO_NEW
    */
-  Replay readable(String name, List<IOException> failures) throws ClosedByInterruptException {
+  Replay readable(String name, LogStore.Listed told, List<IOException> failures) throws ClosedByInterruptException {
     try {
-      return Checkpoint.read(store, topic, name);
+      return Checkpoint.read(store, topic, name, told);
     } catch (ClosedByInterruptException interrupt) {
       throw interrupt;
     } catch (Damaged | NoSuchFileException | UnfitFileException damagedOrGone) {

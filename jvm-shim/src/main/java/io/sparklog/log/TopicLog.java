@@ -10,12 +10,17 @@ import java.util.Optional;
 
 /** The commit log of one topic, for reading: finds the newest state. FORMAT.md section 9. */
 public final class TopicLog {
+  /** A version is not deleted before a hundred have followed it, which takes longer where each is a request to a server. */
+  private static final long SEEN_MS = 5_000;
+
   private final LogStore store;
   private final String topic;
   private final VersionFiles files;
   private final TopicLoad load;
   private final Pace pace;
   private State known;
+  /** When {@link #known} was last seen to be there, in ms. */
+  private long seenMs;
   private volatile Durable durable = new Durable(null, -1);
   private UpkeepHints hints = new UpkeepHints(null);
 
@@ -29,7 +34,7 @@ public final class TopicLog {
   TopicLog(LogStore store, String topic, Pace pace) {
     this.store = store;
     this.topic = topic;
-    this.files = new VersionFiles(store, topic);
+    this.files = new VersionFiles(store, topic, Math.max(1, pace.checkpointVersions() / 4));
     this.load = new TopicLoad(store, topic, files);
     this.pace = pace;
   }
@@ -72,14 +77,49 @@ public final class TopicLog {
         Replay builder = new Replay(known);
         // In this order: version files are deleted from the lowest on, so none was missed if the first one is still there afterwards.
         if (files.replay(builder) && isUnchanged(known)) {
-          known = builder.nextVersion() == known.version() + 1 ? known : builder.build();
+          boolean isNew = builder.nextVersion() > known.version() + 1 || builder.tagged() > known.tagged();
+          known = isNew ? builder.build() : known;
+          seenMs = pace.clock().millis();
           return Optional.of(known);
         }
       }
       known = load.newest();
+      seenMs = pace.clock().millis();
       return Optional.ofNullable(known);
     } catch (IOException e) {
       throw PartlogException.io(e, store.location(Names.topicFolder(topic)));
+    }
+  }
+
+  /**
+   * As {@link #latest}, for a commit, which looks again after its put whether what it extends is still there. Where looks are spared, it
+   * need not be seen a second time within a moment.
+   */
+  synchronized Optional<State> toExtend() {
+    try {
+      boolean wasSeen = files.isSparing() && known != null && Math.abs(pace.clock().millis() - seenMs) < SEEN_MS;
+      return wasSeen && files.readIfPresent(known.version() + 1) == null ? Optional.of(known) : latest();
+    } catch (IOException e) {
+      throw PartlogException.io(e, store.location(Names.topicFolder(topic)));
+    }
+  }
+
+  /**
+   * As {@link #latest}, for what follows a commit, of which each part is right by any state that has the version {@code own}. Where looks
+   * are spared, a state that is known will do.
+   */
+  public synchronized Optional<State> after(long own) {
+    return files.isSparing() && known != null && known.version() >= own ? Optional.of(known) : latest();
+  }
+
+  /**
+   * This process has put the version of {@code next}, which extends {@code extended}, and has seen that this was there afterwards. Where
+   * looks are spared, it need not be read.
+   */
+  synchronized void extend(State extended, Replay next) {
+    if (files.isSparing() && known == extended) {
+      known = next.build();
+      seenMs = pace.clock().millis();
     }
   }
 
@@ -146,7 +186,7 @@ public final class TopicLog {
    * @throws PartlogException FORMAT_TOO_NEW, VERSION_CORRUPT
    */
   public boolean isWhole(String name) throws IOException {
-    Replay checkpoint = load.readable(name, new ArrayList<>());
+    Replay checkpoint = load.readable(name, null, new ArrayList<>());
     long number = checkpoint == null ? -1 : checkpoint.nextVersion() - 1;
     byte[] version = checkpoint == null ? null : files.readIfPresent(number);
     return version != null && checkpoint.isAt(version) && checkpoint.agreesWith(files.parse(version, number));
@@ -184,8 +224,11 @@ public final class TopicLog {
     return Optional.empty();
   }
 
-  /** Whether the file of the state's version is still the one that was read. A topic that was created again has others. */
+  /**
+   * Whether the files of the state's versions are still those that were read, from the one whose tag it has. A topic that was created again
+   * has others.
+   */
   boolean isUnchanged(State state) throws IOException {
-    return state.tag() != null && state.tag().equals(files.tag(state.version()));
+    return state.tag() != null && state.tag().equals(files.tag(state.tagged()));
   }
 }

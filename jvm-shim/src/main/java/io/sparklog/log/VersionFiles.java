@@ -6,15 +6,23 @@ import io.sparklog.storage.UnfitFileException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.util.List;
+import java.util.Map;
 
 /** The version files of one topic, for reading. FORMAT.md section 5. */
 final class VersionFiles {
   private final LogStore store;
   private final String topic;
+  private final int untagged;
 
-  VersionFiles(LogStore store, String topic) {
+  /** {@link LogStore#sparesLooks}. */
+  private final boolean sparing;
+
+  /** @param untagged how many versions are read without a look at one of them, where looks are spared */
+  VersionFiles(LogStore store, String topic, int untagged) {
     this.store = store;
     this.topic = topic;
+    this.untagged = untagged;
+    this.sparing = store.sparesLooks();
   }
 
   /**
@@ -24,6 +32,30 @@ final class VersionFiles {
   List<String> list() throws IOException {
     List<String> names = store.list(Names.topicFolder(topic));
     return Names.newest(names) < 0 ? store.list(Names.topicFolder(topic)) : names;
+  }
+
+  boolean isSparing() {
+    return sparing;
+  }
+
+  /** As the other. @param told gets what the listing tells of the files, where looks are spared */
+  List<String> list(Map<String, LogStore.Listed> told) throws IOException {
+    if (!sparing) {
+      return list();
+    }
+    for (int lists = 0; lists < 2 && Names.newest(told.keySet()) < 0; lists++) {
+      told.putAll(store.listed(Names.topicFolder(topic)));
+    }
+    return List.copyOf(told.keySet());
+  }
+
+  /** The tag of a version file, before it is read; null if it is absent. @param told by {@link #list(Map)} */
+  String tag(long version, Map<String, LogStore.Listed> told) throws IOException {
+    if (!sparing) {
+      return tag(version);
+    }
+    LogStore.Listed file = told.get(Names.versionFile(version));
+    return file == null ? null : file.tag();
   }
 
   /** The bytes of a version file. @throws NoSuchFileException if it does not exist */
@@ -45,14 +77,19 @@ final class VersionFiles {
     return store.tag(Names.topicFile(topic, Names.versionFile(version))).orElse(null);
   }
 
-  /** Applies the versions that follow, until none is there. @return false if the next one does not follow the one before it */
+  /**
+   * Applies the versions that follow, until none is there. Where looks are spared, the tag stays that of an earlier version, unless that is
+   * far behind. The caller looks at the earlier one after this call: if it is still there, so were those after it when they were read.
+   *
+   * @return false if the next one does not follow the one before it */
   boolean replay(Replay builder) throws IOException {
     while (true) {
       long next = builder.nextVersion();
       // Before it is read: if another file takes its place in between, the tag is not that file's.
-      String tag = tag(next);
-      byte[] bytes = tag == null ? null : readIfPresent(next);
+      String tag = sparing ? null : tag(next);
+      byte[] bytes = tag == null && !sparing ? null : readIfPresent(next);
       if (bytes == null) {
+        tagAgain(builder);
         return true;
       }
       Version version = parse(bytes, next);
@@ -64,7 +101,19 @@ final class VersionFiles {
       } catch (Damaged e) {
         throw corrupt(e, next, e.getMessage());
       }
-      builder.tag(tag);
+      if (tag != null) {
+        builder.tag(tag, next);
+      }
+    }
+  }
+
+  private void tagAgain(Replay builder) throws IOException {
+    long last = builder.nextVersion() - 1;
+    if (sparing && last - builder.tagged() > untagged) {
+      String tag = tag(last);
+      if (tag != null) {
+        builder.tag(tag, last);
+      }
     }
   }
 

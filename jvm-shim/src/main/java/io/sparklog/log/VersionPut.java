@@ -20,6 +20,7 @@ final class VersionPut {
   private final LogStore store;
   private final Version version;
   private final Optional<State> extended;
+  private final Replay next;
 
   /** Why the version is {@link Outcome#ABSENT}, or {@link Outcome#OPEN}. */
   private Throwable failure;
@@ -31,6 +32,7 @@ final class VersionPut {
     this.store = attempt.store;
     this.version = version;
     this.extended = extended;
+    this.next = extended.map(Replay::new).orElseGet(Replay::new);
   }
 
   /** The error of a version that is {@link Outcome#ABSENT} or {@link Outcome#OPEN}. */
@@ -38,7 +40,10 @@ final class VersionPut {
     return outcome == Outcome.OPEN ? attempt.unknown(version.version(), failure) : attempt.failed(failure, String.valueOf(failure));
   }
 
-  /** Puts the version, up to five times, and sets {@link #failure} if it is not there in the end. */
+  /**
+   * Puts the version, up to five times, waits for a put that had no answer as long as the store may take for it, and sets {@link #failure}
+   * if the version is not there in the end.
+   */
   Outcome put(Step.Put steps) {
     String name = Names.topicFile(log.topic(), Names.versionFile(version.version()));
     String temporary = Names.topicFile(log.topic(), Names.temporary(attempt.txn, Names.versionFile(version.version())));
@@ -68,7 +73,14 @@ final class VersionPut {
     if (unanswered == null) {
       return Outcome.ABSENT; // Each put is over, so it stays absent.
     }
+    boolean mayCome = !(failure instanceof SyncFailedException);
     failure = unanswered;
+    while (mayCome && attempt.awaitLate()) {
+      Outcome late = readBack();
+      if (late != Outcome.ABSENT) {
+        return late;
+      }
+    }
     return Outcome.OPEN;
   }
 
@@ -148,6 +160,11 @@ final class VersionPut {
     }
   }
 
+  /** The version is there, after {@code extended}, which was there when it was looked at. */
+  void extend(State extended) {
+    log.extend(extended, next);
+  }
+
   /** The version file, checked to be one that readers accept: any other would be the end of the topic. */
   private byte[] bytes() {
     int segments = Math.max(version.added().size(), version.removed().size());
@@ -156,7 +173,7 @@ final class VersionPut {
       throw PartlogException.of("COMMIT_TOO_LARGE", "txn", attempt.txn, "topic", log.topic(), "root", store.root(), "segments", segments);
     }
     try {
-      extended.map(Replay::new).orElseGet(Replay::new).apply(log.files().parse(bytes, version.version()), bytes);
+      next.apply(log.files().parse(bytes, version.version()), bytes);
     } catch (PartlogException e) {
       throw attempt.failed(e, e.parameters().get("reason"));
     } catch (Damaged e) {

@@ -1,10 +1,13 @@
 package io.sparklog.storage;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.security.UserGroupInformation;
 
 /** Settings of Hadoop, by which a store in one of its file systems is configured. */
 final class HadoopSettings {
@@ -32,6 +35,15 @@ final class HadoopSettings {
       }
     }
     return settings;
+  }
+
+  /** The user that a file system opened now would work for; equal to another if they are the same. */
+  static Object user() {
+    try {
+      return UserGroupInformation.getCurrentUser();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /** A configuration with these settings over those that this process has. */

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.lang.ref.Cleaner;
 import java.nio.ByteBuffer;
 import java.nio.file.NoSuchFileException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -30,11 +31,14 @@ import org.apache.hadoop.fs.Path;
 abstract class HadoopStore implements LogStore {
   private static final Cleaner CLEANER = Cleaner.create();
 
+  private static final Duration LATE_LIMIT = Duration.ofSeconds(30);
+
   /** A buffer that is not an array is filled in pieces of this size. */
   private static final int PIECE_BYTES = 64 << 10;
 
   final FileSystem files;
   private final StoreRef ref;
+  private final Object user = HadoopSettings.user();
 
   /**
    * @param files is closed when this is no longer used
@@ -78,9 +82,25 @@ abstract class HadoopStore implements LogStore {
     return ref;
   }
 
+  /** Also the user: one must not work with the rights of another. */
+  @Override
+  public Object identity() {
+    return identity(ref, user);
+  }
+
+  static Object identity(StoreRef ref, Object user) {
+    return List.of(ref, user);
+  }
+
   @Override
   public boolean isRemote() {
     return true;
+  }
+
+  /** A late put was seen to come after 4 s, and another NameNode to take over after 16 s. */
+  @Override
+  public Duration lateLimit() {
+    return LATE_LIMIT;
   }
 
   /** The path of a name. */
@@ -140,7 +160,7 @@ abstract class HadoopStore implements LogStore {
   }
 
   /** The files and folders in a folder; none if there is no such folder. */
-  private FileStatus[] entries(String name) throws IOException {
+  final FileStatus[] entries(String name) throws IOException {
     Path folder = path(name);
     try {
       FileStatus[] entries = translate(name, () -> files.listStatus(folder));

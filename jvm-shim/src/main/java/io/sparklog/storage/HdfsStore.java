@@ -11,7 +11,6 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
-import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Options.Rename;
@@ -19,6 +18,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
 import org.apache.hadoop.security.AccessControlException;
 import org.apache.hadoop.fs.permission.FsAction;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 
 /** A root in HDFS. FORMAT.md section 7 says how a put is exclusive there. */
@@ -29,12 +29,11 @@ class HdfsStore extends HadoopStore {
   /** Counts the puts of this process, for names of temporary files. */
   private static final AtomicLong PUTS = new AtomicLong();
 
-  /** The rename of {@link FileSystem} does not tell why it failed. */
-  private final FileContext context;
+  private final DistributedFileSystem hdfs;
 
-  HdfsStore(FileSystem files, FileContext context, StoreRef resolved) {
+  HdfsStore(DistributedFileSystem files, StoreRef resolved) {
     super(files, new Path(resolved.root()), resolved.settings());
-    this.context = context;
+    this.hdfs = files;
   }
 
   /**
@@ -51,8 +50,11 @@ class HdfsStore extends HadoopStore {
             "at " + root + ", in a store of the scheme " + root.toUri().getScheme());
       }
       FileSystem files = FileSystem.newInstance(root.toUri(), configuration);
-      return new HdfsStore(files, FileContext.getFileContext(root.toUri(), configuration),
-          new StoreRef(files.makeQualified(root).toString(), ref.settings()));
+      if (!(files instanceof DistributedFileSystem hdfs)) {
+        files.close();
+        throw PartlogException.of("STORE_UNSUPPORTED", "root", ref.root(), "where", "in a file system of " + files.getClass());
+      }
+      return new HdfsStore(hdfs, new StoreRef(hdfs.makeQualified(root).toString(), ref.settings()));
     } catch (PartlogException e) {
       throw e;
     } catch (IOException | RuntimeException e) {
@@ -149,9 +151,12 @@ class HdfsStore extends HadoopStore {
     });
   }
 
-  /** Not {@link FileSystem#rename}, and not a {@code create} of the name, which a reader would see empty. */
+  /**
+   * Not {@link FileSystem#rename(Path, Path)}, which does not tell why it failed, and not a {@code create} of the name, which a reader
+   * would see empty.
+   */
   void rename(Path unnamed, Path name) throws IOException {
-    context.rename(unnamed, name, Rename.NONE);
+    hdfs.rename(unnamed, name, Rename.NONE);
   }
 
   private void give(String name, String unnamed) throws IOException {

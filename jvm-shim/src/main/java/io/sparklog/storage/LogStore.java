@@ -2,6 +2,7 @@ package io.sparklog.storage;
 
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.List;
@@ -36,6 +37,11 @@ public interface LogStore {
     return new StoreRef(root());
   }
 
+  /** Equal to that of another store of this process if one can take the place of the other. */
+  default Object identity() {
+    return ref();
+  }
+
   /** The full name of {@code name}, for messages. */
   default String location(String name) {
     return root() + "/" + name;
@@ -63,6 +69,14 @@ public interface LogStore {
   }
 
   /**
+   * Whether each look at a file is a request to a server that takes long and costs money. Callers read files there without a look at them
+   * before, and take tags from {@link #listed}.
+   */
+  default boolean sparesLooks() {
+    return false;
+  }
+
+  /**
    * Tries, before a root is made, whether puts are exclusive. A store of which that is known has nothing to try.
    *
    * @param folder in which files may be put for a moment
@@ -81,6 +95,14 @@ public interface LogStore {
 
   /** The names (last parts only) in the folder {@code name}, in any order; empty if there is no such folder. */
   List<String> list(String name) throws IOException;
+
+  /** An entry of a listing: the length of the file in bytes, and its {@link #tag}. */
+  record Listed(long bytes, String tag) {}
+
+  /** The files in the folder {@code name}, by their last parts, without those in folders below. Only where looks are spared. */
+  default Map<String, Listed> listed(String name) throws IOException {
+    throw new UnsupportedOperationException(location(name));
+  }
 
   /**
    * Reads a whole file.
@@ -156,12 +178,29 @@ public interface LogStore {
   void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException;
 
   /**
+   * How long after a put without an answer its caller should look whether it takes effect, if it can wait. After that it is unlikely to,
+   * and no store promises more. Zero if each put has an answer.
+   */
+  default Duration lateLimit() {
+    return Duration.ZERO;
+  }
+
+  /**
    * Opens a file for reading.
    *
    * @throws java.nio.file.NoSuchFileException if it is absent, and for no other reason
    * @throws UnfitFileException if it is not a regular file, or reached through a symbolic link
    */
   FileReader open(String name) throws IOException;
+
+  /**
+   * As the other, without asking for the length.
+   *
+   * @throws java.nio.file.NoSuchFileException if it is absent: this may come when it is read, and not before
+   */
+  default FileReader open(String name, Listed told) throws IOException {
+    return open(name);
+  }
 
   /**
    * Creates an empty file for appending, and the folders above it. Its content is durable after {@link FileAppender#sync}, its name after
@@ -206,6 +245,18 @@ public interface LogStore {
 
   /** Deletes a file; does nothing if it is absent. */
   void delete(String name) throws IOException;
+
+  /**
+   * Deletes files, in any order.
+   *
+   * @param before is called before each request to the store
+   */
+  default void deleteAll(List<String> names, Runnable before) throws IOException {
+    for (String name : names) {
+      before.run();
+      delete(name);
+    }
+  }
 
   /** Deletes a folder that is empty; does nothing if something is in it, or if it is absent. A store without folders has nothing to do. */
   void deleteFolderIfEmpty(String name) throws IOException;

@@ -4,20 +4,19 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.EOFException;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.BulkDelete;
+import org.apache.hadoop.fs.EtagSource;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.FutureDataInputStreamBuilder;
 import org.apache.hadoop.fs.Path;
@@ -32,12 +31,10 @@ class S3Store extends HadoopStore {
 
   private static final String RANDOM = "random";
 
-  private static final int ABSENT_MAX = 10_000;
+  /** The most that S3 takes. */
+  private static final String DELETED_AT_ONCE = "1000";
 
   private final String endpoint;
-
-  /** Names that the last look did not find. */
-  private final Set<String> absent = ConcurrentHashMap.newKeySet();
 
   S3Store(FileSystem files, Path root, Map<String, String> settings) {
     super(files, root, settings);
@@ -55,6 +52,7 @@ class S3Store extends HadoopStore {
     Configuration configuration = HadoopSettings.configuration(ref.settings());
     // The default stream keeps what it reads in the process, reads ahead of what is asked, and hides that a file is gone.
     configuration.set("fs.s3a.input.stream.type", "classic");
+    configuration.set("fs.s3a.bulk.delete.page.size", DELETED_AT_ONCE);
     FileSystem files = null;
     try {
       Path root = new Path(ref.root());
@@ -107,55 +105,36 @@ class S3Store extends HadoopStore {
     }
   }
 
-  /** The headers of an object, by one request. @throws NoSuchFileException if it is absent */
-  private Map<String, byte[]> head(String name) throws IOException {
-    Path path = path(name);
-    return translate(name, () -> files.getXAttrs(path));
-  }
-
-  private static String header(Map<String, byte[]> head, String name) {
-    byte[] value = head.get("header." + name);
-    return value == null ? "" : new String(value, StandardCharsets.UTF_8);
-  }
-
-  private static long length(Map<String, byte[]> head) {
-    return Long.parseLong(header(head, "Content-Length"));
-  }
-
   @Override
-  public long bytes(String name) throws IOException {
-    return length(head(name));
+  public boolean sparesLooks() {
+    return true;
   }
 
-  /** The ETag alone is the same for the same bytes. */
+  /** By one request for a thousand names. */
+  @Override
+  public Map<String, Listed> listed(String name) throws IOException {
+    Map<String, Listed> listed = new HashMap<>();
+    for (FileStatus entry : entries(name)) {
+      if (entry.isFile()) {
+        listed.put(entry.getPath().getName(), new Listed(entry.getLen(), tag(entry)));
+      }
+    }
+    return listed;
+  }
+
   @Override
   public Optional<String> tag(String name) throws IOException {
-    // A reader that waits for the next version looks for the same absent file again and again.
-    if (absent.contains(name) && isStillAbsent(name)) {
-      return Optional.empty();
-    }
-    absent.remove(name);
     try {
-      Map<String, byte[]> head = head(name);
-      return Optional.of(header(head, "ETag") + " " + header(head, "Last-Modified") + " " + length(head));
-    } catch (NoSuchFileException e) {
-      if (absent.size() >= ABSENT_MAX) {
-        absent.clear();
-      }
-      absent.add(name);
+      return Optional.of(tag(status(name)));
+    } catch (NoSuchFileException absent) {
       return Optional.empty();
     }
   }
 
-  /** By one request. To ask for the headers of what is absent takes two. */
-  private boolean isStillAbsent(String name) throws IOException {
-    Path path = path(name);
-    try {
-      translate(name, () -> files.open(path)).close();
-      return false;
-    } catch (NoSuchFileException absent) {
-      return true;
-    }
+  /** The ETag alone is the same for the same bytes. The time is in seconds: a listing may tell it more finely than a look at the object. */
+  private static String tag(FileStatus object) {
+    String etag = object instanceof EtagSource tagged ? String.valueOf(tagged.getEtag()).replace("\"", "") : "";
+    return etag + " " + object.getModificationTime() / 1000 + " " + object.getLen();
   }
 
   /** By one request, whose answer has the content. */
@@ -197,18 +176,27 @@ class S3Store extends HadoopStore {
 
   @Override
   public FileReader open(String name) throws IOException {
-    long bytes = bytes(name);
+    return open(name, bytes(name));
+  }
+
+  @Override
+  public FileReader open(String name, Listed told) throws IOException {
+    return open(name, told.bytes());
+  }
+
+  private FileReader open(String name, long bytes) throws IOException {
     return new WindowedReader(new Reader(name, open(name, RANDOM, bytes), bytes));
   }
 
   /**
-   * One conditional put, by one request. That it was refused may be the answer to what this put itself did before: the client repeats a
-   * request whose answer is lost. Any other failure tells nothing: the request may be carried out later.
+   * One conditional put, by one request. That the name was taken may be the answer to what this put itself did before: the client repeats a
+   * request whose answer is lost. Without an answer that refuses the only request, it may be carried out later.
    */
   @Override
   public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
     observer.reached(PutObserver.Part.BEGUN);
     path(temporary);
+    long repeats = S3Answers.repeats(files);
     FSDataOutputStream out = create(name, builder -> builder.must(EXCLUSIVE, true));
     try {
       translate(name, () -> {
@@ -223,17 +211,10 @@ class S3Store extends HadoopStore {
     try {
       out.close();
     } catch (Throwable e) {
-      throw ended(name, e);
+      throw S3Answers.ended(location(name), e, S3Answers.repeats(files) != repeats);
     }
     observer.reached(PutObserver.Part.NAMED);
     observer.reached(PutObserver.Part.DURABLE);
-  }
-
-  /** By its class's name: hadoop-aws is there only when a program runs. */
-  IOException ended(String name, Throwable e) {
-    boolean refused = e instanceof org.apache.hadoop.fs.FileAlreadyExistsException
-        || e.getClass().getSimpleName().equals("RemoteFileChangedException");
-    return refused ? (IOException) new FileAlreadyExistsException(location(name)).initCause(e) : new NoAnswerException(location(name), e);
   }
 
   private interface How {
@@ -260,15 +241,26 @@ class S3Store extends HadoopStore {
     return new Upload(name, create(name, builder -> builder.opt("fs.s3a.create.performance", true)));
   }
 
-  /** By one request, that leaves no object in the place of a folder. */
   @Override
   public void delete(String name) throws IOException {
-    Path path = path(name);
-    translate(name, () -> {
+    deleteAll(List.of(name), () -> {});
+  }
+
+  /** A thousand by one request, that leaves no object in the place of a folder. */
+  @Override
+  public void deleteAll(List<String> names, Runnable before) throws IOException {
+    if (names.isEmpty()) {
+      return;
+    }
+    translate(names.get(0), () -> {
       try (BulkDelete bulk = files.createBulkDelete(path(""))) {
-        List<Map.Entry<Path, String>> failed = bulk.bulkDelete(List.of(path));
-        if (!failed.isEmpty()) {
-          throw new IOException("deleting " + location(name) + " failed: " + failed.get(0).getValue());
+        for (int from = 0; from < names.size(); from += bulk.pageSize()) {
+          List<Path> page = names.subList(from, Math.min(names.size(), from + bulk.pageSize())).stream().map(this::path).toList();
+          before.run();
+          List<Map.Entry<Path, String>> failed = bulk.bulkDelete(page);
+          if (!failed.isEmpty()) {
+            throw new IOException("deleting " + failed.get(0).getKey() + " failed: " + failed.get(0).getValue());
+          }
         }
       }
       return null;

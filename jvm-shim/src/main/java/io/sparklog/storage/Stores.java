@@ -17,10 +17,10 @@ public final class Stores {
   private static final Pattern URI = Pattern.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", Pattern.DOTALL);
 
   /**
-   * The stores of this JVM that are not on a disk: each task opens one, and a file system with its connections is costly. One that nothing
-   * uses is dropped when memory runs short.
+   * The stores of this JVM that are not on a disk, by their identity: each task opens one, and a file system with its connections is
+   * costly. One that nothing uses is dropped when memory runs short.
    */
-  private static final Map<StoreRef, SoftReference<LogStore>> OPEN = new HashMap<>();
+  private static final Map<Object, SoftReference<LogStore>> OPEN = new HashMap<>();
 
   private Stores() {}
 
@@ -77,17 +77,18 @@ public final class Stores {
   }
 
   private static LogStore open(StoreRef ref, Function<StoreRef, LogStore> opener) {
+    Object asked = HadoopStore.identity(ref, HadoopSettings.user());
     synchronized (OPEN) {
-      SoftReference<LogStore> known = OPEN.get(ref);
+      SoftReference<LogStore> known = OPEN.get(asked);
       LogStore store = known == null ? null : known.get();
       if (store == null) {
         OPEN.values().removeIf(reference -> reference.get() == null);
         store = opener.apply(ref);
-        known = OPEN.get(store.ref()); // The same root by another name.
+        known = OPEN.get(store.identity()); // The same root by another name.
         LogStore same = known == null ? null : known.get();
         store = same == null ? store : same;
-        OPEN.put(ref, new SoftReference<>(store));
-        OPEN.put(store.ref(), OPEN.get(ref));
+        OPEN.put(asked, new SoftReference<>(store));
+        OPEN.put(store.identity(), OPEN.get(asked));
       }
       return store;
     }

@@ -4,6 +4,7 @@ import io.sparklog.log.Names;
 import io.sparklog.log.Step;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
+import java.util.List;
 import java.util.OptionalLong;
 
 /** The data folders of a topic. FORMAT.md sections 2 and 14. */
@@ -27,15 +28,14 @@ public final class DataFolders {
   }
 
   private static int delete(LogStore store, String topic, String folder) throws IOException {
-    int deleted = 0;
-    for (String name : store.list(Names.topicFile(topic, folder))) {
-      if (Names.isDataFile(folder + "/" + name)) {
-        Step.DELETE_FILE.reached();
-        store.delete(Names.topicFile(topic, folder + "/" + name));
-        deleted++;
-      }
-    }
+    List<String> files = store.list(Names.topicFile(topic, folder))
+        .stream()
+        .map(name -> folder + "/" + name)
+        .filter(Names::isDataFile)
+        .map(file -> Names.topicFile(topic, file))
+        .toList();
+    store.deleteAll(files, Step.DELETE_FILE::reached);
     store.deleteFolderIfEmpty(Names.topicFile(topic, folder));
-    return deleted;
+    return files.size();
   }
 }

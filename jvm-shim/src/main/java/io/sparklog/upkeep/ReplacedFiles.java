@@ -133,13 +133,11 @@ public final class ReplacedFiles {
   /** Deletes those of {@code files} that no live segment names, and the folders that are empty then. */
   public void delete(Collection<String> files) throws IOException {
     Set<String> folders = new LinkedHashSet<>();
-    for (String file : files) {
-      if (!live().contains(file)) {
-        makeDurable();
-        Step.DELETE_FILE.reached();
-        store.delete(Names.topicFile(state.topic(), file));
-        folders.add(file.substring(0, file.lastIndexOf('/')));
-      }
+    List<String> dead = files.stream().filter(file -> !live().contains(file)).toList();
+    if (!dead.isEmpty()) {
+      makeDurable();
+      store.deleteAll(dead.stream().map(file -> Names.topicFile(state.topic(), file)).toList(), Step.DELETE_FILE::reached);
+      dead.forEach(file -> folders.add(file.substring(0, file.lastIndexOf('/'))));
     }
     for (String folder : folders) {
       store.deleteFolderIfEmpty(Names.topicFile(state.topic(), folder));

@@ -28,6 +28,8 @@ final class Upkeep {
   private final long mergeBytes;
   private final RetentionTerms terms;
   private long mergedBytes;
+  /** The newest version that this process has put for this. */
+  private long ownVersion = -1;
   private boolean interrupted;
 
   /**
@@ -79,6 +81,7 @@ final class Upkeep {
   }
 
   private Optional<State> run(List<Version> put) {
+    put.forEach(version -> ownVersion = version.version());
     // An interrupt (a query that is stopped) closes the channels that are in use: it waits until a part is done.
     interrupted = Thread.interrupted();
     try {
@@ -149,7 +152,7 @@ final class Upkeep {
   }
 
   private State state() {
-    return log.latest().orElseThrow();
+    return log.after(ownVersion).orElseThrow();
   }
 
   private void part(String what, Failures.Part part) {

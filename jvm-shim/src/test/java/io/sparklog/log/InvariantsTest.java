@@ -65,7 +65,7 @@ final class InvariantsTest extends Drivers {
     State state = state();
     List<List<Segment>> fewer = new ArrayList<>(state.segments());
     fewer.remove(0);
-    assertFound("has 4 partitions, segments of 3", () -> new State(state.head(), -1, state.queries(), fewer, state.tag()));
+    assertFound("has 4 partitions, segments of 3", () -> new State(state.head(), -1, state.queries(), fewer, state.tag(), -1));
   }
 
   @Test

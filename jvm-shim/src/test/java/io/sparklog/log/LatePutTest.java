@@ -17,7 +17,9 @@ import java.io.SyncFailedException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.time.Clock;
+import java.time.Duration;
 import java.util.Optional;
+import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -123,6 +125,88 @@ final class LatePutTest extends CommitsOverFaults {
     commit(1, null);
     store.failAll("putIfAbsent " + version(1), BEFORE, new IOException("no space left on device"));
     assertEquals("COMMIT_FAILED", assertThrows(PartlogException.class, () -> commit(5, null)).id());
+  }
+
+  private void lateLimit(Duration limit) {
+    store.answer("lateLimit", (real, arguments) -> limit);
+  }
+
+  /** Every put of version 1 has been read back once, and then it is looked for again. */
+  private void atTheSecondLook(Action action) {
+    before("read " + version(1), PUTS + 2, action);
+  }
+
+  @Test
+  void aLatePutIsWaitedFor() throws IOException {
+    commit(1, null);
+    lateLimit(Duration.ofSeconds(1));
+    store.holdBack(PUTS);
+    atTheSecondLook(store::land);
+    assertEquals(Optional.of(1L), commit(5, null).map(Version::version));
+    assertEquals(PUTS, puts(1));
+    assertEquals(2 + 10, records());
+  }
+
+  @Test
+  void anotherVersionThatComesWhileItIsWaitedForSettlesIt() throws IOException {
+    commit(1, null);
+    lateLimit(Duration.ofSeconds(1));
+    store.holdBack(PUTS);
+    atTheSecondLook(() -> commit(Stores.open(root.toString()), 3, null));
+    assertEquals(Optional.of(2L), commit(5, null).map(Version::version));
+    assertEquals(2 + 6 + 10, records());
+  }
+
+  @Test
+  void anAbsentVersionIsUnknownAlsoAfterTheLimit() throws IOException {
+    commit(1, null);
+    lateLimit(Duration.ofMillis(200));
+    store.holdBack(PUTS);
+    unknown(5, null);
+    assertEquals(PUTS + 20, store.calls().stream().filter(("read " + version(1))::equals).count());
+    store.land();
+    assertEquals(2 + 10, records());
+  }
+
+  @Test
+  void aCallerThatIsInterruptedDoesNotWait() throws IOException {
+    commit(1, null);
+    lateLimit(Duration.ofDays(1));
+    store.holdBack(PUTS);
+    before("putIfAbsent " + version(1), PUTS, () -> Thread.currentThread().interrupt());
+    unknown(5, null);
+    assertTrue(Thread.interrupted());
+  }
+
+  @Test
+  void anInterruptEndsTheWait() throws IOException {
+    commit(1, null);
+    lateLimit(Duration.ofSeconds(20));
+    store.holdBack(PUTS);
+    Thread caller = Thread.currentThread();
+    atTheSecondLook(() -> new Thread(() -> {
+      LockSupport.parkNanos(300_000_000L);
+      caller.interrupt();
+    }).start());
+    long began = System.nanoTime();
+    unknown(5, null);
+    assertTrue(Thread.interrupted());
+    assertTrue(System.nanoTime() - began < 15_000_000_000L);
+  }
+
+  @Test
+  void aPutThatIsOverIsNotWaitedFor() throws IOException {
+    commit(1, null);
+    lateLimit(Duration.ofDays(1));
+    store.failAll("putIfAbsent " + version(1), BEFORE, new AccessDeniedException("denied"));
+    PartlogException e = assertThrows(PartlogException.class, () -> commit(5, null));
+    assertEquals("COMMIT_FAILED", e.id());
+    assertTrue(e.getMessage().contains("denied"), e.getMessage());
+  }
+
+  @Test
+  void aDiskAnswersEachPut() {
+    assertEquals(Duration.ZERO, Stores.open(root.toString()).lateLimit());
   }
 
   @Test

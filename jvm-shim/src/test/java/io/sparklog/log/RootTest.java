@@ -112,8 +112,8 @@ class RootTest {
   private static LogStore with(Path folder, Map<String, String> settings) {
     LogStore real = Stores.open(folder.toString());
     StoreRef ref = new StoreRef(real.root(), new TreeMap<>(settings));
-    return (LogStore) Proxy.newProxyInstance(LogStore.class.getClassLoader(), new Class<?>[] {LogStore.class},
-        (proxy, method, arguments) -> method.getName().equals("ref") ? ref : method.invoke(real, arguments));
+    return (LogStore) Proxy.newProxyInstance(LogStore.class.getClassLoader(), new Class<?>[] {LogStore.class}, (proxy, method,
+        arguments) -> method.getName().equals("ref") || method.getName().equals("identity") ? ref : method.invoke(real, arguments));
   }
 
   @Test

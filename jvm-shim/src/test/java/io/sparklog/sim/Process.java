@@ -10,6 +10,7 @@ import io.sparklog.storage.NoAnswerException;
 import java.io.IOException;
 import java.io.SyncFailedException;
 import java.time.Clock;
+import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
@@ -21,6 +22,8 @@ final class Process implements MemoryStore.Acts {
   /** Errors that no order of acts and no fault excuses. */
   private static final Set<String> NEVER = Set.of("VERSION_CORRUPT", "VERSION_MISSING", "FORMAT_TOO_NEW", "SEGMENT_CORRUPT",
       "BATCH_CORRUPT", "FOREIGN_SEGMENTS", "FILE_LENGTH", "COMMIT_TOO_LARGE");
+
+  private static final Duration LATE_LIMIT = Duration.ofSeconds(1);
 
   final World world;
   final String name;
@@ -68,7 +71,7 @@ final class Process implements MemoryStore.Acts {
 
   /** Forgets what it knows of the topic, as a process that starts. */
   void forget() {
-    root = new Root(store, new Pace(world.checkpointVersions, world.mergedSegments, ms -> sleep(ms / 4)));
+    root = new Root(store, new Pace(world.checkpointVersions, world.mergedSegments, ms -> sleep(ms / 4), clock));
   }
 
   Root root() {
@@ -178,6 +181,16 @@ final class Process implements MemoryStore.Acts {
     } catch (Truth.Broken e) {
       throw world.scheduler.fail(name + ": " + e.getMessage(), e);
     }
+  }
+
+  @Override
+  public boolean sparesLooks() {
+    return world.remote;
+  }
+
+  @Override
+  public Duration lateLimit() {
+    return world.remote ? LATE_LIMIT : Duration.ZERO;
   }
 
   @Override

@@ -22,8 +22,8 @@ final class Simulation {
   private final World world;
   private final List<String> spares = new ArrayList<>(List.of("p1", "p2", "q1", "q2"));
 
-  private Simulation(long seed, Lie lie, PrintStream trace) {
-    world = new World(seed, lie, trace);
+  private Simulation(long seed, Lie lie, boolean remote, PrintStream trace) {
+    world = new World(seed, lie, remote, trace);
   }
 
   static Outcome run(long seed) {
@@ -35,9 +35,18 @@ final class Simulation {
     return run(seed).failure();
   }
 
+  /** In a store behind a network: {@link io.sparklog.storage.LogStore#sparesLooks}. */
+  static Outcome runRemote(long seed) {
+    return run(seed, Lie.NONE, true, null);
+  }
+
   /** @param trace where each act is printed; may be null */
   static Outcome run(long seed, Lie lie, PrintStream trace) {
-    Simulation simulation = new Simulation(seed, lie, trace);
+    return run(seed, lie, false, trace);
+  }
+
+  static Outcome run(long seed, Lie lie, boolean remote, PrintStream trace) {
+    Simulation simulation = new Simulation(seed, lie, remote, trace);
     World world = simulation.world;
     try {
       simulation.all();

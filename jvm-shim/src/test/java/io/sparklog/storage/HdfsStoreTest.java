@@ -20,10 +20,10 @@ import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FSDataOutputStreamBuilder;
-import org.apache.hadoop.fs.FileContext;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Options.Rename;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.function.Executable;
@@ -45,19 +45,18 @@ final class HdfsStoreTest extends LogStoreContract {
 
   /** How else a put could be tried, and why it is not done so. */
   private interface Put {
-    void put(FileSystem files, FileContext context, Path unnamed, Path name, byte[] content) throws IOException;
+    void put(DistributedFileSystem files, Path unnamed, Path name, byte[] content) throws IOException;
   }
 
   private HdfsStore broken(Put put) throws IOException {
     Configuration configuration = HadoopSettings.configuration(ref.settings());
     Path root = new Path(StoreSettings.newRoot("stores.hdfs", Map.of()).root());
-    FileSystem files = FileSystem.newInstance(root.toUri(), configuration);
-    FileContext context = FileContext.getFileContext(root.toUri(), configuration);
-    return new HdfsStore(files, context, new StoreRef(root.toString(), new TreeMap<>(ref.settings()))) {
+    DistributedFileSystem hdfs = (DistributedFileSystem) FileSystem.newInstance(root.toUri(), configuration);
+    return new HdfsStore(hdfs, new StoreRef(root.toString(), new TreeMap<>(ref.settings()))) {
       @Override
       public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
         try {
-          put.put(files, context, path(temporary), path(name), content);
+          put.put(hdfs, path(temporary), path(name), content);
         } catch (IOException e) {
           throw HadoopErrors.translated(location(name), e);
         }
@@ -74,16 +73,16 @@ final class HdfsStoreTest extends LogStoreContract {
 
   @Test
   void aPutByARenameThatOverwritesIsFound() throws IOException {
-    ContractOf store = new ContractOf(broken((files, context, unnamed, name, content) -> {
+    ContractOf store = new ContractOf(broken((files, unnamed, name, content) -> {
       write(files.create(unnamed, true), content);
-      context.rename(unnamed, name, Rename.OVERWRITE);
+      files.rename(unnamed, name, Rename.OVERWRITE);
     }));
     assertThrows(AssertionError.class, store::aPutNeverReplaces);
   }
 
   @Test
   void aPutByCreateIsFound() throws IOException {
-    ContractOf store = new ContractOf(broken((files, context, unnamed, name, content) -> {
+    ContractOf store = new ContractOf(broken((files, unnamed, name, content) -> {
       FSDataOutputStream out = files.create(name, false);
       files.exists(name); // As long as another request takes, the file is empty.
       write(out, content);
@@ -95,7 +94,7 @@ final class HdfsStoreTest extends LogStoreContract {
   /** HDFS takes the option, and ignores it. */
   @Test
   void aPutByMustAloneIsFound() throws IOException {
-    ContractOf store = new ContractOf(broken((files, context, unnamed, name, content) -> {
+    ContractOf store = new ContractOf(broken((files, unnamed, name, content) -> {
       FSDataOutputStreamBuilder<?, ?> builder = files.createFile(name).overwrite(true);
       write((FSDataOutputStream) builder.must("fs.option.create.conditional.overwrite", true).build(), content);
     }));
@@ -127,8 +126,8 @@ final class HdfsStoreTest extends LogStoreContract {
   private HdfsStore renaming(Renaming renaming) throws IOException {
     Configuration configuration = HadoopSettings.configuration(ref.settings());
     Path root = new Path(StoreSettings.newRoot("stores.hdfs", Map.of()).root());
-    FileContext context = FileContext.getFileContext(root.toUri(), configuration);
-    return new HdfsStore(FileSystem.newInstance(root.toUri(), configuration), context, new StoreRef(root.toString(), ref.settings())) {
+    DistributedFileSystem files = (DistributedFileSystem) FileSystem.newInstance(root.toUri(), configuration);
+    return new HdfsStore(files, new StoreRef(root.toString(), ref.settings())) {
       @Override
       void rename(Path unnamed, Path name) throws IOException {
         renaming.rename(() -> super.rename(unnamed, name));

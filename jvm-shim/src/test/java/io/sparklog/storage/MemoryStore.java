@@ -5,9 +5,12 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
@@ -28,6 +31,15 @@ public final class MemoryStore implements LinkingStore {
     /** Which of the names that came or went while a folder was listed are listed. */
     default boolean isSeen(String name) {
       return true;
+    }
+
+    /** Whether the store is one in which looks are spared, as one behind a network. */
+    default boolean sparesLooks() {
+      return false;
+    }
+
+    default Duration lateLimit() {
+      return Duration.ZERO;
     }
   }
 
@@ -111,6 +123,27 @@ public final class MemoryStore implements LinkingStore {
     all.addAll(ended);
     all.removeIf(each -> !(begun.contains(each) && ended.contains(each)) && !acts.isSeen(name + "/" + each));
     return new ArrayList<>(all);
+  }
+
+  @Override
+  public boolean sparesLooks() {
+    return acts.sparesLooks();
+  }
+
+  @Override
+  public Duration lateLimit() {
+    return acts.lateLimit();
+  }
+
+  /** A name that has gone by the end is told with the tag of no file. */
+  @Override
+  public Map<String, Listed> listed(String name) throws IOException {
+    TreeMap<String, Listed> listed = new TreeMap<>();
+    for (String each : list(name)) {
+      String tag = acts.act("list", name + "/" + each, disk -> disk.peekTag(name + "/" + each)).orElse("gone");
+      listed.put(each, new Listed(0, tag));
+    }
+    return listed;
   }
 
   @Override
