@@ -20,7 +20,18 @@ from stores.processes import HOST
 
 CONTROL = "/.faults"
 KINDS = ("cut", "lose", "late", "delay", "answer", "belie", "tear")
-_CODES = {409: "ConditionalRequestConflict", 412: "PreconditionFailed", 500: "InternalError", 503: "SlowDown"}
+_CODES = {
+    301: "PermanentRedirect",
+    400: "InvalidRequest",
+    403: "AccessDenied",
+    404: "NoSuchBucket",
+    408: "RequestTimeout",
+    409: "ConditionalRequestConflict",
+    412: "PreconditionFailed",
+    500: "InternalError",
+    501: "NotImplemented",
+    503: "SlowDown",
+}
 # Headers of a connection, not of a request.
 _OF_CONNECTION = {"connection", "content-length", "expect", "keep-alive", "transfer-encoding"}
 

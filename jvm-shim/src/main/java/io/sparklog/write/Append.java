@@ -164,6 +164,9 @@ final class Append implements Change {
   private void requireFiles() throws IOException {
     Map<String, Long> expected = new TreeMap<>();
     segments.forEach(segment -> expected.merge(Names.last(segment.file()), segment.endPosition(), Math::max));
+    if (store.sparesLooks()) {
+      expected.remove(Names.last(PieceCollector.pool(plan, txn))); // This process has just put it whole.
+    }
     String folder = Names.topicFile(plan.topic(), plan.folder(txn));
     Map<String, Long> found = expected.isEmpty() ? Map.of() : store.lengths(folder, expected.keySet());
     for (Map.Entry<String, Long> file : expected.entrySet()) {

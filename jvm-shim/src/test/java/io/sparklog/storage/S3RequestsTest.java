@@ -1,0 +1,260 @@
+package io.sparklog.storage;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.kit.FaultyServer;
+import io.sparklog.kit.Writes;
+import io.sparklog.log.Names;
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.log.Version;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.write.Once;
+import io.sparklog.write.Piece;
+import io.sparklog.write.TopicCommits;
+import io.sparklog.write.TopicPlan;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Random;
+import java.util.TreeMap;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.statistics.IOStatisticsSupport;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The requests to a real S3 server, which a proxy counts and answers in its place; {@code make test-stores} starts both. */
+@EnabledIfSystemProperty(named = "stores.s3proxy", matches = ".+")
+@Timeout(30)
+final class S3RequestsTest {
+  private static final String FILE = "_partlog/t/00000000000000000001.json";
+  private static final String VERSION = "_partlog/t/[0-9]{20}\\.json$";
+
+  private final StoreRef ref = StoreSettings.newRoot("stores.s3proxy", Map.of());
+  private final FaultyServer server = new FaultyServer(ref.settings().get("fs.s3a.endpoint"));
+  private final Random random = new Random(28);
+  private final LogStore store = S3Store.open(ref);
+  private final Root root = new Root(store);
+
+  @BeforeEach
+  void begin() throws Exception {
+    server.begin(List.of());
+  }
+
+  private TopicLog log() {
+    return root.topic("t");
+  }
+
+  private static TopicPlan plan(Root driver) {
+    return TopicPlan.of("t", driver.topic("t").latest(), Writes.config());
+  }
+
+  private Optional<Version> commit(Root driver, Writes writes) throws IOException {
+    TopicPlan plan = plan(driver);
+    String txn = Names.identity(random);
+    return commit(driver, plan, txn, writes.pieces(store, plan, txn));
+  }
+
+  private Optional<Version> commit(Root driver, TopicPlan plan, String txn, List<List<Piece>> pieces) {
+    return new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, pieces).version();
+  }
+
+  private void commitSmall(Root driver) throws IOException {
+    assertTrue(commit(driver, Writes.of("x", 2, 3, 0)).isPresent());
+  }
+
+  @Test
+  void aCommitOfWhatTravelled() throws Exception {
+    for (int n = 0; n < 3; n++) {
+      commitSmall(root);
+    }
+    for (int n = 0; n < 3; n++) {
+      TopicPlan plan = plan(root);
+      String txn = Names.identity(random);
+      List<List<Piece>> pieces = Writes.of("x", 2, 3, 0).pieces(store, plan, txn);
+      server.begin(List.of());
+      assertTrue(commit(root, plan, txn, pieces).isPresent());
+      assertEquals(Map.of("PUT", 2, "GET", 1, "HEAD", 1), server.counted(), () -> "commit " + plan.plannedVersion());
+    }
+    assertEquals(5, new Root(store).topic("t").latest().orElseThrow().version());
+  }
+
+  /** A process does not read what it has put, nor look before the put at what it has seen a moment ago. */
+  @Test
+  void aCommitWithItsPlan() throws Exception {
+    commitSmall(root);
+    commitSmall(root);
+    server.begin(List.of());
+    commitSmall(root);
+    assertEquals(Map.of("PUT", 2, "GET", 2, "HEAD", 2), server.counted());
+  }
+
+  @Test
+  void aCommitOfTaskFiles() throws Exception {
+    commitSmall(root);
+    TopicPlan plan = plan(root);
+    String txn = Names.identity(random);
+    server.begin(List.of());
+    List<List<Piece>> pieces = Writes.of("x", 3, 20_000, 0).pieces(store, plan, txn);
+    assertEquals(Map.of("PUT", 3), server.counted());
+    assertTrue(commit(root, plan, txn, pieces).isPresent());
+    assertEquals(Map.of("PUT", 3 + 1, "LIST", 1, "GET", 1, "HEAD", 1), server.counted());
+  }
+
+  @Test
+  void anIdlePoll() throws Exception {
+    commitSmall(root);
+    log().latest();
+    for (int poll = 0; poll < 3; poll++) {
+      server.begin(List.of());
+      log().latest();
+      assertEquals(Map.of("GET", 1, "HEAD", 1), server.counted());
+      assertEquals(404, server.requests().get(0).told());
+    }
+  }
+
+  /** One GET for each, and those of an idle poll. */
+  @Test
+  void versionsThatAreRead() throws Exception {
+    commitSmall(root);
+    Root reader = new Root(store);
+    long begun = reader.topic("t").latest().orElseThrow().version();
+    for (int n = 0; n < 3; n++) {
+      commitSmall(root);
+    }
+    server.begin(List.of());
+    assertEquals(begun + 3, reader.topic("t").latest().orElseThrow().version());
+    assertEquals(Map.of("GET", 3 + 1, "HEAD", 1), server.counted());
+  }
+
+  /** Where many versions were read, the next look is at a newer one: the clean-up takes the old ones. */
+  @Test
+  void aReaderThatFollowsLooksAtNewerVersions() throws Exception {
+    commitSmall(root);
+    Root reader = new Root(store);
+    reader.topic("t").latest();
+    for (int n = 0; n < 30; n++) {
+      commitSmall(root);
+    }
+    reader.topic("t").latest();
+    server.begin(List.of());
+    reader.topic("t").latest();
+    assertEquals(Map.of("GET", 1, "HEAD", 1), server.counted());
+    FaultyServer.Request look = server.requests().stream().filter(request -> request.method().equals("HEAD")).findFirst().orElseThrow();
+    assertTrue(look.key().endsWith("00000000000000000030.json"), look.key());
+  }
+
+  /** A listing, the checkpoint, its version, the absent next version; and a look whether the first of these is still there. */
+  @Test
+  void openingATopicAtItsCheckpoint() throws Exception {
+    for (int n = 0; n < 3; n++) {
+      commitSmall(root);
+    }
+    State state = log().latest().orElseThrow();
+    log().writeCheckpoint(state, Names.identity(random));
+    server.begin(List.of());
+    assertEquals(state.version(), new Root(store).topic("t").latest().orElseThrow().version());
+    assertEquals(Map.of("LIST", 1, "GET", 3, "HEAD", 1), server.counted());
+  }
+
+  /** Without a checkpoint, FORMAT.md section 9 wants a second listing, which shows that there still is none. */
+  @Test
+  void openingATopicWithoutACheckpoint() throws Exception {
+    commitSmall(root);
+    server.begin(List.of());
+    assertEquals(0, new Root(store).topic("t").latest().orElseThrow().version());
+    assertEquals(Map.of("LIST", 2, "GET", 2, "HEAD", 1), server.counted());
+  }
+
+  @Test
+  void manyFilesAreDeletedByOneRequest() throws Exception {
+    List<String> names = new ArrayList<>();
+    for (int n = 0; n < 1000; n++) {
+      names.add("_partlog/t/data/f/" + n);
+    }
+    put(names.get(7), "one");
+    server.begin(List.of());
+    store.deleteAll(names, () -> {});
+    assertEquals(Map.of("POST", 1), server.counted());
+    assertFalse(store.exists(names.get(7)));
+  }
+
+  @Test
+  void theSharedFileSystemIsNotAsked() throws Exception {
+    FileSystem shared = FileSystem.get(new Path(ref.root()).toUri(), HadoopSettings.configuration(ref.settings()));
+    Map<String, Long> before = Map.copyOf(IOStatisticsSupport.retrieveIOStatistics(shared).counters());
+    commitSmall(root);
+    log().latest();
+    assertEquals(before, IOStatisticsSupport.retrieveIOStatistics(shared).counters());
+  }
+
+  private void put(String name, String content) throws IOException {
+    store.putIfAbsent(name, "_partlog/t/tmp/x", content.getBytes(StandardCharsets.UTF_8), PutObserver.NONE);
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {400, 403, 404, 409, 501})
+  void aRefusalEndsThePut(int status) throws Exception {
+    server.begin(List.of(FaultyServer.answer(status, FILE, 1)));
+    IOException e = assertThrows(IOException.class, () -> put(FILE, "one"));
+    assertFalse(e instanceof NoAnswerException || e instanceof FileAlreadyExistsException, e.toString());
+    assertEquals(1, server.counted().get("PUT"));
+    if (status == 403) {
+      assertInstanceOf(AccessDeniedException.class, e);
+    }
+    put(FILE, "two");
+    assertThrows(FileAlreadyExistsException.class, () -> put(FILE, "three"));
+  }
+
+  private S3Store impatient(int attempts, int retries) {
+    TreeMap<String, String> settings = new TreeMap<>(ref.settings());
+    settings.put("fs.s3a.attempts.maximum", String.valueOf(attempts));
+    settings.put("fs.s3a.retry.limit", String.valueOf(retries));
+    settings.put("fs.s3a.retry.interval", "10ms");
+    settings.put("fs.s3a.retry.throttle.limit", String.valueOf(retries));
+    settings.put("fs.s3a.retry.throttle.interval", "10ms");
+    return S3Store.open(new StoreRef(ref.root(), settings));
+  }
+
+  /** By the SDK, or by S3A. */
+  @ParameterizedTest
+  @ValueSource(ints = {1, 3})
+  void aRefusalOfARepeatedRequestTellsNothingOfTheFirst(int attempts) throws Exception {
+    S3Store place = impatient(attempts, 3);
+    server.begin(List.of(FaultyServer.cut(FILE, 1), FaultyServer.answer(403, FILE, 9)));
+    assertThrows(NoAnswerException.class, () -> place.putIfAbsent(FILE, "x", new byte[9], PutObserver.NONE));
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {408, 500, 503})
+  void anAnswerThatProvesNothingIsNone(int status) throws Exception {
+    S3Store place = impatient(1, 1);
+    server.begin(List.of(FaultyServer.answer(status, FILE, 99)));
+    assertThrows(NoAnswerException.class, () -> place.putIfAbsent(FILE, "x", new byte[9], PutObserver.NONE));
+  }
+
+  @Test
+  void aCommitThatMayNotPutIsNotDoneAndSaysWhy() throws Exception {
+    commitSmall(root);
+    server.begin(List.of(FaultyServer.answer(403, VERSION, 99)));
+    PartlogException e = assertThrows(PartlogException.class, () -> commit(root, Writes.of("x", 2, 3, 0)));
+    assertEquals("COMMIT_FAILED", e.id());
+    assertTrue(e.getMessage().contains("AccessDenied"), e.getMessage());
+  }
+}
