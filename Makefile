@@ -109,6 +109,10 @@ docs: $(VENV) ## generate docs/reference/ and the table in docs/guide/from-kafka
 bench: toolchain $(VENV) $(JAR) $(DELTA) $(KAFKA) ## run the benchmarks, beside Parquet and Delta in the same process
 	@$(PY) -m bench
 
+.PHONY: bench-stores
+bench-stores: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## run the benchmarks of roots in HDFS and S3, whose servers run on this machine
+	@PYTHONPATH=tests:. $(PY) -m stores.serve hdfs s3 -- $(PY) -m bench stores $(ARGS)
+
 .PHONY: soak
 soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) jvm-test ## run the long tests
 	@$(MAKE) --no-print-directory sim SEEDS=$(or $(SEEDS),50000)

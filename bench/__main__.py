@@ -10,10 +10,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import report
+from bench import report, stores
 from bench.harness import Bench
 
-DELTA = Path(__file__).parents[1] / ".tools" / "delta"
+TOOLS = Path(__file__).parents[1] / ".tools"
+DELTA, S3A = TOOLS / "delta", TOOLS / "s3a"
+STORES = "stores"
 # A case is a module, and the arguments that its `run` takes after `bench`.
 CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "write": ("write", lambda _: []),
@@ -29,12 +31,15 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "tracked": ("tracked", lambda _: []),
     "consume": ("consume", lambda _: []),
     "verify": ("verify", lambda _: []),
+    STORES: ("stores", lambda _: []),
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("cases", nargs="*", default=list(CASES), metavar="CASE", help=f"one of {', '.join(CASES)}; default: all")
+    everywhere = [case for case in CASES if case != STORES]
+    one_of = f"one of {', '.join(CASES)}; default: all but {STORES}, which make bench-stores runs"
+    parser.add_argument("cases", nargs="*", default=everywhere, metavar="CASE", help=one_of)
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
@@ -55,6 +60,9 @@ def main() -> None:
     if not DELTA.exists():
         parser.error("Delta's jars are missing: make bench fetches them")
 
+    if STORES in arguments.cases and not stores.places():
+        parser.error(f"{STORES} needs servers: make bench-stores starts them")
+
     import pyspark
 
     from sparklog.spark.session import session
@@ -69,13 +77,14 @@ def main() -> None:
             "spark.master": arguments.master,
             # With Spark's default of 1 GB, reads of Parquet run out of direct memory in the end.
             "spark.driver.memory": "4g",
-            "spark.driver.extraClassPath": str(classes),
+            "spark.driver.extraClassPath": f"{classes}:{S3A}/*" if STORES in arguments.cases else str(classes),
             "spark.jars": ",".join(map(str, sorted(DELTA.glob("*.jar")))),
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             "spark.ui.enabled": False,
             "spark.ui.showConsoleProgress": False,
             "spark.sql.parquet.compression.codec": "uncompressed",
+            **(stores.settings() if STORES in arguments.cases else {}),
         },
     )
     spark.sparkContext.setLogLevel("ERROR")

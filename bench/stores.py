@@ -1,0 +1,109 @@
+"""Roots in HDFS and in S3, beside Parquet in the same store and our own local disk: write, scan, and the latency of commits.
+
+The servers are those that the environment tells of, as `make bench-stores` sets it. They run on this machine: what is measured is the work
+that clients and servers do, without the way between them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import time
+
+from pyspark.sql import DataFrame
+
+from bench.harness import Bench, Side, topic_options
+from bench.scan import values
+
+OURS, PEER, DISK = "partlog", "parquet", "partlog, local disk"
+ROWS = 1000
+TRIGGERS = 100
+WARM_UP_TRIGGERS = 10
+
+
+def places() -> dict[str, str]:
+    """The stores that the environment tells of, by name: the URI of a folder in each."""
+    told = {"HDFS": os.environ.get("STORES_HDFS"), "S3": os.environ.get("STORES_S3_URI")}
+    return {name: f"{uri}/bench" for name, uri in told.items() if uri}
+
+
+def settings() -> dict[str, str]:
+    """The settings with which Spark reaches them. Paths without a scheme stay local."""
+    told = json.loads(os.environ.get("STORES_S3_SETTINGS", "{}"))
+    return {"spark.hadoop.fs.defaultFS": "file:///", **{f"spark.hadoop.{name}": value for name, value in told.items()}}
+
+
+def run(bench: Bench) -> None:
+    disk = bench.path("stores-disk")
+    for name, uri in places().items():
+        data = bench.data()
+        roots = {OURS: f"{uri}/log", PEER: f"{uri}/parquet", DISK: disk}
+
+        def clear(roots: dict[str, str] = roots) -> None:
+            for root in roots.values():
+                _remove(bench, root)
+            os.sync()
+
+        clear()
+        bench.compare(f"write, {name}, uncompressed", OURS, {side: _write(data, side, root) for side, root in roots.items()}, before=clear)
+        clear()
+        for side, root in roots.items():
+            _write(data, side, root)()
+        readers = {side: bench.spark.read.format(_format(side)).load(root) for side, root in roots.items()}
+        assert {rows.count() for rows in readers.values()} == {bench.records}
+        bench.compare(f"scan, {name}, uncompressed, sum(length(value))", OURS, {side: values(rows) for side, rows in readers.items()})
+        clear()
+    for name, uri in {"local disk": bench.path("stores-commits"), **{name: f"{uri}/commits" for name, uri in places().items()}}.items():
+        bench.note(f"commits of {ROWS:,} rows by a stream, {name}, milliseconds", **_commits(bench, uri))
+        _remove(bench, uri)
+
+
+def _format(side: str) -> str:
+    return PEER if side == PEER else OURS
+
+
+def _write(rows: DataFrame, side: str, root: str) -> Side:
+    options = topic_options("none") if _format(side) == OURS else {"compression": "none"}
+
+    def write() -> None:
+        rows.write.format(_format(side)).options(**options).mode("append").save(root)
+        os.sync()
+
+    return write
+
+
+def _commits(bench: Bench, root: str) -> dict[str, object]:
+    """Quantiles of what the sink reports of the triggers after the first ones: the commit, and the whole trigger."""
+    kept = "spark.sql.streaming.numRecentProgressUpdates"
+    bench.spark.conf.set(kept, "1000")
+    rows = bench.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS).load()
+    written = rows.selectExpr("CAST(value AS STRING) AS key", "repeat('x', 100) AS value").writeStream.format("partlog")
+    bench.remove("stores-checkpoint")
+    query = (
+        written.options(**topic_options("none"), path=root, checkpointLocation=bench.path("stores-checkpoint"))
+        .trigger(processingTime="0 seconds")
+        .start()
+    )
+    ends = time.perf_counter() + 120
+    while len(query.recentProgress) < WARM_UP_TRIGGERS + TRIGGERS and time.perf_counter() < ends:
+        assert not query.awaitTermination(1), "the query has ended"
+    found = query.recentProgress[WARM_UP_TRIGGERS:]
+    query.stop()
+    bench.spark.conf.unset(kept)
+    assert len(found) >= TRIGGERS // 2, f"{root}: only {len(found)} triggers"
+    commits = [int(trigger["sink"]["metrics"]["commitMs"]) for trigger in found]
+    triggers = [int(trigger["durationMs"]["triggerExecution"]) for trigger in found]
+    return {"commits": len(found), **_quantiles("commit", commits), **_quantiles("trigger", triggers)}
+
+
+def _quantiles(name: str, milliseconds: list[int]) -> dict[str, object]:
+    cuts = statistics.quantiles(milliseconds, n=100, method="inclusive")
+    return {f"{name} p50": round(cuts[49]), f"{name} p99": round(cuts[98])}
+
+
+def _remove(bench: Bench, path: str) -> None:
+    jvm = bench.spark._jvm
+    assert jvm
+    there = jvm.org.apache.hadoop.fs.Path(path)
+    there.getFileSystem(bench.spark._jsparkSession.sessionState().newHadoopConf()).delete(there, True)
