@@ -99,7 +99,13 @@ cluster: toolchain $(VENV) hdfs s3 ## run HDFS, S3 and a Spark cluster on this m
 
 .PHONY: test-stores
 test-stores: toolchain $(VENV) $(JAR) hdfs s3 ## run the tests of stores, with HDFS, S3 and a Spark cluster on this machine
+	@$(MVN) -f jvm-shim/pom.xml test-compile
 	@$(PY) -m pytest tests/stores $(ARGS)
+
+.PHONY: soak-stores
+soak-stores: toolchain $(VENV) $(JAR) hdfs s3 ## run the long tests of stores: races of processes, and kills at every step
+	@$(MVN) -f jvm-shim/pom.xml test-compile
+	@$(PY) -m pytest tests/stores -m soak -s --timeout 7200 $(ARGS)
 
 .PHONY: docs
 docs: $(VENV) ## generate docs/reference/ and the table in docs/guide/from-kafka.md from sparklog/spec/
@@ -117,6 +123,7 @@ bench-stores: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## run the benchmarks of
 soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) jvm-test ## run the long tests
 	@$(MAKE) --no-print-directory sim SEEDS=$(or $(SEEDS),50000)
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
+	@$(MAKE) --no-print-directory soak-stores
 
 SIMULATE := $(MVN) -f jvm-shim/pom.xml test -Dsurefire.failIfNoSpecifiedTests=false
 

@@ -41,6 +41,10 @@ class Writer:
         sizes = {"tasks": load.tasks, "records": load.records, **load.options}
         self.process = tool.start("append", tag=tag, commits=commits, **sizes, **arguments)
         self.acknowledged: list[str] = []
+        self.outcomes: dict[str, str] = {}
+        """The ids of the errors of commits, of a writer that goes on after them."""
+        self.at: list[float] = []
+        """When it told of each commit."""
         self.errors: list[str] = []
         self._readers = [threading.Thread(target=self._listen), threading.Thread(target=self._complain)]
         for reader in self._readers:
@@ -50,8 +54,13 @@ class Writer:
         assert self.process.stdout is not None
         with self.process.stdout as lines:
             for line in lines:
-                if line.endswith("\n"):  # The last one may be cut.
-                    self.acknowledged.append(line.split(" ")[1])
+                if line.endswith("\n") and line.startswith(("done ", "error ")):  # The last one may be cut.
+                    word, commit, rest = line.rstrip("\n").split(" ", 2)
+                    self.at.append(time.monotonic())
+                    if word == "done":
+                        self.acknowledged.append(commit)
+                    else:
+                        self.outcomes[commit] = rest
 
     def _complain(self) -> None:
         assert self.process.stderr is not None
@@ -75,7 +84,7 @@ class Writer:
         self.join()
 
 
-def read_by_python(root: Path, topic: str = "t") -> dict[int, list[str]]:
+def read_by_python(root: Path | str, topic: str = "t") -> dict[int, list[str]]:
     """The values of each partition by offset, with the padding taken off."""
     try:
         table = Log(root).topic(topic).read(columns=["partition", "offset", "value"])
@@ -101,9 +110,10 @@ def audit(tool: LogTool, acknowledged: dict[str, Load], loads: dict[str, Load]) 
     loads: by tag, of every writer that ever ran
     Returns the commits that are there.
     """
-    assert faults(tool.root, unfinished=True) == []
+    root = tool.root if isinstance(tool.root, Path) else tool.python_root
+    assert faults(root, unfinished=True) == []
     partitions = tool.read()
-    assert read_by_python(tool.root) == partitions, "the readers in Java and in Python differ"
+    assert read_by_python(root) == partitions, "the readers in Java and in Python differ"
     times = Counter(value for values in partitions.values() for value in values)
     assert set(times.values()) <= {1}, f"there more than once: {[value for value, n in times.items() if n > 1][:5]}"
     found: dict[str, set[str]] = {}

@@ -5,7 +5,8 @@ import json
 import re
 import subprocess
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -57,11 +58,16 @@ class LogTool:
     """Runs `LogTool` of the Java tests, whose comment explains the words."""
 
     classpath: str
-    root: Path
+    root: Path | str
+    """A folder, or the URI of a root in HDFS or S3."""
     java: tuple[str, ...] = ()
     """More arguments for the JVM."""
     prefix: tuple[str, ...] = ()
     """A command that starts it."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Those of Hadoop, for a root that is not on a disk."""
+    seen_as: str | None = None
+    """The root as Python takes it, where that differs."""
 
     def start(self, *words: object, stop: str | None = None, release: Path | None = None, **arguments: object) -> subprocess.Popen[str]:
         command = [*self.prefix, "java", "-XX:TieredStopAtLevel=1", *self.java, "-cp", self.classpath]
@@ -73,7 +79,13 @@ class LogTool:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def _words(self, words: tuple[object, ...], arguments: dict[str, object]) -> list[str]:
-        return [*map(str, words), f"root={self.root}", *(f"{key.replace('_', '.')}={value}" for key, value in arguments.items())]
+        named = [f"{key.replace('_', '.')}={value}" for key, value in arguments.items()]
+        return [*map(str, words), f"root={self.root}", *named, *(f"{key}={value}" for key, value in self.settings.items())]
+
+    @property
+    def python_root(self) -> str:
+        """The root, for `Log` and `verify`."""
+        return self.seen_as or str(self.root)
 
     def run(self, *words: object, status: int = 0, stop: str | None = None, **arguments: object) -> list[str]:
         """The lines that it prints. It must exit with `status`. A command that may be stopped, or needs a JVM of its own, gets one."""

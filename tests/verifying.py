@@ -21,9 +21,10 @@ def roots_below(folder: Path) -> list[Path]:
     return found
 
 
-def faults(root: Path, unfinished: bool = False, settles_s: Sequence[float] = (0.1, 0.4)) -> list[Finding]:
-    """The faults of a root. With `unfinished`, without what may be left when a writer is killed after a commit."""
-    if not (root / "_partlog").exists():
+def faults(root: Path | str, unfinished: bool = False, settles_s: Sequence[float] = (0.1, 0.4)) -> list[Finding]:
+    """The faults of a root, in a folder or at a URL. With `unfinished`, without what may be left when a writer is killed after a commit."""
+    at = Root.at(str(root))
+    if not at.store.exists("_partlog"):
         return []
-    findings = verify(Root.at(str(root)), jobs=1, settles_s=settles_s).findings
+    findings = verify(at, jobs=1, settles_s=settles_s).findings
     return [each for each in findings if not unfinished or each.condition not in UNFINISHED]

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from handmade import Topic, records, sample
+from stores.buckets import environment
 from stores.cluster import SparkCluster
 from stores.faults import FaultProxy
 from stores.hdfs import Hdfs
+from stores.roots import classpath
 from stores.s3 import S3
 
 
@@ -69,6 +71,19 @@ def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkClu
     """A Spark cluster with two workers. A test that kills one starts it again."""
     with SparkCluster(tmp_path_factory.mktemp("spark")) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def jvm(java_classpath: str, spark_jars: Path, s3a_jars: Path) -> str:
+    """The class path of a plain JVM with our classes and tests, and with the clients of HDFS and S3."""
+    return classpath(java_classpath, spark_jars, sorted(s3a_jars.glob("*.jar")))
+
+
+@pytest.fixture
+def settings_in_environment(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python finds the S3 server by the names that AWS's own programs read."""
+    for name, value in environment(s3).items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture

@@ -24,12 +24,6 @@ from sparklog.store.store import Damaged
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture
-def settings_in_environment(s3, monkeypatch):
-    for name, value in environment(s3).items():
-        monkeypatch.setenv(name, value)
-
-
 class TestS3(StoreContract):
     keeps_open_files = False
 

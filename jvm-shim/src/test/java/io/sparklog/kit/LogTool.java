@@ -32,6 +32,7 @@ import io.sparklog.read.VisibleRecords;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
+import io.sparklog.storage.StoreRef;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.view.KafkaExport;
@@ -62,7 +63,7 @@ import java.util.stream.IntStream;
  *
  * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>]
  * [query=… epoch=… [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [seed=1] [pause=<ms after each commit>]
- * [clock=<days it is wrong>] [pace=<versions of a checkpoint>] [merge=<bytes that a commit merges>] [<topic option>=…]},
+ * [clock=<days it is wrong>] [pace=<versions of a checkpoint>] [merge=<bytes that a commit merges>] [goesOn=true] [<topic option>=…]},
  * {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…]
  * [maxRecordsPerPartition=…] [held=<file>] [planned=<file>]},
  * {@code publish root=… topic=…}, {@code export root=… topic=… to=…},
@@ -70,7 +71,7 @@ import java.util.stream.IntStream;
  * {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…},
  * {@code state root=…}, {@code bits root=… topic=… file=…},
  * {@code change root=… topic=… [clock=…] what=records offsets=<partition>:<offset>,…|partitions to=…|config <option>=…|delete},
- * {@code walk root=… topic=… seconds=…}.
+ * {@code walk root=… topic=… seconds=…}. Each takes settings of Hadoop, too: {@code fs.…=…}, {@code dfs.…=…}.
  */
 public final class LogTool {
   /** So small that segments are cut, and indexes used. */
@@ -80,6 +81,7 @@ public final class LogTool {
       TopicConfig.RETENTION_MS, TopicConfig.RETENTION_BYTES, TopicConfig.KAFKA_VIEW);
 
   private final Map<String, String> arguments = new HashMap<>();
+  private final TreeMap<String, String> settings = new TreeMap<>();
   private final LogStore store;
   private final Root root;
   private final TopicLog log;
@@ -87,9 +89,9 @@ public final class LogTool {
   private LogTool(String[] words) {
     for (int i = 1; i < words.length; i++) {
       String[] parts = words[i].split("=", 2);
-      arguments.put(parts[0], parts[1]);
+      (isSetting(parts[0]) ? settings : arguments).put(parts[0], parts[1]);
     }
-    store = Stores.open(text("root", null));
+    store = Stores.open(new StoreRef(text("root", null), settings));
     Pace usual = Pace.PRODUCTION;
     root = new Root(store, new Pace(number("pace", usual.checkpointVersions()), usual.mergedSegments(), usual.pause()));
     log = root.topic(text("topic", "t"));
@@ -114,6 +116,11 @@ public final class LogTool {
     }
   }
 
+  /** Whether an argument is a setting of Hadoop for the root's store. */
+  static boolean isSetting(String name) {
+    return name.startsWith("fs.") || name.startsWith("dfs.");
+  }
+
   private String text(String key, String otherwise) {
     return arguments.getOrDefault(key, otherwise);
   }
@@ -122,7 +129,10 @@ public final class LogTool {
     return Integer.parseInt(text(key, Integer.toString(otherwise)));
   }
 
-  /** Prints {@code done <tag>-<commit> <version>} after each commit. */
+  /**
+   * Prints {@code done <tag>-<commit> <version>} after each commit. With {@code goesOn}, an error does not end it, but prints
+   * {@code error <tag>-<commit> <id>}.
+   */
   private void append() throws IOException {
     TreeMap<String, String> config = Writes.config();
     config.replaceAll(this::text);
@@ -134,20 +144,32 @@ public final class LogTool {
     Random random = new Random(Long.parseLong(text("seed", Long.toString(System.nanoTime()))));
     Clock clock = clock();
     for (int commit = 0; commit < number("commits", 1); commit++) {
-      String txn = Names.identity(random);
-      TopicPlan plan = TopicPlan.of(log.topic(), log.latest(), config);
-      Writes writes = new Writes(text("tag", "x") + "-" + commit, number("tasks", 2), number("records", 10), number("big", 0),
-          number("batch", 1 << 14), number("buffer", 64 << 20), number("fall", 0), number("keys", 7));
-      Once once = once(commit);
-      TopicCommits commits = new TopicCommits(root, txn, topic -> once, clock, random).merging(number("merge", 0));
-      long version = commits.commit(plan, writes.pieces(store, plan, txn))
-          .version()
-          .map(Version::version)
-          .orElseGet(() -> log.newest().orElseThrow().version());
-      System.out.println("done " + text("tag", "x") + "-" + commit + " " + version);
+      String name = text("tag", "x") + "-" + commit;
+      try {
+        System.out.println("done " + name + " " + append(name, commit, config, clock, random));
+      } catch (IOException | PartlogException e) {
+        if (!arguments.containsKey("goesOn")) {
+          throw e;
+        }
+        System.out.println("error " + name + " " + (e instanceof PartlogException known ? known.id() : e.toString()));
+      }
       System.out.flush();
       LockSupport.parkNanos(1_000_000L * number("pause", 0));
     }
+  }
+
+  /** One commit, of that name. Returns its version. */
+  private long append(String name, int commit, TreeMap<String, String> config, Clock clock, Random random) throws IOException {
+    String txn = Names.identity(random);
+    TopicPlan plan = TopicPlan.of(log.topic(), log.latest(), config);
+    Writes writes = new Writes(name, number("tasks", 2), number("records", 10), number("big", 0), number("batch", 1 << 14),
+        number("buffer", 64 << 20), number("fall", 0), number("keys", 7));
+    Once once = once(commit);
+    TopicCommits commits = new TopicCommits(root, txn, topic -> once, clock, random).merging(number("merge", 0));
+    return commits.commit(plan, writes.pieces(store, plan, txn))
+        .version()
+        .map(Version::version)
+        .orElseGet(() -> log.newest().orElseThrow().version());
   }
 
   /** Merges all that there is. Prints {@code merged <n> into <n> bytes <n> ms <n>}. */
