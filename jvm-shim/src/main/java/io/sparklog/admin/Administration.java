@@ -3,6 +3,7 @@ package io.sparklog.admin;
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.RetentionTerms;
@@ -57,6 +58,27 @@ public final class Administration {
    */
   public Changed configure(Map<String, String> config) {
     return commit(AlterTopic.configuration(log, existing(), config), false);
+  }
+
+  /**
+   * Changes the configuration, and so the number of partitions, in one version. A key that has its value already is left out.
+   *
+   * @param config as of {@link #configure}; {@code partitions} as of {@link #addPartitions}
+   * @throws PartlogException as both of these
+   */
+  public Changed alter(Map<String, String> config) {
+    return commit(AlterTopic.table(log, existing(), config), false);
+  }
+
+  /**
+   * Creates the topic, without records.
+   *
+   * @param config all of its configuration
+   * @param topicId a new identity
+   * @throws PartlogException TOPIC_EXISTS, FOREIGN_SEGMENTS; those of a commit
+   */
+  public void create(TopicConfig config, String topicId) {
+    work.commit(new CreateTopic(log, config, topicId));
   }
 
   /**

@@ -9,6 +9,7 @@ import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.util.Map;
+import java.util.TreeMap;
 
 /** Changes the configuration of a topic, and so the number of its partitions. */
 final class AlterTopic extends AdministrativeChange {
@@ -51,6 +52,19 @@ final class AlterTopic extends AdministrativeChange {
     if (most != null && TopicConfig.decompressedBytesMax(Integer.parseInt(most)) < config.decompressedBytesMax()) {
       throw Option.invalidValue(TopicConfig.MAX_MESSAGE_BYTES, most, "it must not fall below " + config.maxMessageBytes()
           + ", because existing batches may have that many bytes, and readers would refuse them");
+    }
+    return new AlterTopic(log, planned, Map.copyOf(changes));
+  }
+
+  /** As both of the others, in one version; what {@code planned} says already is left out. */
+  static AlterTopic table(TopicLog log, State planned, Map<String, String> asked) {
+    Map<String, String> changes = new TreeMap<>(asked);
+    changes.entrySet().removeIf(change -> change.getValue().equals(planned.config().get(change.getKey())));
+    Map<String, String> others = new TreeMap<>(changes);
+    String partitions = others.remove(TopicConfig.PARTITIONS);
+    configuration(log, planned, others);
+    if (partitions != null) {
+      partitions(log, planned, Integer.parseInt(partitions));
     }
     return new AlterTopic(log, planned, Map.copyOf(changes));
   }

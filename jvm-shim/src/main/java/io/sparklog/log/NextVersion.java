@@ -1,10 +1,12 @@
 package io.sparklog.log;
 
 import io.sparklog.spec.Invariant;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 
 /**
@@ -56,6 +58,22 @@ public final class NextVersion {
   public NextVersion(State deleted, String topicId, TopicConfig config, String operation) {
     this(deleted, topicId, operation, new long[config.partitions()], new long[config.partitions()]);
     this.config.putAll(config.entries());
+  }
+
+  /**
+   * The version that begins a topic.
+   *
+   * @param deleted the state of an earlier topic of the name, whose Kafka view is this topic's now; empty if there was none
+   * @param topicId a new identity
+   * @throws io.sparklog.spec.PartlogException FOREIGN_SEGMENTS
+   */
+  public static NextVersion beginning(TopicLog log, Optional<State> deleted, String topicId, TopicConfig config, String operation)
+      throws IOException {
+    if (deleted.isPresent()) {
+      return new NextVersion(deleted.get(), topicId, config, operation);
+    }
+    ForeignSegments.requireNone(log, 0, config.partitions());
+    return new NextVersion(log.topic(), topicId, config, operation);
   }
 
   private NextVersion(State before, String topicId, String operation, long[] starts, long[] ends) {

@@ -30,11 +30,13 @@ public final class TopicConfig implements Serializable {
   public static final String RETENTION_BYTES = "retention.bytes";
   public static final String FILE_DELETE_DELAY_MS = "file.delete.delay.ms";
   public static final String KAFKA_VIEW = "kafka.view";
+  public static final String KEY_TYPE = "key.type";
+  public static final String VALUE_TYPE = "value.type";
 
   /** The options that declare the known keys. */
   private static final Map<String, Option> KNOWN = Stream
       .of(PARTITIONS, PARTITIONER, COMPRESSION, SEGMENT_BYTES, SEGMENT_MS, MAX_MESSAGE_BYTES, TIMESTAMP_TYPE, INDEX_INTERVAL_BYTES,
-          RETENTION_MS, RETENTION_BYTES, FILE_DELETE_DELAY_MS, KAFKA_VIEW)
+          RETENTION_MS, RETENTION_BYTES, FILE_DELETE_DELAY_MS, KAFKA_VIEW, KEY_TYPE, VALUE_TYPE)
       .collect(Collectors.toUnmodifiableMap(key -> key, Option::ofTopic));
 
   private final TreeMap<String, String> entries;

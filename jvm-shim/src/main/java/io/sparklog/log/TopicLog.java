@@ -7,6 +7,7 @@ import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.Optional;
+import java.util.function.Predicate;
 
 /** The commit log of one topic, for reading: finds the newest state. FORMAT.md section 9. */
 public final class TopicLog {
@@ -63,6 +64,11 @@ public final class TopicLog {
    */
   public Optional<State> newest() {
     return latest().filter(state -> !state.isDeleted());
+  }
+
+  /** TOPIC_EXISTS: something was to create it. */
+  public PartlogException exists() {
+    return PartlogException.of("TOPIC_EXISTS", "topic", topic, "root", store.root());
   }
 
   /** Whether the last look found a deleted topic. Looks at nothing. */
@@ -190,6 +196,22 @@ public final class TopicLog {
     long number = checkpoint == null ? -1 : checkpoint.nextVersion() - 1;
     byte[] version = checkpoint == null ? null : files.readIfPresent(number);
     return version != null && checkpoint.isAt(version) && checkpoint.agreesWith(files.parse(version, number));
+  }
+
+  /**
+   * The newest version that {@code wanted} accepts, of the topic of {@code state} and up to that; empty if none does. It is shown these
+   * versions, the newest first, until it accepts one or the next file is gone.
+   *
+   * @throws PartlogException VERSION_CORRUPT, FORMAT_TOO_NEW
+   */
+  public Optional<Version> newest(State state, Predicate<Version> wanted) throws IOException {
+    for (long number = state.version(); number >= 0; number--) {
+      Optional<Version> version = version(number).filter(each -> each.topicId().equals(state.topicId()));
+      if (version.isEmpty() || wanted.test(version.get())) {
+        return version;
+      }
+    }
+    return Optional.empty();
   }
 
   /**

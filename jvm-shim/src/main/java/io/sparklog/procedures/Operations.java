@@ -2,6 +2,7 @@ package io.sparklog.procedures;
 
 import io.sparklog.log.Names;
 import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
 import io.sparklog.spec.Options;
 import io.sparklog.storage.StoreCheck;
 import io.sparklog.admin.Administration;
@@ -38,7 +39,16 @@ final class Operations {
   }
 
   private static TopicWork work(Call call) {
-    return new TopicWork(call.log(), CLOCK, RANDOM);
+    return work(call.log());
+  }
+
+  static TopicWork work(TopicLog log) {
+    return new TopicWork(log, CLOCK, RANDOM);
+  }
+
+  /** A new identity for a topic. */
+  static String identity() {
+    return Names.identity(RANDOM);
   }
 
   static void deleteRecords(Call call) {
@@ -124,7 +134,7 @@ final class Operations {
 
   static void publish(Call call) {
     call.state();
-    call.row(KafkaView.publish(call.log(), Names.identity(RANDOM)));
+    call.row(KafkaView.publish(call.log(), identity()));
   }
 
   static void export(Call call) {

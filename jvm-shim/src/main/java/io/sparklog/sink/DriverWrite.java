@@ -27,15 +27,20 @@ final class DriverWrite {
   private final Root root;
   private final WritePlan plan;
   private final long mergeBytes;
+  private final boolean creates;
   private final Clock clock;
   private final RandomGenerator random;
   private TopicCommits commits;
 
-  /** @param mergeBytes as of {@link TopicCommits#merging} */
-  DriverWrite(Root root, WritePlan plan, long mergeBytes, Clock clock, RandomGenerator random) {
+  /**
+   * @param mergeBytes as of {@link TopicCommits#merging}
+   * @param creates as of {@link TopicCommits#creating}
+   */
+  DriverWrite(Root root, WritePlan plan, long mergeBytes, boolean creates, Clock clock, RandomGenerator random) {
     this.root = root;
     this.plan = plan;
     this.mergeBytes = mergeBytes;
+    this.creates = creates;
     this.clock = clock;
     this.random = random;
   }
@@ -71,7 +76,7 @@ final class DriverWrite {
       if (commits != null) {
         throw new IllegalStateException("write " + plan.txn() + " is committed a second time");
       }
-      commits = new TopicCommits(root, plan.txn(), once, clock, random).merging(mergeBytes);
+      commits = new TopicCommits(root, plan.txn(), once, clock, random).merging(mergeBytes).creating(creates);
       List<Map<String, List<Piece>>> reports = reports(Stream.of(messages));
       TreeMap<String, TopicPlan> plans = new TreeMap<>();
       // The topic of the options is created even if there is no row.

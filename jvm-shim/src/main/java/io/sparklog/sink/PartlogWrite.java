@@ -33,6 +33,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
   private final SinkMetrics metrics;
   private final Clock clock;
   private final RandomGenerator random;
+  private Existence existence = Existence.ANY;
   private boolean truncate;
 
   /** @param metrics told of what a stream commits */
@@ -43,6 +44,12 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
     this.metrics = metrics;
     this.clock = clock;
     this.random = random;
+  }
+
+  /** @param asked what is asked of the topics that it writes to */
+  public PartlogWrite to(Existence asked) {
+    existence = asked;
+    return this;
   }
 
   /**
@@ -109,10 +116,12 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
       root.requireWritable();
     }
     WritePlan plan = WritePlan.of(root, options, columns, Names.identity(random), clock.millis(), topics);
+    plan.require(root, existence);
     if (!prepared) {
       root.prepare();
     }
-    return new DriverWrite(root, plan, options.bool("merge") ? options.number("merge.budget.bytes") : 0, clock, random);
+    return new DriverWrite(root, plan, options.bool("merge") ? options.number("merge.budget.bytes") : 0, existence == Existence.NEW, clock,
+        random);
   }
 
   @Override

@@ -63,6 +63,18 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
     return plan;
   }
 
+  /** @throws PartlogException TOPIC_EXISTS, TOPIC_NOT_FOUND: what a commit would find too, but before any task runs */
+  void require(Root root, Existence asked) {
+    known.forEach((name, plan) -> {
+      if (asked == Existence.NEW && plan.topicId() != null) {
+        throw root.topic(name).exists();
+      }
+      if (asked == Existence.THERE && plan.topicId() == null) {
+        throw root.notFound(name);
+      }
+    });
+  }
+
   /**
    * The plan of a topic, the same on the driver and in each task.
    *

@@ -123,6 +123,20 @@ public final class Options {
     return of(changes, Side.TOPIC).givenTopicConfig();
   }
 
+  /**
+   * The change that takes a key of a topic's configuration back to its default.
+   *
+   * @throws PartlogException OPTION_UNKNOWN
+   */
+  public static Map<String, String> defaultOfTopic(String key) {
+    Options none = of(Map.of(), Side.TOPIC);
+    Option option = none.declared.get(Option.lower(key));
+    if (option == null) {
+      throw PartlogException.of("OPTION_UNKNOWN", "option", key, "nearest", none.nearest(key));
+    }
+    return Map.of(option.key(), option.defaultValue());
+  }
+
   private boolean isOnlyOf(String scope, String key) {
     return declared.get(Option.lower(key)).isIn(scope);
   }

@@ -1,7 +1,6 @@
 package io.sparklog.write;
 
 import io.sparklog.log.Change;
-import io.sparklog.log.ForeignSegments;
 import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Query;
@@ -26,6 +25,7 @@ final class Append implements Change {
   private final TopicLog log;
   private final LogStore store;
   private final TopicPlan plan;
+  private final boolean creates;
   private final String txn;
   private final Once once;
   private final List<List<Piece>> tasks;
@@ -38,12 +38,14 @@ final class Append implements Change {
    * @param txn the random identity of this write
    * @param once what makes the write exactly once
    * @param tasks the pieces of each task, by task
+   * @param creates whether the topic must not exist
    */
-  Append(Root root, TopicPlan plan, String txn, Once once, List<List<Piece>> tasks, RandomGenerator random) {
+  Append(Root root, TopicPlan plan, String txn, Once once, List<List<Piece>> tasks, boolean creates, RandomGenerator random) {
     this.root = root;
     this.log = root.topic(plan.topic());
     this.store = log.store();
     this.plan = plan;
+    this.creates = creates;
     this.txn = txn;
     this.once = once;
     this.tasks = tasks;
@@ -83,6 +85,9 @@ final class Append implements Change {
   @Override
   public Optional<NextVersion> next(Optional<State> newest) throws IOException {
     boolean exists = newest.isPresent() && !newest.get().isDeleted();
+    if (exists && creates) {
+      throw log.exists();
+    }
     if (segments.isEmpty() && exists) {
       return Optional.empty();
     }
@@ -94,18 +99,11 @@ final class Append implements Change {
 
   /** @param deleted the state of an earlier topic of the name, whose Kafka view is this topic's now; empty if there was none */
   private NextVersion begun(Optional<State> deleted, String operation) throws IOException {
-    if (deleted.isEmpty()) {
-      ForeignSegments.requireNone(log, 0, plan.config().partitions());
-    }
     if (plan.topicId() != null) {
       throw plan.recreated("none", store.root());
     }
-    String topicId = Names.identity(random);
-    if (deleted.isEmpty()) {
-      return new NextVersion(plan.topic(), topicId, plan.config(), operation);
-    }
-    plan.requireWanted(deleted.get(), store.root());
-    return new NextVersion(deleted.get(), topicId, plan.config(), operation);
+    deleted.ifPresent(state -> plan.requireWanted(state, store.root()));
+    return NextVersion.beginning(log, deleted, Names.identity(random), plan.config(), operation);
   }
 
   private NextVersion extended(State state, String operation) {

@@ -27,6 +27,7 @@ public final class TopicCommits {
   private final Clock clock;
   private final RandomGenerator random;
   private long mergeBytes;
+  private boolean creates;
   /** The topics whose commit has begun. */
   private final Set<String> begun = new HashSet<>();
 
@@ -45,6 +46,12 @@ public final class TopicCommits {
   /** Merges small segments after each commit. @param bytes at most, of each topic; 0: none */
   public TopicCommits merging(long bytes) {
     mergeBytes = bytes;
+    return this;
+  }
+
+  /** Commits to no topic that exists. @param creates whether it is so */
+  public TopicCommits creating(boolean creates) {
+    this.creates = creates;
     return this;
   }
 
@@ -92,7 +99,7 @@ public final class TopicCommits {
   public Committed commit(TopicPlan plan, List<List<Piece>> tasks) {
     TopicWork work = new TopicWork(root.topic(plan.topic()), clock, random);
     begun.add(plan.topic());
-    return work.commit(new Append(root, plan, txn, once.apply(plan.topic()), tasks, random), txn, mergeBytes);
+    return work.commit(new Append(root, plan, txn, once.apply(plan.topic()), tasks, creates, random), txn, mergeBytes);
   }
 
   /** Deletes what the tasks wrote for topics whose commit has not begun. A commit that has begun sees to its files itself. */

@@ -63,7 +63,8 @@ import java.util.stream.IntStream;
  *
  * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>]
  * [query=… epoch=… [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [seed=1] [pause=<ms after each commit>]
- * [clock=<days it is wrong>] [pace=<versions of a checkpoint>] [merge=<bytes that a commit merges>] [goesOn=true] [<topic option>=…]},
+ * [clock=<days it is wrong>] [pace=<versions of a checkpoint>] [merge=<bytes that a commit merges>] [goesOn=true] [create=1]
+ * [<topic option>=…]},
  * {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…]
  * [maxRecordsPerPartition=…] [held=<file>] [planned=<file>]},
  * {@code publish root=… topic=…}, {@code export root=… topic=… to=…},
@@ -165,7 +166,8 @@ public final class LogTool {
     Writes writes = new Writes(name, number("tasks", 2), number("records", 10), number("big", 0), number("batch", 1 << 14),
         number("buffer", 64 << 20), number("fall", 0), number("keys", 7));
     Once once = once(commit);
-    TopicCommits commits = new TopicCommits(root, txn, topic -> once, clock, random).merging(number("merge", 0));
+    TopicCommits commits = new TopicCommits(root, txn, topic -> once, clock, random).merging(number("merge", 0))
+        .creating(number("create", 0) > 0);
     return commits.commit(plan, writes.pieces(store, plan, txn))
         .version()
         .map(Version::version)

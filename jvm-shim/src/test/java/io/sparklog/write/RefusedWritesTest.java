@@ -75,6 +75,27 @@ final class RefusedWritesTest extends Drivers {
     assertTrue(driver.store.list("_partlog/t/data").stream().noneMatch(name -> name.contains(txn)), "nor a folder");
   }
 
+  /** CREATE TABLE … AS SELECT, beside a first write and beside another of its kind. */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void aWriteThatCreatesExtendsNoTopic(boolean big) throws IOException {
+    Driver driver = new Driver();
+    TopicPlan plan = driver.plan(Map.of());
+    String txn = Names.identity(random);
+    List<List<Piece>> pieces = Writes.of("x", 2, 28, big ? 10_000 : 0).pieces(driver.store, plan, txn);
+    created(plan.config().partitions());
+    List<String> before = data().stream().filter(file -> !file.contains(txn)).toList();
+    TopicCommits commits = new TopicCommits(driver.root, txn, topic -> Once.NEVER, clock(), random).creating(true);
+    assertEquals("TOPIC_EXISTS", assertThrows(PartlogException.class, () -> commits.commit(plan, pieces)).id());
+    assertEquals(before, data());
+    deleted();
+    String second = Names.identity(random);
+    TopicPlan again = new Driver().plan(Map.of());
+    List<List<Piece>> other = Writes.of("y", 2, 28, 0).pieces(driver.store, again, second);
+    new TopicCommits(driver.root, second, topic -> Once.NEVER, clock(), random).creating(true).commit(again, other);
+    assertEquals("write", new Driver().log().version(again.plannedVersion()).orElseThrow().operation());
+  }
+
   @ParameterizedTest
   @ValueSource(booleans = {false, true})
   void aRefusedWriteLeavesNothing(boolean big) throws IOException {

@@ -1,0 +1,72 @@
+package io.sparklog.procedures;
+
+import io.sparklog.admin.Administration;
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.upkeep.Uninterrupted;
+import java.io.IOException;
+import java.util.Collections;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.function.Consumer;
+
+/** SQL's statements about one topic. They do it as the procedures do. */
+public final class TopicStatements {
+  private final Root root;
+  private final String topic;
+
+  public TopicStatements(Root root, String topic) {
+    this.root = root;
+    this.topic = topic;
+  }
+
+  /**
+   * CREATE TABLE.
+   *
+   * @param config all of the configuration
+   * @throws PartlogException TOPIC_EXISTS, FOREIGN_SEGMENTS; what {@link Root#requireWritable} and {@link Root#prepare} throw
+   */
+  public void create(Map<String, String> config) throws IOException {
+    String topicId = Operations.identity();
+    run(administration -> {
+      root.prepare();
+      administration.create(TopicConfig.of(config), topicId);
+    });
+    root.listAgain();
+  }
+
+  /** DROP TABLE. @throws PartlogException TOPIC_NOT_FOUND */
+  public void drop() throws IOException {
+    run(administration -> administration.delete(false));
+    root.listAgain();
+  }
+
+  /**
+   * TRUNCATE TABLE, and DELETE of the first records of partitions.
+   *
+   * @param offsets the first offset to keep, by partition; what is above the end is the end
+   * @throws PartlogException TOPIC_NOT_FOUND
+   */
+  public void deleteBelow(SortedMap<Integer, Long> offsets) throws IOException {
+    State state = root.state(topic);
+    SortedMap<Integer, Long> starts = new TreeMap<>();
+    offsets.forEach((partition, offset) -> starts.put(partition, Math.min(offset, state.end(partition))));
+    run(administration -> administration.deleteRecords(starts, Collections.emptySortedMap(), false));
+  }
+
+  /** ALTER TABLE … SET TBLPROPERTIES. @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE */
+  public void alter(Map<String, String> config) throws IOException {
+    run(administration -> administration.alter(config));
+  }
+
+  private void run(Consumer<Administration> statement) throws IOException {
+    root.requireWritable();
+    Uninterrupted.run(() -> {
+      statement.accept(new Administration(Operations.work(root.topic(topic))));
+      return null;
+    });
+  }
+}
