@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparklog.errors import CallError, DataError, GenerationFenced, RetryError, SparklogError, UnknownOutcomeError, UpgradeError
 from sparklog.router import partition_for
+from sparklog.spark.attach import attach
 from sparklog.spark.functions import murmur2_partition, murmur3_partition
 from sparklog.spark.once import write_once
 from sparklog.spark.progress import progress
@@ -29,6 +30,7 @@ __all__ = [
     "TopicPartition",
     "UnknownOutcomeError",
     "UpgradeError",
+    "attach",
     "configure",
     "jar",
     "murmur2_partition",

@@ -33,6 +33,7 @@ PUBLIC = [
     "TopicPartition",
     "UnknownOutcomeError",
     "UpgradeError",
+    "attach",
     "configure",
     "jar",
     "murmur2_partition",

@@ -108,9 +108,9 @@ TABLE = [
     Mistake(
         "a schema",
         lambda w: w.spark.read.schema("value STRING").format("partlog").load(str(w.root)),
-        "_LEGACY_ERROR_TEMP_2242",
-        ("does not support user-specified schema",),
+        "IllegalArgumentException",
+        ("does not support user specified schema", "don't specify the schema"),
         "B",
-        why="Spark's: without a remedy",
+        why="Spark's: without a condition",
     ),
 ]

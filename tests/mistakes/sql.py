@@ -42,6 +42,15 @@ OURS = [
         "`offsets`",
         "which must be 0 or more",
     ),
+    ("SHOW TABLES", "SHOW TABLES IN partlog", "CATALOG_WITHOUT_ROOT", "does not have a root", "Name the root before the topic"),
+    ("a topic as a table", "SELECT * FROM partlog.t", "CATALOG_WITHOUT_ROOT", "t does not name one", "Name the root before the topic"),
+    (
+        "CREATE TABLE in the catalog",
+        f"CREATE TABLE partlog.t {OPTIONS}",
+        "CATALOG_WITHOUT_ROOT",
+        "t does not name one",
+        "Name the root before the topic",
+    ),
     ("fewer partitions", "CALL partlog.add_partitions('{root}', 't', 2)", "ARGUMENT_VALUE", "`partitions`", "it must be more"),
     (
         "partitions as config",
@@ -66,14 +75,6 @@ SPARKS = [
     ("UPDATE", "UPDATE mistaken SET value = 'x'", "UNSUPPORTED_FEATURE.TABLE_OPERATION", "B", "does not support UPDATE TABLE"),
     ("DELETE", "DELETE FROM mistaken", "_LEGACY_ERROR_TEMP_1121", "B", "Table does not support deletes: partlog /"),
     ("TRUNCATE", "TRUNCATE TABLE mistaken", "_LEGACY_ERROR_TEMP_1121", "B", "Table does not support truncates: partlog /"),
-    (
-        "a read of a path",
-        "SELECT * FROM partlog.`{root}`",
-        "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY",
-        "C",
-        "direct query on files: partlog",
-    ),
-    ("SHOW TABLES", "SHOW TABLES IN partlog", "MISSING_CATALOG_ABILITY.TABLES", "B", "Catalog partlog does not support tables"),
     ("VERSION AS OF", "SELECT * FROM mistaken VERSION AS OF 0", "UNSUPPORTED_FEATURE.TIME_TRAVEL", "B", "Time travel"),
     (
         "a number for an interval",
@@ -117,14 +118,6 @@ NOT_OF_A_LOG = [
         "C",
         "when the table schema is not defined",
     ),
-    ("CREATE TABLE in the catalog", f"CREATE TABLE partlog.t {OPTIONS}", "MISSING_CATALOG_ABILITY.TABLES", "B", "does not support tables"),
-    (
-        "a topic as a table",
-        "SELECT * FROM partlog.t",
-        "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY",
-        "C",
-        "direct query on files: partlog",
-    ),
     ("CALL without the catalog", "CALL vacuum('{root}')", "UNRESOLVED_ROUTINE", "B", "Cannot resolve routine `vacuum`"),
     ("CALL of a spelt catalog", "CALL partlogs.vacuum('{root}')", "UNRESOLVED_ROUTINE", "B", "Cannot resolve routine `partlogs`"),
     (
@@ -145,10 +138,8 @@ TABLE = [
     Mistake(
         "writeTo a path",
         lambda w: w.rows().writeTo(f"partlog.`{w.root}`").append(),
-        "TABLE_OR_VIEW_NOT_FOUND",
-        ("cannot be found",),
-        "C",
-        why=NOT_ASKED,
+        "PARTLOG_TOPIC_REQUIRED",
+        ("No topic is given", "STRING column `topic`"),
     ),
     Mistake(
         "writeTo(…).create()",

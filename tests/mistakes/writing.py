@@ -60,17 +60,14 @@ TABLE = [
     *(Mistake(what, lambda w, at=root: w.save(root=at(w)), f"PARTLOG_{id}", tuple(says)) for what, root, id, *says in ROOTS),
     Mistake("mode overwrite", lambda w: w.save(mode="overwrite"), "PARTLOG_SAVE_MODE", ("mode overwrite", 'Write .mode("append")')),
     Mistake("a typo in the mode", lambda w: w.save(mode="apend"), "INVALID_SAVE_MODE", ('"apend"', 'Valid save modes include "append"')),
-    *(
-        Mistake(
-            what,
-            lambda w, m=mode: w.save(mode=m),
-            "UNSUPPORTED_DATA_SOURCE_SAVE_MODE",
-            ('use either the "Append" or "Overwrite" mode',),
-            "D",
-            why=f"{NOT_ASKED}, and recommends Overwrite",
-        )
-        for what, mode in (("no mode", "error"), ("mode ignore", "ignore"))
+    Mistake(
+        "no mode",
+        lambda w: w.save(mode="error"),
+        "TABLE_OR_VIEW_ALREADY_EXISTS",
+        ("because it already exists", "Choose a different name"),
+        why="Spark's own",
     ),
+    Mistake("mode ignore", lambda w: w.save(mode="ignore"), right=lambda nothing: nothing is None),
     Mistake("no topic", lambda w: w.save(topic=None), "PARTLOG_TOPIC_REQUIRED", ("No topic is given", 'Set option("topic"')),
     Mistake(
         "subscribe for the topic", lambda w: w.save(topic=None, subscribe="t"), "PARTLOG_TOPIC_REQUIRED", ("No topic", 'Set option("topic"')

@@ -1,23 +1,46 @@
 package io.sparklog.catalog;
 
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
 import io.sparklog.procedures.Procedures;
 import io.sparklog.procedures.TopicProcedure;
+import io.sparklog.procedures.TopicStatements;
 import io.sparklog.spark.Connector;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
+import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
+import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.NamespaceChange;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
+import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.catalog.TableChange;
+import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** {@code spark.sql.catalog.partlog}: what SQL can do beyond reading and writing. All of it is in the empty namespace. */
-public final class PartlogCatalog implements FunctionCatalog, ProcedureCatalog {
+/**
+ * {@code spark.sql.catalog.<name>}: topics as tables, and with them functions and procedures. With a root
+ * ({@code spark.sql.catalog.<name>.root}) it has that root's topics; any other root is named by its path.
+ */
+public final class PartlogCatalog implements StagingTableCatalog, SupportsNamespaces, FunctionCatalog, ProcedureCatalog {
   private String name;
+  private TableNames names;
 
   /** Spark asks for a public constructor without arguments. */
   public PartlogCatalog() {}
@@ -25,6 +48,7 @@ public final class PartlogCatalog implements FunctionCatalog, ProcedureCatalog {
   @Override
   public void initialize(String catalogName, CaseInsensitiveStringMap options) {
     name = catalogName;
+    names = SparkErrors.run(() -> new TableNames(catalogName, options));
   }
 
   @Override
@@ -33,15 +57,261 @@ public final class PartlogCatalog implements FunctionCatalog, ProcedureCatalog {
   }
 
   @Override
+  public String[] defaultNamespace() {
+    return names.defaultNamespace();
+  }
+
+  private String shown(Identifier identifier) {
+    return name + "." + identifier;
+  }
+
+  /** Its cost does not depend on the other topics of the root. */
+  @Override
+  public boolean tableExists(Identifier identifier) {
+    return SparkErrors.run(() -> {
+      Optional<Place> place = names.table(identifier);
+      return place.isPresent() && (place.get().topic() == null ? hasTopics(place.get()) : place.get().state().isPresent());
+    });
+  }
+
+  private static boolean hasTopics(Place place) {
+    return !place.root().topics().isEmpty();
+  }
+
+  @Override
+  public Table loadTable(Identifier identifier) throws NoSuchTableException {
+    if (identifier instanceof FormatIdentifier format) {
+      return SparkErrors.run(() -> PartlogTable.ofFormat(format.options()));
+    }
+    Place place = SparkErrors.run(() -> names.table(identifier)).orElseThrow(() -> new NoSuchTableException(identifier));
+    if (place.topic() == null) {
+      return SparkErrors.run(() -> {
+        place.root().requireReadable();
+        return PartlogTable.ofFormat(options(place, Map.of()));
+      });
+    }
+    State state = SparkErrors.run(place::state).orElseThrow(() -> new NoSuchTableException(identifier));
+    String shown = shown(identifier);
+    return SparkErrors.run(() -> place.isTopic() ? new TopicTable(shown, place, state, Map.of()) : new TopicInfo(shown, place));
+  }
+
+  private static CaseInsensitiveStringMap options(Place place, Map<String, String> more) {
+    Map<String, String> options = new HashMap<>(place.settings());
+    options.put("path", place.path());
+    if (place.topic() != null) {
+      options.put("topic", place.topic());
+    }
+    options.putAll(more);
+    return new CaseInsensitiveStringMap(options);
+  }
+
+  @Override
+  public Table loadTable(Identifier identifier, String version) throws NoSuchTableException {
+    return earlier(identifier, place -> TimeTravel.version(place.root(), place.topic(), version));
+  }
+
+  @Override
+  public Table loadTable(Identifier identifier, long micros) throws NoSuchTableException {
+    return earlier(identifier, place -> TimeTravel.time(place.root(), place.topic(), micros));
+  }
+
+  /** The options by which the state of a topic gives an earlier one. */
+  @FunctionalInterface
+  private interface Past {
+    Map<String, String> of(Place place) throws IOException;
+  }
+
+  private Table earlier(Identifier identifier, Past past) throws NoSuchTableException {
+    Place place = requireTopic("VERSION AS OF or TIMESTAMP AS OF", identifier);
+    State state = SparkErrors.run(place::state).orElseThrow(() -> new NoSuchTableException(identifier));
+    return SparkErrors.run(() -> new TopicTable(shown(identifier), place, state, past.of(place)));
+  }
+
+  /** @throws NoSuchTableException if the name cannot be one; STATEMENT_UNSUPPORTED if it is one of another kind */
+  private Place requireTopic(String statement, Identifier identifier) throws NoSuchTableException {
+    Place place = SparkErrors.run(() -> names.table(identifier)).orElseThrow(() -> new NoSuchTableException(identifier));
+    if (!place.isTopic()) {
+      SparkErrors.act(() -> {
+        String kind = place.topic() == null ? "it is all topics of a root" : "it shows what the log says of a topic";
+        throw Definition.refused(statement, shown(identifier), kind, "Name a topic");
+      });
+    }
+    return place;
+  }
+
+  @Override
+  public Table createTable(Identifier identifier, TableInfo info) throws TableAlreadyExistsException, NoSuchNamespaceException {
+    try {
+      Place place = requireTopic("CREATE TABLE", identifier);
+      SparkErrors.act(() -> {
+        Connector.requireOfApplication();
+        new TopicStatements(place.root(), place.topic()).create(Definition.create(shown(identifier), place, info));
+      });
+      return loadTable(identifier);
+    } catch (NoSuchTableException e) {
+      throw new NoSuchNamespaceException(identifier.namespace());
+    } catch (PartlogException e) {
+      if (e.id().equals("TOPIC_EXISTS")) {
+        throw new TableAlreadyExistsException(identifier);
+      }
+      throw e;
+    }
+  }
+
+  /** Nothing is staged: the write puts version 0 with the configuration and the records, or nothing. */
+  @Override
+  public StagedTable stageCreate(Identifier identifier, TableInfo info) throws TableAlreadyExistsException, NoSuchNamespaceException {
+    Place place = SparkErrors.run(() -> names.table(identifier))
+        .filter(each -> each.about() == null)
+        .orElseThrow(() -> new NoSuchNamespaceException(identifier.namespace()));
+    if (tableExists(identifier)) {
+      throw new TableAlreadyExistsException(identifier);
+    }
+    return SparkErrors.run(() -> {
+      Connector.requireOfApplication();
+      // A save in the format has the columns of Kafka's, also if its data are text.
+      boolean isSave = "partlog".equals(info.properties().get(TableCatalog.PROP_PROVIDER)) && identifier.namespace().length == 1
+          && identifier.namespace()[0].contains("/");
+      boolean typed = place.topic() != null && !isSave;
+      return new NewTable(shown(identifier), place, options(place, Definition.createAs(shown(identifier), place, info, typed)));
+    });
+  }
+
+  @Override
+  public StagedTable stageReplace(Identifier identifier, TableInfo info) {
+    return replace(identifier);
+  }
+
+  @Override
+  public StagedTable stageCreateOrReplace(Identifier identifier, TableInfo info) {
+    return replace(identifier);
+  }
+
+  private StagedTable replace(Identifier identifier) {
+    return SparkErrors.run(() -> {
+      throw Definition.refused("REPLACE TABLE or mode overwrite", shown(identifier), "a log is only appended to",
+          "Append to it, or DROP TABLE first");
+    });
+  }
+
+  @Override
+  public Table alterTable(Identifier identifier, TableChange... changes) throws NoSuchTableException {
+    Place place = requireTopic("ALTER TABLE", identifier);
+    SparkErrors
+        .act(() -> new TopicStatements(place.root(), place.topic()).alter(Definition.alter(shown(identifier), place, List.of(changes))));
+    return loadTable(identifier);
+  }
+
+  @Override
+  public boolean dropTable(Identifier identifier) {
+    Place place;
+    try {
+      place = requireTopic("DROP TABLE", identifier);
+    } catch (NoSuchTableException e) {
+      return false;
+    }
+    return SparkErrors.run(() -> {
+      if (place.state().isEmpty()) {
+        return false;
+      }
+      new TopicStatements(place.root(), place.topic()).drop();
+      return true;
+    });
+  }
+
+  @Override
+  public boolean purgeTable(Identifier identifier) {
+    return dropTable(identifier);
+  }
+
+  @Override
+  public void renameTable(Identifier from, Identifier to) {
+    SparkErrors.act(() -> {
+      throw Definition.refused("ALTER TABLE … RENAME", shown(from), "a topic keeps its name",
+          "Create another with CREATE TABLE … AS SELECT");
+    });
+  }
+
+  @Override
+  public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
+    Place place = SparkErrors.run(() -> names.namespace(namespace)).orElseThrow(() -> new NoSuchNamespaceException(namespace));
+    if (place.topic() != null) {
+      if (SparkErrors.run(place::state).isEmpty()) {
+        throw new NoSuchNamespaceException(namespace);
+      }
+      return TopicInfo.NAMES.stream().map(table -> Identifier.of(namespace, table)).toArray(Identifier[]::new);
+    }
+    String[] own = namespace.length == 0 ? defaultNamespace() : namespace;
+    return SparkErrors.run(() -> {
+      Root root = place.root();
+      root.requireReadable();
+      return root.topics().stream().map(topic -> Identifier.of(own, topic)).toArray(Identifier[]::new);
+    });
+  }
+
+  @Override
+  public String[][] listNamespaces() {
+    return defaultNamespace().length == 0 ? new String[0][] : new String[][] {defaultNamespace()};
+  }
+
+  @Override
+  public String[][] listNamespaces(String[] namespace) {
+    return namespace.length == 0 ? listNamespaces() : new String[0][];
+  }
+
+  @Override
+  public boolean namespaceExists(String[] namespace) {
+    return namespace.length == 0 || Arrays.equals(namespace, defaultNamespace()) || SparkErrors.run(() -> {
+      Optional<Place> place = names.namespace(namespace);
+      return place.isPresent() && (place.get().topic() == null ? hasTopics(place.get()) : place.get().state().isPresent());
+    });
+  }
+
+  @Override
+  public Map<String, String> loadNamespaceMetadata(String[] namespace) throws NoSuchNamespaceException {
+    if (!namespaceExists(namespace)) {
+      throw new NoSuchNamespaceException(namespace);
+    }
+    return SparkErrors.run(() -> Map.of(SupportsNamespaces.PROP_LOCATION, names.namespace(namespace).orElseThrow().root().location()));
+  }
+
+  @Override
+  public void createNamespace(String[] namespace, Map<String, String> metadata) {
+    refuseNamespace("CREATE NAMESPACE", namespace, "a root is made by its first topic", "CREATE TABLE a topic");
+  }
+
+  @Override
+  public void alterNamespace(String[] namespace, NamespaceChange... changes) {
+    refuseNamespace("ALTER NAMESPACE", namespace, "a root does not have properties", "ALTER TABLE a topic");
+  }
+
+  @Override
+  public boolean dropNamespace(String[] namespace, boolean cascade) {
+    refuseNamespace("DROP NAMESPACE", namespace, "a root is kept", "DROP TABLE its topics");
+    return false;
+  }
+
+  private void refuseNamespace(String statement, String[] namespace, String reason, String way) {
+    SparkErrors.act(() -> {
+      throw Definition.refused(statement, name + "." + String.join(".", namespace), reason, way);
+    });
+  }
+
+  /** Functions and procedures are in the empty namespace, and in the one that USE leads to. */
+  private boolean isOwn(String[] namespace) {
+    return namespace.length == 0 || Arrays.equals(namespace, defaultNamespace());
+  }
+
+  @Override
   public Identifier[] listFunctions(String[] namespace) {
-    return namespace.length > 0
+    return !isOwn(namespace)
         ? new Identifier[0]
         : PartitionFunction.all().stream().map(function -> Identifier.of(namespace, function.name())).toArray(Identifier[]::new);
   }
 
   @Override
   public UnboundFunction loadFunction(Identifier function) throws NoSuchFunctionException {
-    if (function.namespace().length > 0) {
+    if (!isOwn(function.namespace())) {
       throw new NoSuchFunctionException(function);
     }
     return PartitionFunction.named(function.name()).orElseThrow(() -> new NoSuchFunctionException(function));
@@ -49,7 +319,7 @@ public final class PartlogCatalog implements FunctionCatalog, ProcedureCatalog {
 
   @Override
   public Identifier[] listProcedures(String[] namespace) {
-    return namespace.length > 0
+    return !isOwn(namespace)
         ? new Identifier[0]
         : Procedures.ALL.stream().map(procedure -> Identifier.of(namespace, procedure.name())).toArray(Identifier[]::new);
   }
@@ -58,7 +328,7 @@ public final class PartlogCatalog implements FunctionCatalog, ProcedureCatalog {
   @Override
   public UnboundProcedure loadProcedure(Identifier procedure) {
     SparkErrors.act(Connector::requireOfApplication);
-    Optional<TopicProcedure> known = procedure.namespace().length > 0 ? Optional.empty() : Procedures.named(procedure.name());
+    Optional<TopicProcedure> known = !isOwn(procedure.namespace()) ? Optional.empty() : Procedures.named(procedure.name());
     if (known.isPresent()) {
       return known.get();
     }

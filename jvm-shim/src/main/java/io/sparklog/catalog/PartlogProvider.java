@@ -1,6 +1,5 @@
 package io.sparklog.catalog;
 
-import io.sparklog.spark.Columns;
 import io.sparklog.spark.Connector;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
@@ -8,11 +7,14 @@ import io.sparklog.spec.PartlogException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
+import org.apache.spark.sql.RuntimeConfig;
 import org.apache.spark.sql.SQLContext;
+import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
+import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.SessionConfigSupport;
+import org.apache.spark.sql.connector.catalog.SupportsCatalogOptions;
 import org.apache.spark.sql.connector.catalog.Table;
-import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Utils;
 import org.apache.spark.sql.execution.streaming.Source;
@@ -31,7 +33,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>It is a StreamSourceProvider only because Spark asks that for a schema where a stream is defined: what is wrong with its options is
  * told there. {@link PartlogTable} is what is read.
  */
-public final class PartlogProvider implements TableProvider, SessionConfigSupport, DataSourceRegister, StreamSourceProvider {
+public final class PartlogProvider implements SupportsCatalogOptions, SessionConfigSupport, DataSourceRegister, StreamSourceProvider {
   /** Spark asks for a public constructor without arguments. */
   public PartlogProvider() {}
 
@@ -46,15 +48,38 @@ public final class PartlogProvider implements TableProvider, SessionConfigSuppor
     return "partlog";
   }
 
-  /** Looks at one option only: it is not known yet whether it is a read or a write, on which the check of the others depends. */
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
-    String key = "includeHeaders";
-    Map<String, String> given = options.containsKey(key) ? Map.of(key, options.get(key)) : Map.of();
     return SparkErrors.run(() -> {
       Connector.requireOfApplication();
-      return Columns.read(Options.of(given, Options.Side.READ).bool(key));
+      return PartlogTable.columns(options);
     });
+  }
+
+  /** For batches only. A stream asks for a table with these options. */
+  @Override
+  public Identifier extractIdentifier(CaseInsensitiveStringMap options) {
+    return SparkErrors.run(() -> {
+      Connector.requireOfApplication();
+      return new FormatIdentifier(PartlogTable.ofFormat(options).root().store().root(), options);
+    });
+  }
+
+  /** The catalog of the format's name, which a session that has only the jar gets here. */
+  @Override
+  public String extractCatalog(CaseInsensitiveStringMap options) {
+    String setting = "spark.sql.catalog." + shortName();
+    String expected = PartlogCatalog.class.getName();
+    RuntimeConfig conf = SparkSession.active().conf();
+    String found = conf.get(setting, null);
+    if (found == null) {
+      conf.set(setting, expected);
+    } else if (!found.equals(expected)) {
+      SparkErrors.act(() -> {
+        throw PartlogException.of("CATALOG_TAKEN", "setting", setting, "found", found, "expected", expected);
+      });
+    }
+    return shortName();
   }
 
   @Override

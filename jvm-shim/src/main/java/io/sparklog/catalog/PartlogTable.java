@@ -5,12 +5,14 @@ import io.sparklog.sink.PartlogWrite;
 import io.sparklog.sink.SinkMetrics;
 import io.sparklog.source.PartlogScanBuilder;
 import io.sparklog.source.StreamRequest;
+import io.sparklog.spark.Columns;
 import io.sparklog.spark.SessionSettings;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
+import io.sparklog.sink.Existence;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.Arrays;
@@ -35,7 +37,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /** A root, with the options of a load, a save or a table of Spark's own catalog. Nothing is read before a scan or a write. */
-final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
+class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
   /** By session, the options without effect that it was warned about. */
   private static final Map<Object, Set<String>> WARNED = Collections.synchronizedMap(new WeakHashMap<>());
 
@@ -44,6 +46,18 @@ final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetr
   private final String path;
   private final Root root;
   private final SinkMetrics metrics = new SinkMetrics();
+
+  /** The table of a load or save in the format, with the columns that its options ask for. */
+  static PartlogTable ofFormat(CaseInsensitiveStringMap options) {
+    return new PartlogTable(options, columns(options));
+  }
+
+  /** Looks at one option only: it is not known yet whether it is a read or a write, on which the check of the others depends. */
+  static StructType columns(CaseInsensitiveStringMap options) {
+    String key = "includeHeaders";
+    Map<String, String> given = options.containsKey(key) ? Map.of(key, options.get(key)) : Map.of();
+    return Columns.read(Options.of(given, Options.Side.READ).bool(key));
+  }
 
   PartlogTable(CaseInsensitiveStringMap properties, StructType schema) {
     String path = properties.getOrDefault("path", properties.get("location"));
@@ -58,6 +72,11 @@ final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetr
     this.schema = schema;
     this.path = path;
     this.root = root(CaseInsensitiveStringMap.empty());
+  }
+
+  /** The root. */
+  final Root root() {
+    return root;
   }
 
   /** Whether it is a table of Spark's own catalog, not of one load or save. */
@@ -130,8 +149,13 @@ final class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetr
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    return write(info, Existence.ANY);
+  }
+
+  /** @param asked what is asked of the topics that are written to */
+  final PartlogWrite write(LogicalWriteInfo info, Existence asked) {
     return SparkErrors.run(() -> new PartlogWrite(requireRoot(info.options()), options(info.options(), Options.Side.WRITE), info, metrics,
-        Clock.systemUTC(), new SecureRandom()));
+        Clock.systemUTC(), new SecureRandom()).to(asked));
   }
 
   /** @throws PartlogException what {@link StreamRequest#require} throws, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */

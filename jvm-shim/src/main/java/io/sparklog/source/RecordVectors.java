@@ -7,6 +7,7 @@ import io.sparklog.spark.Columns;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -36,8 +37,8 @@ final class RecordVectors {
 
   private static RecordVector vector(StructField field, String topic, int partition) {
     return switch (field.name()) {
-      case Columns.KEY -> new Payload(true);
-      case Columns.VALUE -> new Payload(false);
+      case Columns.KEY -> new Payload(true, field.dataType());
+      case Columns.VALUE -> new Payload(false, field.dataType());
       case Columns.TOPIC -> new Topic(topic);
       case Columns.PARTITION -> new ConstantInt(partition);
       case Columns.OFFSET -> new Offset();
@@ -66,8 +67,9 @@ final class RecordVectors {
     private int[] at;
     private int[] lengths;
 
-    private Payload(boolean key) {
-      super(DataTypes.BinaryType);
+    /** @param type BINARY, or STRING for the same bytes */
+    private Payload(boolean key, DataType type) {
+      super(type);
       this.key = key;
     }
 
@@ -88,6 +90,12 @@ final class RecordVectors {
     public byte[] getBinary(int row) {
       int record = first + row;
       return bytes(data, at[record], lengths[record]);
+    }
+
+    @Override
+    public UTF8String getUTF8String(int row) {
+      int record = first + row;
+      return UTF8String.fromBytes(data, at[record], lengths[record]);
     }
   }
 

@@ -33,6 +33,20 @@ public final class Columns {
 
   private Columns() {}
 
+  /**
+   * All columns, as a catalog shows them.
+   *
+   * @param keyIsText whether the key is STRING, and not BINARY
+   */
+  public static StructType typed(boolean keyIsText, boolean valueIsText) {
+    StructType typed = new StructType();
+    for (StructField field : ALL.fields()) {
+      boolean isText = field.name().equals(KEY) ? keyIsText : field.name().equals(VALUE) && valueIsText;
+      typed = isText ? typed.add(field.name(), DataTypes.StringType, true) : typed.add(field);
+    }
+    return typed;
+  }
+
   /** The columns that a read returns. */
   public static StructType read(boolean headers) {
     return headers ? ALL : WITHOUT_HEADERS;

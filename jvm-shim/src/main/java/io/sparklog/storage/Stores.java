@@ -65,6 +65,11 @@ public final class Stores {
     return local(root, uri.matches() ? afterFile(root, uri) : root);
   }
 
+  /** The full name of a root, as its store gives it. No file system of Hadoop is opened for it. @throws as {@link #open(StoreRef)} */
+  public static String locationOf(String root) {
+    return opener(root) == null ? open(root).root() : root.replaceAll("(?<=.)/+$", "");
+  }
+
   /** Null if the root is not one for a file system of Hadoop. */
   private static Function<StoreRef, LogStore> opener(String root) {
     Matcher uri = URI.matcher(root);

@@ -1,0 +1,38 @@
+package io.sparklog.catalog;
+
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.spark.SessionSettings;
+import io.sparklog.log.ReadableTopics;
+import io.sparklog.spec.PartlogException;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * The thing that a name of a catalog is about.
+ *
+ * @param path of the root
+ * @param settings of the root's file system that the catalog has, beside those of the session
+ * @param topic null if it is about all topics of the root
+ * @param about which table about the topic; null for the topic itself
+ */
+record Place(String path, Map<String, String> settings, String topic, String about) {
+  Root root() {
+    return Root.of(path, () -> SessionSettings.with(settings));
+  }
+
+  /** Whether it is a topic, and not a root or a table about a topic. */
+  boolean isTopic() {
+    return topic != null && about == null;
+  }
+
+  /** The newest state of the topic; empty if there is none. Its cost does not depend on the other topics of the root. */
+  Optional<State> state() {
+    try {
+      ReadableTopics.requireLegal(topic);
+    } catch (PartlogException illegal) {
+      return Optional.empty();
+    }
+    return root().newest(topic);
+  }
+}

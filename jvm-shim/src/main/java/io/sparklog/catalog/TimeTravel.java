@@ -1,0 +1,90 @@
+package io.sparklog.catalog;
+
+import io.sparklog.log.Root;
+import io.sparklog.log.State;
+import io.sparklog.log.Version;
+import io.sparklog.spec.PartlogException;
+import java.io.IOException;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.StringJoiner;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * VERSION AS OF and TIMESTAMP AS OF. A version is the offsets that it says, and these are read from the newest state: merges change files,
+ * and no offsets, so what a version held can be read until its records are deleted.
+ */
+final class TimeTravel {
+  private static final List<String> BOUNDS = List.of("startingOffsets", "endingOffsets", "startingTimestamp", "endingTimestamp",
+      "startingOffsetsByTimestamp", "endingOffsetsByTimestamp", "assign", "subscribePattern", "failOnDataLoss");
+
+  private TimeTravel() {}
+
+  /** The options that read what version {@code asked} held. @throws PartlogException VERSION_UNREADABLE, TOPIC_NOT_FOUND */
+  static Map<String, String> version(Root root, String topic, String asked) throws IOException {
+    State state = root.state(topic);
+    String what = "version " + asked;
+    if (!asked.matches("[0-9]{1,18}")) {
+      throw unreadable(root, topic, what, "a version is a number from 0 on", "Give a number of <table>.commits");
+    }
+    long number = Long.parseLong(asked);
+    if (number > state.version()) {
+      throw unreadable(root, topic, what, "the newest version is " + state.version(), "Give a version up to that");
+    }
+    Optional<Version> version = root.topic(topic).version(number);
+    if (version.isEmpty()) {
+      throw unreadable(root, topic, what, "the file of this version was cleaned up",
+          "Give a version that the table .commits shows, or read by startingOffsets and endingOffsets");
+    }
+    if (!version.get().topicId().equals(state.topicId())) {
+      throw unreadable(root, topic, what, "it is of an earlier topic of this name, which was deleted",
+          "Give a version that the table .commits shows");
+    }
+    return bounds(version.get(), state);
+  }
+
+  /** The options that read what the newest version held that was written until then. @throws as {@link #version} */
+  static Map<String, String> time(Root root, String topic, long micros) throws IOException {
+    State state = root.state(topic);
+    long millis = Math.floorDiv(micros, 1000);
+    long[] lowest = {state.version()};
+    Optional<Version> version = root.topic(topic).newest(state, each -> {
+      lowest[0] = each.version();
+      return each.time() <= millis;
+    });
+    return bounds(version.orElseThrow(() -> unreadable(root, topic, Instant.ofEpochMilli(millis).toString(),
+        "the oldest version whose file is there, version " + lowest[0] + ", is younger",
+        "Give a later time; the table .commits shows those of" + " all versions")), state);
+  }
+
+  private static Map<String, String> bounds(Version version, State newest) {
+    StringJoiner partitions = new StringJoiner(",", "[", "]");
+    List<String> starts = new ArrayList<>();
+    List<String> ends = new ArrayList<>();
+    for (int partition = 0; partition < version.ends().length; partition++) {
+      boolean isEmpty = version.starts()[partition] == version.ends()[partition];
+      // Nothing is read there; an offset of now, since the version's may have expired.
+      starts.add("\"" + partition + "\":" + (isEmpty ? newest.end(partition) : version.starts()[partition]));
+      ends.add("\"" + partition + "\":" + (isEmpty ? newest.end(partition) : version.ends()[partition]));
+      partitions.add(Integer.toString(partition));
+    }
+    String topic = "{\"" + newest.topic() + "\":";
+    return Map.of("assign", topic + partitions + "}", "startingOffsets", topic + "{" + String.join(",", starts) + "}}", "endingOffsets",
+        topic + "{" + String.join(",", ends) + "}}");
+  }
+
+  /** Refuses options that would read other offsets than those of the version. @throws PartlogException OPTION_CONFLICT */
+  static void requireNoBounds(CaseInsensitiveStringMap options) {
+    BOUNDS.stream().filter(options::containsKey).findFirst().ifPresent(key -> {
+      throw PartlogException.of("OPTION_CONFLICT", "options", "`" + key + "` and VERSION AS OF or TIMESTAMP AS OF", "reason",
+          "a version says which offsets are read");
+    });
+  }
+
+  private static PartlogException unreadable(Root root, String topic, String asked, String reason, String way) {
+    return PartlogException.of("VERSION_UNREADABLE", "topic", topic, "root", root.location(), "asked", asked, "reason", reason, "way", way);
+  }
+}

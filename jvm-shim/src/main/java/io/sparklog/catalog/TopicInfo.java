@@ -1,0 +1,153 @@
+package io.sparklog.catalog;
+
+import io.sparklog.log.Names;
+import io.sparklog.log.Root;
+import io.sparklog.log.Segment;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.log.Version;
+import io.sparklog.read.Times;
+import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.Options;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.connector.catalog.Column;
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.read.LocalScan;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** A table about a topic: its commits, partitions or segments, in the state that a query finds. No task runs for it. */
+final class TopicInfo implements SupportsRead {
+  static final List<String> NAMES = List.of("commits", "partitions", "segments");
+
+  private static final StructType COMMITS = new StructType().add("version", DataTypes.LongType, false)
+      .add("committed_at", DataTypes.TimestampType, false)
+      .add("operation", DataTypes.StringType, false)
+      .add("query", DataTypes.StringType)
+      .add("epoch", DataTypes.LongType)
+      .add("records", DataTypes.LongType, false)
+      .add("segments", DataTypes.IntegerType, false)
+      .add("removed", DataTypes.IntegerType, false);
+
+  private static final StructType PARTITIONS = new StructType().add("partition", DataTypes.IntegerType, false)
+      .add("start_offset", DataTypes.LongType, false)
+      .add("end_offset", DataTypes.LongType, false)
+      .add("segments", DataTypes.IntegerType, false)
+      .add("batches", DataTypes.LongType, false)
+      .add("bytes", DataTypes.LongType, false);
+
+  private static final StructType SEGMENTS = new StructType().add("partition", DataTypes.IntegerType, false)
+      .add("base_offset", DataTypes.LongType, false)
+      .add("end_offset", DataTypes.LongType, false)
+      .add("records", DataTypes.LongType, false)
+      .add("batches", DataTypes.IntegerType, false)
+      .add("bytes", DataTypes.LongType, false)
+      .add("min_timestamp", DataTypes.TimestampType)
+      .add("max_timestamp", DataTypes.TimestampType)
+      .add("dense", DataTypes.BooleanType, false)
+      .add("routed", DataTypes.BooleanType, false)
+      .add("ordered", DataTypes.BooleanType, false)
+      .add("file", DataTypes.StringType, false)
+      .add("position", DataTypes.LongType, false);
+
+  private final String name;
+  private final Place place;
+  private final StructType schema;
+
+  TopicInfo(String name, Place place) {
+    this.name = name;
+    this.place = place;
+    this.schema = switch (place.about()) {
+      case "commits" -> COMMITS;
+      case "partitions" -> PARTITIONS;
+      default -> SEGMENTS;
+    };
+  }
+
+  private record Rows(StructType readSchema, InternalRow[] rows) implements LocalScan {}
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public Column[] columns() {
+    return Arrays.stream(schema.fields())
+        .map(field -> Column.create(field.name(), field.dataType(), field.nullable()))
+        .toArray(Column[]::new);
+  }
+
+  @Override
+  public Set<TableCapability> capabilities() {
+    return Set.of(TableCapability.BATCH_READ);
+  }
+
+  @Override
+  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+    // None has a meaning here: what no read takes is refused by name, and what one takes too, as it would change nothing.
+    SparkErrors.act(() -> Options.of(options.asCaseSensitiveMap(), Options.Side.READ));
+    return () -> SparkErrors.run(() -> new Rows(schema, rows().stream().map(GenericInternalRow::new).toArray(InternalRow[]::new)));
+  }
+
+  private List<Object[]> rows() throws IOException {
+    Root root = place.root();
+    State state = root.state(place.topic());
+    List<Object[]> rows = new ArrayList<>();
+    if (schema == COMMITS) {
+      TopicLog log = root.topic(place.topic());
+      log.newest(state, version -> {
+        rows.add(commit(version));
+        return false;
+      });
+      Collections.reverse(rows);
+      return rows;
+    }
+    for (int partition = 0; partition < state.partitions(); partition++) {
+      List<Segment> segments = state.segments(partition);
+      if (schema == PARTITIONS) {
+        rows.add(new Object[] {partition, state.start(partition), state.end(partition), segments.size(),
+            segments.stream().mapToLong(Segment::batches).sum(), segments.stream().mapToLong(Segment::bytes).sum()});
+      } else {
+        for (Segment segment : segments) {
+          String file = root.store().location(Names.topicFile(place.topic(), segment.file()));
+          rows.add(new Object[] {partition, segment.base(), segment.end(), segment.records(), segment.batches(), segment.bytes(),
+              time(segment.minTimestamp()), time(segment.maxTimestamp()), segment.dense(), segment.routed(), segment.ordered(), text(file),
+              segment.position()});
+        }
+      }
+    }
+    return rows;
+  }
+
+  private static Object[] commit(Version version) {
+    boolean applies = version.query() != null;
+    return new Object[] {version.version(), time(version.time()), text(version.operation()), applies ? text(version.query().id()) : null,
+        applies ? version.query().epoch() : null, version.records(), version.added().size(), version.removed().size()};
+  }
+
+  private static UTF8String text(String text) {
+    return UTF8String.fromString(text);
+  }
+
+  /** Null where no record has a time. */
+  private static Long time(long millis) {
+    return millis < 0 ? null : Long.valueOf(Times.micros(millis));
+  }
+
+  @Override
+  public String toString() {
+    return name;
+  }
+}

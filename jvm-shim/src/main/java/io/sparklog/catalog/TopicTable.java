@@ -1,0 +1,132 @@
+package io.sparklog.catalog;
+
+import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.procedures.TopicStatements;
+import io.sparklog.source.PrefixPredicate;
+import io.sparklog.spark.Columns;
+import io.sparklog.spark.SparkErrors;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.Stores;
+import io.sparklog.sink.Existence;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/** A topic as a table of a catalog; perhaps as it was at an earlier version. */
+final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
+  /** Options that would make it another table. */
+  private static final List<String> OF_TOPICS = List.of("topic", "subscribe");
+  private static final List<String> OF_ROOTS = List.of("path", TableCatalog.PROP_LOCATION);
+
+  private final String name;
+  private final Place place;
+  private final Map<String, String> config;
+  private final Map<String, String> past;
+
+  /**
+   * @param state of the topic, when it was looked up
+   * @param past options that give the offsets of an earlier version; none for the table as it is
+   */
+  TopicTable(String name, Place place, State state, Map<String, String> past) {
+    super(properties(place, past), Columns.typed(isText(state, TopicConfig.KEY_TYPE), isText(state, TopicConfig.VALUE_TYPE)));
+    this.name = name;
+    this.place = place;
+    this.config = state.config().entries();
+    this.past = past;
+  }
+
+  private static boolean isText(State state, String key) {
+    return state.config().get(key).equals("string");
+  }
+
+  private static CaseInsensitiveStringMap properties(Place place, Map<String, String> past) {
+    Map<String, String> properties = new HashMap<>(place.settings());
+    properties.put("path", place.path());
+    if (past.isEmpty()) {
+      properties.put("topic", place.topic());
+    }
+    properties.putAll(past);
+    return new CaseInsensitiveStringMap(properties);
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  /** The topic's configuration, and nothing that CREATE TABLE would not take. */
+  @Override
+  public Map<String, String> properties() {
+    Map<String, String> shown = new TreeMap<>(config);
+    shown.put(TableCatalog.PROP_PROVIDER, "partlog");
+    shown.put(TableCatalog.PROP_LOCATION, root().store().root());
+    return shown;
+  }
+
+  @Override
+  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+    SparkErrors.act(() -> requireOwn(place, options));
+    if (!past.isEmpty()) {
+      SparkErrors.act(() -> TimeTravel.requireNoBounds(options));
+    }
+    return super.newScanBuilder(options);
+  }
+
+  @Override
+  public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    SparkErrors.act(() -> requireOwn(place, info.options()));
+    return write(info, Existence.THERE);
+  }
+
+  /** Refuses options that name another topic or root than the table. @throws PartlogException OPTION_CONFLICT */
+  static void requireOwn(Place place, CaseInsensitiveStringMap options) {
+    OF_TOPICS.forEach(key -> require(options, key, place.topic().equals(options.get(key)), "topic " + place.topic()));
+    String root = place.root().store().root();
+    OF_ROOTS.forEach(key -> require(options, key, !options.containsKey(key) || isAt(options.get(key), root), "the root " + root));
+  }
+
+  static boolean isAt(String path, String root) {
+    return Stores.locationOf(path).equals(root);
+  }
+
+  private static void require(CaseInsensitiveStringMap options, String key, boolean same, String own) {
+    if (options.containsKey(key) && !same) {
+      throw PartlogException.of("OPTION_CONFLICT", "options", "`" + key + "` = " + options.get(key) + " and the name of the table",
+          "reason", "the table is of " + own);
+    }
+  }
+
+  @Override
+  public boolean canDeleteWhere(Predicate[] predicates) {
+    return SparkErrors.run(() -> PrefixPredicate.of(predicates, place.topic(), partitions()).isPresent());
+  }
+
+  @Override
+  public void deleteWhere(Predicate[] predicates) {
+    SparkErrors.act(() -> delete(PrefixPredicate.of(predicates, place.topic(), partitions()).orElseThrow()));
+  }
+
+  @Override
+  public boolean truncateTable() {
+    deleteWhere(new Predicate[0]);
+    return true;
+  }
+
+  private int partitions() {
+    return root().state(place.topic()).partitions();
+  }
+
+  private void delete(SortedMap<Integer, Long> offsets) throws java.io.IOException {
+    new TopicStatements(root(), place.topic()).deleteBelow(offsets);
+  }
+}
