@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commit_steps import DONE, LARGE, NOT_DONE, WHOLE
 from logtool import HALTED, TIMEOUT_S, LogTool
-from test_commit import DONE, LARGE, NOT_DONE, WHOLE
 
 
 @pytest.mark.parametrize("step", [step for step in NOT_DONE + DONE if step != "publish.stamp"])
