@@ -2,6 +2,7 @@
 
 import random
 import time
+from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -142,3 +143,121 @@ def test_same_answers(spark: SparkSession, both: dict[str, DataFrame], queries: 
         found += len(here) > 1
     print(f"{found} of {queries} answers have several rows")
     assert found > queries // 10, "otherwise this would prove nothing"
+
+
+KEYS = "array(CAST('' AS BINARY), X'FF', X'C328', X'EFBFBD', X'EFBFBD28', X'6B3100', CAST(concat('k', id % 40) AS BINARY))"
+"""Keys that are no UTF-8 among them, and the keys that a reader would take these for if it replaced what is not."""
+
+KEY = f"element_at({KEYS}, CAST(1 + id % 7 AS INT)) AS key"
+
+
+@pytest.fixture(scope="module")
+def keyed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, DataFrame]:
+    """Two topics with routed segments, others, and such of before partitions were added, many of them merged; and a Parquet copy."""
+    root = tmp_path_factory.mktemp("keyed")
+
+    def write(topic: str, partitions: int, *kinds: str) -> None:
+        for kind in kinds:
+            key = "IF(id % 3 = 0, NULL, key)" if kind == "without keys" else "key"
+            rows = spark.range(0, 150, 1, 2).selectExpr("id", KEY).selectExpr(f"{key} AS key", "CAST(id AS STRING) AS value")
+            placed = rows.selectExpr("*", "0 AS partition") if kind == "chosen" else rows
+            options = {"topic": topic, "partitions": partitions, "partitioner": topic}
+            placed.write.format("partlog").options(**options).mode("append").save(str(root / "log"))
+
+    for topic in ("murmur3", "murmur2"):
+        write(topic, 3, "routed", "without keys", "routed")
+        spark.sql(f"CALL partlog.add_partitions('{root}/log', '{topic}', 7)")
+        write(topic, 7, "routed", "chosen", "routed")
+        if topic == "murmur2":
+            spark.sql(f"CALL partlog.merge('{root}/log', '{topic}')")
+        write(topic, 7, "without keys", "routed")
+    log = spark.read.format("partlog").load(str(root / "log"))
+    log.write.parquet(str(root / "copy"))
+    return {"log": log, "copy": spark.read.parquet(str(root / "copy"))}
+
+
+class KeyQuestions(Questions):
+    """Queries about keys; also joins and subqueries, whose keys Spark knows only when it runs them."""
+
+    def key(self) -> str:
+        literal = self.random.choice(["X''", "X'FF'", "X'C328'", "X'EFBFBD'", "X'EFBFBD28'", "X'6B3100'", "X'6B31'", "X'6B3337'", "X'6E'"])
+        return "NULL" if self.random.random() < 0.1 else literal
+
+    def leaf(self) -> str:
+        if self.random.random() < 0.2:
+            return super().leaf()
+        cast = (lambda text: f"CAST({text} AS STRING)") if self.random.random() < 0.5 else (lambda text: text)
+        kind = self.random.choice(["in", "in", "not in", "=", "=", "<=>", "!=", "null", "flipped", "like", "many"])
+        some = [cast(self.key()) for _ in range(self.random.randrange(1, 4))]
+        if kind in ("in", "not in"):
+            return f"{cast('key')} {kind} ({', '.join(some)})"
+        if kind == "many":
+            return f"{cast('key')} IN ({', '.join(cast(hexadecimal(number)) for number in range(self.random.randrange(12, 30)))})"
+        if kind == "null":
+            return f"{cast('key')} IS {self.random.choice(['', 'NOT '])}NULL"
+        if kind == "like":
+            return "CAST(key AS STRING) LIKE 'k1%'"
+        if kind == "flipped":
+            return f"{some[0]} = {cast('key')}"
+        return f"{cast('key')} {kind} {some[0]}"
+
+    def query(self) -> str:
+        kind = self.random.randrange(6)
+        # AQE may make a broadcast of the small side, whose keys then become a filter of the large side.
+        few = f"SELECT DISTINCT key AS k FROM t WHERE {self.leaf()} AND value < '2'"
+        if kind == 0:
+            return f"SELECT /*+ BROADCAST(few) */ topic, partition, `offset` FROM t JOIN ({few}) few ON key = k WHERE {self.predicate()}"
+        if kind == 1:
+            return f"SELECT topic, partition, `offset` FROM t WHERE key IN ({few}) AND {self.predicate()}"
+        if kind == 2:
+            return f"SELECT key, value, `offset` FROM t WHERE key = (SELECT max(k) FROM ({few})) OR {self.predicate()}"
+        return f"SELECT topic, partition, `offset`, key FROM t WHERE {self.predicate()}" if kind < 5 else super().query()
+
+
+def hexadecimal(number: int) -> str:
+    return f"X'{f'k{number}'.encode().hex()}'"
+
+
+@pytest.mark.parametrize("queries", [40, pytest.param(1_000, marks=pytest.mark.soak)])
+def test_same_answers_about_keys(spark: SparkSession, keyed: dict[str, DataFrame], queries: int) -> None:
+    seed = time.time_ns()
+    print(f"seed {seed}")
+    questions = KeyQuestions(seed)
+    found = 0
+    for number in range(queries):
+        query = questions.query()
+        there, here = (answer(spark, keyed[side], query) for side in ("copy", "log"))
+        assert here == there, f"query {number}: {query}"
+        found += len(here) > 1
+    assert found > queries / 10, "the answers are empty, and prove nothing"
+
+
+def test_a_join_reads_only_the_partitions_of_its_keys(spark: SparkSession, keyed: dict[str, DataFrame], tmp_path: Path) -> None:
+    rows = spark.range(2_000).selectExpr("CAST(concat('k', id) AS BINARY) AS key", "CAST(id AS STRING) AS value")
+    rows.write.format("partlog").options(topic="t", partitions=8).mode("append").save(str(tmp_path / "log"))
+    spark.read.format("partlog").load(str(tmp_path / "log")).createOrReplaceTempView("t")
+    few = spark.createDataFrame([("k7", 1), ("k8", 2)], "name STRING, n INT").selectExpr("CAST(name AS BINARY) AS k", "n")
+    few.write.parquet(str(tmp_path / "few"))
+    spark.read.parquet(str(tmp_path / "few")).createOrReplaceTempView("few")
+    joined = spark.sql("SELECT CAST(CAST(value AS STRING) AS INT) AS value FROM t JOIN few ON key = k WHERE n = 1")
+    assert [row["value"] for row in joined.collect()] == [7]
+    assert "dynamicpruning" in joined._jdf.queryExecution().executedPlan().toString()
+    assert bytes_read(joined) * 4 < bytes_read(spark.sql("SELECT CAST(CAST(value AS STRING) AS INT) AS value FROM t"))
+
+
+def bytes_read(rows: DataFrame) -> int:
+    """By the metric of the scan of a topic."""
+    plan = rows._jdf.queryExecution().executedPlan()
+    rows._jdf.queryExecution().executedPlan().executeCollect()
+    nodes = [plan]
+    while nodes:
+        node = nodes.pop()
+        if node.nodeName().startswith("AdaptiveSparkPlan"):
+            nodes.append(node.executedPlan())
+        elif "QueryStage" in node.nodeName():
+            nodes.append(node.plan())
+        elif node.nodeName().startswith("BatchScan") and node.metrics().contains("bytesRead"):
+            return int(node.metrics().apply("bytesRead").value())
+        children = node.children()
+        nodes.extend(children.apply(i) for i in range(children.size()))
+    raise AssertionError("no scan of a topic")

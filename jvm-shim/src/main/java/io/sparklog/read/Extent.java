@@ -3,6 +3,7 @@ package io.sparklog.read;
 import io.sparklog.log.Segment;
 import io.sparklog.spec.Invariant;
 import java.io.Serializable;
+import java.util.Optional;
 
 /**
  * Offsets of one segment to read. The offsets are exact; the positions only say where the planner saw the batches.
@@ -47,6 +48,15 @@ public record Extent(Segment segment, long from, long fromOffset, long to, long 
   /** The offsets from {@code offset} on; {@code first} is the batch that holds it, or one before. */
   public Extent after(BatchPosition first, long offset) {
     return new Extent(segment, first.position(), first.offset(), to, offset, endOffset, filtered);
+  }
+
+  /** The same for the records that also meet {@code more}; empty if none may. Its offsets and positions stay. */
+  Optional<Extent> and(RecordFilter more) {
+    if (!more.canMeet(startOffset, endOffset - 1, Long.MIN_VALUE, Long.MAX_VALUE)) {
+      return Optional.empty();
+    }
+    boolean all = more.mustMeet(startOffset, endOffset - 1, Long.MIN_VALUE, Long.MAX_VALUE);
+    return Optional.of(new Extent(segment, from, fromOffset, to, startOffset, endOffset, filtered || !all));
   }
 
   /** Whether all batches of the segment are read, so that their headers can be checked together. */

@@ -51,19 +51,21 @@ final class ExtentFinder {
    */
   List<Extent> find(State state, int partition, long start, long end, RecordFilter filter) throws IOException {
     List<Extent> extents = new ArrayList<>();
+    RecordFilter whereRouted = filter.whereRouted(state.config().router(), partition);
     for (Segment segment : state.segments(partition, start, end)) {
+      RecordFilter ofSegment = segment.routed() ? whereRouted : filter;
       long first = Math.max(start, segment.base());
       long after = Math.min(end, segment.end());
       long earliest = earliest(segment);
       long latest = Times.micros(segment.maxTimestamp());
-      if (!filter.canMeet(first, after - 1, earliest, latest)) {
+      if (!ofSegment.canMeet(first, after - 1, earliest, latest)) {
         continue;
       }
-      boolean filtered = !filter.mustMeet(first, after - 1, earliest, latest);
-      if (filtered && filter.isAboutTime() && segment.bytes() > LOCATE_BYTES && segment.batches() <= headersLeft
+      boolean filtered = !ofSegment.mustMeet(first, after - 1, earliest, latest);
+      if (filtered && ofSegment.isAboutTime() && segment.bytes() > LOCATE_BYTES && segment.batches() <= headersLeft
           && isCheapToWalk(segment)) {
         headersLeft -= segment.batches();
-        extents.addAll(byHeaders(state.topic(), segment, first, after, earliest, filter));
+        extents.addAll(byHeaders(state.topic(), segment, first, after, earliest, ofSegment));
       } else {
         extents.add(Extent.of(segment, place(state.topic(), segment, first), first, after, filtered));
       }

@@ -1,11 +1,12 @@
 package io.sparklog.read;
 
+import java.util.Collection;
 import java.util.List;
 import java.util.Set;
 
 /**
- * A condition on the topic, partition, offset and time of a record. There is no "not": it is moved into the leaves, whose columns are
- * never null.
+ * A condition on the topic, partition, offset, time and key of a record. There is no "not": it is moved into the leaves. The only column
+ * of these that may be null is the key, and no leaf is about keys other than some, so that null counts as false.
  */
 @FunctionalInterface
 public interface Filter {
@@ -39,6 +40,16 @@ public interface Filter {
   /** @param micros times in microseconds since 1970, as {@link Times#micros} gives them */
   static Filter time(Intervals micros) {
     return of(new RecordFilter.RecordTimes(micros));
+  }
+
+  /** Records with one of these keys; none is null. */
+  static Filter key(Collection<byte[]> keys) {
+    return of(KeyFilter.Among.of(keys));
+  }
+
+  /** Records with a key, or if not {@code present} those without one. */
+  static Filter keyPresence(boolean present) {
+    return of(new KeyFilter.Presence(present));
   }
 
   static Filter all(List<Filter> filters) {

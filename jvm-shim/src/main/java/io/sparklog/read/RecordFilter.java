@@ -1,18 +1,32 @@
 package io.sparklog.read;
 
+import io.sparklog.partition.Router;
 import java.io.Serializable;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
-/** A condition on the offset and the time of a record, in one partition: {@link Filter#at}. Times are in microseconds since 1970. */
-public sealed interface RecordFilter extends Serializable {
+/**
+ * A condition on the offset, the time and the key of a record, in one partition: {@link Filter#at}. Times are in microseconds since 1970.
+ */
+public sealed interface RecordFilter extends Serializable
+    permits RecordFilter.Constant, RecordFilter.Offsets, RecordFilter.RecordTimes, RecordFilter.All, RecordFilter.Any, KeyFilter {
   RecordFilter ALL_RECORDS = new Constant(true);
   RecordFilter NO_RECORDS = new Constant(false);
 
-  /** The offsets of records that may meet it; no others do. All of these meet it unless {@link #isAboutTime}. */
+  /** The offsets of records that may meet it; no others do. All of these meet it if {@link #isAboutOffsetsOnly}. */
   Intervals offsets();
 
   boolean isAboutTime();
+
+  boolean isAboutKey();
+
+  default boolean isAboutOffsetsOnly() {
+    return !isAboutTime() && !isAboutKey();
+  }
+
+  /** The same for the records of a routed segment of {@code partition}: each has a key, which {@code router} puts there. */
+  RecordFilter whereRouted(Router router, int partition);
 
   /** Whether a record with such an offset and time may meet it: false only if none can. All bounds are inclusive. */
   boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros);
@@ -20,8 +34,8 @@ public sealed interface RecordFilter extends Serializable {
   /** Whether each record with such an offset and time meets it: true only if all do. All bounds are inclusive. */
   boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros);
 
-  /** Whether a record meets it. */
-  boolean isMet(long offset, long micros);
+  /** Whether a record meets it. Its key is the {@code keyLength} bytes of {@code data} from {@code keyAt} on; with −1 it has none. */
+  boolean isMet(long offset, long micros, byte[] data, int keyAt, int keyLength);
 
   static RecordFilter all(List<RecordFilter> filters) {
     List<RecordFilter> left = without(ALL_RECORDS, filters);
@@ -58,6 +72,16 @@ public sealed interface RecordFilter extends Serializable {
     }
 
     @Override
+    public boolean isAboutKey() {
+      return false;
+    }
+
+    @Override
+    public RecordFilter whereRouted(Router router, int partition) {
+      return this;
+    }
+
+    @Override
     public boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       return met;
     }
@@ -68,7 +92,7 @@ public sealed interface RecordFilter extends Serializable {
     }
 
     @Override
-    public boolean isMet(long offset, long micros) {
+    public boolean isMet(long offset, long micros, byte[] data, int keyAt, int keyLength) {
       return met;
     }
   }
@@ -78,6 +102,16 @@ public sealed interface RecordFilter extends Serializable {
     @Override
     public boolean isAboutTime() {
       return false;
+    }
+
+    @Override
+    public boolean isAboutKey() {
+      return false;
+    }
+
+    @Override
+    public RecordFilter whereRouted(Router router, int partition) {
+      return this;
     }
 
     @Override
@@ -91,7 +125,7 @@ public sealed interface RecordFilter extends Serializable {
     }
 
     @Override
-    public boolean isMet(long offset, long micros) {
+    public boolean isMet(long offset, long micros, byte[] data, int keyAt, int keyLength) {
       return offsets.contains(offset);
     }
   }
@@ -109,6 +143,16 @@ public sealed interface RecordFilter extends Serializable {
     }
 
     @Override
+    public boolean isAboutKey() {
+      return false;
+    }
+
+    @Override
+    public RecordFilter whereRouted(Router router, int partition) {
+      return this;
+    }
+
+    @Override
     public boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
       return micros.meets(firstMicros, lastMicros);
     }
@@ -119,7 +163,7 @@ public sealed interface RecordFilter extends Serializable {
     }
 
     @Override
-    public boolean isMet(long offset, long time) {
+    public boolean isMet(long offset, long time, byte[] data, int keyAt, int keyLength) {
       return micros.contains(time);
     }
   }
@@ -137,7 +181,17 @@ public sealed interface RecordFilter extends Serializable {
 
     @Override
     public boolean isAboutTime() {
-      return RecordFilter.isAboutTime(filters);
+      return Arrays.stream(filters).anyMatch(RecordFilter::isAboutTime);
+    }
+
+    @Override
+    public boolean isAboutKey() {
+      return Arrays.stream(filters).anyMatch(RecordFilter::isAboutKey);
+    }
+
+    @Override
+    public RecordFilter whereRouted(Router router, int partition) {
+      return RecordFilter.all(Arrays.stream(filters).map(filter -> filter.whereRouted(router, partition)).toList());
     }
 
     @Override
@@ -161,9 +215,9 @@ public sealed interface RecordFilter extends Serializable {
     }
 
     @Override
-    public boolean isMet(long offset, long micros) {
+    public boolean isMet(long offset, long micros, byte[] data, int keyAt, int keyLength) {
       for (RecordFilter filter : filters) {
-        if (!filter.isMet(offset, micros)) {
+        if (!filter.isMet(offset, micros, data, keyAt, keyLength)) {
           return false;
         }
       }
@@ -184,7 +238,17 @@ public sealed interface RecordFilter extends Serializable {
 
     @Override
     public boolean isAboutTime() {
-      return RecordFilter.isAboutTime(filters);
+      return Arrays.stream(filters).anyMatch(RecordFilter::isAboutTime);
+    }
+
+    @Override
+    public boolean isAboutKey() {
+      return Arrays.stream(filters).anyMatch(RecordFilter::isAboutKey);
+    }
+
+    @Override
+    public RecordFilter whereRouted(Router router, int partition) {
+      return RecordFilter.any(Arrays.stream(filters).map(filter -> filter.whereRouted(router, partition)).toList());
     }
 
     @Override
@@ -208,22 +272,13 @@ public sealed interface RecordFilter extends Serializable {
     }
 
     @Override
-    public boolean isMet(long offset, long micros) {
+    public boolean isMet(long offset, long micros, byte[] data, int keyAt, int keyLength) {
       for (RecordFilter filter : filters) {
-        if (filter.isMet(offset, micros)) {
+        if (filter.isMet(offset, micros, data, keyAt, keyLength)) {
           return true;
         }
       }
       return false;
     }
-  }
-
-  private static boolean isAboutTime(RecordFilter[] filters) {
-    for (RecordFilter filter : filters) {
-      if (filter.isAboutTime()) {
-        return true;
-      }
-    }
-    return false;
   }
 }

@@ -31,7 +31,7 @@ public record Selection(State state, int partition, Intervals offsets, RecordFil
       Intervals exact = ofPartition.offsets().and(Intervals.of(range.start(), range.end() - 1));
       Intervals offsets = exact.coarsened(RUNS_MAX);
       if (offsets.count() > 0) {
-        boolean offsetsSuffice = offsets.count() == exact.count() && !ofPartition.isAboutTime();
+        boolean offsetsSuffice = offsets.count() == exact.count() && ofPartition.isAboutOffsetsOnly();
         selections.add(new Selection(range.state(), range.partition(), offsets, offsetsSuffice ? RecordFilter.ALL_RECORDS : ofPartition));
       }
     }

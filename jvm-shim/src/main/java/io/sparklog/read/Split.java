@@ -1,8 +1,11 @@
 package io.sparklog.read;
 
+import io.sparklog.partition.Router;
 import io.sparklog.spec.Invariant;
 import java.io.Serializable;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The offsets of one partition that one task reads, in order.
@@ -22,6 +25,21 @@ public record Split(String topic, String topicId, long version, int partition, l
       Invariant.require(extent.segment().partition() == partition && (last == null || last.endOffset() <= extent.startOffset()),
           () -> "extents of partition " + partition + " of topic " + topic + " are out of order: " + last + " and " + extent);
     }
+  }
+
+  /**
+   * The same for the records that also meet {@code more}; empty if none may. Extents are left out, and none is cut.
+   *
+   * @param router of the topic when the split was planned
+   */
+  public Optional<Split> and(RecordFilter more, Router router) {
+    RecordFilter whereRouted = more.whereRouted(router, partition);
+    List<Extent> left = new ArrayList<>();
+    for (Extent extent : extents) {
+      extent.and(extent.segment().routed() ? whereRouted : more).ifPresent(left::add);
+    }
+    RecordFilter both = RecordFilter.all(List.of(filter, more));
+    return left.isEmpty() ? Optional.empty() : Optional.of(new Split(topic, topicId, version, partition, decompressedBytesMax, both, left));
   }
 
   /** How many offsets it covers; there may be fewer records. */

@@ -52,9 +52,12 @@ public final class VisibleRecords {
   private int filter(int from, int end) {
     int[] offsetDeltas = decoder.offsetDeltas();
     long[] timestamps = decoder.timestamps();
+    byte[] data = decoder.data();
+    int[] keyAt = decoder.keyAt();
+    int[] keyLengths = decoder.keyLengths();
     int to = from;
     for (int i = from; i < end; i++) {
-      if (filter.isMet(base + offsetDeltas[i], Times.micros(timestamps[i]))) {
+      if (filter.isMet(base + offsetDeltas[i], Times.micros(timestamps[i]), data, keyAt[i], keyLengths[i])) {
         if (to < i) {
           decoder.keep(i, to);
         }

@@ -1,12 +1,17 @@
 package io.sparklog.source;
 
+import io.sparklog.partition.Router;
+import io.sparklog.read.Filter;
 import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
 import io.sparklog.read.SplitPlanner;
 import io.sparklog.read.SplitSize;
 import io.sparklog.spark.SparkErrors;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -26,6 +31,21 @@ final class PartlogBatch implements Batch {
     this.schema = schema;
     this.pushed = pushed;
     this.splitSize = splitSize;
+  }
+
+  /**
+   * The same read without records that {@code predicates} rule out. Its splits are those of this one, as they were cut: Spark has
+   * planned with them, and accepts no others.
+   */
+  PartlogBatch narrowed(Predicate[] predicates) {
+    Filter filter = PushedDown.of(predicates).filter();
+    Map<String, Router> routers = new HashMap<>();
+    request.ranges().forEach(range -> routers.put(range.state().topic(), range.state().config().router()));
+    PartlogBatch narrowed = new PartlogBatch(request, schema, pushed, splitSize);
+    narrowed.splits = splits().stream()
+        .flatMap(split -> split.and(filter.at(split.topic(), split.partition()), routers.get(split.topic())).stream())
+        .toList();
+    return narrowed;
   }
 
   /** The splits that the tasks read; the same at every call. */

@@ -23,8 +23,10 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.SortDirection;
 import org.apache.spark.sql.connector.expressions.SortOrder;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.Batch;
@@ -32,6 +34,7 @@ import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportOrdering;
 import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
 import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 import org.apache.spark.sql.connector.read.partitioning.Partitioning;
 import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
@@ -45,7 +48,12 @@ import org.apache.spark.sql.types.StructType;
  *
  * <p>It reports partitions and order, which saves Spark shuffles and sorts: a task reads one partition, in the order of offsets.
  */
-final class PartlogScan implements SupportsReportStatistics, SupportsReportPartitioning, SupportsReportOrdering {
+final class PartlogScan
+    implements
+      SupportsReportStatistics,
+      SupportsReportPartitioning,
+      SupportsReportOrdering,
+      SupportsRuntimeV2Filtering {
   /** Assumed expansion of compressed bytes; a low guess would let Spark broadcast a whole topic. */
   private static final int COMPRESSION_GUESS = 4;
 
@@ -61,6 +69,15 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
   private final Clock clock;
   private final RandomGenerator random;
   private final PartlogBatch batch;
+
+  /**
+   * The read that Spark asks for next, on the thread where it gave runtime filters. No other: a plan may have the scan twice, and run it
+   * with other filters or without.
+   */
+  private final ThreadLocal<PartlogBatch> narrowed = new ThreadLocal<>();
+
+  /** The read that was planned last, for the metrics. */
+  private volatile PartlogBatch last;
 
   /** Null in a batch. */
   private PartlogStream stream;
@@ -79,6 +96,7 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
     // Here, since Spark may plan on a thread that does not know the session.
     this.splitSize = splitSize(request.options());
     this.batch = new PartlogBatch(request, schema, pushed, splitSize);
+    this.last = batch;
   }
 
   /** By the settings of the session that plans, and the options of the read. */
@@ -109,7 +127,25 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
 
   @Override
   public Batch toBatch() {
-    return batch;
+    PartlogBatch next = narrowed.get();
+    narrowed.remove();
+    last = next == null ? batch : next;
+    return last;
+  }
+
+  /** Those of the columns that may rule out whole splits. */
+  @Override
+  public NamedReference[] filterAttributes() {
+    return Stream.of(Columns.KEY, Columns.PARTITION, Columns.TOPIC)
+        .filter(List.of(schema.fieldNames())::contains)
+        .map(Expressions::column)
+        .toArray(NamedReference[]::new);
+  }
+
+  /** Filters that Spark knows only when it runs the query: from the other side of a join, or from a subquery. */
+  @Override
+  public void filter(Predicate[] predicates) {
+    narrowed.set(batch.narrowed(predicates));
   }
 
   /** Spark offers a stream no filters and no limit, and asks it for nothing that concerns a batch but statistics and metrics. */
@@ -198,7 +234,7 @@ final class PartlogScan implements SupportsReportStatistics, SupportsReportParti
         liveBytes += state.segments(partition).stream().mapToLong(Segment::bytes).sum();
       }
     }
-    return Math.max(0, liveBytes - splits().stream().mapToLong(Split::bytesToRead).sum());
+    return Math.max(0, liveBytes - last.splits().stream().mapToLong(Split::bytesToRead).sum());
   }
 
   /** {@code partlog[subscribe=orders] /data/log, filters: offset > 5, limit: 10} */

@@ -9,15 +9,19 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
+import org.apache.spark.sql.connector.expressions.Cast;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Spark's predicates as filters of the log: those that compare topic, partition, offset or timestamp with constants.
+ * Spark's predicates as filters of the log: those that compare topic, partition, offset or timestamp with constants, and those that ask
+ * whether the key is one of some, or null. A key as STRING has the bytes of the key, whether they are text or not, and so is compared like
+ * the key itself. Predicates about all keys but some are left to Spark: they spare nothing.
  */
 final class Predicates {
   /** Each comparison, and the one that it becomes when its operands change places; others stay as they are. */
@@ -52,6 +56,8 @@ final class Predicates {
       case "ALWAYS_FALSE" -> new Translated(negated ? Filter.ALL_RECORDS : Filter.NO_RECORDS, true);
       case "=", "<=>", "<>", "<", "<=", ">", ">=" -> comparison(predicate.name(), operands, negated);
       case "IN" -> in(operands, negated);
+      case "IS_NULL", "IS_NOT_NULL" ->
+        isKey(operands[0]) ? new Translated(Filter.keyPresence(predicate.name().equals("IS_NULL") == negated), true) : Translated.UNKNOWN;
       default -> Translated.UNKNOWN;
     };
   }
@@ -63,6 +69,9 @@ final class Predicates {
   }
 
   private static Translated comparison(String name, Expression[] operands, boolean negated) {
+    if (isKey(operands[0]) || isKey(operands[1])) {
+      return keyComparison(name, operands[isKey(operands[0]) ? 1 : 0], negated);
+    }
     if (operands[0] instanceof Literal<?> literal && operands[1] instanceof NamedReference column) {
       return compare(column, TURNED.getOrDefault(name, name), literal, negated);
     }
@@ -95,22 +104,42 @@ final class Predicates {
     return ofColumn(column, negated ? members.not() : members);
   }
 
-  private static Translated in(Expression[] operands, boolean negated) {
-    List<Object> values = new ArrayList<>();
-    if (!(operands[0] instanceof NamedReference column)) {
+  private static Translated keyComparison(String name, Expression operand, boolean negated) {
+    boolean equal = name.equals("=") || name.equals("<=>");
+    if (!equal || !(operand instanceof Literal<?> literal)) {
       return Translated.UNKNOWN;
     }
-    for (int i = 1; i < operands.length; i++) {
-      // A null among them would make "not in" true for no record.
-      if (!(operands[i] instanceof Literal<?> literal) || !isOfColumn(literal, column)) {
+    if (literal.value() == null) {
+      return name.equals("<=>") ? new Translated(Filter.keyPresence(negated), true) : new Translated(Filter.NO_RECORDS, true);
+    }
+    return isOfKey(literal) && !negated ? new Translated(Filter.key(List.of(bytes(literal))), true) : Translated.UNKNOWN;
+  }
+
+  private static Translated in(Expression[] operands, boolean negated) {
+    boolean ofKey = isKey(operands[0]);
+    List<Literal<?>> literals = new ArrayList<>();
+    for (Expression operand : Arrays.asList(operands).subList(1, operands.length)) {
+      // A null among them adds nothing to "in", and makes "not in" true for no record.
+      if (!(operand instanceof Literal<?> literal) || literal.value() == null && (negated || !ofKey)) {
         return Translated.UNKNOWN;
       }
-      values.add(literal.value());
+      if (literal.value() != null) {
+        literals.add(literal);
+      }
+    }
+    if (ofKey) {
+      return !negated && literals.stream().allMatch(Predicates::isOfKey)
+          ? new Translated(Filter.key(literals.stream().map(Predicates::bytes).toList()), true)
+          : Translated.UNKNOWN;
+    }
+    if (!(operands[0] instanceof NamedReference column) || !literals.stream().allMatch(literal -> isOfColumn(literal, column))) {
+      return Translated.UNKNOWN;
     }
     if (column(column).equals(Columns.TOPIC)) {
-      return new Translated(Filter.topic(values.stream().map(Object::toString).collect(Collectors.toSet()), negated), true);
+      Set<String> topics = literals.stream().map(literal -> literal.value().toString()).collect(Collectors.toSet());
+      return new Translated(Filter.topic(topics, negated), true);
     }
-    Intervals members = Intervals.of(values.stream().mapToLong(value -> ((Number) value).longValue()).toArray());
+    Intervals members = Intervals.of(literals.stream().mapToLong(literal -> ((Number) literal.value()).longValue()).toArray());
     return ofColumn(column, negated ? members.not() : members);
   }
 
@@ -136,5 +165,20 @@ final class Predicates {
       default -> null;
     };
     return type != null && literal.value() != null && type.equals(literal.dataType());
+  }
+
+  /** Whether it is the key, or the key as STRING; of another collation, a STRING is not compared by its bytes. */
+  private static boolean isKey(Expression expression) {
+    Expression column = expression instanceof Cast cast && DataTypes.StringType.equals(cast.dataType()) ? cast.expression() : expression;
+    return column instanceof NamedReference reference && column(reference).equals(Columns.KEY);
+  }
+
+  private static boolean isOfKey(Literal<?> literal) {
+    return literal.value() instanceof byte[] || literal.value() instanceof UTF8String && DataTypes.StringType.equals(literal.dataType());
+  }
+
+  /** The bytes of a literal that {@link #isOfKey}. */
+  private static byte[] bytes(Literal<?> literal) {
+    return literal.value() instanceof UTF8String text ? text.getBytes() : (byte[]) literal.value();
   }
 }

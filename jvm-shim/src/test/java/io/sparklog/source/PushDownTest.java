@@ -192,7 +192,8 @@ final class PushDownTest {
   void whatIsNotUnderstoodIsLeftToSpark() {
     LiteralValue<?> five = literal("offset", 5);
     List<Predicate> others = List.of(
-        new Predicate("=", new Expression[] {column("key"), new LiteralValue<>(new byte[] {1}, DataTypes.BinaryType)}),
+        new Predicate("=", new Expression[] {column("value"), new LiteralValue<>(new byte[] {1}, DataTypes.BinaryType)}),
+        new Predicate("<>", new Expression[] {column("key"), new LiteralValue<>(new byte[] {1}, DataTypes.BinaryType)}),
         new Predicate("=", new Expression[] {column("offset"), new LiteralValue<Long>(null, DataTypes.LongType)}),
         new Predicate("IN", new Expression[] {column("offset"), five, new LiteralValue<Long>(null, DataTypes.LongType)}),
         new Predicate("=", new Expression[] {column("partition"), five}),

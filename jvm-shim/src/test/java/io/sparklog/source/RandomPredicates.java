@@ -1,10 +1,14 @@
 package io.sparklog.source;
 
+import io.sparklog.partition.Partitioner;
+import io.sparklog.partition.Router;
 import io.sparklog.read.Intervals;
 import io.sparklog.read.RecordFilter;
 import io.sparklog.read.Times;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Random;
+import org.apache.spark.sql.connector.expressions.Cast;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.Literal;
@@ -21,12 +25,17 @@ import org.apache.spark.unsafe.types.UTF8String;
  * how many were compared, and fails at the first that differs.
  */
 public final class RandomPredicates {
-  private static final List<String> COLUMNS = List.of("topic", "partition", "offset", "timestamp", "value");
+  static final List<String> COLUMNS = List.of("topic", "partition", "offset", "timestamp", "key", "value");
   private static final DataType[] TYPES = {DataTypes.StringType, DataTypes.IntegerType, DataTypes.LongType, DataTypes.TimestampType,
-      DataTypes.BinaryType};
+      DataTypes.BinaryType, DataTypes.BinaryType};
+  private static final int KEY = COLUMNS.indexOf("key");
   private static final int VALUE = COLUMNS.indexOf("value");
-  private static final String[] TOPICS = {"a", "b", "B"};
-  private static final int PARTITIONS = 4;
+  static final String[] TOPICS = {"a", "b", "B"};
+  static final int PARTITIONS = 4;
+
+  /** Keys, their bytes as Latin-1: also an empty one, and such that are no UTF-8, or that replacing what is no UTF-8 would make of them. */
+  static final String[] KEYS = {"", "a", "b", "ab", "\u00ff", "\u00c3(", "\u00ef\u00bf\u00bd", "\u00ef\u00bf\u00bd(", "k1", "k2", "k3",
+      "a\0"};
   private static final int OFFSETS = 8;
   private static final long[] MILLIS = {-1, 0, 1, 2, 3, Long.MAX_VALUE};
 
@@ -36,9 +45,10 @@ public final class RandomPredicates {
 
   private final Random random;
   private long records;
+  private long routed;
   private int exact;
 
-  private RandomPredicates(long seed) {
+  RandomPredicates(long seed) {
     random = new Random(seed);
   }
 
@@ -52,34 +62,41 @@ public final class RandomPredicates {
     for (int i = 0; i < predicates; i++) {
       all.compare(all.predicate(4));
     }
-    return String.format("%d predicates, %d of them taken over exactly, %d records", predicates, all.exact, all.records);
+    return String.format("%d predicates, %d of them taken over exactly, %d records, %d of them routed", predicates, all.exact, all.records,
+        all.routed);
   }
 
   private boolean oneIn(int n) {
     return random.nextInt(n) == 0;
   }
 
-  private Predicate predicate(int depth) {
+  Predicate predicate(int depth) {
     int kind = random.nextInt(10);
     if (depth > 0 && kind < 5) {
       Predicate left = predicate(depth - 1);
       return kind == 4 ? of("NOT", left) : of(kind < 2 ? "AND" : "OR", left, predicate(depth - 1));
     }
-    int column = oneIn(12) ? VALUE : random.nextInt(VALUE);
+    int column = oneIn(12) ? VALUE : oneIn(3) ? KEY : random.nextInt(VALUE);
     Expression reference = Expressions.column(COLUMNS.get(column));
+    boolean asText = column == KEY && oneIn(2);
+    if (asText) {
+      reference = new Cast(reference, DataTypes.BinaryType, DataTypes.StringType);
+    }
     if (kind == 9) {
       Expression[] operands = new Expression[1 + random.nextInt(5)];
       operands[0] = reference;
       for (int i = 1; i < operands.length; i++) {
-        operands[i] = literal(column);
+        operands[i] = literal(column, asText);
       }
       return of("IN", operands);
     }
-    if (oneIn(20)) {
-      return oneIn(2) ? of(oneIn(2) ? "ALWAYS_TRUE" : "ALWAYS_FALSE") : of(oneIn(2) ? "IS_NULL" : "IS_NOT_NULL", reference);
+    if (oneIn(column == KEY ? 4 : 20)) {
+      return oneIn(column == KEY ? 20 : 2)
+          ? of(oneIn(2) ? "ALWAYS_TRUE" : "ALWAYS_FALSE")
+          : of(oneIn(2) ? "IS_NULL" : "IS_NOT_NULL", reference);
     }
     String name = List.of("=", "<=>", "<>", "<", "<=", ">", ">=").get(random.nextInt(7));
-    Expression other = oneIn(20) ? reference : literal(column);
+    Expression other = oneIn(20) ? reference : literal(column, asText);
     return oneIn(3) ? of(name, other, reference) : of(name, reference, other);
   }
 
@@ -87,9 +104,13 @@ public final class RandomPredicates {
     return new Predicate(name, operands);
   }
 
-  private Expression literal(int column) {
+  private static byte[] bytes(String key) {
+    return key.getBytes(StandardCharsets.ISO_8859_1);
+  }
+
+  private Expression literal(int column, boolean asText) {
     if (oneIn(9)) {
-      return new LiteralValue<>(null, TYPES[column]);
+      return new LiteralValue<>(null, asText ? DataTypes.StringType : TYPES[column]);
     }
     return switch (column) {
       case 0 -> new LiteralValue<>(UTF8String.fromString(TOPICS[random.nextInt(TOPICS.length)]), TYPES[column]);
@@ -99,7 +120,11 @@ public final class RandomPredicates {
           : new LiteralValue<>(random.nextInt(6) - 1, TYPES[column]);
       case 2 -> new LiteralValue<>(oneIn(2) ? EDGES[random.nextInt(EDGES.length)] : random.nextInt(OFFSETS), TYPES[column]);
       case 3 -> new LiteralValue<>(EDGES[random.nextInt(EDGES.length)], TYPES[column]);
-      default -> new LiteralValue<>(new byte[] {1}, TYPES[column]);
+      case 4 -> {
+        byte[] key = bytes(KEYS[random.nextInt(KEYS.length)]);
+        yield asText ? new LiteralValue<>(UTF8String.fromBytes(key), DataTypes.StringType) : new LiteralValue<>(key, TYPES[column]);
+      }
+      default -> new LiteralValue<>(bytes("x"), TYPES[column]);
     };
   }
 
@@ -109,6 +134,8 @@ public final class RandomPredicates {
     for (String topic : TOPICS) {
       for (int partition = 0; partition < PARTITIONS; partition++) {
         RecordFilter filter = translated.filter().at(topic, partition);
+        Router router = new Router(Partitioner.values()[random.nextInt(2)], PARTITIONS);
+        RecordFilter whereRouted = filter.whereRouted(router, partition);
         Intervals offsets = filter.offsets().and(Intervals.of(0, OFFSETS - 1));
         for (int range = 0; range < 6; range++) {
           long first = random.nextInt(OFFSETS);
@@ -120,17 +147,28 @@ public final class RandomPredicates {
           for (long offset = first; offset <= last; offset++) {
             for (int time = earliest; time <= latest; time++) {
               long micros = Times.micros(MILLIS[time]);
-              Boolean right = met(predicate, topic, (long) partition, offset, micros, oneIn(2) ? null : "x");
-              boolean met = filter.isMet(offset, micros);
+              String key = oneIn(4) ? null : KEYS[random.nextInt(KEYS.length)];
+              Boolean right = met(predicate, topic, (long) partition, offset, micros, key, oneIn(2) ? null : "x");
+              byte[] data = bytes("before" + key + "after");
+              boolean met = filter.isMet(offset, micros, data, 6, key == null ? -1 : key.length());
               records++;
               any |= met;
               all &= met;
               require(met || right != Boolean.TRUE, predicate, "a record is lost", topic, partition, offset, micros);
               require(!translated.exact() || met == (right == Boolean.TRUE), predicate, "a record is too many", topic, partition, offset,
                   micros);
+              if (key != null && router.ofKey(data, 6, key.length()) == partition) {
+                routed++;
+                boolean same = whereRouted.isMet(offset, micros, data, 6, key.length()) == met;
+                require(same, predicate, "in a routed segment the answer is another", topic, partition, offset, micros);
+                require(!met || whereRouted.canMeet(offset, offset, micros, micros), predicate, "a routed record is left out", topic,
+                    partition, offset, micros);
+                require(met || !whereRouted.mustMeet(offset, offset, micros, micros), predicate, "a routed record is taken untested", topic,
+                    partition, offset, micros);
+              }
               require(!met || offsets.contains(offset), predicate, "an offset is missing", topic, partition, offset, micros);
-              require(filter.isAboutTime() || offsets.contains(offset) == met, predicate, "an offset is too many", topic, partition, offset,
-                  micros);
+              require(!filter.isAboutOffsetsOnly() || offsets.contains(offset) == met, predicate, "an offset is too many", topic, partition,
+                  offset, micros);
             }
           }
           long from = Times.micros(MILLIS[earliest]);
@@ -151,7 +189,7 @@ public final class RandomPredicates {
   }
 
   /** The answer of SQL for a predicate and a record: true, false, or null. */
-  private static Boolean met(Predicate predicate, Object... row) {
+  static Boolean met(Predicate predicate, Object... row) {
     Expression[] operands = predicate.children();
     switch (predicate.name()) {
       case "AND", "OR" -> {
@@ -210,13 +248,14 @@ public final class RandomPredicates {
     };
   }
 
-  /** Integers as longs, and all else as text. */
+  /** Integers as longs, and texts and keys as strings of their bytes. */
   private static Object value(Expression expression, Object[] row) {
-    Object value = expression instanceof Literal<?> literal
-        ? literal.value()
-        : row[COLUMNS.indexOf(((NamedReference) expression).fieldNames()[0])];
-    return value instanceof Integer number
-        ? (Object) number.longValue()
-        : value == null || value instanceof Long ? value : value instanceof byte[] ? "x" : value.toString();
+    Expression inner = expression instanceof Cast cast ? cast.expression() : expression;
+    Object value = inner instanceof Literal<?> literal ? literal.value() : row[COLUMNS.indexOf(((NamedReference) inner).fieldNames()[0])];
+    if (value instanceof byte[] || value instanceof UTF8String) {
+      byte[] bytes = value instanceof UTF8String text ? text.getBytes() : (byte[]) value;
+      return new String(bytes, StandardCharsets.ISO_8859_1);
+    }
+    return value instanceof Integer number ? number.longValue() : value;
   }
 }
