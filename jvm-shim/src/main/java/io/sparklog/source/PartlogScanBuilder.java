@@ -88,7 +88,7 @@ public final class PartlogScanBuilder
   /** Counts and bounds that the state knows need no task. */
   @Override
   public boolean pushAggregation(Aggregation aggregation) {
-    metadataScan = MetadataScan.of(aggregation, schema, request, pushed).orElse(null);
+    metadataScan = AggregateScan.of(aggregation, schema, request, pushed).orElse(null);
     return metadataScan != null;
   }
 

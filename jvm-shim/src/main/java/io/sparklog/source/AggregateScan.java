@@ -27,12 +27,12 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Counts, and least and greatest topics, partitions and offsets, taken from the state: no segment is opened, and no task runs. */
-final class MetadataScan implements LocalScan {
+final class AggregateScan implements LocalScan {
   private final StructType schema;
   private final InternalRow[] rows;
   private final String description;
 
-  private MetadataScan(StructType schema, InternalRow[] rows, String description) {
+  private AggregateScan(StructType schema, InternalRow[] rows, String description) {
     this.schema = schema;
     this.rows = rows;
     this.description = description;
@@ -57,7 +57,7 @@ final class MetadataScan implements LocalScan {
 
     @Override
     public Object of(List<Selection> group) {
-      return group.stream().mapToLong(MetadataScan::records).sum();
+      return group.stream().mapToLong(AggregateScan::records).sum();
     }
   }
 
@@ -72,7 +72,7 @@ final class MetadataScan implements LocalScan {
   }
 
   /** The result of an aggregation; empty if it is of another kind, or cannot be known without reading records. */
-  static Optional<MetadataScan> of(Aggregation aggregation, StructType columns, ReadRequest request, PushedDown pushed) {
+  static Optional<AggregateScan> of(Aggregation aggregation, StructType columns, ReadRequest request, PushedDown pushed) {
     StructType schema = new StructType();
     List<String> groups = new ArrayList<>();
     for (Expression group : aggregation.groupByExpressions()) {
@@ -97,7 +97,7 @@ final class MetadataScan implements LocalScan {
       return Optional.empty();
     }
     String description = request + pushed.toString() + ", aggregates: " + Arrays.toString(aggregation.aggregateExpressions());
-    return Optional.of(new MetadataScan(schema, rows(groups, aggregates, selections), description));
+    return Optional.of(new AggregateScan(schema, rows(groups, aggregates, selections), description));
   }
 
   private static Optional<Aggregate> aggregate(AggregateFunc function, StructType columns) {
@@ -121,10 +121,10 @@ final class MetadataScan implements LocalScan {
   private static Optional<Aggregate> extreme(String function, String column, StructType columns, boolean greatest) {
     String name = function + "(" + column + ")";
     return switch (column) {
-      case Columns.TOPIC -> Optional.of(new Extreme<>(name, columns.apply(column).dataType(), MetadataScan::topic, greatest));
+      case Columns.TOPIC -> Optional.of(new Extreme<>(name, columns.apply(column).dataType(), AggregateScan::topic, greatest));
       case Columns.PARTITION -> Optional.of(new Extreme<>(name, columns.apply(column).dataType(), Selection::partition, greatest));
-      case Columns.OFFSET -> Optional.of(
-          new Extreme<>(name, columns.apply(column).dataType(), greatest ? MetadataScan::lastOffset : MetadataScan::firstOffset, greatest));
+      case Columns.OFFSET -> Optional.of(new Extreme<>(name, columns.apply(column).dataType(),
+          greatest ? AggregateScan::lastOffset : AggregateScan::firstOffset, greatest));
       default -> Optional.empty();
     };
   }
