@@ -130,7 +130,8 @@ class HdfsStore(RemoteStore):
                 if kind in _NOT_THERE or "(is not a directory)" in message:
                     raise Absent from None
                 failed = PermissionError(message) if kind == "AccessControlException" else OSError(f"{call}: {kind}: {message}")
-                if kind != "StandbyException":
+                # One that starts up is as little the active one: it says RetriableException.
+                if kind not in ("StandbyException", "RetriableException"):
                     raise failed from None
             except (OSError, HTTPException) as error:
                 failed = OSError(f"{address}: {error}")

@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -214,6 +216,27 @@ def listing(*found: object, remaining: int = 0) -> dict[str, object]:
     return {"DirectoryListing": {"partialListing": {"FileStatuses": {"FileStatus": list(found)}}, "remainingEntries": remaining}}
 
 
+@contextmanager
+def answering(code: int, sent: object) -> Iterator[str]:
+    """The address of a server that gives this answer to each question."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            content = json.dumps(sent).encode()
+            self.send_response(code)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
 @pytest.mark.parametrize(
     "sent",
     [
@@ -233,23 +256,20 @@ def listing(*found: object, remaining: int = 0) -> dict[str, object]:
     ids=lambda sent: json.dumps(sent)[-60:],
 )
 def test_a_listing_that_no_name_node_gives_is_refused(sent):
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            content = json.dumps(sent).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        store = HdfsStore("h", "/root", [f"http://127.0.0.1:{server.server_port}"], "me")
+    with answering(200, sent) as address:
+        store = HdfsStore("h", "/root", [address], "me")
         for ask in (store.names, store.entries):
             with pytest.raises((Damaged, OSError)):
                 ask("_partlog")
         with pytest.raises(SparklogError, match="PARTLOG_IO"):
             Root(store).topics()
-        server.shutdown()
+
+
+@pytest.mark.parametrize("exception", ["StandbyException", "RetriableException"])
+def test_a_name_node_that_does_not_serve_yet_is_not_the_one_that_is_asked(exception):
+    """One that starts up says RetriableException."""
+    told = {"RemoteException": {"exception": exception, "message": "Namenode is in startup mode"}}
+    with answering(403, told) as first, answering(200, listing(status("a"))) as second:
+        assert HdfsStore("h", "/root", [first, second], "me").names("_partlog") == ["a"]
+        with pytest.raises(OSError, match=f"no active NameNode answers .*{exception}: Namenode is in startup mode"):
+            HdfsStore("h", "/root", [first], "me").names("_partlog")

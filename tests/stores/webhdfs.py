@@ -43,7 +43,9 @@ class WebHdfs:
                 with urllib.request.urlopen(request, timeout=60) as answer:
                     return urllib.parse.quote(str(json.load(answer)["Location"]), safe=string.punctuation)
             except urllib.error.HTTPError as error:
-                if error.code != 403 or b"StandbyException" not in error.read():
+                told = error.read()
+                # A NameNode that starts up says the second.
+                if error.code != 403 or not (b"StandbyException" in told or b"RetriableException" in told):
                     raise
             except OSError:
                 continue
