@@ -7,9 +7,7 @@ import io.sparklog.spec.PartlogException;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
-import org.apache.spark.sql.RuntimeConfig;
 import org.apache.spark.sql.SQLContext;
-import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.SessionConfigSupport;
@@ -65,15 +63,18 @@ public final class PartlogProvider implements SupportsCatalogOptions, SessionCon
     });
   }
 
-  /** The catalog of the format's name, which a session that has only the jar gets here. */
+  /**
+   * The catalog of the format's name, which a session that has only the jar gets here. Spark looks for it in the settings of this thread,
+   * which are not a session's where none is active, as in a thread of the user's.
+   */
   @Override
   public String extractCatalog(CaseInsensitiveStringMap options) {
     String setting = "spark.sql.catalog." + shortName();
     String expected = PartlogCatalog.class.getName();
-    RuntimeConfig conf = SparkSession.active().conf();
-    String found = conf.get(setting, null);
+    SQLConf conf = SQLConf.get();
+    String found = conf.getConfString(setting, null);
     if (found == null) {
-      conf.set(setting, expected);
+      conf.setConfString(setting, expected);
     } else if (!found.equals(expected)) {
       SparkErrors.act(() -> {
         throw PartlogException.of("CATALOG_TAKEN", "setting", setting, "found", found, "expected", expected);
