@@ -15,6 +15,8 @@ from sparklog.cli.app import app
 
 COMMANDS = typer.main.get_command(app).commands
 OF_OTHER_KINDS = {"topics": "topics", "segments": "segments", "set_config": "config"}
+# The root that it asks about need not exist, as that of a command must.
+WITHOUT_A_COMMAND = {"check_store"}
 """Procedures whose command is not made from the declaration: two only read, and one takes pairs."""
 
 
@@ -29,7 +31,9 @@ def plain(text: str) -> str:
     return re.sub(r"\[(.+?)\]\(.*?\)", r"\1", text).replace("`", "")
 
 
-@pytest.mark.parametrize("procedure", procedures.declared().values(), ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "procedure", [each for each in procedures.declared().values() if each.name not in WITHOUT_A_COMMAND], ids=lambda each: each.name
+)
 def test_a_procedure_has_its_command_and_a_parameter_its_option(procedure):
     command = COMMANDS[OF_OTHER_KINDS.get(procedure.name, procedure.name.replace("_", "-"))]
     if procedure.name in OF_OTHER_KINDS:
