@@ -21,7 +21,7 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** {@code CALL partlog.<name>(root => '…', …)}: does the same for one topic of a root, or for each of them; or something for the root. */
+/** {@code CALL partlog.<name>(root => '…', …)}: does the same for one topic of a root or for each, or something for the root. */
 public final class TopicProcedure implements SimpleProcedure {
   /** An error names this many topics. */
   private static final int TOPICS_SHOWN = 20;

@@ -20,23 +20,23 @@ final class PutProbeTest {
   private Path folder;
 
   private FaultyStore store() {
-    return FaultyStore.of(new LocalStore(folder.resolve("a/b/root")));
+    return FaultyStore.of(new LocalStore(folder.resolve("a/b/log")));
   }
 
   @Test
   void aCheckLeavesNoFolderThatWasNotThere() throws IOException {
-    LogStore deep = Stores.open(folder.resolve("a/b/root").toString());
+    LogStore deep = Stores.open(folder.resolve("a/b/log").toString());
     assertEquals(new StoreCheck.Checked(3, 21, 0), StoreCheck.run(deep, "_partlog", 3));
     assertEquals(0, folder.toFile().list().length);
-    Files.createDirectories(folder.resolve("a/b/root/_partlog"));
+    Files.createDirectories(folder.resolve("a/b/log/_partlog"));
     StoreCheck.run(deep, "_partlog", 3);
-    assertEquals(List.of(folder.resolve("a/b/root/_partlog")), left());
+    assertEquals(List.of(folder.resolve("a/b/log/_partlog")), left());
   }
 
   /** Files and folders, but for those above the root. */
   private List<Path> left() throws IOException {
     try (Stream<Path> all = Files.walk(folder)) {
-      return all.filter(path -> !List.of("", "a", "a/b", "a/b/root").contains(folder.relativize(path).toString())).toList();
+      return all.filter(path -> !List.of("", "a", "a/b", "a/b/log").contains(folder.relativize(path).toString())).toList();
     }
   }
 
@@ -65,7 +65,7 @@ final class PutProbeTest {
       }
     });
     assertEquals("STORE_UNSAFE", refused.id());
-    assertEquals(folder.resolve("a/b/root").toString(), refused.parameters().get("endpoint"));
+    assertEquals(folder.resolve("a/b/log").toString(), refused.parameters().get("endpoint"));
     assertEquals("of 5 files that 8 threads put at once, 5 were put by more than one of them, and 0 do not hold what was put",
         refused.parameters().get("reason"));
   }
