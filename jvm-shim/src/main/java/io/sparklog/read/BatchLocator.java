@@ -8,34 +8,32 @@ import io.sparklog.log.SegmentFile;
 import io.sparklog.log.ReadableTopics;
 import java.io.Closeable;
 import java.io.IOException;
-import java.util.Arrays;
 import java.util.OptionalLong;
 
 /**
  * Finds batches inside one segment. The index is a hint where to look: it has no checksum, so its entry is used only if the
- * header there proves it. Otherwise the headers are walked from the segment's start.
+ * header there proves it. Otherwise the headers are walked from the segment's start, or from where a walk before has stopped.
  */
 public final class BatchLocator implements Closeable {
-  /** At most this many batches of a segment that was walked are remembered. */
-  private static final int PLACES_MAX = 1 << 16;
-
   private final ReadableTopics topics;
   private final String topic;
   private final Segment segment;
+  private final WalkedSegment walked;
   private final byte[] header = new byte[Layout.HEADER_BYTES];
   private SegmentFile file;
   private OffsetIndex index;
   private boolean indexFails;
   private BatchWalk walk;
-  private int walked;
-  private int places;
-  private long[] walkedPositions;
-  private long[] walkedOffsets;
 
-  public BatchLocator(ReadableTopics topics, String topic, Segment segment) {
+  /** Up to where the file was told that it will be read. */
+  private long expectedPosition = -1;
+
+  /** @param walked where headers take requests, what was met of the segment before */
+  public BatchLocator(ReadableTopics topics, String topic, Segment segment, WalkedSegments walked) {
     this.topics = topics;
     this.topic = topic;
     this.segment = segment;
+    this.walked = topics.isRemote() ? walked.of(topic, segment) : new WalkedSegment(segment);
   }
 
   /**
@@ -47,11 +45,14 @@ public final class BatchLocator implements Closeable {
     if (offset <= segment.base()) {
       return BatchPosition.startOf(segment);
     }
+    if (walked.reaches(Long.MAX_VALUE, offset)) {
+      return walked.atOffset(offset);
+    }
     open();
     BatchPosition hint = hint(index == null ? OffsetIndex.NONE : index.floorByOffset(offset));
     if (hint == null) {
       walkUpTo(Long.MAX_VALUE, offset);
-      return walked(walkedOffsets, offset);
+      return walked.atOffset(offset);
     }
     // Entries are kilobytes apart: go on to the batch itself.
     BatchWalk near = new BatchWalk(file, hint.position(), hint.offset());
@@ -67,17 +68,21 @@ public final class BatchLocator implements Closeable {
    * @throws io.sparklog.log.SegmentGone if the data file is gone
    */
   BatchPosition atPosition(long position) throws IOException {
+    if (walked.reaches(position, Long.MAX_VALUE)) {
+      return walked.atPosition(position);
+    }
     open();
     BatchPosition hint = hint(index == null ? OffsetIndex.NONE : index.floorByPosition(position - segment.position()));
     if (hint == null) {
       walkUpTo(position, Long.MAX_VALUE);
-      return walked(walkedPositions, position);
+      return walked.atPosition(position);
     }
     return hint;
   }
 
   /** The last place from {@code first} to {@code position} where a batch begins or the segment ends; {@code first} is such a place. */
   public BatchPosition lastUpTo(BatchPosition first, long position) throws IOException {
+    open();
     BatchPosition near = atPosition(position);
     BatchPosition last = near.position() > first.position() ? near : first;
     BatchWalk on = new BatchWalk(file, last.position(), last.offset());
@@ -113,28 +118,32 @@ public final class BatchLocator implements Closeable {
     return indexFails ? null : new BatchPosition(position, base.getAsLong());
   }
 
-  /** Walks, from where it stopped, to the batch at {@code position} or with {@code offset}, whichever comes first. */
+  /** Walks on to the batch at {@code position} or with {@code offset}, whichever comes first. */
   private void walkUpTo(long position, long offset) throws IOException {
-    int each = segment.batches() / PLACES_MAX + 1;
-    if (walk == null) {
-      walk = new BatchWalk(file);
-      walkedPositions = new long[segment.batches() / each + 1];
-      walkedOffsets = new long[walkedPositions.length];
-      Arrays.fill(walkedPositions, Long.MAX_VALUE);
-      Arrays.fill(walkedOffsets, Long.MAX_VALUE);
+    if (walk == null || walk.position() + walk.bytes() != walked.next().position()) {
+      walk = new BatchWalk(file, walked.next().position(), walked.next().offset());
     }
-    while ((walked == 0 || walk.last() < offset && walk.position() + walk.bytes() <= position) && walk.next()) {
-      if (walked++ % each == 0 && places < walkedPositions.length) {
-        walkedPositions[places] = walk.position();
-        walkedOffsets[places++] = walk.base();
+    while (!walked.reaches(position, offset)) {
+      expect(position, offset);
+      if (!walk.next()) {
+        return;
       }
+      walked.add(walk);
     }
   }
 
-  private BatchPosition walked(long[] rising, long key) {
-    int found = Arrays.binarySearch(rising, key);
-    int at = Math.max(0, found >= 0 ? found : -found - 2);
-    return new BatchPosition(walkedPositions[at], walkedOffsets[at]);
+  /**
+   * A walk reads all bytes between headers that are near each other, and asks for them by few requests: each time for half of the way that
+   * is left, as only an estimate says how far it is.
+   */
+  private void expect(long position, long offset) throws IOException {
+    long from = walked.next().position();
+    if (from > expectedPosition && topics.isRemote() && !BatchWalk.skipsRecords(segment)) {
+      double share = ((double) offset - segment.base()) / (segment.end() - segment.base());
+      long to = Math.min(position, segment.position() + (long) (Math.min(1, share) * segment.bytes()));
+      expectedPosition = from + Math.max(0, to - from) / 2;
+      file.expect(from, expectedPosition);
+    }
   }
 
   @Override

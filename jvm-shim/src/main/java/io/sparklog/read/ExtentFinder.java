@@ -27,10 +27,12 @@ final class ExtentFinder {
   private static final int HEADERS_MAX_REMOTE = 1_000;
 
   private final ReadableTopics topics;
+  private final WalkedSegments walked;
   private int headersLeft;
 
-  ExtentFinder(ReadableTopics topics) {
+  ExtentFinder(ReadableTopics topics, WalkedSegments walked) {
     this.topics = topics;
+    this.walked = walked;
     this.headersLeft = topics.isRemote() ? HEADERS_MAX_REMOTE : HEADERS_MAX;
   }
 
@@ -88,7 +90,7 @@ final class ExtentFinder {
     if (offset == segment.base()) {
       return start;
     }
-    try (BatchLocator locator = new BatchLocator(topics, topic, segment)) {
+    try (BatchLocator locator = new BatchLocator(topics, topic, segment, walked)) {
       return place(locator, segment.bytes(), start, offset);
     }
   }

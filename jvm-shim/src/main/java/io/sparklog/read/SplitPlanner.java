@@ -22,14 +22,21 @@ public final class SplitPlanner {
   private final ReadableTopics topics;
   private final SplitSize size;
   private final LaterState later;
+  private final WalkedSegments walked;
   private final ExtentFinder finder;
 
   /** @param failOnDataLoss whether it is an error if offsets or the topic go while the splits are planned; otherwise they are left out */
   public SplitPlanner(ReadableTopics topics, SplitSize size, boolean failOnDataLoss) {
+    this(topics, size, failOnDataLoss, new WalkedSegments());
+  }
+
+  /** As the other. @param walked what was met of the segments before */
+  public SplitPlanner(ReadableTopics topics, SplitSize size, boolean failOnDataLoss, WalkedSegments walked) {
     this.topics = topics;
     this.size = size;
     this.later = new LaterState(topics, new DataLoss(failOnDataLoss));
-    this.finder = new ExtentFinder(topics);
+    this.walked = walked;
+    this.finder = new ExtentFinder(topics, walked);
   }
 
   /** The wanted part of a partition, and where that is. */
@@ -179,7 +186,7 @@ public final class SplitPlanner {
     }
 
     private BatchLocator locator(Extent extent) {
-      return new BatchLocator(topics, selection.state().topic(), extent.segment());
+      return new BatchLocator(topics, selection.state().topic(), extent.segment(), walked);
     }
 
     private void close() throws IOException {

@@ -123,7 +123,7 @@ public final class SplitReader implements Closeable {
 
   /** The extents that are left to read, from offset {@code next} on, as {@code state} has it. */
   private List<Extent> extents(State state, long next) throws IOException {
-    ExtentFinder finder = new ExtentFinder(topics);
+    ExtentFinder finder = new ExtentFinder(topics, new WalkedSegments());
     List<Extent> extents = new ArrayList<>();
     for (Extent extent : left) {
       extents.addAll(finder.find(state, split.partition(), Math.max(next, extent.startOffset()), extent.endOffset(), split.filter()));

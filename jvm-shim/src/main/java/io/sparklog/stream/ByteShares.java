@@ -5,6 +5,7 @@ import io.sparklog.log.ReadableTopics;
 import io.sparklog.read.BatchLocator;
 import io.sparklog.read.BatchPosition;
 import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.WalkedSegments;
 import java.io.Closeable;
 import java.io.IOException;
 import java.math.BigInteger;
@@ -24,11 +25,12 @@ final class ByteShares implements Closeable {
    *
    * @param waiting what waits, by partition
    * @param turn the partition that comes first where not all can have a batch
+   * @param walked what was met of the segments before
    * @throws io.sparklog.log.SegmentGone if a data file that is looked into is gone
    */
-  ByteShares(ReadableTopics topics, List<OffsetBounds.Range> waiting, long most, int turn) throws IOException {
+  ByteShares(ReadableTopics topics, List<OffsetBounds.Range> waiting, long most, int turn, WalkedSegments walked) throws IOException {
     this.nextTurn = turn;
-    waiting.forEach(range -> cursors.add(new Cursor(topics, range)));
+    waiting.forEach(range -> cursors.add(new Cursor(topics, range, walked)));
     long left = most;
     for (long before = -1; left != before;) {
       before = left;
@@ -74,6 +76,7 @@ final class ByteShares implements Closeable {
   private static final class Cursor implements Closeable {
     private final ReadableTopics topics;
     private final OffsetBounds.Range range;
+    private final WalkedSegments walked;
     private final List<Segment> segments;
     private long taken;
     private int current;
@@ -87,9 +90,10 @@ final class ByteShares implements Closeable {
     /** The locator of the current segment; null if it need not be looked into. */
     private BatchLocator locator;
 
-    private Cursor(ReadableTopics topics, OffsetBounds.Range range) {
+    private Cursor(ReadableTopics topics, OffsetBounds.Range range, WalkedSegments walked) {
       this.topics = topics;
       this.range = range;
+      this.walked = walked;
       this.segments = range.state().segments(range.partition(), range.start(), range.end());
       this.taken = range.start();
       this.bytesAfter = segments.stream().skip(1).mapToLong(this::bytesLeft).sum();
@@ -176,7 +180,7 @@ final class ByteShares implements Closeable {
 
     private BatchLocator locator(Segment segment) {
       if (locator == null) {
-        locator = new BatchLocator(topics, range.state().topic(), segment);
+        locator = new BatchLocator(topics, range.state().topic(), segment, walked);
       }
       return locator;
     }

@@ -9,6 +9,7 @@ import io.sparklog.read.DataLoss;
 import io.sparklog.read.LaterState;
 import io.sparklog.read.OffsetBounds;
 import io.sparklog.read.Subscription;
+import io.sparklog.read.WalkedSegments;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
@@ -34,6 +35,7 @@ public final class TopicStream {
   private final Clock clock;
   private final DataLoss dataLoss;
   private final StreamTopics topics;
+  private final WalkedSegments walked = new WalkedSegments();
 
   /** Where to stop, by topic id; null if the stream goes on for ever. */
   private Map<String, State> last;
@@ -212,6 +214,11 @@ public final class TopicStream {
     return waiting;
   }
 
+  /** The batches that were met so far: the plan of a micro-batch need not walk to them again. */
+  public WalkedSegments walked() {
+    return walked;
+  }
+
   private boolean fires(TriggerLimits limits, List<OffsetBounds.Range> waiting) {
     double offsets = waiting.stream().mapToDouble(range -> range.end() - range.start()).sum();
     return offsets >= limits.offsetsMin() || firedMs.isEmpty() || clock.millis() - firedMs.getAsLong() >= limits.delayMs();
@@ -228,7 +235,7 @@ public final class TopicStream {
     List<OffsetBounds.Range> within = waiting;
     int next = turn;
     if (limits.bytesMax() < Long.MAX_VALUE) {
-      try (ByteShares bytes = new ByteShares(root, waiting, limits.bytesMax(), turn)) {
+      try (ByteShares bytes = new ByteShares(root, waiting, limits.bytesMax(), turn, walked)) {
         within = bytes.ranges();
         next = bytes.nextTurn();
       }

@@ -3,6 +3,7 @@ package io.sparklog.read;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.RemoteReads;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.BatchWalk;
 import io.sparklog.log.Root;
@@ -10,15 +11,9 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
 import io.sparklog.log.State;
 import io.sparklog.spec.Options;
-import io.sparklog.storage.FileReader;
-import io.sparklog.storage.LogStore;
 import java.io.IOException;
-import java.lang.reflect.InvocationTargetException;
-import java.lang.reflect.Proxy;
-import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -40,20 +35,17 @@ final class ScanBytesTest {
   @TempDir
   Path root;
   private WrittenTopic topic;
+  private RemoteReads reads;
   private Root remote;
   private State state;
-
-  /** The reads of data files. */
-  private final List<Span> spans = new ArrayList<>();
-
-  private record Span(String file, long from, long to) {}
 
   private record Batch(Segment segment, long position, long bytes, long base, long last) {}
 
   @BeforeEach
   void begin() {
     topic = new WrittenTopic(root, "t");
-    remote = new Root(remote());
+    reads = new RemoteReads(topic.store);
+    remote = new Root(reads.store());
   }
 
   private static long time(long offset) {
@@ -68,47 +60,6 @@ final class ScanBytesTest {
       topic.segment(0, WrittenTopic.times(40, 80)).commit();
     }
     state = remote.newest("t").orElseThrow();
-  }
-
-  /** The topic's store as one without links, over a network, which keeps what is read of data files. */
-  private LogStore remote() {
-    return (LogStore) Proxy.newProxyInstance(LogStore.class.getClassLoader(), new Class<?>[] {LogStore.class},
-        (proxy, method, arguments) -> switch (method.getName()) {
-          case "isRemote" -> true;
-          case "open" -> kept((String) arguments[0], topic.store.open((String) arguments[0]));
-          default -> {
-            try {
-              yield method.invoke(topic.store, arguments);
-            } catch (InvocationTargetException e) {
-              throw e.getCause();
-            }
-          }
-        });
-  }
-
-  private FileReader kept(String name, FileReader file) {
-    return new FileReader() {
-      @Override
-      public String location() {
-        return file.location();
-      }
-
-      @Override
-      public long bytes() throws IOException {
-        return file.bytes();
-      }
-
-      @Override
-      public void read(long position, ByteBuffer to) throws IOException {
-        spans.add(new Span(name, position, position + to.remaining()));
-        file.read(position, to);
-      }
-
-      @Override
-      public void close() throws IOException {
-        file.close();
-      }
-    };
   }
 
   private List<Split> plan(Filter filter, int splitsMin, String... options) throws IOException {
@@ -148,28 +99,17 @@ final class ScanBytesTest {
     return batches;
   }
 
-  private long total() {
-    return spans.stream().mapToLong(span -> span.to - span.from).sum();
-  }
-
   /** The bytes of the batches with these offsets, and of the headers of all. */
   private long needed(long start, long end) throws IOException {
     return batches().stream().mapToLong(batch -> batch.last >= start && batch.base < end ? batch.bytes : HEADER).sum();
   }
 
   private void assertNothingTwice(int from, int bytesMax) {
-    List<Span> sorted = new ArrayList<>(spans.subList(from, spans.size()));
-    sorted.sort(Comparator.comparing(Span::file).thenComparing(Span::from));
-    for (int i = 1; i < sorted.size(); i++) {
-      Span before = sorted.get(i - 1);
-      Span span = sorted.get(i);
-      long twice = before.file.equals(span.file) ? Math.min(before.to, span.to) - span.from : 0;
-      assertTrue(twice <= bytesMax, before + " and " + span);
-    }
+    assertTrue(reads.twice(from) <= bytesMax, () -> reads.twice(from) + " bytes are read twice: " + reads.spans());
   }
 
   private void assertAtMost(long bytes) {
-    assertTrue(total() <= 1.1 * bytes, total() + " bytes were read, and " + bytes + " are needed: " + spans);
+    assertTrue(reads.bytes() <= 1.1 * bytes, reads.bytes() + " bytes were read, and " + bytes + " are needed: " + reads.spans());
   }
 
   @ParameterizedTest
@@ -177,10 +117,10 @@ final class ScanBytesTest {
   void aWholeScan(int padding) throws IOException {
     write(padding);
     for (boolean offsetsOnly : new boolean[] {false, true}) {
-      spans.clear();
+      reads.clear();
       assertEquals(3 * SEGMENT_RECORDS, read(plan(Filter.ALL_RECORDS, 1), offsetsOnly));
       assertNothingTwice(0, 0);
-      assertEquals(needed(0, Long.MAX_VALUE), total());
+      assertEquals(needed(0, Long.MAX_VALUE), reads.bytes());
     }
   }
 
@@ -189,7 +129,7 @@ final class ScanBytesTest {
   void aRangeOfOffsets(int padding) throws IOException {
     write(padding);
     List<Split> splits = plan(Filter.ALL_RECORDS, 1, "startingOffsets", topic.json(2001), "endingOffsets", topic.json(8003));
-    int planned = spans.size();
+    int planned = reads.spans().size();
     assertEquals(6002, read(splits, false));
     assertNothingTwice(planned, 0);
     // Where headers are near each other, all bytes up to the start are read, once, to find it.
@@ -202,7 +142,7 @@ final class ScanBytesTest {
   void aRangeOfTimes(int padding) throws IOException {
     write(padding);
     List<Split> splits = plan(Filter.ALL_RECORDS, 1, "startingTimestamp", Long.toString(time(2001)));
-    int planned = spans.size();
+    int planned = reads.spans().size();
     assertEquals(3 * SEGMENT_RECORDS - 2001, read(splits, false));
     assertNothingTwice(planned, 0);
     if (padding == LARGE) {
@@ -226,7 +166,7 @@ final class ScanBytesTest {
   void severalSplitsOfASegment(int padding) throws IOException {
     write(padding);
     List<Split> splits = plan(Filter.ALL_RECORDS, 11);
-    int planned = spans.size();
+    int planned = reads.spans().size();
     assertEquals(padding == LARGE, splits.size() >= 11, "small batches are not worth the reads that lead to a cut");
     assertEquals(3 * SEGMENT_RECORDS, read(splits, false));
     assertNothingTwice(planned, 0);
