@@ -47,6 +47,15 @@ class _Commands(typer.core.TyperGroup):
         return super().parse_args(ctx, args)
 
 
+class _Groups(typer.core.TyperGroup):
+    """The commands of `sparklog groups`, which lists them if it is given none of them, as `sparklog groups ROOT`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, *ctx.help_option_names):
+            args = [next(iter(groups.FAMILY)), *args]
+        return super().parse_args(ctx, args)
+
+
 class _Command(typer.core.TyperCommand):
     """One of the commands."""
 
@@ -77,6 +86,16 @@ app = typer.Typer(
 for command in [each for module in (topics, records, dump, producer, groups, upkeep, verify, ui) for each in module.COMMANDS]:
     app.command(cls=_Command, help=_flowing(command.__doc__ or ""))(command)
 about.add(app)
+_of_groups = typer.Typer(
+    name="groups",
+    cls=_Groups,
+    no_args_is_help=True,
+    help="List the groups of an offset table, look at one, move it, or plan it. `sparklog groups ROOT` lists them.",
+    epilog="Example:  sparklog groups /data/events --table /data/offsets",
+)
+for word, of_groups in groups.FAMILY.items():
+    _of_groups.command(word, cls=_Command, help=_flowing(of_groups.__doc__ or ""))(of_groups)
+app.add_typer(_of_groups)
 
 
 def _print_version(wanted: bool) -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli.parameters import Group, Json, Root, Table, millis, numbers
+from sparklog.cli.parameters import Group, Json, Root, SomeTable, Table, millis, numbers
 from sparklog.cli.show import show, table, write, write_json
 from sparklog.errors import SparklogError
 from sparklog.show.display import counted, readable
 
 if TYPE_CHECKING:
     from sparklog.offsets import OffsetTable
+    from sparklog.offsets.plans import GroupPlan
     from sparklog.offsets.reset import Target
     from sparklog.offsets.summaries import GroupSummary
 
@@ -32,7 +35,7 @@ def _opened(path: str, root: str) -> OffsetTable:
 def groups(root: Root, at_table: Table, as_json: Json = False) -> None:
     """List the groups of an offset table, and the position and lag of each.
 
-    Example:  sparklog groups /data/events --table /data/offsets
+    Example:  sparklog groups list /data/events --table /data/offsets
     """
     of = _opened(at_table, root)
     if not of.exists():
@@ -134,6 +137,68 @@ def reset(
         write("It has no positions in these topics.")
 
 
+def plan(
+    root: Root,
+    group: Group,
+    at_table: SomeTable = None,
+    topics: Annotated[
+        list[str] | None, typer.Option("--topic", help="A topic that it reads; by default those of its positions.", show_default=False)
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("--members", min=1, help="So many members: consumer-1, consumer-2, ….", show_default=False)
+    ] = None,
+    named: Annotated[list[str] | None, typer.Option("--member", help="A member of this name; may be repeated.", show_default=False)] = None,
+    joining: Annotated[
+        list[str] | None, typer.Option("--with", metavar="MEMBER", help="A member that joins; may be repeated.", show_default=False)
+    ] = None,
+    leaving: Annotated[
+        list[str] | None, typer.Option("--without", metavar="MEMBER", help="A member that leaves; may be repeated.", show_default=False)
+    ] = None,
+    assignor: Annotated[
+        str, typer.Option("--assignor", help="range, roundrobin, sticky; cooperative-sticky and uniform are names of sticky.")
+    ] = "sticky",
+    weight: Annotated[
+        str,
+        typer.Option("--weight", help="What sticky evens out: the count of partitions, their lag, or their rate in the last hour."),
+    ] = "count",
+    as_json: Json = False,
+) -> None:
+    """Show what an assignor would give to the members of a group, and what would move if some join or leave. Nothing is changed.
+
+    Members and group need not exist. A group without positions needs --topic.
+
+    Examples:  sparklog groups plan /data/events billing -t /data/offsets --members 3
+               sparklog groups plan /data/events billing --topic orders --member host1 --member host2 --with host3
+               sparklog groups plan /data/events billing -t /data/offsets --members 3 --without consumer-2 --weight lag
+    """
+    if (count is None) == (not named):
+        raise typer.BadParameter("give --members, a number, or --member, once for each")
+    if at_table is None and not topics:
+        raise typer.BadParameter("give --topic, or --table with the positions of the group")
+    from sparklog import offsets
+
+    planned: Callable[..., GroupPlan] = partial(offsets.plan, root) if at_table is None else _opened(at_table, root).plan
+    found = planned(group, count or named, topics, joining=joining or (), leaving=leaving or (), assignor=assignor, weight=weight)
+    if as_json:
+        write_json(_plan_as_json(found))
+        return
+    show(found.display(None), ["lag"])
+
+
+def _plan_as_json(plan: GroupPlan) -> dict[str, Any]:
+    return {
+        "group": plan.group,
+        "assignor": plan.assignor,
+        "weight": plan.weight,
+        "members": [
+            {"consumer_id": id, "partitions": len(given), "lag": plan.lag(id), "assignment": plan.by_topic(id)}
+            for id, given in plan.after.items()
+        ],
+        "partitions": [vars(each) for each in plan.partitions],
+        "moved": len(plan.moved),
+    }
+
+
 def _partitions(root: str, given: list[str]) -> dict[str, list[int]]:
     """The partitions of each --topic: those of `t:0,2`, all of `t`."""
     from sparklog.log.log import Log
@@ -167,4 +232,6 @@ def _duration(text: str) -> datetime.timedelta:
     return datetime.timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
 
 
-COMMANDS = (groups, lag, reset)
+COMMANDS = (lag, reset)
+FAMILY: dict[str, Callable[..., None]] = {"list": groups, "describe": lag, "reset": reset, "plan": plan}
+"""The commands of `sparklog groups`, by what kafka-consumer-groups.sh calls them. The first is meant if none is named."""

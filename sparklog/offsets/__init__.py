@@ -1,9 +1,10 @@
 """Positions of named groups of readers, kept as rows of a Delta table: offset commit tables."""
 
 from sparklog.offsets.owner import Owner
+from sparklog.offsets.plans import GroupPlan, plan
 from sparklog.offsets.rows import Position
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.tracker import Tracker, track
 from sparklog.offsets.write_delta import write_delta
 
-__all__ = ["OffsetTable", "Owner", "Position", "Tracker", "track", "write_delta"]
+__all__ = ["GroupPlan", "OffsetTable", "Owner", "Position", "Tracker", "plan", "track", "write_delta"]

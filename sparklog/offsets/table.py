@@ -5,16 +5,18 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
+from sparklog.assignors import Member
 from sparklog.errors import SparklogError
-from sparklog.offsets import kafka_files, lags, reset, rows
+from sparklog.offsets import kafka_files, lags, plans, reset, rows
 from sparklog.offsets.generations import Generations
 from sparklog.offsets.lake import Lake
+from sparklog.offsets.plans import GroupPlan
 from sparklog.offsets.reset import Move, Placing, Target
 from sparklog.offsets.rows import Group, Position, Positions
 from sparklog.offsets.summaries import GroupSummaries, GroupSummary
@@ -242,6 +244,31 @@ class OffsetTable:
 
         self.generations.existing(group)
         self.generations.claim(group, "delete", moved, carry=False)
+
+    def plan(
+        self,
+        group: str,
+        members: int | Iterable[str | Member],
+        topics: Sequence[str] | str | None = None,
+        *,
+        joining: str | Iterable[str | Member] = (),
+        leaving: Iterable[str] | str = (),
+        assignor: str = "sticky",
+        weight: str = "count",
+    ) -> GroupPlan:
+        """Plans a group, which need not exist: what an assignor would give to members; `sparklog.offsets.plan` has the arguments."""
+        positions = self.generations.group(group).positions
+        return plans.plan(
+            self.topics.logs,
+            group,
+            members,
+            topics,
+            joining=joining,
+            leaving=leaving,
+            assignor=assignor,
+            weight=weight,
+            positions=positions,
+        )
 
     def lag(self, group: str, topic: str | None = None) -> Any:
         """How far a group is behind, with a row for each partition of its topics: an Arrow table, or with Spark a DataFrame.

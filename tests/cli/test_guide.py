@@ -16,7 +16,13 @@ PAGE = (ROOT / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
 WITHOUT_SPARK = re.sub(r"^## (Writing|Upkeep)\n.*?(?=^## )", "", PAGE, flags=re.MULTILINE | re.DOTALL)
 """Blocks of the two other sections are run by tests/spark/test_shell_guide.py."""
 BLOCKS = re.findall(r"^```bash\n(.*?)^```$", WITHOUT_SPARK, re.MULTILINE | re.DOTALL)
-SAID = {"topics my-log": "orders", "lag my-log": "behind by 13 records", "--execute": "moved", "tail my-log": "customer-19"}
+SAID = {
+    "topics my-log": "orders",
+    "lag my-log": "behind by 13 records",
+    "--execute": "moved",
+    "tail my-log": "customer-19",
+    "groups plan": "would go to another member",
+}
 """The output that a block with this in it must print."""
 
 

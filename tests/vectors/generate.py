@@ -135,6 +135,15 @@ def kafka_batches(jars: str) -> list[dict[str, Any]]:
     return [batch(name, bytes.fromhex(line), order["records"]) for (name, order), line in zip(wanted, out, strict=True)]
 
 
+def assignors(jars: str) -> list[dict[str, Any]]:
+    """The groups of assignors.json, shared out again by Kafka's classes."""
+    groups = json.loads((FOLDER / "assignors.json").read_text(encoding="utf-8"))
+    java = ["java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", f"{jars}/*", str(FOLDER / "KafkaAssignors.java")]
+    lines = "\n".join(map(json.dumps, groups))
+    out = subprocess.run(java, input=lines, text=True, stdout=subprocess.PIPE, check=True).stdout.splitlines()
+    return [group | {"assignment": json.loads(line)} for group, line in zip(groups, out, strict=True)]
+
+
 def batch(name: str, content: bytes, records: list[dict[str, Any]]) -> dict[str, Any]:
     fields = struct.unpack_from(">qiibIhiqqqhii", content)
     (
@@ -193,5 +202,6 @@ if __name__ == "__main__":
     write("batches-kafka-python.json", python_batches(kafka.record.default_records, "kafka-python"))
     write("batches-aiokafka.json", python_batches(aiokafka.record.default_records, "aiokafka"))
     write("batches-kafka.json", kafka_batches(sys.argv[1]))
+    write("assignors.json", assignors(sys.argv[1]))
     packages = ("mmh3", "kafka-python", "aiokafka", "cramjam", "lz4", "python-snappy", "zstandard")
     print(f"Python {platform.python_version()};", ", ".join(f"{name} {version(name)}" for name in packages))

@@ -1,0 +1,191 @@
+"""Plans of groups: what an assignor would give to which member. Nothing is done."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sparklog import arguments
+from sparklog.assignors import ASSIGNORS, Assignment, Member, Partition, assign, owners_of
+from sparklog.errors import SparklogError
+from sparklog.offsets.rows import Position, require_group
+from sparklog.ondisk.reader import PartitionReader
+from sparklog.ondisk.root import Root
+from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_logs import TopicLogs
+from sparklog.show.display import SHOWN, Display, Displayed, counted, readable
+
+WEIGHTS = ("count", "lag", "rate")
+"""How a partition may be weighed: as much as any other, what the group has not read of it, or what was written to it in the last hour."""
+_RATE_MS = 3_600_000
+_SHOWN_OF_TEXTS = 100
+
+
+@dataclass(frozen=True)
+class PlannedPartition:
+    """A partition of a plan.
+
+    * consumer_id: the member that would get it; None without members. was: the one that has it before; None if none has.
+    * lag: the offsets that the group has not read; None if it has no position in it.
+    """
+
+    topic: str
+    partition: int
+    consumer_id: str | None
+    was: str | None
+    lag: int | None
+
+
+class GroupPlan(Displayed):
+    """The answer of an assignor for a group. In a terminal and in a notebook it shows itself as a table of the members."""
+
+    def __init__(self, group: str, assignor: str, weight: str, before: Assignment, after: Assignment, lags: Mapping[Partition, int | None]):
+        self.group = group
+        self.assignor = assignor
+        self.weight = weight
+        self.before = before
+        """The partitions of each member before; of none, if no member comes or goes."""
+        self.after = after
+        """The partitions of each member as planned."""
+        now, was = owners_of(after), owners_of(before)
+        self.partitions = [PlannedPartition(*each, now.get(each), was.get(each), lags[each]) for each in sorted(lags)]
+        """All partitions, sorted by topic and number."""
+
+    @property
+    def moved(self) -> list[PlannedPartition]:
+        """The partitions that another member had before."""
+        return [each for each in self.partitions if each.was not in (None, each.consumer_id)]
+
+    def by_topic(self, member: str) -> dict[str, list[int]]:
+        """The partitions that a member would get, by topic."""
+        return _by_topic(self.after[member])
+
+    def lag(self, member: str) -> int:
+        """The lag of the partitions that a member would get, together."""
+        return sum(each.lag or 0 for each in self.partitions if each.consumer_id == member)
+
+    def _display(self) -> Display:
+        return self.display()
+
+    def display(self, most: int | None = SHOWN) -> Display:
+        """The table of the first members, at most that many."""
+        columns = ["consumer-id", "#partitions", "lag", "assignment"]
+        cells: list[list[object]] = [
+            [readable(id, _SHOWN_OF_TEXTS), len(given), self.lag(id), named(given)] for id, given in list(self.after.items())[:most]
+        ]
+        about = [f"{self.assignor}, by {self.weight}: {counted(len(self.partitions), 'partition')} of {self._topics()}"]
+        if self.before:
+            columns += ["gets", "gives up"]
+            for row, (id, given) in zip(cells, self.after.items(), strict=False):
+                had = self.before.get(id, [])
+                row += [named(each for each in given if each not in had), named(each for each in had if each not in given)]
+            for id in self.before.keys() - self.after.keys():
+                about.append(f"{readable(id, _SHOWN_OF_TEXTS)} leaves {named(self.before[id]) or 'nothing'}")
+            about.append(f"{counted(len(self.moved), 'partition')} would go to another member")
+        title = f"Group {readable(self.group, _SHOWN_OF_TEXTS)}: {counted(len(self.after), 'member')} (a plan; nothing was changed)"
+        return Display(title, about, columns, cells, more=len(self.after) - len(cells))
+
+    def _topics(self) -> str:
+        return readable(", ".join(sorted({each.topic for each in self.partitions})), _SHOWN_OF_TEXTS)
+
+
+def named(partitions: Iterable[Partition]) -> str:
+    """Partitions as Kafka's tools name those of a member: `orders(0,2), refunds(1)`."""
+    return ", ".join(f"{topic}({','.join(map(str, numbers))})" for topic, numbers in _by_topic(partitions).items())
+
+
+def _by_topic(partitions: Iterable[Partition]) -> dict[str, list[int]]:
+    by_topic: dict[str, list[int]] = {}
+    for topic, number in sorted(partitions):
+        by_topic.setdefault(topic, []).append(number)
+    return by_topic
+
+
+def plan(
+    root: str | os.PathLike[str] | Root | TopicLogs,
+    group: str,
+    members: int | Iterable[str | Member],
+    topics: Sequence[str] | str | None = None,
+    *,
+    joining: str | Iterable[str | Member] = (),
+    leaving: Iterable[str] | str = (),
+    assignor: str = "sticky",
+    weight: str = "count",
+    positions: Iterable[Position] = (),
+) -> GroupPlan:
+    """Plans a group: says what an assignor would do with these members.
+
+    * members: how many, which are then called consumer-1, consumer-2 and so on; or their ids, each of which reads all topics; or Members.
+    * topics: those that the group reads; by default those that it has positions in, or that members name.
+    * joining, leaving: members that come and go. The assignor without that says what each has before.
+    * assignor: one of ASSIGNORS. weight: for `sticky`, one of WEIGHTS.
+    * positions: those of the group, for its topics and its lag. Without a position, all records of a partition are its weight by lag.
+
+    CallError if there are no topics, one does not exist, or members cannot be told apart.
+    """
+    require_group(group)
+    arguments.choice("weight", weight, WEIGHTS)
+    arguments.choice("assignor", assignor, ASSIGNORS)
+    logs = root if isinstance(root, TopicLogs) else TopicLogs(arguments.root(root))
+    known = list(positions)
+    crew, new = _members(members), _members(joining)
+    read = {topic for each in [*crew, *new] if isinstance(each, Member) for topic in each.topics}
+    wanted = sorted(set(arguments.texts("topics", topics)) if topics is not None else read | {each.topic for each in known})
+    if not wanted:
+        reason = f"group {group} has no positions that would tell its topics; name them"
+        raise SparklogError("OPTION_VALUE", option="topics", value=topics, reason=reason)
+    states = {topic: logs.log(arguments.topic(topic)).newest() for topic in wanted}
+    lags = _lags(states, known)
+    weights = _weights(weight, states, lags, logs)
+
+    def shared(members: Iterable[str | Member], owners: Mapping[Partition, str]) -> Assignment:
+        whole = [each if isinstance(each, Member) else Member(each, wanted) for each in members]
+        return assign(assignor, {topic: state.partitions for topic, state in states.items()}, whole, owners=owners, weights=weights)
+
+    gone = set(arguments.texts("leaving", leaving))
+    if unknown := sorted(gone - {_id(each) for each in crew}):
+        reason = f"{unknown[0]!r} is not one of the members {', '.join(map(_id, crew))}"
+        raise SparklogError("OPTION_VALUE", option="leaving", value=", ".join(sorted(gone)), reason=reason)
+    before = shared(crew, {}) if gone or new else {}
+    after = shared([each for each in [*crew, *new] if _id(each) not in gone], owners_of(before))
+    return GroupPlan(group, assignor, weight, before, after, lags)
+
+
+def _members(given: int | Iterable[str | Member]) -> list[str | Member]:
+    if isinstance(given, Iterable):
+        each_one = [given] if isinstance(given, str) else given
+        return [each if isinstance(each, Member) else arguments.text("members", each) for each in each_one]
+    return [f"consumer-{number}" for number in range(1, 1 + arguments.positive("members", given))]
+
+
+def _id(member: str | Member) -> str:
+    return member.id if isinstance(member, Member) else member
+
+
+def _lags(states: Mapping[str, State], positions: Iterable[Position]) -> dict[Partition, int | None]:
+    """The offsets that are unread of each partition; None without a position in the topic that is there now."""
+    lags: dict[Partition, int | None] = {(topic, number): None for topic, state in states.items() for number in range(state.partitions)}
+    for each in positions:
+        if (each.topic, each.partition) in lags and states[each.topic].topic_id == each.topic_id:
+            lags[each.topic, each.partition] = max(0, states[each.topic].ends[each.partition] - each.offset)
+    return lags
+
+
+def _weights(
+    weight: str, states: Mapping[str, State], lags: Mapping[Partition, int | None], logs: TopicLogs
+) -> dict[Partition, int] | None:
+    """The weights of the partitions; None if each weighs the same."""
+    if weight == "count":
+        return None
+    if weight == "lag":
+        return {
+            (topic, number): states[topic].ends[number] - states[topic].starts[number] if lag is None else lag
+            for (topic, number), lag in lags.items()
+        }
+    since = int(time.time() * 1000) - _RATE_MS
+    return {
+        (topic, number): states[topic].ends[number] - PartitionReader(logs.log(topic), states[topic], number).offset_at(since)
+        for topic, number in lags
+    }

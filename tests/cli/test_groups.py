@@ -1,0 +1,130 @@
+"""`sparklog groups` and its commands."""
+
+import json
+
+import pytest
+from handmade import Topic, records
+
+from sparklog import CallError
+from sparklog.assignors import Member
+from sparklog.offsets import OffsetTable, plan
+
+
+@pytest.fixture
+def table(topic, tmp_path, monkeypatch):
+    """Group `g` of topic `t`, which has read all of partition 1 and 20 of 25 of partition 0; and topic `u` of six partitions."""
+    table = OffsetTable(tmp_path / "offsets", topic.root)
+    table.end("g", table.begin("g", {"t": {0: 20, 1: 10}}))
+    monkeypatch.setenv("SPARKLOG_OFFSETS", str(tmp_path / "offsets"))
+    other = Topic(topic.root, "u", partitions=6)
+    for partition in range(6):
+        other.append(records(10 * (partition + 1)), partition)
+    return table
+
+
+def test_groups_without_a_word_of_its_own_lists_them(run, topic, table):
+    assert run("groups", topic.root) == run("groups", "list", topic.root)
+    assert run("groups", "--json", topic.root) == run("groups", "list", topic.root, "--json")
+    assert run("groups", "describe", topic.root, "g") == run("lag", topic.root, "g")
+    said = run("groups", "--help")
+    for command in ("list", "describe", "reset", "plan"):
+        assert f" {command} " in said
+        assert "Example" in run("groups", command, "--help")
+    assert run("groups", "reset", topic.root, "g", "--to-latest", "--execute")
+    assert {each.offset for each in table.positions("g")} == {25, 10}
+
+
+def test_plan_of_a_new_group(run, topic):
+    """Without a table, and without a group: only topics."""
+    said = run("groups", "plan", topic.root, "new", "--topic", "t", "--member", "host1", "--member", "host2")
+    assert said.splitlines() == [
+        "Group new: 2 members (a plan; nothing was changed)",
+        "sticky, by count: 2 partitions of t",
+        "",
+        "consumer-id  #partitions  lag  assignment",
+        "host1                  1    0  t(0)",
+        "host2                  1    0  t(1)",
+    ]
+
+
+def test_plan_as_members_join_and_leave(run, topic, table):
+    given = ["groups", "plan", topic.root, "g", "--topic", "u", "--members", 3]
+    found = json.loads(run(*given, "--json"))
+    assert {key: found[key] for key in ("group", "assignor", "weight", "moved")} == {
+        "group": "g",
+        "assignor": "sticky",
+        "weight": "count",
+        "moved": 0,
+    }
+    assert found["members"] == [
+        {"consumer_id": "consumer-1", "partitions": 2, "lag": 0, "assignment": {"u": [0, 1]}},
+        {"consumer_id": "consumer-2", "partitions": 2, "lag": 0, "assignment": {"u": [2, 3]}},
+        {"consumer_id": "consumer-3", "partitions": 2, "lag": 0, "assignment": {"u": [4, 5]}},
+    ]
+    assert found["partitions"][0] == {"topic": "u", "partition": 0, "consumer_id": "consumer-1", "was": None, "lag": None}
+    left = json.loads(run(*given, "--without", "consumer-2", "--json"))
+    assert [each["assignment"] for each in left["members"]] == [{"u": [0, 1, 2]}, {"u": [3, 4, 5]}]
+    assert [(each["partition"], each["was"]) for each in left["partitions"]][2:4] == [(2, "consumer-2"), (3, "consumer-2")]
+    assert left["moved"] == 2
+    said = run(*given, "--without", "consumer-2", "--with", "consumer-4")
+    assert "consumer-2 leaves u(2,3)" in said
+    assert "2 partitions would go to another member" in said
+    assert "consumer-4" in said
+    by_range = json.loads(run(*given, "--with", "consumer-0", "--assignor", "range", "--json"))
+    assert [each["assignment"]["u"] for each in by_range["members"]] == [[0, 1], [2, 3], [4], [5]]
+    assert by_range["moved"] == 5
+    assert table.groups() == ["g"]
+
+
+def test_plan_by_lag_and_by_rate(run, topic, table):
+    """10 to 60 records in `u`: by lag all are unread; by rate nothing, as the records are old."""
+    given = ["groups", "plan", topic.root, "g", "--topic", "u", "--members", 2, "--json"]
+    by_lag = json.loads(run(*given, "--weight", "lag"))
+    sums = [sum(10 * (number + 1) for number in each["assignment"]["u"]) for each in by_lag["members"]]
+    assert sorted(sums) == [100, 110]
+    assert [each["partitions"] for each in json.loads(run(*given, "--weight", "rate"))["members"]] == [3, 3]
+    read = json.loads(run("groups", "plan", topic.root, "g", "--members", 2, "--json"))
+    assert [(each["topic"], each["partition"], each["lag"]) for each in read["partitions"]] == [("t", 0, 5), ("t", 1, 0)]
+    assert [each["lag"] for each in read["members"]] == [5, 0]
+
+
+def test_plans_in_python_are_those_of_the_command(run, topic, table):
+    found = json.loads(run("groups", "plan", topic.root, "g", "--topic", "u", "--topic", "t", "--members", 4, "--json"))
+    planned = table.plan("g", 4, ["t", "u"])
+    assert [vars(each) for each in planned.partitions] == found["partitions"]
+    assert repr(planned).startswith("Group g: 4 members (a plan; nothing was changed)\nsticky, by count: 8 partitions of t, u\n")
+    mixed = plan(topic.root, "g", [Member("a", ["t"]), Member("b", ["t", "u"], capacity=2)])
+    assert {id: len(given) for id, given in mixed.after.items()} == {"a": 2, "b": 6}
+    assert "<table" in mixed._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--members", 2], "PARTLOG_OPTION_VALUE"),
+        (["--topic", "t"], "give --members, a number, or --member"),
+        (["--topic", "t", "--members", 2, "--member", "a"], "give --members, a number, or --member"),
+        (["--topic", "t", "--members", 0], "--members"),
+        (["--topic", "t", "--members", 2, "--assignor", "fair"], "range, roundrobin, sticky"),
+        (["--topic", "t", "--members", 2, "--weight", "bytes"], "count, lag, rate"),
+        (["--topic", "t", "--members", 2, "--without", "host7"], "consumer-1, consumer-2"),
+        (["--topic", "t", "--member", "a", "--member", "a"], "two members have it"),
+        (["--topic", "t", "--member", "a", "--with", "a"], "two members have it"),
+        (["--topic", "none", "--members", 2], "PARTLOG_TOPIC_NOT_FOUND"),
+    ],
+)
+def test_a_plan_that_cannot_be_made(run, topic, table, words, said):
+    assert said in run("groups", "plan", topic.root, "unknown", *words, status=2)
+
+
+def test_a_plan_without_a_table_needs_topics(run, topic):
+    assert "give --topic, or --table" in run("groups", "plan", topic.root, "g", "--members", 2, status=2)
+    with pytest.raises(CallError, match="no positions"):
+        plan(topic.root, "g", 2)
+
+
+def test_positions_in_a_topic_that_was_created_again_do_not_count(topic, table):
+    topic.delete()
+    topic.append(records(7), 0)
+    planned = table.plan("g", 1)
+    assert {each.lag for each in planned.partitions} == {None}
