@@ -30,7 +30,8 @@ def open_store(root: str, filesystem: FileSystem | None = None) -> Store:
     if scheme == "hdfs" and uri and filesystem is None:
         return _hdfs(root, uri[2] or "", uri[3])
     if filesystem is not None:
-        raise SparklogError("OPTION_VALUE", option="filesystem", value=filesystem, reason=f"it must be left out: {root} is not in a bucket")
+        value, reason = type(filesystem).__name__, f"it must be left out: {root} is not in a bucket"
+        raise SparklogError("OPTION_VALUE", option="filesystem", value=value, reason=reason)
     return LocalStore(local(root))
 
 
@@ -55,9 +56,10 @@ def _normal(root: str, path: str) -> str:
 
 
 def _bucket(root: str, bucket: str, rest: str, filesystem: FileSystem | None) -> Store:
-    # The part before an @ may be a password, which no message must show.
-    if "@" in bucket:
-        raise _invalid_path("s3a://…", "it must not have credentials in it; give them by the environment (AWS_…), or with `filesystem`")
+    # A key and a secret, which no message must show: "key:secret@bucket", where the secret may have a slash.
+    if "@" in bucket or ":" in bucket:
+        reason = "after s3a:// there must be the name of a bucket alone, without credentials or a port; settings of the store have these"
+        raise _invalid_path("s3a://…", f"{reason}: the environment (AWS_…), or `filesystem`")
     if not bucket or not re.fullmatch("[a-zA-Z0-9._-]+", bucket):
         raise _invalid_path(root, "after s3a:// there must be the name of a bucket")
     path, _, settings = rest.partition("?")
@@ -66,7 +68,8 @@ def _bucket(root: str, bucket: str, rest: str, filesystem: FileSystem | None) ->
     from sparklog.store.s3 import S3Store
 
     if not isinstance(filesystem, FileSystem | None):
-        raise TypeError(f"`filesystem` is {filesystem!r}, of type {type(filesystem).__name__}; it must be a pyarrow.fs.FileSystem")
+        # Not its text: it may be a dict of settings.
+        raise TypeError(f"`filesystem` is of type {type(filesystem).__name__}; it must be a pyarrow.fs.FileSystem")
     return S3Store(bucket, _normal(root, path).lstrip("/"), settings, filesystem)
 
 

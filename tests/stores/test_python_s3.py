@@ -105,9 +105,15 @@ def test_what_is_no_root_there(s3, topic, settings_in_environment):
 
 def test_no_message_shows_credentials(s3, topic, monkeypatch):
     url = copied(s3, topic.root)
-    with pytest.raises(SparklogError, match="must not have credentials") as raised:
-        Log(f"s3a://key:very-secret@{s3.bucket}/x")
-    assert "very-secret" not in f"{raised.value}{raised.value!r}"
+    for wrong in (f"s3a://key:very-secret@{s3.bucket}/x", f"s3://key:very-secret/x@{s3.bucket}/x"):
+        with pytest.raises(SparklogError, match="without credentials") as raised:
+            Log(wrong)
+        assert "very-secret" not in f"{raised.value}{raised.value!r}"
+    settings = {"secret_key": "very-secret"}
+    for root in (url, topic.root):
+        with pytest.raises((TypeError, SparklogError), match="`filesystem`") as refused:
+            Log(root, filesystem=settings)
+        assert "very-secret" not in f"{refused.value}{refused.value!r}"
     for name, value in (environment(s3) | {"AWS_SECRET_ACCESS_KEY": "very-secret"}).items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SparklogError, match="PARTLOG_IO") as raised:

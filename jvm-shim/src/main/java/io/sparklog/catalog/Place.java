@@ -21,6 +21,12 @@ record Place(String path, Map<String, String> settings, String topic, String abo
     return Root.of(path, () -> SessionSettings.with(settings));
   }
 
+  /** Without the values of the settings, which may be secrets. */
+  @Override
+  public String toString() {
+    return path + (topic == null ? "" : ", topic " + topic) + (about == null ? "" : ", " + about);
+  }
+
   /** Whether it is a topic, and not a root or a table about a topic. */
   boolean isTopic() {
     return topic != null && about == null;

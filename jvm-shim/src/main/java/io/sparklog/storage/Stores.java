@@ -76,9 +76,20 @@ public final class Stores {
     // Lambdas, and no references to methods, which load the class at once: a process that reads a disk needs no class of Hadoop.
     return switch (uri.matches() ? uri.group(1).toLowerCase(Locale.ROOT) : "") {
       case "hdfs", "viewfs" -> ref -> HdfsStore.open(ref);
-      case "s3a" -> ref -> S3Store.open(ref);
+      case "s3a" -> inBucket(uri.group(2));
       default -> null;
     };
+  }
+
+  /** @param authority may have a key and a secret, which no message must show: "key:secret@bucket", where the secret may have a slash */
+  private static Function<StoreRef, LogStore> inBucket(String authority) {
+    if (authority != null && (authority.contains("@") || authority.contains(":"))) {
+      throw bad("s3a://…",
+          "after s3a:// there must be the name of a bucket alone, without credentials or a port; settings of the store have "
+              + "these: fs.s3a.access.key, fs.s3a.secret.key, fs.s3a.endpoint",
+          null);
+    }
+    return ref -> S3Store.open(ref);
   }
 
   private static LogStore open(StoreRef ref, Function<StoreRef, LogStore> opener) {
