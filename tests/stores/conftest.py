@@ -2,8 +2,9 @@
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from handmade import Topic, records, sample
@@ -11,8 +12,11 @@ from stores.buckets import environment
 from stores.cluster import SparkCluster
 from stores.faults import FaultProxy
 from stores.hdfs import Hdfs
+from stores.processes import Servers, is_alive
 from stores.roots import classpath
 from stores.s3 import S3
+
+_S = TypeVar("_S", bound=Servers)
 
 
 def _fetched(jars: Path, names: str, target: str) -> Path:
@@ -20,6 +24,16 @@ def _fetched(jars: Path, names: str, target: str) -> Path:
     if not any(jars.glob(names)):
         pytest.fail(f"{jars} has no {names}: run `make {target}`")
     return jars
+
+
+@contextmanager
+def _running(servers: _S) -> Iterator[_S]:
+    """Nothing of them runs in the end."""
+    with servers:
+        yield servers
+        pids = servers.pids
+        assert pids and all(map(is_alive, pids)), "a test has left a server dead"
+    assert not any(map(is_alive, pids))
 
 
 @pytest.fixture(scope="session")
@@ -48,28 +62,28 @@ def s3_program(repository: Path) -> Path:
 @pytest.fixture(scope="session")
 def hdfs(hdfs_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
     """One NameNode and one DataNode, for tests that kill neither."""
-    with Hdfs(tmp_path_factory.mktemp("hdfs"), hdfs_jars) as server:
+    with _running(Hdfs(tmp_path_factory.mktemp("hdfs"), hdfs_jars)) as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def hdfs_ha(hdfs_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
     """Two NameNodes and two DataNodes. A test that kills one starts it again."""
-    with Hdfs(tmp_path_factory.mktemp("hdfs-ha"), hdfs_jars, ha=True) as server:
+    with _running(Hdfs(tmp_path_factory.mktemp("hdfs-ha"), hdfs_jars, ha=True)) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def s3(s3_program: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
     """One S3 server with one bucket. A test that kills it starts it again."""
-    with S3(tmp_path_factory.mktemp("s3"), s3_program) as server:
+    with _running(S3(tmp_path_factory.mktemp("s3"), s3_program)) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     """A Spark cluster with two workers. A test that kills one starts it again."""
-    with SparkCluster(tmp_path_factory.mktemp("spark")) as cluster:
+    with _running(SparkCluster(tmp_path_factory.mktemp("spark"))) as cluster:
         yield cluster
 
 

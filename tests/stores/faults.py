@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from stores.processes import HOST
 
 CONTROL = "/.faults"
+BEGINS_BYTES = 256
 KINDS = ("cut", "lose", "late", "delay", "answer", "belie", "tear")
 _CODES = {
     301: "PermanentRedirect",
@@ -69,6 +70,8 @@ class Request:
     headers: dict[str, str]
     """By names in lower case."""
     fault: Fault | None
+    begins: bytes = b""
+    """The first bytes of what the client sent. S3A's begin with a line of the encoding, and then are those of the object."""
     told: int | None = None
     """The status that the client was told; None while it was told none."""
     done: int | None = None
@@ -118,7 +121,8 @@ class FaultProxy:
     `requests` are those that came since `clear`, in their order. A program in another process can do the same by HTTP: `POST /.faults` with
     a JSON list of arguments of `inject` takes the place of all faults and clears the requests, and `GET /.faults` lists the requests.
 
-    `before` is called with each request before the server has it, in a thread of that request: a test can act there while the client waits.
+    `before` is called with each request before the server has it, in a thread of that request: a test can act there while the client waits,
+    and give the request a fault.
     """
 
     def __init__(self, target: str) -> None:
@@ -174,7 +178,7 @@ class FaultProxy:
             assert time.monotonic() < deadline, "a late request has no answer"
             time.sleep(0.01)
 
-    def came(self, method: str, key: str, query: str, headers: dict[str, str]) -> Request:
+    def came(self, method: str, key: str, query: str, headers: dict[str, str], body: bytes) -> Request:
         with self._lock:
             rule = next((rule for rule in self._rules if rule.takes(method, key)), None)
             fault = rule.fault if rule else None
@@ -182,7 +186,7 @@ class FaultProxy:
                 rule.times -= 1
             elif self._chance and re.fullmatch(self._chance.method, method) and self._chance.draw.random() < self._chance.rate:
                 fault = self._chance.draw.choice(self._chance.faults)
-            request = Request(method, key, query, headers, fault)
+            request = Request(method, key, query, headers, fault, body[:BEGINS_BYTES])
             self.requests.append(request)
             return request
 
@@ -250,7 +254,7 @@ class _Handler(BaseHTTPRequestHandler):
         target, path = through.groups() if through else (self.server.proxy.target, self.path)
         url = urlsplit(path)
         headers = {name.lower(): value for name, value in self.headers.items()}
-        request = self.server.proxy.came(self.command, unquote(url.path)[1:], url.query, headers)
+        request = self.server.proxy.came(self.command, unquote(url.path)[1:], url.query, headers, body)
         self.server.proxy.before(request)
         fault = request.fault or Fault("delay", seconds=0)
         if fault.kind in ("cut", "late"):

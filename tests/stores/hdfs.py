@@ -1,11 +1,15 @@
 """HDFS: NameNodes and DataNodes of Hadoop, one process each."""
 
+import getpass
 import json
 import os
+import re
 import shutil
 import subprocess
+import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 from stores.processes import HOST, Daemon, Servers, free_port, json_at
@@ -90,6 +94,13 @@ class Hdfs(Servers):
 
         self.daemons[self.active].wait_until(knows)
 
+    def open_below(self, uri: str) -> list[str]:
+        """The files in a folder that are being written, or were by a client that died: each has a lease, which others must not break."""
+        folder = uri.removeprefix(self.uri)
+        asked = f"http://{self._http[self.active]}/fsck?ugi={getpass.getuser()}&openforwrite=1&path={quote(folder)}"
+        with urllib.request.urlopen(asked, timeout=30) as answer:
+            return re.findall(rf"^({re.escape(folder)}/\S+) .*OPENFORWRITE", answer.read().decode(), re.MULTILINE)
+
     def _bean(self, name: str, bean: str) -> dict[str, object]:
         """A part of what a NameNode tells of itself. ValueError while it does not."""
         beans = json_at(f"http://{self._http[name]}/jmx?qry=Hadoop:service=NameNode,name={bean}")["beans"]
@@ -120,6 +131,9 @@ class Hdfs(Servers):
             "dfs.replication": str(len(self._data)),
             # There is no third DataNode that could take the place of one that dies in mid-write.
             "dfs.client.block.write.replace-datanode-on-failure.policy": "NEVER",
+            # A file is closed once the DataNode has reported its last block. The client asks for that, and again after 400 ms by default.
+            "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "20",
+            "dfs.client.block.write.locateFollowingBlock.retries": "10",
         }
         if self.ha:
             settings |= {

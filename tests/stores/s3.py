@@ -8,6 +8,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 from pyarrow.fs import S3FileSystem
 from stores.processes import HOST, Daemon, Servers, free_port, is_listening
@@ -64,22 +65,51 @@ class S3(Servers):
         }
 
     def ask(
-        self, method: str, key: str, body: bytes = b"", headers: Mapping[str, str] | None = None, *, endpoint: str | None = None
+        self,
+        method: str,
+        key: str,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        *,
+        endpoint: str | None = None,
+        query: Mapping[str, str] | None = None,
     ) -> tuple[int, bytes]:
-        """Sends one signed request for a key of the bucket, never a second one, and returns the status and the body of the answer."""
+        """Sends one signed request for a key of the bucket, never a second one, and returns the status and the body of the answer.
+
+        The key "" stands for the bucket.
+        """
         address = (endpoint or self.endpoint).partition("://")[2]
         path = f"/{self.bucket}/{quote(key)}"
+        asked = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in sorted((query or {}).items()))
         connection = HTTPConnection(address, timeout=60)
         try:
-            connection.request(method, path, body, _signed(method, address, path, headers or {}))
+            connection.request(method, f"{path}?{asked}" if asked else path, body, _signed(method, address, path, asked, headers or {}))
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:
             connection.close()
 
+    def unfinished(self, below: str) -> list[tuple[str, str]]:
+        """The uploads in parts that were begun, and neither completed nor aborted, of keys that begin so: key and id."""
+        status, answer = self.ask("GET", "", query={"uploads": "", "prefix": below})
+        assert status == 200, answer
+        uploads = ElementTree.fromstring(answer).iterfind("{*}Upload")
+        return [(upload.findtext("{*}Key", ""), upload.findtext("{*}UploadId", "")) for upload in uploads]
 
-def _signed(method: str, host: str, path: str, headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers with AWS's signature, version 4, of a request without a query."""
+    def parts(self, key: str, upload: str) -> list[int]:
+        """The lengths of the parts that an upload has so far."""
+        status, answer = self.ask("GET", key, query={"uploadId": upload})
+        assert status == 200, answer
+        return [int(part.findtext("{*}Size", "")) for part in ElementTree.fromstring(answer).iterfind("{*}Part")]
+
+    def abort(self, key: str, upload: str) -> None:
+        """Ends an upload and frees its parts, as a lifecycle rule does after some days."""
+        status, answer = self.ask("DELETE", key, query={"uploadId": upload})
+        assert status == 204, answer
+
+
+def _signed(method: str, host: str, path: str, query: str, headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers with AWS's signature, version 4. The query is in the order of its names."""
 
     def keyed(key: bytes, text: str) -> bytes:
         return hmac.digest(key, text.encode(), "sha256")
@@ -88,7 +118,7 @@ def _signed(method: str, host: str, path: str, headers: Mapping[str, str]) -> di
     scope = (now[:8], REGION, "s3", "aws4_request")
     signed = {"host": host, "x-amz-content-sha256": "UNSIGNED-PAYLOAD", "x-amz-date": now}
     lines = "".join(f"{name}:{value}\n" for name, value in signed.items())
-    canonical = "\n".join((method, path, "", lines, ";".join(signed), "UNSIGNED-PAYLOAD"))
+    canonical = "\n".join((method, path, query, lines, ";".join(signed), "UNSIGNED-PAYLOAD"))
     to_sign = "\n".join(("AWS4-HMAC-SHA256", now, "/".join(scope), hashlib.sha256(canonical.encode()).hexdigest()))
     key = f"AWS4{SECRET_KEY}".encode()
     for part in scope:

@@ -85,24 +85,75 @@ def test_writers_killed_at_every_step(root: LogTool) -> None:
         process.communicate()
         root.run("append", tag=f"after_{step.replace('.', '_')}")
     assert len(root.read()) == 2
+    kill_vacuum(root)
 
 
-def test_what_the_dead_have_open_does_no_harm_in_hdfs(hdfs: Hdfs, jvm: str) -> None:
-    """The lease of a file that a dead writer has open is nothing that the next writer waits for."""
-    tool = in_hdfs(hdfs, jvm)
+def kill_vacuum(tool: LogTool) -> None:
+    """A writer dies before its commit. The vacuum that comes for its files is killed, too, and the next one ends the work."""
+    writer = Writer(tool, "dies", SPILLS, 1, stop="commit.link:pause", **TIDY)
+    reached(writer, "commit.link")
+    writer.kill()
+    there = tool.read()
+    process = tool.start("vacuum", stop="delete.file:pause", clock=2)
+    assert process.stderr
+    while "partlog: pause at delete.file" not in process.stderr.readline():
+        assert process.poll() is None
+    process.kill()
+    process.communicate()
+    assert tool.read() == there
+    assert "vacuumed 0 " not in tool.run("vacuum", clock=2)[-1]
+    assert "vacuumed 0 " in tool.run("vacuum", clock=2)[-1]
+    assert tool.read() == there
+
+
+def die_while_writing(tool: LogTool) -> Callable[[], object]:
+    """A writer that has written the bytes of a data file, and not ended it. Returns what kills it."""
     writer = Writer(tool, "dead", LARGE, 1, stop="task.sync:pause", **TIDY)
     reached(writer, "task.sync")
-    writer.kill()
-    goes_on(tool)
+    return writer.kill
 
 
 def goes_on(tool: LogTool) -> None:
-    """Nothing of the dead writer is there, and nothing is left of it in the end."""
+    """Nothing of the dead writer is there. Others write, merge, delete, clean up, read and vacuum as if it had never been."""
     assert tool.run("read") == ["none"]
     began = time.monotonic()
     lines = tool.run("append", tag="next", commits=6, **TIDY)
     print(f"{tool.root}: six commits after it took {time.monotonic() - began:.1f} s")
-    assert audit(tool, {line.split()[1]: POOLS for line in lines}, {"dead": LARGE, "next": POOLS}) == {f"next-{n}" for n in range(6)}
+    acknowledged = {line.split()[1]: POOLS for line in lines}
+    for vacuum in (False, True):
+        if vacuum:
+            print(tool.run("vacuum", clock=2))
+        assert audit(tool, acknowledged, {"dead": LARGE, "next": POOLS}) == {f"next-{n}" for n in range(6)}
+
+
+def test_the_leases_of_the_dead_do_no_harm_in_hdfs(hdfs: Hdfs, jvm: str) -> None:
+    """A file that a dead writer has open is nothing that the next writer waits for, and its lease ends when vacuum deletes it."""
+    tool = in_hdfs(hdfs, jvm)
+    die_while_writing(tool)()
+    assert len(hdfs.open_below(str(tool.root))) == 1
+    goes_on(tool)
+    assert hdfs.open_below(str(tool.root)) == []
+
+
+@pytest.mark.usefixtures("settings_in_environment")
+def test_unfinished_uploads_of_the_dead_do_no_harm_in_s3(s3: S3, jvm: str) -> None:
+    """They are in no listing, and cost room until a rule of the bucket ends them, which does no harm either."""
+    tool = in_s3(s3, jvm, **{"fs.s3a.multipart.size": str(5 << 20)})
+    below = str(tool.root).removeprefix(f"s3a://{s3.bucket}/")
+    kill = die_while_writing(tool)
+    until = time.monotonic() + TIMEOUT_S
+    while not any(s3.parts(*upload) for upload in s3.unfinished(below)):
+        assert time.monotonic() < until, "no part was sent"
+        time.sleep(0.05)
+    kill()
+    left = s3.unfinished(below)
+    assert len(left) == 1
+    goes_on(tool)
+    assert s3.unfinished(below) == left, "nobody but the bucket ends them"
+    there = tool.read()
+    s3.abort(*left[0])
+    assert s3.unfinished(below) == []
+    assert tool.read() == there
 
 
 def survive(tool: LogTool, release: Path, steps: list[str], kill: Callable[[], Callable[[], object]]) -> None:

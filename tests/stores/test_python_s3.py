@@ -261,7 +261,7 @@ def test_a_listing_with_names_that_lead_elsewhere_is_refused(sent):
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
         files = fs.S3FileSystem(
             access_key="a", secret_key="b", region="us-east-1", scheme="http", endpoint_override=f"127.0.0.1:{server.server_port}"
         )

@@ -138,15 +138,6 @@ def test_a_spark_cluster_goes_on_when_an_executor_is_killed(spark_cluster: Spark
     assert {folder.relative_to(spark_cluster.folder).parts[0] for folder in folders} == {"worker1", "worker2"}
 
 
-def test_nothing_runs_when_a_server_was_stopped(hdfs_jars: Path, s3_program: Path, tmp_path: Path):
-    (tmp_path / "spark").mkdir()
-    with Hdfs(tmp_path / "hdfs", hdfs_jars) as hdfs, S3(tmp_path / "s3", s3_program) as s3, SparkCluster(tmp_path / "spark") as cluster:
-        pids = hdfs.pids + s3.pids + cluster.pids
-        assert len(pids) == 2 + 1 + 3
-        assert all(map(is_alive, pids))
-    assert not any(map(is_alive, pids))
-
-
 def test_servers_at_a_shell(repository: Path, s3_program: Path):
     """A command finds them in its environment, and they end with it."""
     command = [sys.executable, "-m", "stores.serve", "s3", "--", "sh", "-c", "echo $PPID $STORES_S3; exit 3"]

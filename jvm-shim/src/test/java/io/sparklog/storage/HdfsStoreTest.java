@@ -38,6 +38,12 @@ final class HdfsStoreTest extends LogStoreContract {
     return HdfsStore.open(ref);
   }
 
+  /** {@code tests/stores/test_races.py} has more, between processes. */
+  @Override
+  int races() {
+    return 5;
+  }
+
   @Override
   boolean writesToTheTemporaryName() {
     return false;

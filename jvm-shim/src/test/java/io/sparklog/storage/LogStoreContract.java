@@ -32,7 +32,6 @@ import org.junit.jupiter.api.function.Executable;
 @Timeout(60)
 abstract class LogStoreContract extends StoreUnderTest {
   private static final int WRITERS = 8;
-  private static final int RACES = 20;
 
   @Test
   void aRootExistsOnceAFolderIsCreated() throws IOException {
@@ -94,7 +93,7 @@ abstract class LogStoreContract extends StoreUnderTest {
   @Test
   void ofEightPutsOneWins() throws Exception {
     store.createFolder(TOPIC);
-    for (int race = 0; race < RACES; race++) {
+    for (int race = 0; race < races(); race++) {
       new PutRace(store, TOPIC + "/" + race + ".json", TEMPORARY).run(WRITERS);
     }
     assertEquals(List.of(), store.list(TOPIC + "/tmp"));

@@ -35,6 +35,12 @@ final class S3StoreTest extends LogStoreContract {
     return S3Store.open(ref);
   }
 
+  /** {@code tests/stores/test_races.py} has more, between processes. */
+  @Override
+  int races() {
+    return 5;
+  }
+
   @Override
   boolean writesToTheTemporaryName() {
     return false;

@@ -30,6 +30,11 @@ abstract class StoreUnderTest {
     return true;
   }
 
+  /** How many races of puts are run: fewer where a put takes long. */
+  int races() {
+    return 20;
+  }
+
   /** The clock of a local file goes in steps of the kernel's, of up to 10 ms. */
   long clockStepMs() {
     return 20;
