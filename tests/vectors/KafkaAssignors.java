@@ -114,8 +114,8 @@ public final class KafkaAssignors {
       topics(each.getValue()).forEach(topic -> reads.add(ids.get(topic)));
       subscriptions.add(reads);
       members.put(each.getKey(),
-          new MemberSubscriptionAndAssignmentImpl(Optional.empty(), Optional.ofNullable(each.getValue().path("instance").textValue()), reads,
-              new org.apache.kafka.coordinator.group.modern.Assignment(Collections.unmodifiableMap(owned))));
+          new MemberSubscriptionAndAssignmentImpl(Optional.empty(), Optional.ofNullable(each.getValue().path("instance").textValue()),
+              reads, new org.apache.kafka.coordinator.group.modern.Assignment(Collections.unmodifiableMap(owned))));
     });
     SubscribedTopicDescriber topics = new SubscribedTopicDescriber() {
       @Override
@@ -134,7 +134,8 @@ public final class KafkaAssignors {
     for (String member : members.keySet()) {
       List<TopicPartition> partitions = new ArrayList<>();
       if (assigned.containsKey(member)) {
-        assigned.get(member).partitions()
+        assigned.get(member)
+            .partitions()
             .forEach((id, numbers) -> numbers.forEach(number -> partitions.add(new TopicPartition(names.get(id), number))));
       }
       answer.put(member, partitions);
