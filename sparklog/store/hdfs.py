@@ -81,7 +81,7 @@ class HdfsStore(RemoteStore):
         return HdfsFile(self, name, status)
 
     def bytes_of(self, name: str, position: int, count: int) -> bytes:
-        """So many bytes of a file from a position on, which it must have. Absent if it does not exist."""
+        """The `count` bytes of a file from a position on, which it must have. Absent if it does not exist."""
         with self._asked("OPEN", name, offset=position, length=count) as answer:
             found = _read(answer, count)
         if len(found) < count:

@@ -151,6 +151,16 @@ abstract class HadoopStore implements LogStore {
   }
 
   @Override
+  public boolean existsBeside(String name) {
+    Path above = path("").getParent();
+    try {
+      return above != null && !name.startsWith("/") && files.exists(new Path(above + "/" + name));
+    } catch (IOException e) {
+      return false;
+    }
+  }
+
+  @Override
   public List<String> list(String name) throws IOException {
     List<String> names = new ArrayList<>();
     for (FileStatus entry : entries(name)) {

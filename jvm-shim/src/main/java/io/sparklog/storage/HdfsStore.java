@@ -81,16 +81,6 @@ class HdfsStore extends HadoopStore {
   }
 
   @Override
-  public boolean existsBeside(String name) {
-    Path above = path("").getParent();
-    try {
-      return above != null && !name.startsWith("/") && files.exists(new Path(above + "/" + name));
-    } catch (IOException e) {
-      return false;
-    }
-  }
-
-  @Override
   public byte[] read(String name, int bytesMax) throws IOException {
     FileStatus status = fileStatus(name);
     if (status.getLen() > bytesMax) {

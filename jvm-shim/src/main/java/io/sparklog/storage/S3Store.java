@@ -82,11 +82,6 @@ class S3Store extends HadoopStore {
   }
 
   @Override
-  public boolean existsBeside(String name) {
-    return false;
-  }
-
-  @Override
   public void createFolder(String name) {
     path(name);
   }

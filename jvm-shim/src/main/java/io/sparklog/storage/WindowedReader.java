@@ -5,7 +5,7 @@ import java.nio.ByteBuffer;
 
 /** A file over a network: asks for much at once where the caller has said what it will read front to back. */
 final class WindowedReader implements FileReader {
-  /** So many bytes are asked for at once. A request takes about as long as the transfer of some of them. */
+  /** How many bytes are asked for at once. A request takes about as long as the transfer of some of them. */
   private static final int WINDOW_BYTES = 8 << 20;
 
   private final FileReader file;

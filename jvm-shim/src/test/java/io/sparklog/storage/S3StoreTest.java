@@ -47,11 +47,6 @@ final class S3StoreTest extends LogStoreContract {
   }
 
   @Override
-  boolean seesBeside() {
-    return false;
-  }
-
-  @Override
   boolean looksBeforeItCreates() {
     return false;
   }

@@ -20,11 +20,6 @@ abstract class StoreUnderTest {
     return true;
   }
 
-  /** Whether it can tell what is beside the root. */
-  boolean seesBeside() {
-    return true;
-  }
-
   /** Whether it refuses to create a file that exists. */
   boolean looksBeforeItCreates() {
     return true;

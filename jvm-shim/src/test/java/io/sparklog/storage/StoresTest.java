@@ -9,12 +9,21 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.sparklog.format.Vectors;
+import io.sparklog.log.Root;
 import io.sparklog.spec.PartlogException;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.security.PrivilegedExceptionAction;
+import java.util.Map;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.security.UserGroupInformation;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -35,6 +44,17 @@ class StoresTest {
     assertSame(own, Stores.open(ref));
     assertSame(others, other.doAs((PrivilegedExceptionAction<LogStore>) () -> Stores.open(ref)));
     assertEquals(own.ref(), others.ref(), "what tasks are sent");
+  }
+
+  /** The folders of partitions come into a bucket with a copy of a root. A file system on a disk is in the place of the server's. */
+  @Test
+  void aPartitionOfARootIsNotARootInABucketEither(@TempDir Path folder) throws IOException {
+    Files.createDirectories(folder.resolve("_partlog/orders"));
+    Files.createDirectories(folder.resolve("orders-0"));
+    FileSystem files = FileSystem.newInstance(URI.create("file:///"), new Configuration(false));
+    Root root = new Root(new S3Store(files, new org.apache.hadoop.fs.Path("file:" + folder + "/orders-0"), Map.of()));
+    assertEquals("PARTITION_DIRECTORY", assertThrows(PartlogException.class, root::requireWritable).id());
+    assertEquals("PARTITION_DIRECTORY", assertThrows(PartlogException.class, root::requireReadable).id());
   }
 
   /** tests/unit/test_log_arguments.py has the same cases: both halves must go to the same place. */
