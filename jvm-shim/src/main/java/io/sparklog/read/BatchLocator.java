@@ -18,22 +18,32 @@ public final class BatchLocator implements Closeable {
   private final ReadableTopics topics;
   private final String topic;
   private final Segment segment;
-  private final WalkedSegment walked;
+  private final WalkedSegments known;
   private final byte[] header = new byte[Layout.HEADER_BYTES];
   private SegmentFile file;
   private OffsetIndex index;
   private boolean indexFails;
   private BatchWalk walk;
 
+  /** Null until the segment is looked into. */
+  private WalkedSegment walked;
+
   /** Up to where the file was told that it will be read. */
   private long expectedPosition = -1;
 
-  /** @param walked where headers take requests, what was met of the segment before */
-  public BatchLocator(ReadableTopics topics, String topic, Segment segment, WalkedSegments walked) {
+  /** @param known where headers take requests, what was met of the segment before */
+  public BatchLocator(ReadableTopics topics, String topic, Segment segment, WalkedSegments known) {
     this.topics = topics;
     this.topic = topic;
     this.segment = segment;
-    this.walked = topics.isRemote() ? walked.of(topic, segment) : new WalkedSegment(segment);
+    this.known = known;
+  }
+
+  private WalkedSegment walked() {
+    if (walked == null) {
+      walked = topics.isRemote() ? known.of(topic, segment) : new WalkedSegment(segment);
+    }
+    return walked;
   }
 
   /**
@@ -45,14 +55,14 @@ public final class BatchLocator implements Closeable {
     if (offset <= segment.base()) {
       return BatchPosition.startOf(segment);
     }
-    if (walked.reaches(Long.MAX_VALUE, offset)) {
-      return walked.atOffset(offset);
+    if (walked().reaches(Long.MAX_VALUE, offset)) {
+      return walked().atOffset(offset);
     }
     open();
     BatchPosition hint = hint(index == null ? OffsetIndex.NONE : index.floorByOffset(offset));
     if (hint == null) {
       walkUpTo(Long.MAX_VALUE, offset);
-      return walked.atOffset(offset);
+      return walked().atOffset(offset);
     }
     // Entries are kilobytes apart: go on to the batch itself.
     BatchWalk near = new BatchWalk(file, hint.position(), hint.offset());
@@ -68,14 +78,14 @@ public final class BatchLocator implements Closeable {
    * @throws io.sparklog.log.SegmentGone if the data file is gone
    */
   BatchPosition atPosition(long position) throws IOException {
-    if (walked.reaches(position, Long.MAX_VALUE)) {
-      return walked.atPosition(position);
+    if (walked().reaches(position, Long.MAX_VALUE)) {
+      return walked().atPosition(position);
     }
     open();
     BatchPosition hint = hint(index == null ? OffsetIndex.NONE : index.floorByPosition(position - segment.position()));
     if (hint == null) {
       walkUpTo(position, Long.MAX_VALUE);
-      return walked.atPosition(position);
+      return walked().atPosition(position);
     }
     return hint;
   }
@@ -120,15 +130,15 @@ public final class BatchLocator implements Closeable {
 
   /** Walks on to the batch at {@code position} or with {@code offset}, whichever comes first. */
   private void walkUpTo(long position, long offset) throws IOException {
-    if (walk == null || walk.position() + walk.bytes() != walked.next().position()) {
-      walk = new BatchWalk(file, walked.next().position(), walked.next().offset());
+    if (walk == null || walk.position() + walk.bytes() != walked().next().position()) {
+      walk = new BatchWalk(file, walked().next().position(), walked().next().offset());
     }
-    while (!walked.reaches(position, offset)) {
+    while (!walked().reaches(position, offset)) {
       expect(position, offset);
       if (!walk.next()) {
         return;
       }
-      walked.add(walk);
+      walked().add(walk);
     }
   }
 
@@ -137,7 +147,7 @@ public final class BatchLocator implements Closeable {
    * is left, as only an estimate says how far it is.
    */
   private void expect(long position, long offset) throws IOException {
-    long from = walked.next().position();
+    long from = walked().next().position();
     if (from > expectedPosition && topics.isRemote() && !BatchWalk.skipsRecords(segment)) {
       double share = ((double) offset - segment.base()) / (segment.end() - segment.base());
       long to = Math.min(position, segment.position() + (long) (Math.min(1, share) * segment.bytes()));

@@ -123,8 +123,9 @@ public final class SplitPlanner {
         bytesAfter -= extent.bytesToRead();
         Extent rest = extent;
         try (BatchLocator locator = locator(extent)) {
-          while (mayCut(extent) && rest.bytesToRead() > room + share(rest) / 8) {
-            Extent head = rest.bytesToRead() <= share(rest) / 4 ? null : cut(locator, rest, room);
+          boolean mayCut = mayCut(extent);
+          while (rest.bytesToRead() > room + share(rest) / 8) {
+            Extent head = !mayCut || rest.bytesToRead() <= share(rest) / 4 ? null : cut(locator, rest, room);
             if (head != null) {
               current.add(head);
               rest = rest.after(new BatchPosition(head.to(), head.endOffset()), head.endOffset());

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -159,6 +160,21 @@ final class ScanBytesTest {
     read(splits, false);
     assertAtMost(padding == LARGE ? needed(4000, 4501) : needed(SEGMENT_RECORDS, 2 * SEGMENT_RECORDS));
     assertNothingTwice(0, HEADER);
+  }
+
+  /** As on a disk: what is not cut does not fill a split that has half of the room for it. */
+  @Test
+  void asManySplitsOfWholeSegmentsAsAskedFor() throws IOException {
+    topic.padding = offset -> LARGE;
+    for (int segment = 0; segment < 8; segment++) {
+      topic.segment(0, 80).commit();
+    }
+    state = remote.newest("t").orElseThrow();
+    for (int splitsMin = 1; splitsMin <= 8; splitsMin++) {
+      List<Split> splits = plan(Filter.ALL_RECORDS, splitsMin);
+      assertTrue(splits.size() >= splitsMin, splits.size() + " splits, and " + splitsMin + " were asked for");
+      assertEquals(8 * 80, read(splits, false));
+    }
   }
 
   @ParameterizedTest
