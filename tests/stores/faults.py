@@ -119,7 +119,8 @@ class FaultProxy:
     """Listens at `endpoint`, and sends what it gets on to the target, "127.0.0.1:port" or "http://127.0.0.1:port".
 
     `requests` are those that came since `clear`, in their order. A program in another process can do the same by HTTP: `POST /.faults` with
-    a JSON list of arguments of `inject` takes the place of all faults and clears the requests, and `GET /.faults` lists the requests.
+    a JSON list of arguments of `inject` takes the place of all faults and clears the requests, `DELETE /.faults` ends the faults alone, and
+    `GET /.faults` lists the requests.
 
     `before` is called with each request before the server has it, in a thread of that request: a test can act there while the client waits,
     and give the request a fault.
@@ -157,8 +158,14 @@ class FaultProxy:
 
     def clear(self) -> None:
         """Forgets all faults and all requests."""
+        self.heal()
         with self._lock:
-            self._rules, self._chance, self.requests, self.before = [], None, [], lambda _: None
+            self.requests, self.before = [], lambda _: None
+
+    def heal(self) -> None:
+        """Forgets all faults, but for those of requests that came."""
+        with self._lock:
+            self._rules, self._chance = [], None
 
     def count(self, key: str = "") -> Counter[str]:
         """How many requests of each method came for keys that contain this regular expression."""
@@ -190,7 +197,9 @@ class FaultProxy:
             self.requests.append(request)
             return request
 
-    def control(self, body: bytes) -> Any:
+    def control(self, method: str, body: bytes) -> Any:
+        if method == "DELETE":
+            self.heal()
         if body:
             self.clear()
             for arguments in json.loads(body):
@@ -247,7 +256,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         body = self._body()
         if self.path == CONTROL:
-            told = json.dumps(self.server.proxy.control(body)).encode()
+            told = json.dumps(self.server.proxy.control(self.command, body)).encode()
             return self._reply(_Answer(200, [("Content-Type", "application/json")], told))
         # A NameNode sends its client on to a DataNode, which the client asks through the proxy, too: "/@127.0.0.1:port/webhdfs/…".
         through = re.match(r"/@([^/]+)(/.*)", self.path)

@@ -17,7 +17,10 @@ import java.nio.file.NoSuchFileException;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
@@ -114,6 +117,51 @@ public final class Vacuum {
     });
   }
 
+  /** Looks at files of the topic: by one listing of their folder where each look would be a request. */
+  private final class Looks {
+    private final Map<String, Map<String, LogStore.Listed>> listed = new HashMap<>();
+    private List<String> folders;
+
+    /** The data folders, their last parts only. */
+    private List<String> folders() throws IOException {
+      if (folders == null) {
+        folders = store.list(Names.topicFile(log.topic(), Names.DATA));
+      }
+      return folders;
+    }
+
+    private Collection<String> names(String folder) throws IOException {
+      return store.sparesLooks() ? listed(folder).keySet() : store.list(Names.topicFile(log.topic(), folder));
+    }
+
+    private long bytes(String file) throws IOException {
+      return store.sparesLooks() ? told(file).bytes() : store.bytes(Names.topicFile(log.topic(), file));
+    }
+
+    private long modifiedMs(String file) throws IOException {
+      return store.sparesLooks() ? told(file).modifiedMs() : store.modifiedMs(Names.topicFile(log.topic(), file));
+    }
+
+    private LogStore.Listed told(String file) throws IOException {
+      int slash = file.lastIndexOf('/');
+      LogStore.Listed told = listed(file.substring(0, slash)).get(file.substring(slash + 1));
+      if (told == null) {
+        throw new NoSuchFileException(file);
+      }
+      return told;
+    }
+
+    private Map<String, LogStore.Listed> listed(String folder) throws IOException {
+      Map<String, LogStore.Listed> told = listed.get(folder);
+      if (told == null) {
+        boolean isThere = folders().contains(folder.substring(folder.indexOf('/') + 1));
+        told = isThere ? store.listed(Names.topicFile(log.topic(), folder)) : Map.of();
+        listed.put(folder, told);
+      }
+      return told;
+    }
+  }
+
   /** The files that may go. */
   private final class Found {
     /** Those that versions removed, if they have waited for long enough. */
@@ -123,6 +171,7 @@ public final class Vacuum {
     private final List<String> unnamed = new ArrayList<>();
 
     private final List<String> temporary = new ArrayList<>();
+    private final Looks looks = new Looks();
     private long bytes;
 
     /** One above the greatest planned version of the folders of {@link #unnamed}. */
@@ -133,14 +182,14 @@ public final class Vacuum {
       for (String file : removals.files()) {
         if (!files.live().contains(file) && files.isDue(removals.of(file))) {
           try {
-            bytes += store.bytes(Names.topicFile(log.topic(), file));
+            bytes += looks.bytes(file);
             replaced.add(file);
           } catch (NoSuchFileException gone) {
             continue;
           }
         }
       }
-      for (String folder : store.list(Names.topicFile(log.topic(), Names.DATA))) {
+      for (String folder : looks.folders()) {
         OptionalLong planned = Names.plannedVersion(folder);
         // A greater one is of no writer, and would be a horizon that refuses all.
         if (planned.isPresent() && planned.getAsLong() <= state.version() + 1) {
@@ -152,15 +201,15 @@ public final class Vacuum {
     private void look(String folder, long planned, Predicate<String> named, long beforeMs) throws IOException {
       List<String> found = new ArrayList<>();
       long length = 0;
-      for (String name : store.list(Names.topicFile(log.topic(), folder))) {
+      for (String name : looks.names(folder)) {
         String file = folder + "/" + name;
         if (Names.isDataFile(file)) {
           try {
-            if (store.modifiedMs(Names.topicFile(log.topic(), file)) >= beforeMs) {
+            if (looks.modifiedMs(file) >= beforeMs) {
               return;
             }
             if (!named.test(file)) {
-              length += store.bytes(Names.topicFile(log.topic(), file));
+              length += looks.bytes(file);
               found.add(file);
             }
           } catch (NoSuchFileException gone) {

@@ -96,8 +96,8 @@ public interface LogStore {
   /** The names (last parts only) in the folder {@code name}, in any order; empty if there is no such folder. */
   List<String> list(String name) throws IOException;
 
-  /** An entry of a listing: the length of the file in bytes, and its {@link #tag}. */
-  record Listed(long bytes, String tag) {}
+  /** An entry of a listing: the length of the file in bytes, when it was written, as {@link #modifiedMs}, and its {@link #tag}. */
+  record Listed(long bytes, long modifiedMs, String tag) {}
 
   /** The files in the folder {@code name}, by their last parts, without those in folders below. Only where looks are spared. */
   default Map<String, Listed> listed(String name) throws IOException {

@@ -111,7 +111,7 @@ class S3Store extends HadoopStore {
     Map<String, Listed> listed = new HashMap<>();
     for (FileStatus entry : entries(name)) {
       if (entry.isFile()) {
-        listed.put(entry.getPath().getName(), new Listed(entry.getLen(), tag(entry)));
+        listed.put(entry.getPath().getName(), new Listed(entry.getLen(), entry.getModificationTime(), tag(entry)));
       }
     }
     return listed;

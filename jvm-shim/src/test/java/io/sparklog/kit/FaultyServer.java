@@ -28,6 +28,11 @@ public final class FaultyServer {
     ask(HttpRequest.newBuilder(control).POST(HttpRequest.BodyPublishers.ofString(JSON.writeValueAsString(faults))).build());
   }
 
+  /** Lets no further request go wrong. */
+  public void heal() throws IOException, InterruptedException {
+    ask(HttpRequest.newBuilder(control).DELETE().build());
+  }
+
   /** Lets the next {@code times} puts of this key be answered with a status, and not be carried out. */
   public static Map<String, Object> answer(int status, String key, int times) {
     return Map.of("kind", "answer", "status", status, "method", "PUT", "key", key, "times", times);
@@ -38,8 +43,23 @@ public final class FaultyServer {
     return Map.of("kind", "cut", "method", "PUT", "key", key, "times", times);
   }
 
-  /** A request. @param told the status that the client was told; 0 if none */
-  public record Request(String method, String key, String query, int told) {
+  /** Lets the next {@code times} puts of this key be carried out, and cuts their connections without an answer. */
+  public static Map<String, Object> lose(String key, int times) {
+    return Map.of("kind", "lose", "method", "PUT", "key", key, "times", times);
+  }
+
+  /** Cuts the connection of the next put of this key, which the server gets some seconds later. */
+  public static Map<String, Object> late(String key, double seconds) {
+    return Map.of("kind", "late", "method", "PUT", "key", key, "seconds", seconds);
+  }
+
+  /**
+   * A request.
+   *
+   * @param told the status that the client was told; 0 if none
+   * @param done the status that the server answered; 0 while it has answered none
+   */
+  public record Request(String method, String key, String query, int told, int done) {
     private boolean isListing() {
       return method.equals("GET") && query.contains("list-type");
     }
@@ -49,8 +69,8 @@ public final class FaultyServer {
   public List<Request> requests() throws IOException, InterruptedException {
     List<Request> requests = new ArrayList<>();
     for (JsonNode each : ask(HttpRequest.newBuilder(control).GET().build())) {
-      requests
-          .add(new Request(each.get("method").asText(), each.get("key").asText(), each.get("query").asText(), each.get("told").asInt()));
+      requests.add(new Request(each.get("method").asText(), each.get("key").asText(), each.get("query").asText(), each.get("told").asInt(),
+          each.get("done").asInt()));
     }
     return requests;
   }

@@ -178,6 +178,12 @@ public final class MemoryDisk {
     return node(name) instanceof Content content ? Optional.of(content.tag()) : Optional.empty();
   }
 
+  LogStore.Listed peekListed(String name) {
+    return node(name) instanceof Content content
+        ? new LogStore.Listed(content.bytes.length, content.modifiedMs, content.tag())
+        : new LogStore.Listed(0, Long.MAX_VALUE, "gone");
+  }
+
   /** The names of all files in a folder and below it, relative to it. */
   public List<String> filesIn(String name) {
     List<String> found = new ArrayList<>();

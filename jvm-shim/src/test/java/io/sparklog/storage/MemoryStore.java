@@ -135,13 +135,12 @@ public final class MemoryStore implements LinkingStore {
     return acts.lateLimit();
   }
 
-  /** A name that has gone by the end is told with the tag of no file. */
+  /** A name that has gone by the end is told with the tag of no file, as one that was just written. */
   @Override
   public Map<String, Listed> listed(String name) throws IOException {
     TreeMap<String, Listed> listed = new TreeMap<>();
     for (String each : list(name)) {
-      String tag = acts.act("list", name + "/" + each, disk -> disk.peekTag(name + "/" + each)).orElse("gone");
-      listed.put(each, new Listed(0, tag));
+      listed.put(each, acts.act("list", name + "/" + each, disk -> disk.peekListed(name + "/" + each)));
     }
     return listed;
   }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.admin.Vacuum;
 import io.sparklog.kit.FaultyServer;
 import io.sparklog.kit.Writes;
 import io.sparklog.log.Names;
@@ -14,6 +15,7 @@ import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.upkeep.TopicWork;
 import io.sparklog.write.Once;
 import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
@@ -23,18 +25,21 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileAlreadyExistsException;
 import java.time.Clock;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.statistics.IOStatisticsSupport;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -43,7 +48,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @EnabledIfSystemProperty(named = "stores.s3proxy", matches = ".+")
 @Timeout(30)
 final class S3RequestsTest {
-  private static final String FILE = "_partlog/t/00000000000000000001.json";
+  private static final String FILE = StoreUnderTest.FILE;
   private static final String VERSION = "_partlog/t/[0-9]{20}\\.json$";
 
   private final StoreRef ref = StoreSettings.newRoot("stores.s3proxy", Map.of());
@@ -160,7 +165,7 @@ final class S3RequestsTest {
     assertTrue(look.key().endsWith("00000000000000000030.json"), look.key());
   }
 
-  /** A listing, the checkpoint, its version, the absent next version; and a look whether the first of these is still there. */
+  /** A listing, the checkpoint, the absent next version, and then the version of the checkpoint, which is seen to be still there. */
   @Test
   void openingATopicAtItsCheckpoint() throws Exception {
     for (int n = 0; n < 3; n++) {
@@ -170,7 +175,12 @@ final class S3RequestsTest {
     log().writeCheckpoint(state, Names.identity(random));
     server.begin(List.of());
     assertEquals(state.version(), new Root(store).topic("t").latest().orElseThrow().version());
-    assertEquals(Map.of("LIST", 1, "GET", 3, "HEAD", 1), server.counted());
+    assertEquals(Map.of("LIST", 1, "GET", 3), server.counted());
+    commitSmall(root);
+    commitSmall(root);
+    server.begin(List.of());
+    assertEquals(state.version() + 2, new Root(store).topic("t").latest().orElseThrow().version());
+    assertEquals(Map.of("LIST", 1, "GET", 3 + 2), server.counted());
   }
 
   /** Without a checkpoint, FORMAT.md section 9 wants a second listing, which shows that there still is none. */
@@ -180,6 +190,29 @@ final class S3RequestsTest {
     server.begin(List.of());
     assertEquals(0, new Root(store).topic("t").latest().orElseThrow().version());
     assertEquals(Map.of("LIST", 2, "GET", 2, "HEAD", 1), server.counted());
+  }
+
+  /** Where a look costs a request, a vacuum lists the data folders, and each of them once, however many files they have. */
+  @Test
+  void aVacuumListsAndDoesNotLook() throws Exception {
+    for (int n = 0; n < 3; n++) {
+      commit(root, Writes.of("x", 3, 20_000, 0));
+    }
+    TopicPlan plan = plan(root);
+    Writes.of("dead", 4, 20_000, 0).pieces(store, plan, Names.identity(random));
+    Clock later = Clock.offset(Clock.systemUTC(), Duration.ofDays(8));
+    Vacuum vacuum = new Vacuum(new TopicWork(log(), later, random));
+    server.begin(List.of());
+    Vacuum.Vacuumed found = vacuum.run(Duration.ofDays(7), true);
+    assertEquals(4, found.files().size());
+    assertTrue(found.bytes() > 4 * 20_000, found.toString());
+    Map<String, Integer> counted = server.counted();
+    assertEquals(1 + 4 + 2, counted.get("LIST"), () -> "the data folders, each of them, and tmp/, which is not there: " + asked());
+    assertEquals(2, counted.get("HEAD"), () -> "the newest version, and tmp/: " + asked());
+    assertEquals(4, vacuum.run(Duration.ofDays(7), false).files().size());
+    assertEquals(List.of(), vacuum.run(Duration.ofDays(7), true).files());
+    State state = root.state("t");
+    assertEquals(3 * 3 * 20_000, IntStream.range(0, state.partitions()).mapToLong(state::end).sum());
   }
 
   @Test
@@ -247,6 +280,101 @@ final class S3RequestsTest {
     S3Store place = impatient(1, 1);
     server.begin(List.of(FaultyServer.answer(status, FILE, 99)));
     assertThrows(NoAnswerException.class, () -> place.putIfAbsent(FILE, "x", new byte[9], PutObserver.NONE));
+  }
+
+  /** The client repeats the put, and is told that the name is taken: by that very put, as reading it back shows. */
+  @Test
+  void aCommitWhoseAnswerIsLostIsReadBack() throws Exception {
+    commitSmall(root);
+    server.begin(List.of(FaultyServer.lose(VERSION, 1)));
+    assertEquals(1, commit(root, Writes.of("x", 2, 3, 0)).orElseThrow().version());
+    server.begin(List.of());
+    assertEquals(1, new Root(store).topic("t").latest().orElseThrow().version());
+  }
+
+  /** The checks of the contract for puts that have no answer, on a server that gets one late. */
+  private static final class LateContract extends LogStoreContract {
+    private final LogStore place;
+    private final FaultyServer server;
+    private boolean held;
+
+    private LateContract(LogStore place, FaultyServer server) throws IOException {
+      this.place = place;
+      this.server = server;
+      begin();
+    }
+
+    @Override
+    LogStore newStore() {
+      return place;
+    }
+
+    @Override
+    Optional<Executable> holdBack() {
+      held = true;
+      return Optional.of(() -> {
+        while (server.requests().stream().noneMatch(request -> request.told() == 0 && request.done() != 0)) {
+          Thread.sleep(20);
+        }
+      });
+    }
+
+    /** One that is held back comes late, and is cut each time that the client repeats it. */
+    @Override
+    void put(String name, String content) throws IOException {
+      try {
+        if (held) {
+          server.begin(List.of(FaultyServer.late(name, 2), FaultyServer.cut(name, 99)));
+        }
+        super.put(name, content);
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      } finally {
+        heal();
+      }
+    }
+
+    private void heal() throws IOException {
+      held = false;
+      try {
+        server.heal();
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+  }
+
+  private List<FaultyServer.Request> asked() {
+    try {
+      return server.requests();
+    } catch (IOException | InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private LateContract late(LogStore place) throws IOException {
+    place.delete(FILE);
+    return new LateContract(place, server);
+  }
+
+  @Test
+  void aLatePutKeepsTheContract() throws Throwable {
+    late(impatient(1, 1)).aPutWithoutAnAnswerTakesEffectLater();
+    late(impatient(1, 1)).aPutThatTakesEffectLaterNeverReplaces();
+  }
+
+  /** To be told nothing is not to be told that it failed. */
+  @Test
+  void aStoreThatTakesNoAnswerForAFailureIsFound() throws Throwable {
+    LogStore hasty = FaultyStore.of(impatient(1, 1)).answer("putIfAbsent", (real, with) -> {
+      try {
+        real.putIfAbsent((String) with[0], (String) with[1], (byte[]) with[2], (PutObserver) with[3]);
+        return null;
+      } catch (NoAnswerException e) {
+        throw new IOException("it failed");
+      }
+    }).withoutLinks();
+    assertThrows(AssertionError.class, () -> late(hasty).aPutWithoutAnAnswerTakesEffectLater());
   }
 
   @Test

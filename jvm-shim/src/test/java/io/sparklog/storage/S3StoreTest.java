@@ -27,8 +27,13 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** A real S3 server, which {@code make test-stores} starts. */
 @EnabledIfSystemProperty(named = "stores.s3", matches = ".+")
-final class S3StoreTest extends LogStoreContract {
-  private final StoreRef ref = StoreSettings.newRoot("stores.s3", Map.of());
+class S3StoreTest extends LogStoreContract {
+  private final StoreRef ref = newRoot();
+
+  /** In the server of this test. */
+  StoreRef newRoot() {
+    return StoreSettings.newRoot("stores.s3", Map.of());
+  }
 
   @Override
   LogStore newStore() {
@@ -61,7 +66,7 @@ final class S3StoreTest extends LogStoreContract {
   }
 
   private S3Store broken(Put put) throws IOException {
-    Path root = new Path(StoreSettings.newRoot("stores.s3", Map.of()).root());
+    Path root = new Path(newRoot().root());
     FileSystem files = FileSystem.newInstance(root.toUri(), HadoopSettings.configuration(ref.settings()));
     return new S3Store(files, root, ref.settings()) {
       @Override
