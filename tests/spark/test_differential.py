@@ -2,6 +2,7 @@
 
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -55,23 +56,24 @@ class Questions:
         name, literal = self.random.choice(
             [("partition", self.partition), ("`offset`", self.offset), ("timestamp", self.time), ("topic", self.topic)]
         )
-        kind = self.random.choice(["compare", "compare", "in", "between", "null", "flipped", "not in", "<=>"])
-        if kind == "in":
-            return f"{name} IN ({', '.join(str(literal()) for _ in range(self.random.randrange(1, 4)))})"
-        if kind == "not in":
-            return f"{name} NOT IN ({', '.join(str(literal()) for _ in range(self.random.randrange(1, 4)))})"
-        if kind == "between":
-            return f"{name} BETWEEN {literal()} AND {literal()}"
+        return self.condition(name, literal, "<", "<=", "=", ">", ">=", "!=")
+
+    def condition(self, column: str, literal: Callable[[], object], *operators: str) -> str:
+        """A condition on a column, in one of the forms that SQL has for it."""
+        kind = self.random.choice(["compare", "compare", "IN", "NOT IN", "BETWEEN", "null", "flipped", "<=>"])
+        if kind in ("IN", "NOT IN"):
+            return f"{column} {kind} ({', '.join(str(literal()) for _ in range(self.random.randrange(1, 4)))})"
+        if kind == "BETWEEN":
+            return f"{column} BETWEEN {literal()} AND {literal()}"
         if kind == "null":
-            return f"{name} IS {self.random.choice(['', 'NOT '])}NULL"
-        if kind == "flipped":
-            return f"{literal()} {self.random.choice(['<', '<=', '=', '>', '>=', '!='])} {name}"
+            return f"{column} IS {self.random.choice(['', 'NOT '])}NULL"
         if kind == "<=>":
-            return f"{name} <=> {self.random.choice([str(literal()), 'NULL'])}"
-        return f"{name} {self.random.choice(['<', '<=', '=', '>', '>=', '!='])} {literal()}"
+            return f"{column} <=> {self.random.choice([str(literal()), 'NULL'])}"
+        operator = self.random.choice(operators)
+        return f"{literal()} {operator} {column}" if kind == "flipped" else f"{column} {operator} {literal()}"
 
     def other(self) -> str:
-        """A predicate that the source does not evaluate."""
+        """A predicate of another form, or on another column."""
         return self.random.choice(
             [
                 "key = CAST('k7' AS BINARY)",
@@ -187,19 +189,12 @@ class KeyQuestions(Questions):
         if self.random.random() < 0.2:
             return super().leaf()
         cast = (lambda text: f"CAST({text} AS STRING)") if self.random.random() < 0.5 else (lambda text: text)
-        kind = self.random.choice(["in", "in", "not in", "=", "=", "<=>", "!=", "null", "flipped", "like", "many"])
-        some = [cast(self.key()) for _ in range(self.random.randrange(1, 4))]
-        if kind in ("in", "not in"):
-            return f"{cast('key')} {kind} ({', '.join(some)})"
-        if kind == "many":
-            return f"{cast('key')} IN ({', '.join(cast(hexadecimal(number)) for number in range(self.random.randrange(12, 30)))})"
-        if kind == "null":
-            return f"{cast('key')} IS {self.random.choice(['', 'NOT '])}NULL"
-        if kind == "like":
+        kind = self.random.randrange(10)
+        if kind == 0:
             return "CAST(key AS STRING) LIKE 'k1%'"
-        if kind == "flipped":
-            return f"{some[0]} = {cast('key')}"
-        return f"{cast('key')} {kind} {some[0]}"
+        if kind == 1:
+            return f"{cast('key')} IN ({', '.join(cast(hexadecimal(number)) for number in range(self.random.randrange(12, 30)))})"
+        return self.condition(cast("key"), lambda: cast(self.key()), "=", "=", "=", "!=", "<")
 
     def query(self) -> str:
         kind = self.random.randrange(6)
