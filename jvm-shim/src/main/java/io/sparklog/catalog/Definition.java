@@ -103,7 +103,10 @@ final class Definition {
         case TableCatalog.PROP_EXTERNAL ->
           throw refused("CREATE EXTERNAL TABLE", name, "DROP TABLE deletes the topic", "Leave EXTERNAL out");
         default -> {
-          if (!SPARKS.contains(key) && !key.startsWith(TableCatalog.OPTION_PREFIX) && !key.equals(TableCatalog.PROP_IS_MANAGED_LOCATION)
+          // Spark passes an option twice.
+          boolean isAgain = key.startsWith(TableCatalog.OPTION_PREFIX)
+              && info.properties().containsKey(key.substring(TableCatalog.OPTION_PREFIX.length()));
+          if (!SPARKS.contains(key) && !isAgain && !key.equals(TableCatalog.PROP_IS_MANAGED_LOCATION)
               && !key.equals(TableCatalog.PROP_TABLE_TYPE)) {
             properties.putAll(ofWrite && isOption ? Map.of(key, value) : Options.ofTopic(Map.of(key, value)));
           }

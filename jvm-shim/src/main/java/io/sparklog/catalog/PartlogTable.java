@@ -52,8 +52,13 @@ class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
     return new PartlogTable(options, columns(options));
   }
 
-  /** Looks at one option only: it is not known yet whether it is a read or a write, on which the check of the others depends. */
+  /**
+   * Looks at few options only: it is not known yet whether it is a read or a write, on which the check of the others depends.
+   *
+   * @throws PartlogException OPTION_VALUE
+   */
   static StructType columns(CaseInsensitiveStringMap options) {
+    TimeTravel.requireNow(options);
     String key = "includeHeaders";
     Map<String, String> given = options.containsKey(key) ? Map.of(key, options.get(key)) : Map.of();
     return Columns.read(Options.of(given, Options.Side.READ).bool(key));

@@ -3,6 +3,7 @@ package io.sparklog.catalog;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.Version;
+import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.time.Instant;
@@ -21,7 +22,18 @@ final class TimeTravel {
   private static final List<String> BOUNDS = List.of("startingOffsets", "endingOffsets", "startingTimestamp", "endingTimestamp",
       "startingOffsetsByTimestamp", "endingOffsetsByTimestamp", "assign", "subscribePattern", "failOnDataLoss");
 
+  /** Options by which Spark asks a catalog for a table of then. It hands them on to a format, too, which has no tables. */
+  private static final List<String> THEN = List.of("versionAsOf", "timestampAsOf");
+
   private TimeTravel() {}
+
+  /** Refuses a load or a save of an earlier version. @throws PartlogException OPTION_VALUE */
+  static void requireNow(CaseInsensitiveStringMap options) {
+    THEN.stream().filter(options::containsKey).findFirst().ifPresent(key -> {
+      throw Option.invalidValue(key, options.get(key),
+          "only a table of a catalog can be read as it was: spark.read.option(\"" + key + "\", …).table(\"partlog.`<root>`.<topic>\")");
+    });
+  }
 
   /** The options that read what version {@code asked} held. @throws PartlogException VERSION_UNREADABLE, TOPIC_NOT_FOUND */
   static Map<String, String> version(Root root, String topic, String asked) throws IOException {

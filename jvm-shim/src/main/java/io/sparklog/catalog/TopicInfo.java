@@ -9,6 +9,7 @@ import io.sparklog.log.Version;
 import io.sparklog.read.Times;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -96,9 +97,17 @@ final class TopicInfo implements SupportsRead {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    // None has a meaning here: what no read takes is refused by name, and what one takes too, as it would change nothing.
-    SparkErrors.act(() -> Options.of(options.asCaseSensitiveMap(), Options.Side.READ));
+    SparkErrors.act(() -> requireNone(options));
     return () -> SparkErrors.run(() -> new Rows(schema, rows().stream().map(GenericInternalRow::new).toArray(InternalRow[]::new)));
+  }
+
+  /** No option of a read has a meaning here. @throws PartlogException OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */
+  private static void requireNone(CaseInsensitiveStringMap options) {
+    Options.of(options.asCaseSensitiveMap(), Options.Side.READ);
+    options.keySet().stream().filter(Options::isOnlyOfReads).findFirst().ifPresent(key -> {
+      throw PartlogException.of("OPTION_CONFLICT", "options", "`" + key + "` and the name of the table", "reason",
+          "the table shows all that the log says of a topic");
+    });
   }
 
   private List<Object[]> rows() throws IOException {
