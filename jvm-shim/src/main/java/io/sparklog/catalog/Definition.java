@@ -5,6 +5,7 @@ import io.sparklog.log.ReadableTopics;
 import io.sparklog.spark.Columns;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.Stores;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -93,7 +94,7 @@ final class Definition {
       switch (key) {
         case TableCatalog.PROP_LOCATION, "path" -> {
           String root = place.root().store().root();
-          if (!TopicTable.isAt(value, root)) {
+          if (!Stores.isAt(place.root().store(), value)) {
             throw refused(CREATE + " … LOCATION '" + value + "'", name, "its root is " + root, "Leave it out, or name the root");
           }
         }

@@ -92,11 +92,8 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
   static void requireOwn(Place place, CaseInsensitiveStringMap options) {
     OF_TOPICS.forEach(key -> require(options, key, place.topic().equals(options.get(key)), "topic " + place.topic()));
     String root = place.root().store().root();
-    OF_ROOTS.forEach(key -> require(options, key, !options.containsKey(key) || isAt(options.get(key), root), "the root " + root));
-  }
-
-  static boolean isAt(String path, String root) {
-    return Stores.locationOf(path).equals(root);
+    OF_ROOTS.forEach(
+        key -> require(options, key, !options.containsKey(key) || Stores.isAt(place.root().store(), options.get(key)), "the root " + root));
   }
 
   private static void require(CaseInsensitiveStringMap options, String key, boolean same, String own) {

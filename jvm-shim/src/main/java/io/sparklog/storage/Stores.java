@@ -65,9 +65,10 @@ public final class Stores {
     return local(root, uri.matches() ? afterFile(root, uri) : root);
   }
 
-  /** The full name of a root, as its store gives it. No file system of Hadoop is opened for it. @throws as {@link #open(StoreRef)} */
-  public static String locationOf(String root) {
-    return opener(root) == null ? open(root).root() : root.replaceAll("(?<=.)/+$", "");
+  /** Whether the root of a store has this name too: there are several for each, as with two slashes. @throws as {@link #open(StoreRef)} */
+  public static boolean isAt(LogStore store, String root) {
+    return store.root().equals(root)
+        || store.isRemote() == (opener(root) != null) && open(new StoreRef(root, store.ref().settings())).root().equals(store.root());
   }
 
   /** Null if the root is not one for a file system of Hadoop. */

@@ -1,6 +1,7 @@
 package io.sparklog.storage;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -16,7 +17,9 @@ import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.PrivilegedExceptionAction;
+import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.apache.hadoop.conf.Configuration;
@@ -44,6 +47,23 @@ class StoresTest {
     assertSame(own, Stores.open(ref));
     assertSame(others, other.doAs((PrivilegedExceptionAction<LogStore>) () -> Stores.open(ref)));
     assertEquals(own.ref(), others.ref(), "what tasks are sent");
+  }
+
+  @Test
+  void aRootHasSeveralNames() {
+    TreeMap<String, String> settings = new TreeMap<>(Map.of("fs.defaultFS", "hdfs://127.0.0.1:1"));
+    LogStore remote = Stores.open(new StoreRef("hdfs://127.0.0.1:1/log", settings));
+    for (String name : List.of("hdfs://127.0.0.1:1/log", "hdfs://127.0.0.1:1//log/", "hdfs:///log", "hdfs:/log")) {
+      assertTrue(Stores.isAt(remote, name), name);
+    }
+    LogStore local = Stores.open("/data/log");
+    for (String name : List.of("/data/log", "/data//log/", "file:/data/log", "file:///data/x/../log")) {
+      assertTrue(Stores.isAt(local, name), name);
+    }
+    for (String name : List.of("/data/log2", "/log", "hdfs://127.0.0.1:1/data/log", "hdfs://127.0.0.1:2/log")) {
+      assertFalse(Stores.isAt(remote, name), name);
+      assertFalse(Stores.isAt(local, name), name);
+    }
   }
 
   /** The folders of partitions come into a bucket with a copy of a root. A file system on a disk is in the place of the server's. */
