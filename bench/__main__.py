@@ -51,6 +51,7 @@ def main() -> None:
     parser.add_argument("--codecs", default="none,snappy,zstd", help="the codecs of the cases flights and small")
     parser.add_argument("--writes", type=int, default=1000, help="the number of writes in the case commits")
     parser.add_argument("--discard", action="store_true", help="only print; do not change results.ndjson and docs/performance.md")
+    parser.add_argument("--beside", default="", help="what else the machine does, to be kept with the figures")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--folder", type=Path, help="a folder in which the data is kept; default: a temporary folder")
     arguments = parser.parse_args()
@@ -92,7 +93,8 @@ def main() -> None:
     try:
         for case in arguments.cases:
             module, besides = CASES[case]
-            bench = Bench(spark, folder, arguments.records, arguments.rounds, arguments.seconds, [process.pid], not arguments.discard)
+            amount = (arguments.records, arguments.rounds, arguments.seconds)
+            bench = Bench(spark, folder, *amount, [process.pid], not arguments.discard, arguments.beside)
             importlib.import_module(f"bench.{module}").run(bench, *besides(arguments))
         if not arguments.discard:
             report.write()

@@ -47,6 +47,8 @@ class Bench:
     """The processes whose CPU time counts: Spark's JVM, and those that a side starts."""
     keeps: bool
     """Whether measurements are kept in results.ndjson."""
+    beside: str = ""
+    """Other work of the machine, which is kept with them."""
 
     def data(self, kind: str = "random") -> DataFrame:
         """`records` rows of one of the kinds that `bench.data` makes."""
@@ -164,6 +166,7 @@ class Bench:
             "python": platform.python_version(),
             "cores": os.cpu_count(),
             "master": self.spark.conf.get("spark.master", ""),
+            **({"beside": self.beside} if self.beside else {}),
         }
         with RESULTS.open("a", encoding="utf-8") as file:
             file.write(json.dumps({**measured, **circumstances}) + "\n")

@@ -7,6 +7,7 @@ import statistics
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from bench import stores
 from bench.harness import RESULTS
 
 RUNS_SHOWN = 5
@@ -36,6 +37,10 @@ SHORT = (
     ("stream, a trigger with 1,000 records, Spark's default checkpoint manager", "parquet → parquet snappy"),
     ("consume without Spark, beside kafka-python from a broker", "kafka-python"),
     ("decode in Python, values of 100 bytes, batches of 256 KiB", "kafka-python"),
+    ("HDFS: write, uncompressed", "parquet"),
+    ("HDFS: scan, uncompressed, sum(length(value))", "parquet"),
+    ("S3: write, uncompressed", "parquet"),
+    ("S3: scan, uncompressed, sum(length(value))", "parquet"),
 )
 TITLE = """# Performance
 
@@ -100,8 +105,24 @@ Merging, of 5,000,000 records, in one run of the case `tidy` on an idle machine 
 
 ## All cases
 
-| case | records | side | seconds: median (least to most) | CPU seconds | M records/s | ratio | of five runs |
+"""
+TIMES = """| case | records | side | seconds: median (least to most) | CPU seconds | M records/s | ratio | of five runs |
 | --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |
+"""
+OF_STORES = """
+## HDFS and S3
+
+Made by `make bench-stores`. The servers are processes of the same machine, HDFS with one DataNode and versitygw for S3: the
+figures are of the work that clients and servers do, and there is no way between them. CPU seconds are Spark's alone.
+
+* Parquet is in the same store, and written by Spark's default committer. It renames each file, which in S3 is a copy.
+* "partlog, local disk" is the same topic on the disk of the machine. A ratio below 1 is how much of its speed is left.
+* A stream of 1,000 rows a trigger keeps its checkpoint on the local disk. A commit is what the sink does in it.
+
+"""
+COMMITS = """
+| a stream of 1,000 rows a trigger, milliseconds | commits | commit p50 | commit p99 | trigger p50 | trigger p99 |
+| --- | ---: | ---: | ---: | ---: | ---: |
 """
 SIZES = """
 Bytes on disk: all files that remain after a write.
@@ -122,17 +143,31 @@ def page() -> str:
     runs: dict[str, list[Line]] = {}
     for line in lines:
         runs.setdefault(line["case"], []).append(line)
-    newest = [of_case[-1] for of_case in runs.values()]
-    times = "".join(_times(of_case[-RUNS_SHOWN:]) for of_case in runs.values())
+    of_stores = {case: of_case for case, of_case in runs.items() if case.partition(":")[0] in (stores.HDFS, stores.S3, stores.LOCAL)}
+    newest = [of_case[-1] for case, of_case in runs.items() if case not in of_stores]
+    times = "".join(_times(of_case[-RUNS_SHOWN:]) for case, of_case in runs.items() if case not in of_stores)
     sizes = "".join(map(_sizes, newest))
     return (
         TITLE
         + "".join(_ratio(runs[case][-RUNS_SHOWN:], side) for case, side in SHORT)
         + HEAD
+        + TIMES
         + times
         + (SIZES + sizes if sizes else "")
         + _circumstances(newest)
+        + OF_STORES
+        + TIMES
+        + "".join(_times(of_case[-RUNS_SHOWN:]) for of_case in of_stores.values())
+        + COMMITS
+        + "".join(_commits(of_case[-1]) for of_case in of_stores.values() if "commits" in of_case[-1])
+        + _made([of_case[-1] for of_case in of_stores.values()])
     )
+
+
+def _commits(line: Line) -> str:
+    """The commits of a stream in one store."""
+    names = ("commits", "commit p50", "commit p99", "trigger p50", "trigger p99")
+    return f"| {line['case'].partition(':')[0]} | {' | '.join(f'{line[name]:,}' for name in names)} |\n"
 
 
 def _ratio(runs: list[Line], side: str) -> str:
@@ -185,9 +220,15 @@ def _circumstances(lines: list[Line]) -> str:
                 name: value for name, value in line.items() if name not in ("case", "at", "commit", "spark", "python", "cores", "master")
             }
             notes += f"* {line['case']}: " + ", ".join(f"{name} {value:,}" for name, value in figures.items()) + "\n"
+    return f"\n{notes}{_made(lines)}"
+
+
+def _made(lines: list[Line]) -> str:
+    """With what they were made, and when."""
     latest = max(lines, key=lambda line: line["at"])
     made = f"Spark {latest['spark']}, Python {latest['python']}, {latest['cores']} cores, {latest['master']}"
-    return f"\n{notes}\n{made}; newest line of {latest['at'][:10]}, commit {latest['commit']}.\n"
+    beside = f"; {latest['beside']}" if "beside" in latest else ""
+    return f"\n{made}{beside}; newest line of {latest['at'][:10]}, commit {latest['commit']}.\n"
 
 
 if __name__ == "__main__":

@@ -10,13 +10,15 @@ import json
 import os
 import statistics
 import time
-
-from pyspark.sql import DataFrame
+from typing import TYPE_CHECKING
 
 from bench.harness import Bench, Side, topic_options
-from bench.scan import values
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 OURS, PEER, DISK = "partlog", "parquet", "partlog, local disk"
+HDFS, S3, LOCAL = "HDFS", "S3", "local disk"
 ROWS = 1000
 TRIGGERS = 100
 WARM_UP_TRIGGERS = 10
@@ -24,7 +26,7 @@ WARM_UP_TRIGGERS = 10
 
 def places() -> dict[str, str]:
     """The stores that the environment tells of, by name: the URI of a folder in each."""
-    told = {"HDFS": os.environ.get("STORES_HDFS"), "S3": os.environ.get("STORES_S3_URI")}
+    told = {HDFS: os.environ.get("STORES_HDFS"), S3: os.environ.get("STORES_S3_URI")}
     return {name: f"{uri}/bench" for name, uri in told.items() if uri}
 
 
@@ -35,6 +37,8 @@ def settings() -> dict[str, str]:
 
 
 def run(bench: Bench) -> None:
+    from bench.scan import values
+
     disk = bench.path("stores-disk")
     for name, uri in places().items():
         data = bench.data()
@@ -46,16 +50,16 @@ def run(bench: Bench) -> None:
             os.sync()
 
         clear()
-        bench.compare(f"write, {name}, uncompressed", OURS, {side: _write(data, side, root) for side, root in roots.items()}, before=clear)
+        bench.compare(f"{name}: write, uncompressed", OURS, {side: _write(data, side, root) for side, root in roots.items()}, before=clear)
         clear()
         for side, root in roots.items():
             _write(data, side, root)()
         readers = {side: bench.spark.read.format(_format(side)).load(root) for side, root in roots.items()}
         assert {rows.count() for rows in readers.values()} == {bench.records}
-        bench.compare(f"scan, {name}, uncompressed, sum(length(value))", OURS, {side: values(rows) for side, rows in readers.items()})
+        bench.compare(f"{name}: scan, uncompressed, sum(length(value))", OURS, {side: values(rows) for side, rows in readers.items()})
         clear()
-    for name, uri in {"local disk": bench.path("stores-commits"), **{name: f"{uri}/commits" for name, uri in places().items()}}.items():
-        bench.note(f"commits of {ROWS:,} rows by a stream, {name}, milliseconds", **_commits(bench, uri))
+    for name, uri in {LOCAL: bench.path("stores-commits"), **{name: f"{uri}/commits" for name, uri in places().items()}}.items():
+        bench.note(f"{name}: commits of {ROWS:,} rows by a stream, milliseconds", **_commits(bench, uri))
         _remove(bench, uri)
 
 
