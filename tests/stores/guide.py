@@ -1,4 +1,4 @@
-"""The program and the commands of docs/guide/cluster.md, as tests carry them out."""
+"""The program, the commands and the settings of docs/guide/cluster.md and stores.md, as tests carry them out."""
 
 import os
 import re
@@ -10,9 +10,9 @@ from pathlib import Path
 PRINTED = "orders: 10000\ncopied: 10000\n"
 
 
-def _blocks(repository: Path, kind: str) -> list[str]:
-    page = (repository / "docs" / "guide" / "cluster.md").read_text()
-    return re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+def _blocks(repository: Path, kind: str, page: str = "cluster.md") -> list[str]:
+    text = (repository / "docs" / "guide" / page).read_text()
+    return re.findall(rf"^ *```{kind}\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL)
 
 
 def guide_job(repository: Path) -> str:
@@ -22,10 +22,22 @@ def guide_job(repository: Path) -> str:
     return block
 
 
-def submit(repository: Path, begins: str, folder: Path, instead: Mapping[str, str], settings: Mapping[str, str]) -> None:
+def redacted(repository: Path) -> str:
+    """The guide's pattern of what Spark is to replace in the texts of plans."""
+    (block,) = (block for block in _blocks(repository, "text") if "spark.redaction.string.regex" in block)
+    return block.partition("=")[2].strip().removesuffix("'")
+
+
+def quiet_s3a(repository: Path) -> str:
+    """The guide's lines of log4j2.properties."""
+    (block,) = (block for block in _blocks(repository, "text", "stores.md") if block.lstrip().startswith("logger."))
+    return block
+
+
+def submit(repository: Path, begins: str, folder: Path, instead: Mapping[str, str], settings: Mapping[str, str]) -> str:
     """Runs the guide's line that begins so, in a folder that gets the program, with names of its own in place of some of the guide.
 
-    `settings` are those that an administrator has made in spark-defaults.conf.
+    `settings` are those that an administrator has made in spark-defaults.conf. Returns what Spark has logged.
     """
     (line,) = (line for block in _blocks(repository, "bash") for line in block.splitlines() if line.startswith(begins))
     for name, own in instead.items():
@@ -39,3 +51,4 @@ def submit(repository: Path, begins: str, folder: Path, instead: Mapping[str, st
     done = subprocess.run(line, shell=True, cwd=folder, env=env, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr[-6000:]
     assert done.stdout.endswith(PRINTED), done.stdout
+    return done.stderr
