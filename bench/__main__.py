@@ -31,6 +31,8 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "tracked": ("tracked", lambda _: []),
     "consume": ("consume", lambda _: []),
     "verify": ("verify", lambda _: []),
+    "by-key-8": ("by_key", lambda given: [8, given.cores.split(",")]),
+    "by-key-64": ("by_key", lambda given: [64, given.cores.split(",")]),
     STORES: ("stores", lambda _: []),
 }
 
@@ -50,6 +52,7 @@ def main() -> None:
     )
     parser.add_argument("--codecs", default="none,snappy,zstd", help="the codecs of the cases flights and small")
     parser.add_argument("--writes", type=int, default=1000, help="the number of writes in the case commits")
+    parser.add_argument("--cores", default="fewer,more", help="whether the cases by-key have fewer cores than partitions, more, or both")
     parser.add_argument("--discard", action="store_true", help="only print; do not change results.ndjson and docs/performance.md")
     parser.add_argument("--beside", default="", help="what else the machine does, to be kept with the figures")
     parser.add_argument("--master", default="local[2]")

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bench.data import made
 
@@ -210,6 +210,26 @@ def log_and_copies(bench: Bench, codec: str, kind: str = "random") -> dict[str, 
 def copy_of(bench: Bench, side: str, codec: str, kind: str = "random") -> Path:
     """The path of what `log_and_copies` makes for one side."""
     return bench.folder / f"{side}-{kind}-{codec}-{bench.records}"
+
+
+def metric(rows: DataFrame, node: str, name: str) -> int:
+    """The sum of a metric over the nodes of a plan whose names begin with `node`, once it has run."""
+    plan: Any = rows._jdf.queryExecution().executedPlan()
+    plan.executeCollect()
+    total = 0
+    nodes = [plan]
+    while nodes:
+        one = nodes.pop()
+        kind = one.nodeName()
+        if kind.startswith("AdaptiveSparkPlan"):
+            nodes.append(one.executedPlan())
+        elif "QueryStage" in kind:
+            nodes.append(one.plan())
+        elif kind.startswith(node) and one.metrics().contains(name):
+            total += int(one.metrics().apply(name).value())
+        children = one.children()
+        nodes.extend(children.apply(i) for i in range(children.size()))
+    return total
 
 
 def _commit() -> str:

@@ -13,7 +13,7 @@ final class NewTable extends PartlogTable implements StagedTable {
   private final Place place;
 
   NewTable(String name, Place place, CaseInsensitiveStringMap options) {
-    super(options, PartlogTable.columns(options));
+    super(options, PartlogTable.columns(options), true);
     this.name = name;
     this.place = place;
   }

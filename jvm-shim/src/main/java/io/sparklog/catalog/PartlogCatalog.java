@@ -6,6 +6,7 @@ import io.sparklog.procedures.Procedures;
 import io.sparklog.procedures.TopicProcedure;
 import io.sparklog.procedures.TopicStatements;
 import io.sparklog.spark.Connector;
+import io.sparklog.source.KeyRouting;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -314,7 +315,10 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     if (!isOwn(function.namespace())) {
       throw new NoSuchFunctionException(function);
     }
-    return PartitionFunction.named(function.name()).orElseThrow(() -> new NoSuchFunctionException(function));
+    return PartitionFunction.named(function.name())
+        .map(UnboundFunction.class::cast)
+        .or(() -> KeyRouting.named(function.name()))
+        .orElseThrow(() -> new NoSuchFunctionException(function));
   }
 
   @Override

@@ -86,7 +86,7 @@ public final class PartlogProvider implements SupportsCatalogOptions, SessionCon
   @Override
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
     return SparkErrors.run(() -> {
-      PartlogTable table = new PartlogTable(new CaseInsensitiveStringMap(properties), schema);
+      PartlogTable table = new PartlogTable(new CaseInsensitiveStringMap(properties), schema, false);
       if (isSinkOfStream(properties.keySet())) {
         table.requireSinkOfStream();
       }
@@ -113,7 +113,7 @@ public final class PartlogProvider implements SupportsCatalogOptions, SessionCon
       options.putAll(given);
       CaseInsensitiveStringMap all = new CaseInsensitiveStringMap(options);
       StructType columns = inferSchema(all);
-      new PartlogTable(all, columns).requireSourceOfStream();
+      new PartlogTable(all, columns, false).requireSourceOfStream();
       return Tuple2.apply(shortName(), columns);
     });
   }

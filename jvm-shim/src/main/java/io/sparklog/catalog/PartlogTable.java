@@ -43,13 +43,14 @@ class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
 
   private final CaseInsensitiveStringMap properties;
   private final StructType schema;
+  private final boolean functions;
   private final String path;
   private final Root root;
   private final SinkMetrics metrics = new SinkMetrics();
 
-  /** The table of a load or save in the format, with the columns that its options ask for. */
+  /** The table of a load or save in the format, as a catalog gives it, with the columns that the options ask for. */
   static PartlogTable ofFormat(CaseInsensitiveStringMap options) {
-    return new PartlogTable(options, columns(options));
+    return new PartlogTable(options, columns(options), true);
   }
 
   /**
@@ -64,7 +65,8 @@ class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
     return Columns.read(Options.of(given, Options.Side.READ).bool(key));
   }
 
-  PartlogTable(CaseInsensitiveStringMap properties, StructType schema) {
+  /** @param functions whether a {@link PartlogCatalog} gives it to Spark, which then finds the functions of that catalog */
+  PartlogTable(CaseInsensitiveStringMap properties, StructType schema, boolean functions) {
     String path = properties.getOrDefault("path", properties.get("location"));
     if (path == null && properties.containsKey("paths")) {
       throw Option.invalidValue("paths", properties.get("paths"),
@@ -75,6 +77,7 @@ class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
     }
     this.properties = properties;
     this.schema = schema;
+    this.functions = functions;
     this.path = path;
     this.root = root(CaseInsensitiveStringMap.empty());
   }
@@ -148,7 +151,7 @@ class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    return SparkErrors.run(() -> new PartlogScanBuilder(requireRoot(options), schema, options(options, Options.Side.READ),
+    return SparkErrors.run(() -> new PartlogScanBuilder(requireRoot(options), schema, options(options, Options.Side.READ), functions,
         Clock.systemUTC(), new SecureRandom()));
   }
 

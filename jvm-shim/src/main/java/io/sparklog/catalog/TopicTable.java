@@ -38,7 +38,7 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
    * @param past options that give the offsets of an earlier version; none for the table as it is
    */
   TopicTable(String name, Place place, State state, Map<String, String> past) {
-    super(properties(place, past), Columns.typed(isText(state, TopicConfig.KEY_TYPE), isText(state, TopicConfig.VALUE_TYPE)));
+    super(properties(place, past), Columns.typed(isText(state, TopicConfig.KEY_TYPE), isText(state, TopicConfig.VALUE_TYPE)), true);
     this.name = name;
     this.place = place;
     this.config = state.config().entries();

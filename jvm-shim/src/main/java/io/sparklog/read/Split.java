@@ -42,6 +42,11 @@ public record Split(String topic, String topicId, long version, int partition, l
     return left.isEmpty() ? Optional.empty() : Optional.of(new Split(topic, topicId, version, partition, decompressedBytesMax, both, left));
   }
 
+  /** Whether each of its records has a key, which the topic's partitioner puts into the partition. */
+  public boolean isRouted() {
+    return extents.stream().allMatch(extent -> extent.segment().routed());
+  }
+
   /** How many offsets it covers; there may be fewer records. */
   public long offsets() {
     return extents.stream().mapToLong(Extent::offsets).sum();

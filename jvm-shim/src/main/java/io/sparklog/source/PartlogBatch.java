@@ -23,25 +23,32 @@ final class PartlogBatch implements Batch {
   private final StructType schema;
   private final PushedDown pushed;
   private final SplitSize splitSize;
+  private final Grouping.Terms terms;
   private List<Split> splits;
+  private Grouping grouping;
 
-  /** @param schema the columns to return */
-  PartlogBatch(ReadRequest request, StructType schema, PushedDown pushed, SplitSize splitSize) {
+  /**
+   * @param schema the columns to return
+   * @param terms of groups by key
+   */
+  PartlogBatch(ReadRequest request, StructType schema, PushedDown pushed, SplitSize splitSize, Grouping.Terms terms) {
     this.request = request;
     this.schema = schema;
     this.pushed = pushed;
     this.splitSize = splitSize;
+    this.terms = terms;
   }
 
   /**
-   * The same read without records that {@code predicates} rule out. Its splits are those of this one, as they were cut: Spark has
-   * planned with them, and accepts no others.
+   * The same read without records that {@code predicates} rule out. Its splits are those of this one, as they were cut, with the same
+   * grouping: Spark has planned with them, and accepts no others.
    */
   PartlogBatch narrowed(Predicate[] predicates) {
     Filter filter = PushedDown.of(predicates).filter();
     Map<String, Router> routers = new HashMap<>();
     request.ranges().forEach(range -> routers.put(range.state().topic(), range.state().config().router()));
-    PartlogBatch narrowed = new PartlogBatch(request, schema, pushed, splitSize);
+    PartlogBatch narrowed = new PartlogBatch(request, schema, pushed, splitSize, terms);
+    narrowed.grouping = grouping();
     narrowed.splits = splits().stream()
         .flatMap(split -> split.and(filter.at(split.topic(), split.partition()), routers.get(split.topic())).stream())
         .toList();
@@ -57,14 +64,21 @@ final class PartlogBatch implements Batch {
     return splits;
   }
 
+  synchronized Grouping grouping() {
+    if (grouping == null) {
+      grouping = SparkErrors.run(() -> Grouping.of(request, schema, splits(), terms));
+    }
+    return grouping;
+  }
+
   private boolean failOnDataLoss() {
     return request.options().bool("failOnDataLoss");
   }
 
   @Override
   public InputPartition[] planInputPartitions() {
-    boolean ofOneTopic = request.isOfOneTopic();
-    return splits().stream().map(split -> new PartlogInputPartition(List.of(split), ofOneTopic)).toArray(InputPartition[]::new);
+    Grouping its = grouping();
+    return splits().stream().map(split -> new PartlogInputPartition(List.of(split), its.of(split))).toArray(InputPartition[]::new);
   }
 
   @Override
@@ -76,7 +90,7 @@ final class PartlogBatch implements Batch {
   @Override
   public boolean equals(Object other) {
     return other instanceof PartlogBatch batch && schema.equals(batch.schema) && pushed.isSame(batch.pushed)
-        && splitSize.equals(batch.splitSize) && request.isSame(batch.request);
+        && splitSize.equals(batch.splitSize) && terms.equals(batch.terms) && request.isSame(batch.request);
   }
 
   @Override

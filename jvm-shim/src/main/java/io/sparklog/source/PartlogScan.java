@@ -21,7 +21,6 @@ import java.util.OptionalLong;
 import java.util.random.RandomGenerator;
 import java.util.stream.Stream;
 import org.apache.spark.sql.SparkSession;
-import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.SortDirection;
@@ -35,9 +34,7 @@ import org.apache.spark.sql.connector.read.SupportsReportOrdering;
 import org.apache.spark.sql.connector.read.SupportsReportPartitioning;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.SupportsRuntimeV2Filtering;
-import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 import org.apache.spark.sql.connector.read.partitioning.Partitioning;
-import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructField;
@@ -84,10 +81,11 @@ final class PartlogScan
 
   /**
    * @param schema the columns to return
+   * @param functions whether Spark finds the functions of our catalog
    * @param clock tells a stream when its micro-batches were
    * @param random names a stream's temporary files
    */
-  PartlogScan(ReadRequest request, StructType schema, PushedDown pushed, Clock clock, RandomGenerator random) {
+  PartlogScan(ReadRequest request, StructType schema, PushedDown pushed, boolean functions, Clock clock, RandomGenerator random) {
     this.request = request;
     this.schema = schema;
     this.pushed = pushed;
@@ -95,7 +93,7 @@ final class PartlogScan
     this.random = random;
     // Here, since Spark may plan on a thread that does not know the session.
     this.splitSize = splitSize(request.options());
-    this.batch = new PartlogBatch(request, schema, pushed, splitSize);
+    this.batch = new PartlogBatch(request, schema, pushed, splitSize, Grouping.Terms.of(functions, splitSize.parallelism(), SQLConf.get()));
     this.last = batch;
   }
 
@@ -161,12 +159,9 @@ final class PartlogScan
     return ColumnarSupportMode.SUPPORTED;
   }
 
-  /** The records of a split are of one partition, in any query; a partition may have several splits. */
   @Override
   public Partitioning outputPartitioning() {
-    int partitions = (int) splits().stream().map(split -> Map.entry(split.topic(), split.partition())).distinct().count();
-    List<Expression> keys = columns().stream().<Expression>map(Expressions::identity).toList();
-    return partitions == 0 ? new UnknownPartitioning(0) : new KeyGroupedPartitioning(keys.toArray(Expression[]::new), partitions);
+    return batch.grouping().partitioning(splits());
   }
 
   @Override

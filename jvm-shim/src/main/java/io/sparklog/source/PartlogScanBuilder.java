@@ -29,6 +29,7 @@ public final class PartlogScanBuilder
       SupportsPushDownAggregates,
       SupportsPushDownLimit {
   private final ReadRequest request;
+  private final boolean functions;
   private final Clock clock;
   private final RandomGenerator random;
   private StructType schema;
@@ -38,11 +39,13 @@ public final class PartlogScanBuilder
   /**
    * @param columns those of the table, which a query was analyzed with
    * @param options of a read
+   * @param functions whether Spark finds the functions of our catalog: the table must be one of a catalog that has them
    * @param clock tells a stream when its micro-batches were
    * @param random names a stream's temporary files
    * @throws PartlogException OPTION_VALUE if the options ask for other columns
    */
-  public PartlogScanBuilder(ReadableTopics root, StructType columns, Options options, Clock clock, RandomGenerator random) {
+  public PartlogScanBuilder(ReadableTopics root, StructType columns, Options options, boolean functions, Clock clock,
+      RandomGenerator random) {
     boolean headers = Arrays.asList(columns.fieldNames()).contains(Columns.HEADERS);
     if (options.bool("includeHeaders") != headers) {
       String found = headers
@@ -53,6 +56,7 @@ public final class PartlogScanBuilder
     }
     this.request = new ReadRequest(root, options);
     this.schema = columns;
+    this.functions = functions;
     this.clock = clock;
     this.random = random;
   }
@@ -101,6 +105,6 @@ public final class PartlogScanBuilder
 
   @Override
   public Scan build() {
-    return metadataScan != null ? metadataScan : SparkErrors.run(() -> new PartlogScan(request, schema, pushed, clock, random));
+    return metadataScan != null ? metadataScan : SparkErrors.run(() -> new PartlogScan(request, schema, pushed, functions, clock, random));
   }
 }

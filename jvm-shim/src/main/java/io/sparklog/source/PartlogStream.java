@@ -151,7 +151,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
       int tasks = Math.max(splitSize.splitsMin(), splitSize.parallelism());
       return TaskShares.of(splits, tasks, splitSize.recordsMax())
           .stream()
-          .map(share -> new PartlogInputPartition(share, false))
+          .map(share -> new PartlogInputPartition(share, null))
           .toArray(InputPartition[]::new);
     });
   }

@@ -1,5 +1,6 @@
 package io.sparklog.sim;
 
+import io.sparklog.kit.MutatedClasses;
 import java.io.IOException;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;

@@ -1,5 +1,6 @@
 package io.sparklog.sim;
 
+import io.sparklog.kit.Warned;
 import io.sparklog.log.Pace;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;

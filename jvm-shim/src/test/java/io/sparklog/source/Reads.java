@@ -37,6 +37,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 public final class Reads {
   private final Path root;
   private final TreeMap<String, String> options = new TreeMap<>();
+  private boolean functions;
 
   private Reads(Path root) {
     this.root = root;
@@ -55,9 +56,15 @@ public final class Reads {
     return this;
   }
 
+  /** As a table of a catalog that has our functions. */
+  Reads ofCatalog() {
+    functions = true;
+    return this;
+  }
+
   PartlogScanBuilder builder() {
     Options read = Options.of(options, Options.Side.READ);
-    return new PartlogScanBuilder(new Root(Stores.open(root.toString())), Columns.read(read.bool("includeHeaders")), read,
+    return new PartlogScanBuilder(new Root(Stores.open(root.toString())), Columns.read(read.bool("includeHeaders")), read, functions,
         Clock.systemUTC(), new Random(1));
   }
 
@@ -106,7 +113,7 @@ public final class Reads {
     PartitionReaderFactory factory = new PartlogReaderFactory(Root.of(root.toString()).reference(), schema, true, Long.MAX_VALUE);
     List<WrittenTopic.Row> rows = new ArrayList<>();
     for (Split split : splits) {
-      rows.addAll(rows(copy(factory), copy(new PartlogInputPartition(List.of(split), true)), schema));
+      rows.addAll(rows(copy(factory), copy(new PartlogInputPartition(List.of(split), null)), schema));
     }
     return rows;
   }

@@ -1,4 +1,4 @@
-package io.sparklog.sim;
+package io.sparklog.kit;
 
 import java.util.function.Consumer;
 import org.apache.logging.log4j.Level;

@@ -1,4 +1,4 @@
-package io.sparklog.sim;
+package io.sparklog.kit;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -21,7 +21,7 @@ import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
 
 /** All classes of this project once more, one of them compiled from a changed source: nothing else in the JVM sees the change. */
-final class MutatedClasses extends ClassLoader {
+public final class MutatedClasses extends ClassLoader {
   private static final String PROJECT = "io.sparklog.";
   private static final Path SOURCES = Path.of(System.getProperty("sparklog.sources", "src/main/java"));
   private static final Map<String, byte[]> COMPILED = new ConcurrentHashMap<>();
@@ -43,7 +43,7 @@ final class MutatedClasses extends ClassLoader {
    * @param source as {@code log/Committer}
    * @throws IllegalArgumentException if {@code from} is not in it exactly once, or what results is not Java
    */
-  static MutatedClasses of(String source, String from, String to) throws IOException {
+  public static MutatedClasses of(String source, String from, String to) throws IOException {
     String text = Files.readString(SOURCES.resolve("io/sparklog/" + source + ".java"));
     int at = text.indexOf(from);
     if (at < 0 || text.indexOf(from, at + 1) >= 0) {
@@ -53,7 +53,7 @@ final class MutatedClasses extends ClassLoader {
   }
 
   /** The class of this name among these classes. */
-  Class<?> like(Class<?> original) throws ClassNotFoundException {
+  public Class<?> like(Class<?> original) throws ClassNotFoundException {
     return loadClass(original.getName());
   }
 

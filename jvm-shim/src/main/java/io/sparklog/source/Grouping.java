@@ -1,0 +1,95 @@
+package io.sparklog.source;
+
+import io.sparklog.log.State;
+import io.sparklog.partition.Router;
+import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.Split;
+import io.sparklog.spark.Columns;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.connector.expressions.Expression;
+import org.apache.spark.sql.connector.expressions.Expressions;
+import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
+import org.apache.spark.sql.connector.read.partitioning.Partitioning;
+import org.apache.spark.sql.connector.read.partitioning.UnknownPartitioning;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * A value that all records of a split share, as Spark is told: it spares a shuffle by that value. A group may have several splits.
+ *
+ * @param function of the key, whose value is the number of the partition; null if the value is the partition itself
+ * @param ofTopics whether the topic is a part of the value
+ */
+record Grouping(String function, boolean ofTopics) {
+
+  /**
+   * When groups may be by key.
+   *
+   * @param allowed whether Spark finds the functions of {@link KeyRouting}, and its settings do no harm
+   * @param partitionsMin the least number of them. A query without a shuffle has as many tasks as there are groups; with fewer groups than
+   *     the session has cores, a shuffle is faster
+   * @param all whether no partition may be empty
+   */
+  record Terms(boolean allowed, int partitionsMin, boolean all) {
+
+    /**
+     * By the settings of a session. If Spark may shuffle one side of a join by the groups of the other, it places keys of no group at
+     * random, and a second join loses them (SPARK-59050, in 4.2.0). So each key must have its group, and Spark must drop none.
+     *
+     * @param functions whether Spark finds the functions
+     * @param cores how many tasks run at once
+     */
+    static Terms of(boolean functions, int cores, SQLConf conf) {
+      boolean ofOneSide = conf.v2BucketingShuffleEnabled();
+      boolean dropsGroups = (Boolean) conf.getConf(SQLConf.V2_BUCKETING_PARTITION_FILTER_ENABLED());
+      return new Terms(functions && !(ofOneSide && dropsGroups), Math.max(1, cores), ofOneSide);
+    }
+
+    private boolean areMet(StructType schema, Set<Router> routers, List<Split> splits) {
+      if (!allowed || routers.size() != 1 || !Arrays.asList(schema.fieldNames()).contains(Columns.KEY)) {
+        return false;
+      }
+      long partitions = splits.stream().map(Split::partition).distinct().count();
+      return partitions >= (all ? routers.iterator().next().partitions() : 1) && partitions >= partitionsMin
+          && splits.stream().allMatch(Split::isRouted);
+    }
+  }
+
+  /**
+   * By key, if Spark can make use of it, and else by partition.
+   *
+   * @param schema the columns that are read
+   */
+  static Grouping of(ReadRequest request, StructType schema, List<Split> splits, Terms terms) {
+    List<State> states = request.ranges().stream().map(OffsetBounds.Range::state).distinct().toList();
+    Set<Router> routers = new HashSet<>(states.stream().map(state -> state.config().router()).toList());
+    return terms.areMet(schema, routers, splits)
+        ? new Grouping(KeyRouting.name(routers.iterator().next()), false)
+        : new Grouping(null, !request.isOfOneTopic());
+  }
+
+  Partitioning partitioning(List<Split> splits) {
+    int groups = (int) splits.stream().map(split -> List.of(ofTopics ? split.topic() : "", split.partition())).distinct().count();
+    return groups == 0 ? new UnknownPartitioning(0) : new KeyGroupedPartitioning(expressions(), groups);
+  }
+
+  private Expression[] expressions() {
+    if (function != null) {
+      return new Expression[] {Expressions.apply(function, Expressions.column(Columns.KEY))};
+    }
+    Expression partition = Expressions.identity(Columns.PARTITION);
+    return ofTopics ? new Expression[] {Expressions.identity(Columns.TOPIC), partition} : new Expression[] {partition};
+  }
+
+  /** The value of the records of {@code split}. */
+  InternalRow of(Split split) {
+    return new GenericInternalRow(
+        ofTopics ? new Object[] {UTF8String.fromString(split.topic()), split.partition()} : new Object[] {split.partition()});
+  }
+}

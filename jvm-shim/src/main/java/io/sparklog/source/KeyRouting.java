@@ -1,0 +1,158 @@
+package io.sparklog.source;
+
+import io.sparklog.partition.Partitioner;
+import io.sparklog.partition.Router;
+import java.io.Serializable;
+import java.math.BigInteger;
+import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
+import org.apache.spark.sql.connector.catalog.functions.Reducer;
+import org.apache.spark.sql.connector.catalog.functions.ReducibleFunction;
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * {@code murmur3_partition_8(key)}: the function that a scan says its records are grouped by. Spark takes two groupings to be the same if
+ * the names of their functions are, so the name has all that decides. It is for Spark: SQL has {@code murmur3_partition(key, 8)}.
+ *
+ * <p>Two numbers of partitions are joined in groups by their greatest common divisor. Spark 4.2.0 forgets that after the join: it goes on
+ * as if the groups were what the function gives, and the next join loses rows (SPARK-59045, SPARK-59121). So the function of a scan, which
+ * Spark makes for each, remembers into how few groups its records were put.
+ */
+public final class KeyRouting implements UnboundFunction, ScalarFunction<Integer>, ReducibleFunction<Integer, Integer>, Serializable {
+  private static final long serialVersionUID = 1;
+  private static final Pattern NAME = Pattern.compile("(murmur[23])_partition_([1-9][0-9]{0,4})");
+
+  private final Router router;
+  private final DataType keyType;
+
+  /** The number of every grouping of its records, so far, is a multiple of this. */
+  private final AtomicInteger groups;
+
+  private KeyRouting(Router router, DataType keyType) {
+    this.router = router;
+    this.keyType = keyType;
+    this.groups = new AtomicInteger(router.partitions());
+  }
+
+  /** The name of the function that routes as {@code router}. */
+  public static String name(Router router) {
+    return router.partitioner().optionName() + "_partition_" + router.partitions();
+  }
+
+  /** The function of this name. */
+  public static Optional<UnboundFunction> named(String name) {
+    Matcher parts = NAME.matcher(name);
+    if (!parts.matches() || Integer.parseInt(parts.group(2)) > Router.PARTITIONS_MAX) {
+      return Optional.empty();
+    }
+    Router router = new Router(Partitioner.named(parts.group(1)), Integer.parseInt(parts.group(2)));
+    return Optional.of(new KeyRouting(router, DataTypes.BinaryType));
+  }
+
+  @Override
+  public BoundFunction bind(StructType input) {
+    DataType type = input.size() == 1 ? input.apply(0).dataType() : DataTypes.NullType;
+    if (type.equals(DataTypes.BinaryType) || type.equals(DataTypes.StringType)) {
+      return new KeyRouting(router, type);
+    }
+    throw new UnsupportedOperationException(name() + " takes (key STRING or BINARY), not " + input.catalogString());
+  }
+
+  @Override
+  public Integer produceResult(InternalRow row) {
+    if (row.isNullAt(0)) {
+      return null;
+    }
+    byte[] key = keyType.equals(DataTypes.BinaryType) ? row.getBinary(0) : row.getUTF8String(0).getBytes();
+    return router.ofKey(key, 0, key.length);
+  }
+
+  /**
+   * Null where Spark must shuffle: the hashes differ, or all records would come into one task. It is null too where a setting lets Spark
+   * shuffle one side alone, which it would do by this function, whatever groups the other side has by then.
+   */
+  @Override
+  public Reducer<Integer, Integer> reducer(ReducibleFunction<?, ?> other) {
+    if (!(other instanceof KeyRouting its) || its.router.partitioner() != router.partitioner()
+        || SQLConf.get().v2BucketingShuffleEnabled()) {
+      return null;
+    }
+    int common = gcd(groups.get(), its.groups.get());
+    // Spark takes equal functions for equal groups, without a reducer too; so there must be one if it is needed.
+    boolean isNeeded = common > 1 || its.router.equals(router);
+    return isNeeded && common < router.partitions() ? new Modulo(this, common) : null;
+  }
+
+  private static int gcd(int one, int other) {
+    return BigInteger.valueOf(one).gcd(BigInteger.valueOf(other)).intValueExact();
+  }
+
+  /** A partition, or a group of some, as the group in which the other side has the same keys. */
+  private record Modulo(KeyRouting function, int common) implements Reducer<Integer, Integer>, Serializable {
+    @Override
+    public Integer reduce(Integer partition) {
+      function.groups.accumulateAndGet(common, KeyRouting::gcd);
+      return partition == null ? null : Integer.valueOf(partition % common);
+    }
+
+    @Override
+    public DataType resultType() {
+      return DataTypes.IntegerType;
+    }
+
+    @Override
+    public String displayName() {
+      return toString();
+    }
+
+    @Override
+    public String toString() {
+      return "partition % " + common;
+    }
+  }
+
+  @Override
+  public String name() {
+    return name(router);
+  }
+
+  @Override
+  public String canonicalName() {
+    return "partlog." + name();
+  }
+
+  @Override
+  public String description() {
+    return name() + "(key): the partition of records with this key, of " + router;
+  }
+
+  @Override
+  public DataType[] inputTypes() {
+    return new DataType[] {keyType};
+  }
+
+  @Override
+  public DataType resultType() {
+    return DataTypes.IntegerType;
+  }
+
+  /** By what it computes: Spark compares plans. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof KeyRouting same && router.equals(same.router) && keyType.equals(same.keyType);
+  }
+
+  @Override
+  public int hashCode() {
+    return 31 * router.hashCode() + keyType.hashCode();
+  }
+}
