@@ -11,6 +11,8 @@ from stores.hdfs import Hdfs
 from stores.s3 import S3
 from stores.sessions import session
 
+import sparklog
+
 SECRET = "marked-secret-4711"
 ROWS = 20_000
 PARTITIONS = 4
@@ -39,8 +41,8 @@ def spark(events: Path, s3a_jars: Path) -> Iterator[SparkSession]:
 class Place:
     """A folder in a store, and how Spark reaches it."""
 
-    def __init__(self, spark: SparkSession, name: str, uri: str, settings: dict[str, str]) -> None:
-        self.spark, self.name, self.uri, self.settings = spark, name, uri, settings
+    def __init__(self, spark: SparkSession, name: str, uri: str, settings: dict[str, str], needed: dict[str, str]) -> None:
+        self.spark, self.name, self.uri, self.settings, self.needed = spark, name, uri, settings, needed
 
     def root(self, name: str) -> str:
         return f"{self.uri}/{name}"
@@ -71,7 +73,9 @@ def place(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[Place
         uri, settings = f"s3a://{server.bucket}", server.settings()
     for key, value in settings.items():
         spark.conf.set(key, value)  # CALL takes no options
-    yield Place(spark, request.param, f"{uri}/spark", {"fs.marked.key": SECRET})
+    yield Place(
+        spark, request.param, f"{uri}/spark", {"fs.marked.key": SECRET}, {key: settings[key] for key in settings if key.startswith("fs.")}
+    )
     for key in settings:
         spark.conf.unset(key)
 
@@ -130,6 +134,45 @@ def test_procedures_change_a_topic(place: Place):
     assert place.call(f"topics(root => '{root}')") == []
     place.write(place.numbers(10), root)
     assert_dense(place.read(root), range(10))
+
+
+def test_a_catalog_reaches_its_root_by_its_own_settings(place: Place):
+    """The session has none of them. Another one has no catalog of this root, and knows the root by the options of its saves."""
+    spark, root = place.spark.newSession(), place.root("catalog")
+    for key, value in place.needed.items():
+        spark.conf.set(f"spark.sql.catalog.events.{key}", value)
+    sparklog.attach(spark, "events", root)
+    spark.sql("CREATE TABLE events.t (key STRING, value STRING) TBLPROPERTIES ('partitions' = '2')")
+    for value in "ab":
+        spark.sql(f"INSERT INTO events.t (key, value) VALUES ('k', '{value}')")
+    assert [row.value for row in spark.table("events.t").orderBy("offset").collect()] == ["a", "b"]
+    assert [row.value for row in spark.sql("SELECT value FROM events.t VERSION AS OF 1").collect()] == ["a"]
+    spark.sql("CREATE TABLE events.u AS SELECT key, value FROM events.t")
+    assert [row.tableName for row in spark.sql("SHOW TABLES IN events").collect()] == ["t", "u"]
+    assert spark.sql("SELECT max(end_offset) FROM events.u.partitions").first()[0] == 2
+    spark.sql("ALTER TABLE events.t SET TBLPROPERTIES ('partitions' = '3')")
+    spark.sql("TRUNCATE TABLE events.t")
+    assert spark.table("events.t").count() == 0
+    shown = [
+        str(row)
+        for table in ("DESCRIBE EXTENDED", "SHOW TBLPROPERTIES", "SHOW CREATE TABLE")
+        for row in spark.sql(f"{table} events.t").collect()
+    ]
+    assert not [text for text in shown if any(f"{value}" in text for key, value in place.needed.items() if "secret" in key or "key" in key)]
+    spark.sql("DROP TABLE events.t")
+    other, row = place.spark.newSession(), "SELECT 'v' AS value"
+    saves = other.sql(row).write.format("partlog").options(**place.needed, topic="saved", partitions="3")
+    saves.save(root)
+    with pytest.raises(PySparkException) as there:
+        saves.save(root)
+    assert there.value.getCondition() == "TABLE_OR_VIEW_ALREADY_EXISTS"
+    saves.mode("ignore").save(root)
+    other.sql(f"{row}, 'by_column' AS topic").write.format("partlog").options(**place.needed).mode("ignore").save(place.root("columns"))
+    assert spark.table("events.saved").count() == 1
+    assert spark.sql("SELECT count(*) FROM events.saved.partitions").first()[0] == 3
+    if place.name == "s3":
+        with pytest.raises(PySparkException):
+            other.sql(f"SELECT * FROM partlog.`{root}`.saved").collect()  # what a save was given stays with it
 
 
 def test_the_guide_runs_as_it_stands(place: Place, repository: Path):

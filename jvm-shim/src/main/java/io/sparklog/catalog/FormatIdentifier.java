@@ -1,6 +1,9 @@
 package io.sparklog.catalog;
 
+import io.sparklog.spark.SessionSettings;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
@@ -9,6 +12,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * only where a save may create a topic does Spark go by the parts of the name.
  */
 final class FormatIdentifier implements Identifier {
+  /** The last one that this thread made, if its options have settings of a file system. */
+  private static final ThreadLocal<FormatIdentifier> LAST = new ThreadLocal<>();
+
   private final CaseInsensitiveStringMap options;
   private final String[] parts;
 
@@ -16,6 +22,34 @@ final class FormatIdentifier implements Identifier {
   FormatIdentifier(String root, CaseInsensitiveStringMap options) {
     this.options = options;
     this.parts = options.containsKey("topic") ? new String[] {root, options.get("topic")} : new String[] {root};
+  }
+
+  /** An identifier for the load or save that this thread begins. */
+  static FormatIdentifier begun(String root, CaseInsensitiveStringMap options) {
+    FormatIdentifier identifier = new FormatIdentifier(root, options);
+    LAST.set(identifier.settings().isEmpty() ? null : identifier);
+    return identifier;
+  }
+
+  /**
+   * The settings of a file system among the options of the save that this thread has begun, if it is about {@code name}: Spark hands on no
+   * more than the parts of a name where a save may create a topic, and this is to be looked up before that.
+   */
+  static Map<String, String> settingsOf(Identifier name) {
+    FormatIdentifier last = LAST.get();
+    boolean isMeant = last != null && last.name().equals(name.name()) && Arrays.equals(last.namespace(), name.namespace());
+    return isMeant ? last.settings() : Map.of();
+  }
+
+  /** The save has what it needs: a later statement of this thread has a name without options. */
+  static void ended() {
+    LAST.remove();
+  }
+
+  private Map<String, String> settings() {
+    Map<String, String> settings = new HashMap<>(options.asCaseSensitiveMap());
+    settings.keySet().removeIf(option -> !SessionSettings.isSetting(option));
+    return settings;
   }
 
   CaseInsensitiveStringMap options() {

@@ -71,7 +71,11 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   public boolean tableExists(Identifier identifier) {
     return SparkErrors.run(() -> {
       Optional<Place> place = names.table(identifier);
-      return place.isPresent() && (place.get().topic() == null ? hasTopics(place.get()) : place.get().state().isPresent());
+      boolean exists = place.isPresent() && (place.get().topic() == null ? hasTopics(place.get()) : place.get().state().isPresent());
+      if (exists) {
+        FormatIdentifier.ended();
+      }
+      return exists;
     });
   }
 
@@ -82,6 +86,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   @Override
   public Table loadTable(Identifier identifier) throws NoSuchTableException {
     if (identifier instanceof FormatIdentifier format) {
+      FormatIdentifier.ended();
       return SparkErrors.run(() -> PartlogTable.ofFormat(format.options()));
     }
     Place place = SparkErrors.run(() -> names.table(identifier)).orElseThrow(() -> new NoSuchTableException(identifier));
@@ -168,13 +173,18 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     if (tableExists(identifier)) {
       throw new TableAlreadyExistsException(identifier);
     }
+    FormatIdentifier.ended();
     return SparkErrors.run(() -> {
       Connector.requireOfApplication();
       // A save in the format has the columns of Kafka's, also if its data are text.
       boolean isSave = "partlog".equals(info.properties().get(TableCatalog.PROP_PROVIDER)) && identifier.namespace().length == 1
           && identifier.namespace()[0].contains("/");
       boolean typed = place.topic() != null && !isSave;
-      return new NewTable(shown(identifier), place, options(place, Definition.createAs(shown(identifier), place, info, typed)));
+      Map<String, String> given = Definition.createAs(shown(identifier), place, info, typed);
+      if (place.topic() != null) {
+        TopicTable.requireOwn(place, new CaseInsensitiveStringMap(given));
+      }
+      return new NewTable(shown(identifier), place, options(place, given));
     });
   }
 

@@ -59,7 +59,7 @@ public final class PartlogProvider implements SupportsCatalogOptions, SessionCon
   public Identifier extractIdentifier(CaseInsensitiveStringMap options) {
     return SparkErrors.run(() -> {
       Connector.requireOfApplication();
-      return new FormatIdentifier(PartlogTable.ofFormat(options).root().store().root(), options);
+      return FormatIdentifier.begun(PartlogTable.ofFormat(options).root().store().root(), options);
     });
   }
 

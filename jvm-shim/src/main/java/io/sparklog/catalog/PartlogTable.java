@@ -29,7 +29,6 @@ import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
-import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
@@ -150,7 +149,7 @@ class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
   }
 
   @Override
-  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+  public PartlogScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
     return SparkErrors.run(() -> new PartlogScanBuilder(requireRoot(options), schema, options(options, Options.Side.READ), functions,
         Clock.systemUTC(), new SecureRandom()));
   }

@@ -48,7 +48,9 @@ final class TableNames {
     String path = takeRoot(parts, 2);
     String about = parts.size() < 2 ? null : parts.get(1).toLowerCase(Locale.ROOT);
     boolean isName = parts.size() < 2 || parts.size() == 2 && TopicInfo.NAMES.contains(about);
-    return isName ? Optional.of(new Place(path, settings, parts.isEmpty() ? null : parts.get(0), about)) : Optional.empty();
+    Map<String, String> reached = new HashMap<>(settings);
+    reached.putAll(FormatIdentifier.settingsOf(identifier));
+    return isName ? Optional.of(new Place(path, reached, parts.isEmpty() ? null : parts.get(0), about)) : Optional.empty();
   }
 
   /** The root, or the topic, whose tables are in a namespace; empty if there is no such namespace. @throws as {@link #table} */

@@ -46,7 +46,10 @@ final class TimeTravel {
     if (number > state.version()) {
       throw unreadable(root, topic, what, "the newest version is " + state.version(), "Give a version up to that");
     }
-    Optional<Version> version = root.topic(topic).version(number);
+    // Below the boundary, only a file that the versions above it lead to is one of this log.
+    Optional<Version> version = number >= state.boundary()
+        ? root.topic(topic).version(number)
+        : root.topic(topic).newest(state, each -> each.version() == number);
     if (version.isEmpty()) {
       throw unreadable(root, topic, what, "the file of this version was cleaned up",
           "Give a version that the table .commits shows, or read by startingOffsets and endingOffsets");

@@ -3,6 +3,7 @@ package io.sparklog.catalog;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.procedures.TopicStatements;
+import io.sparklog.source.PartlogScanBuilder;
 import io.sparklog.source.PrefixPredicate;
 import io.sparklog.spark.Columns;
 import io.sparklog.spark.SparkErrors;
@@ -17,7 +18,6 @@ import java.util.TreeMap;
 import org.apache.spark.sql.connector.catalog.SupportsDeleteV2;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
-import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -31,6 +31,7 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
   private final String name;
   private final Place place;
   private final Map<String, String> config;
+  private final String topicId;
   private final Map<String, String> past;
 
   /**
@@ -42,6 +43,7 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
     this.name = name;
     this.place = place;
     this.config = state.config().entries();
+    this.topicId = state.topicId();
     this.past = past;
   }
 
@@ -74,12 +76,14 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
   }
 
   @Override
-  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+  public PartlogScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
     SparkErrors.act(() -> requireOwn(place, options));
-    if (!past.isEmpty()) {
-      SparkErrors.act(() -> TimeTravel.requireNoBounds(options));
+    if (past.isEmpty()) {
+      return super.newScanBuilder(options);
     }
-    return super.newScanBuilder(options);
+    SparkErrors.act(() -> TimeTravel.requireNoBounds(options));
+    // Spark looks a table up again when a query runs, but not an earlier version of one.
+    return super.newScanBuilder(options).only(topicId);
   }
 
   @Override

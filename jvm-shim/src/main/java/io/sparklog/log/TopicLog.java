@@ -205,13 +205,30 @@ public final class TopicLog {
    * @throws PartlogException VERSION_CORRUPT, FORMAT_TOO_NEW
    */
   public Optional<Version> newest(State state, Predicate<Version> wanted) throws IOException {
+    String hash = state.hash();
     for (long number = state.version(); number >= 0; number--) {
-      Optional<Version> version = version(number).filter(each -> each.topicId().equals(state.topicId()));
-      if (version.isEmpty() || wanted.test(version.get())) {
-        return version;
+      byte[] bytes = files.readIfPresent(number);
+      if (bytes == null || !Version.sha256(bytes).equals(hash)) {
+        requireAbsent(number, bytes);
+        return Optional.empty();
       }
+      Version version = files.parse(bytes, number);
+      if (!version.topicId().equals(state.topicId())) {
+        return Optional.empty();
+      }
+      if (wanted.test(version)) {
+        return Optional.of(version);
+      }
+      hash = version.previous();
     }
     return Optional.empty();
+  }
+
+  /** Such a file is of a writer that slept, or above the boundary damaged. @throws PartlogException VERSION_CORRUPT */
+  private void requireAbsent(long number, byte[] bytes) {
+    if (bytes != null && latest().filter(newest -> newest.boundary() <= number).isPresent()) {
+      throw files.corrupt(null, number, "it is not the version that " + (number + 1) + " follows");
+    }
   }
 
   /**

@@ -115,8 +115,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
     if (!prepared) {
       root.requireWritable();
     }
-    WritePlan plan = WritePlan.of(root, options, columns, Names.identity(random), clock.millis(), topics);
-    plan.require(root, existence);
+    WritePlan plan = WritePlan.of(root, options, columns, Names.identity(random), clock.millis(), existence, topics);
     if (!prepared) {
       root.prepare();
     }

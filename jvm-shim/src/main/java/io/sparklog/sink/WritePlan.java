@@ -34,9 +34,13 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
     TreeMap<String, TopicPlan> known, TreeMap<String, PartlogException> unreadable, TreeMap<String, String> config,
     TreeMap<String, String> given, TreeSet<String> ofTable) implements Serializable {
 
-  /** @param names gives those of the topics of the root, also of deleted ones; asked only if rows name theirs */
-  static WritePlan of(Root root, Options options, RowColumns columns, String txn, long timeMs, Supplier<List<String>> names)
-      throws IOException {
+  /**
+   * @param names gives those of the topics of the root, also of deleted ones; asked only if rows name theirs
+   * @throws PartlogException TOPIC_EXISTS, TOPIC_NOT_FOUND: what a commit would find too, but before any task runs; what
+   *     {@link #topicPlan} throws
+   */
+  static WritePlan of(Root root, Options options, RowColumns columns, String txn, long timeMs, Existence asked,
+      Supplier<List<String>> names) throws IOException {
     String topic = options.text("topic");
     TreeMap<String, TopicPlan> known = new TreeMap<>();
     TreeMap<String, String> config = new TreeMap<>(options.topicConfig());
@@ -52,9 +56,11 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
           plan.unreadable.put(name, e);
         }
       }
+      plan.require(root, asked);
     } else {
       Optional<State> latest = root.topic(topic).latest();
       known.put(topic, TopicPlan.of(topic, latest, config));
+      plan.require(root, asked); // Before its options are compared with those of a topic that should not be there.
       int partitions = plan.topicPlan(topic).config().partitions();
       if (latest.isEmpty()) {
         ForeignSegments.requireNone(root.topic(topic), 0, partitions);
@@ -63,8 +69,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
     return plan;
   }
 
-  /** @throws PartlogException TOPIC_EXISTS, TOPIC_NOT_FOUND: what a commit would find too, but before any task runs */
-  void require(Root root, Existence asked) {
+  private void require(Root root, Existence asked) {
     known.forEach((name, plan) -> {
       if (asked == Existence.NEW && plan.topicId() != null) {
         throw root.topic(name).exists();

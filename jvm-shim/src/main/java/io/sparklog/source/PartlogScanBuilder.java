@@ -61,6 +61,12 @@ public final class PartlogScanBuilder
     this.random = random;
   }
 
+  /** The topic that is read must be this one, and not another that has taken its name. @param topicId its identity */
+  public PartlogScanBuilder only(String topicId) {
+    request.only(topicId);
+    return this;
+  }
+
   @Override
   public Predicate[] pushPredicates(Predicate[] predicates) {
     pushed = PushedDown.of(predicates);

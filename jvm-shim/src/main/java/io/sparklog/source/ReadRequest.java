@@ -1,10 +1,12 @@
 package io.sparklog.source;
 
 import io.sparklog.log.ReadableTopics;
+import io.sparklog.log.State;
 import io.sparklog.read.OffsetBounds;
 import io.sparklog.read.Subscription;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.util.List;
 
@@ -16,6 +18,9 @@ final class ReadRequest {
   private final Options options;
   private final Subscription subscription;
   private List<OffsetBounds.Range> ranges;
+
+  /** The identity that its topic must have; null if the topics that have the names will do. */
+  private String topicId;
 
   ReadRequest(ReadableTopics root, Options options) {
     this.root = root;
@@ -34,12 +39,27 @@ final class ReadRequest {
   /** The offsets of each partition that a batch reads; the same at every call. */
   synchronized List<OffsetBounds.Range> ranges() {
     if (ranges == null) {
-      ranges = SparkErrors.run(() -> new OffsetBounds(root, options.ofBatch()).resolve(subscription.resolve()));
+      ranges = SparkErrors.run(() -> {
+        List<Subscription.Subscribed> topics = subscription.resolve();
+        topics.forEach(topic -> requireMeant(topic.state()));
+        return new OffsetBounds(root, options.ofBatch()).resolve(topics);
+      });
       if (!options.givenOfStream().isEmpty()) {
         Warnings.warn(ReadRequest.class, "options without effect in a batch read: {}", String.join(", ", options.givenOfStream()));
       }
     }
     return ranges;
+  }
+
+  /** @param id the identity that its topic must have */
+  void only(String id) {
+    topicId = id;
+  }
+
+  private void requireMeant(State state) {
+    if (topicId != null && !topicId.equals(state.topicId())) {
+      throw PartlogException.of("TOPIC_REPLACED", "topic", state.topic(), "root", root.location());
+    }
   }
 
   /** Whether there is at most one topic, so that the number of a partition alone identifies it. */

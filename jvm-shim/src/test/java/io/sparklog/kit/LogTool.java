@@ -71,7 +71,7 @@ import java.util.stream.IntStream;
  * {@code vacuum root=… topic=… [hours=<how old>] [clock=…]},
  * {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…},
  * {@code state root=…}, {@code bits root=… topic=… file=…},
- * {@code change root=… topic=… [clock=…] what=records offsets=<partition>:<offset>,…|partitions to=…|config <option>=…|delete},
+ * {@code change root=… topic=… [clock=…] what=records offsets=<partition>:<offset>,…|partitions to=…|config <option>=…|delete|create},
  * {@code walk root=… topic=… seconds=…}. Each takes settings of Hadoop, too: {@code fs.…=…}, {@code dfs.…=…}.
  */
 public final class LogTool {
@@ -346,6 +346,12 @@ public final class LogTool {
         TreeMap<String, String> config = new TreeMap<>(arguments);
         config.keySet().removeAll(Set.of("root", "topic", "what", "clock"));
         administration.configure(config);
+      }
+      case "create" -> {
+        TreeMap<String, String> config = Writes.config();
+        config.replaceAll(this::text);
+        root.prepare();
+        administration.create(TopicConfig.of(config), Names.identity(new Random()));
       }
       default -> administration.delete(false);
     }

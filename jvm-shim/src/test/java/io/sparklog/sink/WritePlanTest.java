@@ -41,7 +41,8 @@ final class WritePlanTest {
     String first = root.state("t").topicId();
     new Administration(new TopicWork(root.topic("t"), Clock.systemUTC(), random)).delete(false);
     StructType schema = new StructType().add("topic", DataTypes.StringType).add("value", DataTypes.StringType);
-    TopicPlan plan = WritePlan.of(root, options, RowColumns.of(schema, false), Names.identity(random), 0, root::names).topicPlan("t");
+    TopicPlan plan = WritePlan.of(root, options, RowColumns.of(schema, false), Names.identity(random), 0, Existence.ANY, root::names)
+        .topicPlan("t");
     assertNull(plan.topicId());
     assertEquals(2, plan.plannedVersion());
     commit(root, plan);
