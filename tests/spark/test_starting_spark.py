@@ -20,6 +20,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
+import sparklog
+
 HERE = Path(__file__).resolve().parents[2]
 PAGE = (HERE / "docs" / "guide" / "starting-spark.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -203,3 +205,24 @@ def test_settings_given_to_spark_submit_stay(tmp_path: Path, shell: Shell) -> No
     )
     submit = "spark-submit --master 'local[1]' --jars \"$(python -m sparklog jar)\""
     assert "it is true" in shell.run(f"{submit} --conf {name}=true job.py", None)
+
+
+def test_spark_sql_has_a_catalog_by_two_settings(tmp_path: Path, shell: Shell) -> None:
+    """As the guide to SQL begins: no Python, and no setting but these."""
+    page = (HERE / "docs" / "guide" / "sql.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^```\n(spark-sql .*?)\n```$", page, re.MULTILINE | re.DOTALL)
+    statements = [
+        "CREATE TABLE events.orders (key STRING, value STRING) TBLPROPERTIES ('partitions' = '2')",
+        "INSERT INTO events.orders (key, value) VALUES ('ann', 'tea'), ('bob', 'rice')",
+        "SELECT key, value FROM events.orders ORDER BY key",
+        "SHOW TABLES IN events",
+        "USE events",
+        "SELECT count(*) AS orders FROM orders VERSION AS OF 0",
+        "SHOW NAMESPACES",
+        "DROP TABLE orders",
+    ]
+    command = command.replace("/data/log", str(tmp_path / "log"))
+    printed = [line.split() for line in shell.run(f"{command} --master 'local[1]' -e \"{'; '.join(statements)}\"", None).splitlines()]
+    for row in (["ann", "tea"], ["bob", "rice"], ["orders"], ["0"], ["topics"]):
+        assert row in printed, printed[-40:]
+    assert sparklog.Log(tmp_path / "log").topics() == []
