@@ -45,6 +45,11 @@ class Hdfs(Servers):
         """The WebHDFS addresses of the NameNodes, "127.0.0.1:port" each; a NameNode in standby answers 403."""
         return [self._http[name] for name in self._names]
 
+    def blocks(self, bytes_min: int) -> set[Path]:
+        """The files of those blocks that DataNodes have which are at least so large."""
+        found = (path for name in self._data for path in (self._folder / name).rglob("blk_*[0-9]"))
+        return {path for path in found if path.stat().st_size >= bytes_min}
+
     def start_all(self) -> None:
         """Makes an empty file system, starts the daemons, and waits until files can be written."""
         self.conf.mkdir(parents=True)
