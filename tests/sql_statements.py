@@ -73,6 +73,9 @@ WORK = [
     ("DROP TABLE IF EXISTS {c}.nothing", []),
     ("SELECT {c}.murmur3_partition('a', 1)", [[0]]),
     ("SELECT {c}.topics.murmur3_partition('a', 1)", [[0]]),
+    ("CREATE TABLE partlog.`{root}`.{c}_typed USING partlog AS SELECT 'k' AS key, 'v' AS value", []),
+    ("SELECT key, value FROM partlog.`{root}`.{c}_typed", [["k", "v"]]),
+    ("DROP TABLE partlog.`{root}`.{c}_typed", []),
     ("SHOW PROCEDURES IN {c}", None),
     ("CALL {c}.topics('{root}')", None),
 ]
@@ -146,6 +149,8 @@ REFUSED = [
     ("CREATE TABLE {c}.bad OPTIONS (topic 'x') AS SELECT 'a' AS value", "PARTLOG_OPTION_CONFLICT"),
     ("CREATE TABLE {c}.bad OPTIONS (path '/elsewhere') AS SELECT 'a' AS value", "PARTLOG_STATEMENT_UNSUPPORTED"),
     ("CREATE TABLE {c}.bad OPTIONS (topic 'bad')", "PARTLOG_OPTION_UNKNOWN"),
+    ("CREATE TABLE {c}.bad OPTIONS (startingOffsets 'latest') AS SELECT 'a' AS value", "PARTLOG_STATEMENT_UNSUPPORTED"),
+    ("CREATE TABLE {c}.bad AS SELECT 'a' COLLATE UTF8_LCASE AS key, 'b' AS value", "PARTLOG_COLUMN_TYPE"),
     ("CREATE TABLE {c}.orders.other", None),
     ("INSERT INTO {c}.orders.commits (version) VALUES (1)", None),
     ("ALTER TABLE {c}.orders ALTER COLUMN key TYPE BINARY", None),

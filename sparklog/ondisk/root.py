@@ -70,7 +70,7 @@ class Root:
     def _other_directory(self) -> SparklogError:
         """The error for a directory without a log: it may belong to a root, or to a broker."""
         above = self.store.above()
-        for file in _BROKERS:
+        for file in _BROKERS if self.store.has_links else ():  # A broker's files are on a disk.
             for store, name in ((self.store, file), (above, f"../{file}")):
                 if store and store.exists(file):
                     return SparklogError("BROKER_DIRECTORY", root=self, file=name, limit="reading it is not supported yet")

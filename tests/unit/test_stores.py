@@ -150,5 +150,5 @@ def test_what_is_no_root_in_any_store():
         Log(Root(MemoryStore()))
     broker = MemoryStore()
     broker.put("meta.properties", b"")
-    with pytest.raises(SparklogError, match="PARTLOG_BROKER_DIRECTORY"):
+    with pytest.raises(SparklogError, match="PARTLOG_ROOT_WITHOUT_LOG"):
         Log(Root(broker))

@@ -10,6 +10,7 @@ import io.sparklog.upkeep.RetentionTerms;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.upkeep.Uninterrupted;
 import java.io.IOException;
+import java.util.Collections;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
@@ -34,7 +35,24 @@ public final class Administration {
    *     those of a commit
    */
   public Changed deleteRecords(SortedMap<Integer, Long> offsets, SortedMap<Integer, Long> keep, boolean dryRun) {
+    return deleteRecords(existing(), offsets, keep, dryRun);
+  }
+
+  /**
+   * As {@link #deleteRecords(SortedMap, SortedMap, boolean)}, if the topic is still the one with this id.
+   *
+   * @param topicId of the topic that the offsets were chosen for
+   * @throws PartlogException TOPIC_RECREATED if another one has its name; as above
+   */
+  public Changed deleteRecordsOf(String topicId, SortedMap<Integer, Long> offsets) {
     State planned = existing();
+    if (!planned.topicId().equals(topicId)) {
+      throw AdministrativeChange.recreated(log, topicId, planned.topicId());
+    }
+    return deleteRecords(planned, offsets, Collections.emptySortedMap(), false);
+  }
+
+  private Changed deleteRecords(State planned, SortedMap<Integer, Long> offsets, SortedMap<Integer, Long> keep, boolean dryRun) {
     RetentionTerms terms = RetentionTerms.of(planned, log.store().root(), null, null, keep);
     return commit(new DeleteRecords(log, planned, offsets, terms), terms, dryRun);
   }

@@ -45,7 +45,7 @@ abstract class AdministrativeChange implements Repeatable {
   public final Optional<String> appliedIn(State newest) {
     boolean exists = !newest.isDeleted() && newest.topicId().equals(planned.topicId());
     if (!exists && !endsWithTheTopic()) {
-      throw recreated(newest.isDeleted() ? "none" : newest.topicId());
+      throw recreated(log, planned.topicId(), newest.isDeleted() ? "none" : newest.topicId());
     }
     if (exists && !isIn(newest)) {
       return Optional.empty();
@@ -57,7 +57,7 @@ abstract class AdministrativeChange implements Repeatable {
 
   @Override
   public final Optional<NextVersion> next(Optional<State> newest) throws IOException {
-    was = newest.orElseThrow(() -> recreated("none"));
+    was = newest.orElseThrow(() -> recreated(log, planned.topicId(), "none"));
     next = change(was);
     return Optional.of(next);
   }
@@ -67,8 +67,7 @@ abstract class AdministrativeChange implements Repeatable {
     return new Changed(was, next == null ? is : next.preview());
   }
 
-  private PartlogException recreated(String found) {
-    return PartlogException.of("TOPIC_RECREATED", "topic", log.topic(), "root", log.store().root(), "found", found, "expected",
-        planned.topicId());
+  static PartlogException recreated(TopicLog log, String expected, String found) {
+    return PartlogException.of("TOPIC_RECREATED", "topic", log.topic(), "root", log.store().root(), "found", found, "expected", expected);
   }
 }

@@ -18,6 +18,7 @@ import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataType$;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
@@ -56,14 +57,24 @@ final class Definition {
   /**
    * The options of the write that CREATE TABLE … AS SELECT, or a save, begins a topic with. The write checks them and the columns.
    *
-   * @param typed whether columns of STRING make the topic's so
-   * @throws PartlogException STATEMENT_UNSUPPORTED, TOPIC_NAME_ILLEGAL, OPTION_UNKNOWN, OPTION_VALUE
+   * @param isSave whether it is a save in the format: that takes options of reads too, and has the columns of Kafka's, also if its data are
+   *     text; otherwise, columns of STRING make the topic's so
+   * @throws PartlogException STATEMENT_UNSUPPORTED, TOPIC_NAME_ILLEGAL, COLUMN_TYPE, OPTION_UNKNOWN, OPTION_VALUE
    */
-  static Map<String, String> createAs(String name, Place place, TableInfo info, boolean typed) {
+  static Map<String, String> createAs(String name, Place place, TableInfo info, boolean isSave) {
     Map<String, String> options = properties(name, place, info, true);
+    if (isSave || place.topic() == null) {
+      return options;
+    }
+    options.keySet().stream().filter(Options::isOnlyOfReads).findFirst().ifPresent(option -> {
+      throw refused(CREATE + " … OPTIONS ('" + option + "' …)", name, "it is an option of reads", "Leave it out");
+    });
     for (Column column : info.columns()) {
       String key = typeKey(column.name());
-      if (typed && key != null && DataTypes.StringType.equals(column.dataType())) {
+      if (key != null && column.dataType() instanceof StringType text) {
+        if (!text.isUTF8BinaryCollation()) {
+          throw wrongType(column.name(), text, "STRING or BINARY", "CAST(" + column.name() + " AS STRING COLLATE UTF8_BINARY)");
+        }
         options.putIfAbsent(key, "string");
       }
     }
@@ -129,14 +140,17 @@ final class Definition {
     boolean mayBeText = typeKey(own.name()) != null;
     if (!DataType$.MODULE$.equalsIgnoreNullability(own.dataType(), type) && !(mayBeText && DataTypes.StringType.equals(type))) {
       String expected = mayBeText ? "STRING or BINARY" : own.dataType().sql();
-      throw PartlogException.of("COLUMN_TYPE", "column", column.name(), "found", type.sql(), "expected", expected, "example",
-          own.name() + " " + (mayBeText ? "STRING" : expected));
+      throw wrongType(column.name(), type, expected, own.name() + " " + (mayBeText ? "STRING" : expected));
     }
     if (!column.nullable() && own.nullable() || column.comment() != null || column.defaultValue() != null
         || column.generationExpression() != null || column.identityColumnSpec() != null) {
       throw refused(CREATE + " with NOT NULL, COMMENT or DEFAULT for the column " + column.name(), name, "a topic does not keep it",
           "Write " + own.name() + " " + type.sql());
     }
+  }
+
+  private static PartlogException wrongType(String column, DataType found, String expected, String example) {
+    return PartlogException.of("COLUMN_TYPE", "column", column, "found", found.sql(), "expected", expected, "example", example);
   }
 
   /**

@@ -12,7 +12,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * only where a save may create a topic does Spark go by the parts of the name.
  */
 final class FormatIdentifier implements Identifier {
-  /** The last one that this thread made, if its options have settings of a file system. */
+  /** The last one that this thread made. */
   private static final ThreadLocal<FormatIdentifier> LAST = new ThreadLocal<>();
 
   private final CaseInsensitiveStringMap options;
@@ -27,7 +27,7 @@ final class FormatIdentifier implements Identifier {
   /** An identifier for the load or save that this thread begins. */
   static FormatIdentifier begun(String root, CaseInsensitiveStringMap options) {
     FormatIdentifier identifier = new FormatIdentifier(root, options);
-    LAST.set(identifier.settings().isEmpty() ? null : identifier);
+    LAST.set(identifier);
     return identifier;
   }
 
@@ -36,9 +36,13 @@ final class FormatIdentifier implements Identifier {
    * more than the parts of a name where a save may create a topic, and this is to be looked up before that.
    */
   static Map<String, String> settingsOf(Identifier name) {
+    return isBegun(name) ? LAST.get().settings() : Map.of();
+  }
+
+  /** Whether this thread has begun a load or save in the format that is about {@code name}. */
+  static boolean isBegun(Identifier name) {
     FormatIdentifier last = LAST.get();
-    boolean isMeant = last != null && last.name().equals(name.name()) && Arrays.equals(last.namespace(), name.namespace());
-    return isMeant ? last.settings() : Map.of();
+    return last != null && last.name().equals(name.name()) && Arrays.equals(last.namespace(), name.namespace());
   }
 
   /** The save has what it needs: a later statement of this thread has a name without options. */

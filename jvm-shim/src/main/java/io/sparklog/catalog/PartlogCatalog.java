@@ -28,7 +28,6 @@ import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
 import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
-import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
@@ -173,14 +172,11 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     if (tableExists(identifier)) {
       throw new TableAlreadyExistsException(identifier);
     }
+    boolean isSave = FormatIdentifier.isBegun(identifier);
     FormatIdentifier.ended();
     return SparkErrors.run(() -> {
       Connector.requireOfApplication();
-      // A save in the format has the columns of Kafka's, also if its data are text.
-      boolean isSave = "partlog".equals(info.properties().get(TableCatalog.PROP_PROVIDER)) && identifier.namespace().length == 1
-          && identifier.namespace()[0].contains("/");
-      boolean typed = place.topic() != null && !isSave;
-      Map<String, String> given = Definition.createAs(shown(identifier), place, info, typed);
+      Map<String, String> given = Definition.createAs(shown(identifier), place, info, isSave);
       if (place.topic() != null) {
         TopicTable.requireOwn(place, new CaseInsensitiveStringMap(given));
       }

@@ -128,6 +128,6 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
   }
 
   private void delete(SortedMap<Integer, Long> offsets) throws java.io.IOException {
-    new TopicStatements(root(), place.topic()).deleteBelow(offsets);
+    new TopicStatements(root(), place.topic()).deleteBelow(topicId, offsets);
   }
 }

@@ -7,7 +7,6 @@ import io.sparklog.log.TopicConfig;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.Uninterrupted;
 import java.io.IOException;
-import java.util.Collections;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -47,14 +46,15 @@ public final class TopicStatements {
   /**
    * TRUNCATE TABLE, and DELETE of the first records of partitions.
    *
+   * @param topicId of the topic that the statement was planned for
    * @param offsets the first offset to keep, by partition; what is above the end is the end
-   * @throws PartlogException TOPIC_NOT_FOUND
+   * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_RECREATED
    */
-  public void deleteBelow(SortedMap<Integer, Long> offsets) throws IOException {
+  public void deleteBelow(String topicId, SortedMap<Integer, Long> offsets) throws IOException {
     State state = root.state(topic);
     SortedMap<Integer, Long> starts = new TreeMap<>();
     offsets.forEach((partition, offset) -> starts.put(partition, Math.min(offset, state.end(partition))));
-    run(administration -> administration.deleteRecords(starts, Collections.emptySortedMap(), false));
+    run(administration -> administration.deleteRecordsOf(topicId, starts));
   }
 
   /** ALTER TABLE … SET TBLPROPERTIES. @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE */
