@@ -98,6 +98,15 @@ def test_a_batch_is_written_and_read(place: Place):
     assert place.read(root).where("offset < 2").count() == 2 * PARTITIONS
 
 
+def test_a_root_may_be_spelt_in_several_ways(place: Place):
+    root = place.root("spelt")
+    doubled = f"{place.uri}//spelt//"
+    place.numbers(3).write.format("partlog").options(**place.settings, topic="t").save(doubled)
+    assert place.read(root).count() == 3
+    place.spark.sql(f"CREATE TABLE partlog.`{root}`.u LOCATION '{doubled}'")
+    assert {row["topic"] for row in place.call(f"topics(root => '{doubled}')")} == {"t", "u"}
+
+
 def test_a_stream_is_copied(place: Place, tmp_path: Path):
     source, copy = place.root("stream"), place.root("copy")
     stream = (
