@@ -69,7 +69,7 @@ def _options_page() -> str:
     page += f"\nGive at most one of each group: {groups}.\n"
     page += "\n## Accepted without effect\n\nWith one warning per session, so that a job of Spark's Kafka connector runs unchanged:\n\n"
     page += "".join(f"* {_code(ignored.key)}: {_ignored(ignored)}\n" for ignored in declared().warned)
-    page += "\nSilently, because Spark passes them by itself: "
+    page += "\nSilently, because Spark passes them by itself, `versionAsOf` and `timestampAsOf` for tables of a catalog only: "
     return page + _code(*(ignored.key for ignored in declared().silent)) + ".\n"
 
 

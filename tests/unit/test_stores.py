@@ -148,7 +148,8 @@ def test_a_root_is_verified_in_any_store(in_memory, jobs, monkeypatch):
 def test_what_is_no_root_in_any_store():
     with pytest.raises(SparklogError, match=r"PARTLOG_ROOT_WITHOUT_LOG.*memory:"):
         Log(Root(MemoryStore()))
-    broker = MemoryStore()
-    broker.put("meta.properties", b"")
-    with pytest.raises(SparklogError, match="PARTLOG_ROOT_WITHOUT_LOG"):
-        Log(Root(broker))
+    for has_links, condition in ((True, "BROKER_DIRECTORY"), (False, "ROOT_WITHOUT_LOG")):  # A broker's files are on a disk.
+        store = MemoryStore(has_links=has_links)
+        store.put("meta.properties", b"")
+        with pytest.raises(SparklogError, match=f"PARTLOG_{condition}"):
+            Log(Root(store))
