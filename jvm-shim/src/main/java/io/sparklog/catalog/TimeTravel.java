@@ -31,7 +31,7 @@ final class TimeTravel {
   static void requireNow(CaseInsensitiveStringMap options) {
     THEN.stream().filter(options::containsKey).findFirst().ifPresent(key -> {
       throw Option.invalidValue(key, options.get(key),
-          "only a table of a catalog can be read as it was; write spark.read.option(\"" + key + "\", …).table(\"partlog.`<root>`.<topic>\")");
+          "a table of a catalog can be read so; write spark.read.option(\"" + key + "\", 1).table(\"partlog.`<root>`.<topic>\")");
     });
   }
 
