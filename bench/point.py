@@ -30,8 +30,13 @@ def run(bench: Bench) -> None:
         sides = {}
         read = {}
         for name, term in keys.items():
-            found = readers["partlog"].where(f"{term} {operator} X'{bytes(key).hex()}'").selectExpr("sum(length(value))", "count(*)")
-            read[name] = metric(found, "BatchScan", "bytesRead")
-            sides[name] = found.collect
+            where = f"{term} {operator} X'{bytes(key).hex()}'"
+
+            def found(where: str = where) -> DataFrame:
+                """A new query each time: a DataFrame that ran once keeps what its exchanges gave."""
+                return readers["partlog"].where(where).selectExpr("sum(length(value))", "count(*)")
+
+            read[name] = metric(found(), "BatchScan", "bytesRead")
+            sides[name] = lambda found=found: found().collect()
         bench.note(f"look-up, {label}, bytes read", **read)
         bench.compare(f"look-up, {label}", "partlog", sides)

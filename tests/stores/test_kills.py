@@ -149,7 +149,7 @@ def test_unfinished_uploads_of_the_dead_do_no_harm_in_s3(s3: S3, jvm: str) -> No
     left = s3.unfinished(below)
     assert len(left) == 1
     goes_on(tool)
-    assert s3.unfinished(below) == left, "nobody but the bucket ends them"
+    assert s3.unfinished(below) == left, "only a lifecycle rule of the bucket ends them"
     there = tool.read()
     s3.abort(*left[0])
     assert s3.unfinished(below) == []

@@ -30,7 +30,7 @@ TOPICS = {"large": (2, {}), "small": (8, {}), "fine": (2, {"batch.size": "8192"}
 GONE_ROWS = 20_000
 TIDY = {"pace": 5, "merge": MERGE_BYTES, "file.delete.delay.ms": 0, "partitions": 2}
 OF_LARGE_SEGMENTS = {"file.delete.delay.ms": "0", "batch.size": "65536", "compression.type": "none"}
-"""With these, half of so many rows are more than the 8 MiB that a reader asks for at once."""
+"""With these options, half of the rows take more than 8 MiB, which is what a reader asks for at once."""
 
 
 LONG = pytest.mark.soak

@@ -10,7 +10,7 @@ import java.util.Map;
  * segment at a time goes on where it has stopped. Not for several threads at once.
  */
 public final class WalkedSegments {
-  /** At most so many batches are remembered: 32 MiB. Segments that were not looked into for longest are forgotten. */
+  /** The most batches that are remembered: 32 MiB. The segment that was used least recently is forgotten first. */
   private static final int ROOM_MAX = 1 << 21;
 
   private record Key(String topic, Segment segment) {}

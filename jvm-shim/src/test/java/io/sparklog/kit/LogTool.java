@@ -71,7 +71,8 @@ import java.util.stream.IntStream;
  * {@code vacuum root=… topic=… [hours=<how old>] [clock=…]},
  * {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…},
  * {@code state root=…}, {@code bits root=… topic=… file=…},
- * {@code change root=… topic=… [clock=…] what=records offsets=<partition>:<offset>,…|partitions to=…|config <option>=…|delete|create},
+ * {@code change root=… topic=… [clock=…]
+ * what=records offsets=<partition>:<offset>,…|partitions to=…|config <option>=…|delete|create},
  * {@code walk root=… topic=… seconds=…}. Each takes settings of Hadoop, too: {@code fs.…=…}, {@code dfs.…=…}.
  */
 public final class LogTool {

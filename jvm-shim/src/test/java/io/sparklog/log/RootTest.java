@@ -49,8 +49,8 @@ class RootTest {
     }
     assertRefused("LOG_DIRECTORY", "_partlog/t is the folder _partlog of a root, or in it",
         () -> root(folder, "_partlog/t").requireReadable());
-    Files.createDirectories(folder.resolve("_partlog/t/root/_partlog"));
-    root(folder, "_partlog/t/root").requireReadable();
+    Files.createDirectories(folder.resolve("_partlog/t/inner/_partlog"));
+    root(folder, "_partlog/t/inner").requireReadable();
     assertRefused("BROKER_DIRECTORY", "meta.properties there: reading it is not supported yet.",
         () -> root(folder, "broker").requireReadable());
     assertRefused("BROKER_DIRECTORY", "../meta.properties there: reading it", () -> root(folder, "broker/t-0").requireReadable());

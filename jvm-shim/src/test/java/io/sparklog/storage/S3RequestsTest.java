@@ -363,7 +363,7 @@ final class S3RequestsTest {
     late(impatient(1, 1)).aPutThatTakesEffectLaterNeverReplaces();
   }
 
-  /** To be told nothing is not to be told that it failed. */
+  /** A put without an answer does not count as one that failed. */
   @Test
   void aStoreThatTakesNoAnswerForAFailureIsFound() throws Throwable {
     LogStore hasty = FaultyStore.of(impatient(1, 1)).answer("putIfAbsent", (real, with) -> {
