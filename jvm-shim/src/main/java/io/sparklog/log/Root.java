@@ -246,7 +246,7 @@ public final class Root implements ReadableTopics {
       return;
     }
     requireDirectory();
-    if (!store.rootExists()) {
+    if (!isDirectory()) {
       throw PartlogException.of("ROOT_NOT_FOUND", "root", store.root());
     }
     // Otherwise any directory would pass for a root without topics, and be read as empty.
@@ -326,8 +326,16 @@ public final class Root implements ReadableTopics {
 
   private void requireDirectory() {
     // In this order: another writer may create the root between the two checks.
-    if (exists("") && !store.rootExists()) {
+    if (exists("") && !isDirectory()) {
       throw PartlogException.of("ROOT_NOT_A_DIRECTORY", "root", store.root());
+    }
+  }
+
+  private boolean isDirectory() {
+    try {
+      return store.rootExists();
+    } catch (IOException e) {
+      throw PartlogException.io(e, store.root());
     }
   }
 

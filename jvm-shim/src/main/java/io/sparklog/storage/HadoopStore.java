@@ -132,10 +132,10 @@ abstract class HadoopStore implements LogStore {
   }
 
   @Override
-  public boolean rootExists() {
+  public boolean rootExists() throws IOException {
     try {
       return status("").isDirectory();
-    } catch (IOException e) {
+    } catch (NoSuchFileException absent) {
       return false;
     }
   }

@@ -85,7 +85,7 @@ public interface LogStore {
   default void probe(String folder) throws IOException {}
 
   /** Whether the root exists and is a folder. */
-  boolean rootExists();
+  boolean rootExists() throws IOException;
 
   /** Whether {@code name} exists, as a file, a folder or anything else; "" is the root. */
   boolean exists(String name) throws IOException;

@@ -31,9 +31,9 @@ public final class StoreCheck {
    * @throws PartlogException STORE_UNSAFE; ROOT_NOT_WRITABLE if a put fails in another way
    */
   public static Checked run(LogStore store, String folder, int keys) {
-    List<LogStore> missing = missing(store);
     PutProbe.Result result;
     try {
+      List<LogStore> missing = missing(store);
       try {
         result = new PutProbe(store, folder).run(keys);
       } finally {
@@ -50,7 +50,7 @@ public final class StoreCheck {
   }
 
   /** The root and the folders above it, from the root on, up to the first that exists. */
-  private static List<LogStore> missing(LogStore store) {
+  private static List<LogStore> missing(LogStore store) throws IOException {
     List<LogStore> missing = new ArrayList<>();
     for (LogStore at = store; store.hasFolders() && !at.rootExists();) {
       missing.add(at);

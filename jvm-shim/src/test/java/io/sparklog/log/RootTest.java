@@ -14,6 +14,7 @@ import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.StoreRef;
 import io.sparklog.storage.Stores;
+import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -57,6 +58,18 @@ class RootTest {
     assertRefused("BROKER_DIRECTORY", "there: partlog never writes to it.", () -> root(folder, "broker").requireWritable());
     root(folder, "plain-7").requireWritable();
     root(folder, "").requireReadable();
+  }
+
+  /** A place that does not answer has not said that the root is absent: a new one would be made, or an empty result believed. */
+  @Test
+  void aLookThatFailsIsNoAnswer(@TempDir Path folder) throws Exception {
+    Files.createDirectories(folder.resolve("_partlog"));
+    for (boolean reads : new boolean[] {true, false}) {
+      FaultyStore place = FaultyStore.of(Stores.open(folder.toString())).failAll("rootExists", FaultyStore.When.BEFORE, new IOException("cut"));
+      Root root = new Root(place.store());
+      PartlogException e = assertThrows(PartlogException.class, reads ? root::requireReadable : root::requireWritable);
+      assertEquals("PARTLOG_IO", e.condition());
+    }
   }
 
   @Test

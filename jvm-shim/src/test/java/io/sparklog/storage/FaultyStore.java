@@ -26,7 +26,7 @@ public final class FaultyStore {
     BEFORE, AFTER
   }
 
-  /** Is shown every call; what it throws is what the caller sees. */
+  /** Is shown every call that can fail; what it throws is what the caller sees. */
   public interface Hook {
     void at(String method, String name, When when) throws Throwable;
   }
@@ -136,19 +136,27 @@ public final class FaultyStore {
     if (!method.getName().equals("sparesLooks")) { // That is no call of the place.
       calls.add(method.getName() + " " + name);
     }
-    for (Hook hook : hooks) {
-      hook.at(method.getName(), name, When.BEFORE);
-    }
+    show(method, name, When.BEFORE);
     if (method.getName().equals("putIfAbsent") && unanswered > 0) {
       unanswered--;
       late.add(() -> answered(method, name, arguments));
       throw new NoAnswerException(real.location(name), null);
     }
     Object answer = answered(method, name, arguments);
-    for (Hook hook : hooks) {
-      hook.at(method.getName(), name, When.AFTER);
-    }
+    show(method, name, When.AFTER);
     return answer;
+  }
+
+  private void show(Method method, String name, When when) throws Throwable {
+    if (canFail(method)) {
+      for (Hook hook : hooks) {
+        hook.at(method.getName(), name, when);
+      }
+    }
+  }
+
+  private static boolean canFail(Method method) {
+    return Arrays.asList(method.getExceptionTypes()).contains(IOException.class);
   }
 
   private Object answered(Method method, String name, Object[] arguments) throws Throwable {

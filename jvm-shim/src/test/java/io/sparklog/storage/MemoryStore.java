@@ -101,8 +101,8 @@ public final class MemoryStore implements LinkingStore {
   }
 
   @Override
-  public boolean rootExists() {
-    return unfailing(() -> acts.act("look", "", disk -> disk.isFolder("")));
+  public boolean rootExists() throws IOException {
+    return acts.act("look", "", disk -> disk.isFolder(""));
   }
 
   @Override
@@ -112,7 +112,7 @@ public final class MemoryStore implements LinkingStore {
 
   @Override
   public boolean existsBeside(String name) {
-    return ROOT.equals("/" + name) && rootExists();
+    return ROOT.equals("/" + name) && unfailing(this::rootExists);
   }
 
   @Override
