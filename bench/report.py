@@ -15,6 +15,9 @@ RUNS_SHOWN = 5
 Line: TypeAlias = dict[str, Any]
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 
+# The fields of a line that are no figures.
+CIRCUMSTANCES = ("case", "at", "commit", "spark", "python", "cores", "master", "beside")
+
 # The rows that carry the message: the case, and the peer.
 SHORT = (
     ("write, uncompressed", "parquet uncompressed"),
@@ -37,6 +40,10 @@ SHORT = (
     ("stream, a trigger with 1,000 records, Spark's default checkpoint manager", "parquet → parquet snappy"),
     ("consume without Spark, beside kafka-python from a broker", "kafka-python"),
     ("decode in Python, values of 100 bytes, batches of 256 KiB", "kafka-python"),
+    ("look-up, one key", "partlog, the condition left to Spark"),
+    ("GROUP BY key, 8 partitions, fewer cores", "by a shuffle"),
+    ("merge join, 8 partitions, fewer cores", "by a shuffle"),
+    ("hash join, 8 partitions, fewer cores", "by a shuffle"),
     ("HDFS: write, uncompressed", "parquet"),
     ("HDFS: scan, uncompressed, sum(length(value))", "parquet"),
     ("S3: write, uncompressed", "parquet"),
@@ -218,9 +225,7 @@ def _circumstances(lines: list[Line]) -> str:
     notes = ""
     for line in lines:
         if "seconds" not in line and "bytes" not in line:
-            figures = {
-                name: value for name, value in line.items() if name not in ("case", "at", "commit", "spark", "python", "cores", "master")
-            }
+            figures = {name: value for name, value in line.items() if name not in CIRCUMSTANCES}
             notes += f"* {line['case']}: " + ", ".join(f"{name} {value:,}" for name, value in figures.items()) + "\n"
     return f"\n{notes}{_made(lines)}"
 

@@ -65,7 +65,8 @@ class RootTest {
   void aLookThatFailsIsNoAnswer(@TempDir Path folder) throws Exception {
     Files.createDirectories(folder.resolve("_partlog"));
     for (boolean reads : new boolean[] {true, false}) {
-      FaultyStore place = FaultyStore.of(Stores.open(folder.toString())).failAll("rootExists", FaultyStore.When.BEFORE, new IOException("cut"));
+      FaultyStore place = FaultyStore.of(Stores.open(folder.toString()));
+      place.failAll("rootExists", FaultyStore.When.BEFORE, new IOException("cut"));
       Root root = new Root(place.store());
       PartlogException e = assertThrows(PartlogException.class, reads ? root::requireReadable : root::requireWritable);
       assertEquals("PARTLOG_IO", e.condition());
