@@ -1,0 +1,167 @@
+"""The state of a group whose members share its topics, and the steps by which it changes: functions from a state to a state."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparklog.assignors import Member, Partition, assign, owners_of
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A member as the state has it. It reads `topics`, or with a pattern those whose names begin with a match of it.
+
+    session_ms: after how long without a heartbeat others expire it.
+    """
+
+    id: str
+    topics: tuple[str, ...] = ()
+    pattern: str | None = None
+    capacity: int = 1
+    session_ms: int = 45_000
+    instance: str | None = None
+    rack: str | None = None
+    host: str | None = None
+
+    def reads(self, topic: str) -> bool:
+        """Whether it reads a topic of this name."""
+        return topic in self.topics if self.pattern is None else re.match(self.pattern, topic) is not None
+
+
+@dataclass(frozen=True)
+class Share:
+    """A partition of a group: the member for which it is planned, the one that has it, and how often it changed hands."""
+
+    wanted_by: str | None = None
+    owner: str | None = None
+    epoch: int = 0
+
+
+@dataclass(frozen=True)
+class SharedTopic:
+    """A topic of a group: its id, and the number of its partitions."""
+
+    id: str
+    partitions: int
+
+
+@dataclass(frozen=True)
+class State:
+    """The members of a group, its topics, and its shares by topic and partition. No step changes it: each gives another one."""
+
+    assignor: str
+    members: Mapping[str, Registered] = field(default_factory=dict)
+    topics: Mapping[str, SharedTopic] = field(default_factory=dict)
+    shares: Mapping[Partition, Share] = field(default_factory=dict)
+
+    # ---- what it says
+
+    def owned(self, member: str) -> dict[Partition, int]:
+        """The shares of a member, each with its epoch."""
+        return {each: share.epoch for each, share in self.shares.items() if share.owner == member}
+
+    def to_release(self, member: str) -> list[Partition]:
+        """The shares that a member owns, and another one wants."""
+        return [each for each, share in self.shares.items() if share.owner == member != share.wanted_by]
+
+    def to_take(self, member: str) -> list[Partition]:
+        """The shares that a member wants, and that have no owner."""
+        return [each for each, share in self.shares.items() if share.owner is None and share.wanted_by == member]
+
+    def of_instance(self, instance: str | None, *, but: str) -> str | None:
+        """The member that has the place of a static member, if it is not the one of this id."""
+        if instance is None:
+            return None
+        return next((each.id for each in self.members.values() if each.instance == instance and each.id != but), None)
+
+    # ---- the steps
+
+    def joined(self, member: Registered) -> State:
+        """With one member more, in the place of one with its instance."""
+        before = self.of_instance(member.instance, but=member.id)
+        state = self.without(before) if before else self
+        return dataclasses.replace(state, members={**state.members, member.id: member})._planned()
+
+    def without(self, *members: str) -> State:
+        """After members left or were expired."""
+        kept = {id: member for id, member in self.members.items() if id not in members}
+        shares = {each: dataclasses.replace(share, owner=None) if share.owner in members else share for each, share in self.shares.items()}
+        return dataclasses.replace(self, members=kept, shares=shares)._planned()
+
+    def with_topics(self, topics: Mapping[str, SharedTopic]) -> State:
+        """With these topics. The shares of a topic that has another id, or is not there, are gone."""
+        shares = {}
+        for name, topic in topics.items():
+            is_same = name in self.topics and self.topics[name].id == topic.id
+            for number in range(topic.partitions):
+                shares[name, number] = self.shares.get((name, number), Share()) if is_same else Share()
+        return dataclasses.replace(self, topics=dict(topics), shares=shares)._planned()
+
+    def released(self, member: str, partitions: Iterable[Partition]) -> State:
+        """After a member gave up these of its shares."""
+        freed = {each: dataclasses.replace(self.shares[each], owner=None) for each in partitions if self.shares[each].owner == member}
+        return dataclasses.replace(self, shares={**self.shares, **freed})
+
+    def taken(self, member: str) -> State:
+        """After a member took what it wants and has no owner."""
+        mine = {each: Share(member, member, self.shares[each].epoch + 1) for each in self.to_take(member)}
+        return dataclasses.replace(self, shares={**self.shares, **mine})
+
+    def reset(self, partitions: Iterable[Partition]) -> State:
+        """After an operator moved these partitions: their owners lost them, and whichever member wants them begins at the new positions."""
+        freed = {
+            each: dataclasses.replace(self.shares[each], owner=None, epoch=self.shares[each].epoch + 1)
+            for each in partitions
+            if each in self.shares
+        }
+        return dataclasses.replace(self, shares={**self.shares, **freed})
+
+    def _planned(self) -> State:
+        """With what each member wants, by the assignor."""
+        members = [
+            Member(each.id, [name for name in self.topics if each.reads(name)], each.instance, each.capacity, each.rack)
+            for each in self.members.values()
+        ]
+        now = {each: share.owner or share.wanted_by for each, share in self.shares.items()}
+        owners = {each: owner for each, owner in now.items() if owner is not None}
+        counts = {name: topic.partitions for name, topic in self.topics.items() if topic.partitions}
+        wanted = owners_of(assign(self.assignor, counts, members, owners=owners))
+        shares = {each: dataclasses.replace(share, wanted_by=wanted.get(each)) for each, share in self.shares.items()}
+        return dataclasses.replace(self, shares=shares)
+
+    # ---- how it is stored
+
+    def stored(self) -> dict[str, Any]:
+        """The fields of a note, as docs/reference/offset-tables.md has them."""
+        ids = sorted(self.members)
+        place = {id: number for number, id in enumerate(ids)}
+        shares: dict[str, list[list[int | None]]] = {}
+        for (name, _), share in sorted(self.shares.items()):
+            shares.setdefault(name, []).append([place.get(share.wanted_by or ""), place.get(share.owner or ""), share.epoch])
+        members = [{key: value for key, value in vars(self.members[id]).items() if value not in (None, ())} for id in ids]
+        topics = {name: {"id": topic.id, "partitions": topic.partitions} for name, topic in sorted(self.topics.items())}
+        return {"assignor": self.assignor, "members": members, "topics": topics, "shares": shares}
+
+    @classmethod
+    def read(cls, note: str | None) -> State | None:
+        """The state in the metadata of a note; None if it has none, as in a group without members. ValueError if it is damaged."""
+        said = json.loads(note or "null")
+        if not isinstance(said, dict) or not said.get("members"):
+            return None
+        try:
+            members = [Registered(**{**each, "topics": tuple(each.get("topics", ()))}) for each in said["members"]]
+            ids: list[str | None] = [each.id for each in members]
+            shares = {
+                (name, number): Share(None if wanted is None else ids[wanted], None if owner is None else ids[owner], epoch)
+                for name, of in said["shares"].items()
+                for number, (wanted, owner, epoch) in enumerate(of)
+            }
+            topics = {name: SharedTopic(of["id"], of["partitions"]) for name, of in said["topics"].items()}
+            return cls(said["assignor"], {each.id: each for each in members}, topics, shares)
+        except (KeyError, TypeError, IndexError, AttributeError) as error:
+            raise ValueError(f"it is not the state of a group: {error!r}") from error
