@@ -14,6 +14,12 @@ ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "uniform")
 only what moves, whichever assignor they have."""
 
 
+def canonical(assignor: str) -> str:
+    """The name of the rule that an assignor is: `range`, `roundrobin` or `sticky`. CallError OPTION_VALUE if it is unknown."""
+    arguments.choice("assignor", assignor, ASSIGNORS)
+    return assignor if assignor in ("range", "roundrobin") else "sticky"
+
+
 def assign(
     assignor: str,
     topics: Mapping[str, int],
@@ -38,15 +44,15 @@ def assign(
     CallError OPTION_VALUE if the assignor is unknown, two members have one id or instance, a number of partitions or a capacity is less
     than 1, or a weight is negative.
     """
-    arguments.choice("assignor", assignor, ASSIGNORS)
+    rule = canonical(assignor)
     crew = _checked(members)
     read = {name for member in crew for name in member.topics}
     known = {name: arguments.positive("topics", topics[name]) for name in sorted(read & topics.keys(), key=sorted_as)}
     readers = [member for member in crew if not known.keys().isdisjoint(member.topics)]
     given: list[list[Partition]]
-    if assignor == "range":
+    if rule == "range":
         given = ranges.assigned(known, readers, racks or {})
-    elif assignor == "roundrobin":
+    elif rule == "roundrobin":
         given = ring.assigned(known, readers)
     else:
         weighed = None if weights is None else {each: 1 + arguments.count("weights", weight) for each, weight in weights.items()}

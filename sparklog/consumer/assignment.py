@@ -1,4 +1,4 @@
-"""Assignments: they give a consumer its partitions. One for members of a group, which share topics, would stand here too."""
+"""Assignments: they give a consumer its partitions. That of members of a group, which share topics, is in `sharing.py`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ class Assignment(Protocol):
     def of(self, topic: str, partitions: int) -> Iterable[TopicPartition]:
         """The partitions of a topic that are read, if it has that number of partitions."""
 
+    def is_late(self, partition: TopicPartition) -> bool:
+        """Whether a partition that is given came to be after the consumer began to read, so that all of it is new."""
+
 
 class ByHand:
     """The caller gave these partitions, which stay."""
@@ -39,6 +42,9 @@ class ByHand:
     def of(self, topic: str, partitions: int) -> Iterable[TopicPartition]:
         return [each for each in self._partitions if each.topic == topic]
 
+    def is_late(self, partition: TopicPartition) -> bool:
+        return False
+
 
 class All:
     """All partitions of topics that the caller named, also those that are added."""
@@ -51,6 +57,9 @@ class All:
 
     def of(self, topic: str, partitions: int) -> Iterable[TopicPartition]:
         return [TopicPartition(topic, number) for number in range(partitions)]
+
+    def is_late(self, partition: TopicPartition) -> bool:
+        return False
 
 
 class AllMatching(All):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
 from sparklog.consumer.assigned_partition import AssignedPartition
+from sparklog.consumer.assignment import Assignment
 from sparklog.consumer.named import explained
 from sparklog.consumer.reader import Reader
 from sparklog.consumer.records import (
@@ -25,6 +26,7 @@ from sparklog.consumer.records import (
     records_of,
     together,
 )
+from sparklog.consumer.sharing import Shared, Sharing
 from sparklog.consumer.subscription import Subscription
 from sparklog.consumer.turns import Taken
 from sparklog.errors import SparklogError
@@ -33,11 +35,13 @@ from sparklog.ondisk.topic_logs import TopicLogs
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
-    from sparklog.offsets import OffsetTable, Owner
+    from sparklog.offsets import Membership, OffsetTable, Owner
 
 _log = logging.getLogger(__name__)
 _RESETS = ("earliest", "latest", "none")
 _NO_LIMIT = 1 << 62
+Rebalanced = Callable[["Consumer", list[TopicPartition]], object]
+"""Is told which partitions came to a consumer, or go."""
 
 
 class Consumer:
@@ -72,12 +76,32 @@ class Consumer:
         value_deserializer: Deserializer | None = None,
         poll_interval_ms: int = 100,
         metadata_max_age_ms: int = 5000,
+        assignor: str | None = None,
+        session_timeout_ms: int = 45_000,
+        heartbeat_interval_ms: int = 5_000,
+        max_poll_interval_ms: int = 300_000,
+        group_instance_id: str | None = None,
+        capacity: int = 1,
+        rack: str | None = None,
+        on_assign: Rebalanced | None = None,
+        on_revoke: Rebalanced | None = None,
+        on_lost: Rebalanced | None = None,
         filesystem: FileSystem | None = None,
     ) -> None:
         """Subscribes to the topics, if any are named: `Consumer(root, "a", "b")`, or `Consumer(root, topics=["a", "b"])`.
 
         * group, table: the name of the group whose positions it keeps, and the offset commit table that has them: a path, or an
-          `OffsetTable`. It takes the group's next generation, and so ends any other consumer of the group (GenerationFenced).
+          `OffsetTable`. Without `assignor` it takes the group's next generation, and so ends any other consumer of the group
+          (GenerationFenced).
+        * assignor: with it, the consumer is a member of the group, which shares the partitions of its topics with the others: `range`,
+          `roundrobin` or `sticky`, the same for all. Partitions come and go in `poll` and in iteration.
+        * session_timeout_ms, heartbeat_interval_ms: a member whose heartbeats stop for so long loses its partitions to others.
+        * max_poll_interval_ms: so does one that did not call `poll` for so long.
+        * group_instance_id: the name of a static member. A consumer that joins under it takes the place of the one before.
+        * capacity, rack: for the assignor: as how many members it counts, and where it is.
+        * on_assign, on_revoke, on_lost: called as `on_assign(consumer, partitions)` in `poll`: after partitions came, before they go to
+          another member, and after others took them since this member was expired or the group reset; without `on_lost`, `on_revoke` is
+          called for these too.
         * auto_offset_reset: where a partition begins in which the group has no position, and goes on if its position is not in the log any
           more. "latest" begins with what is committed after this call, so it reads a partition that comes to be later from its start.
           With "none" it is an error.
@@ -113,19 +137,39 @@ class Consumer:
         commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
         opened = None if table is None else self._opened(table)
         logs = TopicLogs(self._root) if opened is None else opened.topics.logs
-        self._subscription = Subscription(logs, list_again)
+        self._membership: Membership | None = None
+        if assignor is not None:
+            if opened is None or group is None:
+                raise SparklogError("GROUP_REQUIRED", call="Consumer(assignor=…)", missing="group")
+            times = (session_timeout_ms, heartbeat_interval_ms, max_poll_interval_ms)
+            self._membership = _membership(opened, group, assignor, times, group_instance_id, capacity, rack)
+        self._subscription = Subscription(logs, list_again, self._part_of)
         if wanted:
-            self._subscription.subscribe(wanted)
+            self._subscribe(wanted)
+        alone = opened is not None and group is not None and self._membership is None
         self._reader = Reader(
             logs,
             self._subscription,
             # After all checks, since it ends another consumer of the group.
-            None if opened is None or group is None else _owner(opened, group),
+            _owner(opened, group) if alone else self._membership,  # type: ignore[arg-type] # if alone, both are given
             reset=auto_offset_reset,
             interval_s=interval,
             part_bytes=part_bytes,
             commit_s=commit_interval if enable_auto_commit else None,
         )
+        self._sharing: Sharing | None = None
+        if self._membership is not None:
+            told = [_told(self, each) for each in (on_assign, on_revoke, on_lost or on_revoke)]
+            self._sharing = Sharing(
+                self._membership,
+                self._subscription,
+                self._reader,
+                assign=told[0],
+                revoke=told[1],
+                lose=told[2],
+                commits=enable_auto_commit,
+            )
+            self._reader.turn = self._sharing.turn
 
     # ---- topics and partitions
 
@@ -141,15 +185,14 @@ class Consumer:
             raise SparklogError("OPTION_VALUE", option="topics", value=list(topics), reason="give either topics or a pattern")
         if self._subscription.assigned and self._subscription.topics is None:
             raise SparklogError("OPTION_CONFLICT", options="subscribe and assign", reason="call unsubscribe between them")
-        if pattern is None:
-            self._subscription.subscribe(topics)
-        else:
-            self._subscription.subscribe_to(pattern)
+        self._subscribe(topics, pattern)
         self._reader.moved()
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Reads these partitions in place of what it read. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
         self._require_open("assign")
+        if self._membership is not None:
+            raise SparklogError("OPTION_CONFLICT", options="assignor and assign", reason="the assignor gives the partitions")
         if self._subscription.topics is not None:
             raise SparklogError("OPTION_CONFLICT", options="subscribe and assign", reason="call unsubscribe between them")
         self._reader.auto_commit(at_once=True)
@@ -353,6 +396,8 @@ class Consumer:
             return
         self._closed = True
         if self._reader.owner is not None:
+            if self._sharing is not None:
+                self._sharing.leave()
             if autocommit:
                 self._reader.auto_commit(at_once=True)
             self._reader.owner.end()
@@ -370,6 +415,20 @@ class Consumer:
             _log.warning("The consumer was closed after an error, and %s", error)
 
     # ---- within
+
+    def _subscribe(self, topics: Collection[str], pattern: str | re.Pattern[str] | None = None) -> None:
+        if pattern is None:
+            self._subscription.subscribe(topics)
+        else:
+            self._subscription.subscribe_to(pattern)
+        if self._membership is not None:
+            self._membership.subscribe(topics, None if pattern is None else re.compile(pattern).pattern)
+
+    def _part_of(self, whole: Assignment) -> Assignment:
+        """What this consumer reads of topics: all, or its shares."""
+        if self._membership is None:
+            return whole
+        return Shared(whole, self._membership)
 
     def _next(self, call: str, timeout_ms: float, records_max: int, bytes_max: int) -> list[Taken]:
         """The next records, each with the position after them."""
@@ -435,6 +494,27 @@ class Consumer:
     def _require_open(self, call: str) -> None:
         if self._closed:
             raise SparklogError("CONSUMER_CLOSED", call=call)
+
+
+def _told(consumer: Consumer, callback: Rebalanced | None) -> Callable[[Sequence[TopicPartition]], object]:
+    return lambda partitions: callback(consumer, list(partitions)) if callback else None
+
+
+def _membership(
+    table: OffsetTable, group: str, assignor: str, times: tuple[int, int, int], instance: str | None, capacity: int, rack: str | None
+) -> Membership:
+    from sparklog.offsets import MemberSettings, Membership
+
+    names = ("session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms")
+    session, heartbeat, max_poll = (arguments.positive(name, value) for name, value in zip(names, times, strict=True))
+    if 3 * heartbeat > session:
+        reason = f"it must be at least three times heartbeat_interval_ms, which is {heartbeat}"
+        raise SparklogError("OPTION_VALUE", option="session_timeout_ms", value=session, reason=reason)
+    instance = None if instance is None else arguments.text("group_instance_id", instance)
+    settings = MemberSettings(
+        assignor, session / 1000, heartbeat / 1000, max_poll / 1000, instance, arguments.positive("capacity", capacity), rack
+    )
+    return Membership(table, group, settings)
 
 
 def _owner(table: OffsetTable, group: str) -> Owner:

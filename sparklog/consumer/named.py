@@ -20,8 +20,14 @@ _INSTEAD = {
     "client_id": _NO_BROKER,
     "isolation_level": "leave it out: no reader sees records that are not committed",
     "check_crcs": "leave it out: checksums are always checked",
-    "group_instance_id": "leave it out: a group has one consumer at a time",
-    "partition_assignment_strategy": "leave it out: a consumer reads all partitions; `assign` divides them among processes",
+    "group.instance.id": "give `group_instance_id`",
+    "partition_assignment_strategy": "give `assignor`: range, roundrobin or sticky",
+    "partition.assignment.strategy": "give `assignor`: range, roundrobin or sticky",
+    "session.timeout.ms": "give `session_timeout_ms`",
+    "heartbeat.interval.ms": "give `heartbeat_interval_ms`",
+    "max.poll.interval.ms": "give `max_poll_interval_ms`",
+    "client_rack": "give `rack`",
+    "client.rack": "give `rack`",
 }
 _OF_BROKERS = (
     *("api_version", "connections_", "fetch_m", "heartbeat_", "max_poll_interval", "metadata_", "metric", "receive_", "reconnect_"),

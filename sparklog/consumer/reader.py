@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from sparklog import arguments
@@ -16,7 +16,7 @@ from sparklog.errors import GenerationFenced, SparklogError
 from sparklog.ondisk.topic_logs import TopicLogs
 
 if TYPE_CHECKING:
-    from sparklog.offsets import Owner
+    from sparklog.offsets import Membership, Owner
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Reader:
         self,
         logs: TopicLogs,
         subscription: Subscription,
-        owner: Owner | None,
+        owner: Owner | Membership | None,
         *,
         reset: str,
         interval_s: float,
@@ -53,6 +53,8 @@ class Reader:
         """Whether all was read that is known to be there."""
         self._looked = float("-inf")
         self._woken = False
+        self.turn: Callable[[], None] = lambda: None
+        """Is called before records are returned, and while there are none: partitions may come and go in it."""
 
     def moved(self) -> None:
         """To be called after positions, partitions or states became others."""
@@ -67,7 +69,7 @@ class Reader:
 
         Empty after the timeout, or when woken.
         """
-        self.auto_commit()
+        self._take_turn()
         until = time.monotonic() + timeout_s
         while not (found := self._look_and_take(records_max, bytes_max)):
             left = until - time.monotonic()
@@ -75,8 +77,12 @@ class Reader:
                 self._woken = False
                 break
             time.sleep(min(self._interval_s, left))
-            self.auto_commit()
+            self._take_turn()
         return found
+
+    def _take_turn(self) -> None:
+        self.turn()
+        self.auto_commit()
 
     def _look_and_take(self, records_max: int, bytes_max: int) -> list[Taken]:
         """The records that are there, after a look for more if there are none, or if the last look is a poll interval ago."""
@@ -187,8 +193,10 @@ class Reader:
                 self._tried = now
                 self.commit({each: at for each, at in self.positions().items() if self._is_to_commit(each, *at)})
             self.owner.beat()
-        except GenerationFenced:
-            raise
+        except GenerationFenced as error:
+            if error.id != "MEMBER_FENCED":  # otherwise the next turn gives up what was lost
+                raise
+            _log.warning("The positions of group %s could not be committed: %s", self.owner.group, error)
         except SparklogError as error:
             _log.warning("The positions of group %s could not be committed: %s", self.owner.group, error)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from sparklog import arguments
 from sparklog.consumer.assigned_partition import AssignedPartition
@@ -19,9 +19,10 @@ from sparklog.ondisk.topic_logs import TopicLogs
 class Subscription:
     """The partitions of a consumer, and the topics that they are in. A topic is looked at only if one of its partitions is read."""
 
-    def __init__(self, logs: TopicLogs, list_again_s: float) -> None:
-        """`list_again_s`: how often it looks for new topics that a pattern names, in seconds."""
+    def __init__(self, logs: TopicLogs, list_again_s: float, part_of: Callable[[Assignment], Assignment] = lambda whole: whole) -> None:
+        """`list_again_s`: how often it looks for new topics that a pattern names, in seconds. `part_of` gives what is read of topics."""
         self._logs = logs
+        self._part_of = part_of
         self._list_again_s = list_again_s
         self._listed = 0.0
         self._assignment: Assignment = ByHand()
@@ -49,13 +50,13 @@ class Subscription:
 
     def subscribe(self, names: Iterable[str]) -> None:
         """Reads all partitions of these topics, which must exist. CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
-        self._become(All(), {name: self.followed(name) for name in names})
+        self._become(self._part_of(All()), {name: self.followed(name) for name in names})
         self._align_all(late=False)
 
     def subscribe_to(self, pattern: str | re.Pattern[str]) -> None:
         """Reads all partitions of all topics whose names begin with a match, also of those that will exist."""
         matching = AllMatching(pattern)
-        self._become(matching, {name: followed for name, followed in self._followed.items() if matching.finds(name)})
+        self._become(self._part_of(matching), {name: followed for name, followed in self._followed.items() if matching.finds(name)})
         self._align_all(late=False)
         self._list(late=False)
 
@@ -68,6 +69,15 @@ class Subscription:
         before = self.assigned
         self._become(ByHand(wanted), followed)
         self._keep({each: before.get(each) or AssignedPartition(followed[each.topic], each, late=False) for each in wanted})
+
+    def realign(self) -> None:
+        """Takes what the assignment gives by now. A topic that is not there any more is left out."""
+        for topic in list(self._followed):
+            self._align(topic, late=False)
+
+    def exists(self, topic: str) -> bool:
+        """Whether there is a topic of this name."""
+        return self._logs.find(topic) is not None
 
     def clear(self) -> None:
         """Reads nothing."""
@@ -152,7 +162,10 @@ class Subscription:
         followed = self._followed[topic]
         before = {partition for partition in self.assigned if partition.topic == topic}
         given = self._assignment.of(topic, followed.state.partitions)
-        kept = {each: self.assigned.get(each) or AssignedPartition(followed, each, late=late) for each in given}
+        kept = {
+            each: self.assigned.get(each) or AssignedPartition(followed, each, late=late or self._assignment.is_late(each))
+            for each in given
+        }
         if kept.keys() != before:
             self._keep({partition: each for partition, each in self.assigned.items() if partition.topic != topic} | kept)
         for each in kept.values():

@@ -15,6 +15,8 @@ from sparklog.offsets.rows import Group, Position
 _log = logging.getLogger(__name__)
 _LISTED = 20
 """An error lists this many groups."""
+_OF_OPERATORS = ("reset", "load")
+"""Events after which the members of a group go on."""
 _MAINTAINED_AFTER = 50
 """An object maintains the table after this many commits of its own: a look-up opens each file that was written since."""
 
@@ -88,8 +90,7 @@ class Generations:
         `after`, only if that is still the newest generation: GenerationFenced otherwise.
         """
         while True:
-            last = self._lake.last(name)
-            group = self.group(name)
+            last, group, versions = self.fenceable(name)
             if after is not None and after != group.generation:
                 raise self._fenced(name, after, group.generation)
             # Rows that were deleted by hand leave the number of their commit, and no generation of theirs was above it.
@@ -99,8 +100,22 @@ class Generations:
             ids = {each.topic: each.topic_id for each in first}
             kept = [each for each in group.positions if carry and group.exists and _stays(each, keys, ids)]
             begun = [dataclasses.replace(each, committed_at=rows.now()) for each in kept + first]
-            if self._commit(group, last + 1, generation, [rows.note(name, generation, event), *begun]):
+            stays = group.state.reset(keys) if group.state and event in _OF_OPERATORS else None
+            noted = rows.note(name, generation, event, {"by": "operator", "why": event, **stays.stored()} if stays else None)
+            if self.commit(group, last + 1, generation, [noted, *begun], versions) is not None:
                 return generation
+
+    def fenceable(self, name: str) -> tuple[int, Group, dict[str, int]]:
+        """The number of the newest commit of a group, the group after it, and the versions of its members.
+
+        The group has every commit that these count: a commit that gives them too conflicts with each that came later.
+        """
+        last = self._lake.last(name)
+        group = self.group(name)
+        if group.state is None:
+            return last, group, {}
+        versions = self._lake.versions(group.state.members)
+        return last, self.group(name), versions
 
     def add(self, name: str, generation: int, made: Callable[[Group], list[Position]]) -> int:
         """Adds to the newest generation of a group, in one commit, the rows that `made` makes of it, and returns how many are positions.
@@ -112,10 +127,8 @@ class Generations:
             added = made(group)
             if not added:
                 return 0
-            if self._commit(group, last + 1, generation, added):
-                self._commits += 1
-                if self._commits % _MAINTAINED_AFTER == 0:
-                    self._try_to_maintain()
+            if self.commit(group, last + 1, generation, added) is not None:
+                self.maintain_when_due()
                 return sum(not rows.is_note(each) for each in added)
 
     def end(self, name: str, generation: int) -> None:
@@ -134,15 +147,40 @@ class Generations:
             raise self._fenced(name, generation, known[1].generation)
         return known
 
-    def _commit(self, group: Group, number: int, generation: int, added: list[Position]) -> bool:
-        """Commits rows to a group that was read after its number before this one. False if another commit has the number."""
+    def commit(
+        self, group: Group, number: int, generation: int, added: list[Position], versions: Mapping[str, int] | None = None
+    ) -> Group | None:
+        """Commits rows to a group that was read after its number before this one; the group after it. None if another one has the number.
+
+        None too if one of these members has another version by now; it has the next one after the commit.
+        """
         numbered = [dataclasses.replace(each, generation=generation, seq=number) for each in added]
-        if not self._lake.append(rows.table_of(numbered), group.name, number):
-            return False
+        if not self._lake.append(rows.table_of(numbered), group.name, number, versions):
+            return None
         self._known[group.name] = number, group.after(numbered)
+        return self._known[group.name][1]
+
+    def commit_of_member(self, name: str, number: int, generation: int, added: list[Position], member: str, version: int) -> bool:
+        """Commits rows of a member, which knows the state of this number. False if the member has another version by now."""
+        numbered = [dataclasses.replace(each, generation=generation, seq=number) for each in added]
+        if not self._lake.append(rows.table_of(numbered), name, None, {member: version}):
+            return False
+        self.maintain_when_due()
         return True
 
-    def _try_to_maintain(self) -> None:
+    def last(self, name: str) -> int:
+        """The number of the newest change of a group. Cheap if nothing was committed to the table."""
+        return self._lake.last(name)
+
+    def version(self, member: str) -> int:
+        """How often a member committed or was fenced."""
+        return self._lake.versions([member])[member]
+
+    def maintain_when_due(self) -> None:
+        """Counts a commit of this object, and maintains the table after each 50."""
+        self._commits += 1
+        if self._commits % _MAINTAINED_AFTER:
+            return
         try:
             self._lake.maintain()
         except SparklogError as error:

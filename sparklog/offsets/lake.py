@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -63,16 +63,27 @@ class Lake:
             table = self._table()
             return 0 if table is None else _number(table, group)
 
-    def append(self, rows: pa.Table, group: str, number: int) -> bool:
+    def versions(self, members: Iterable[str]) -> dict[str, int]:
+        """How often each of these members committed or was fenced."""
+        with self._faults():
+            table = self._table()
+            return {member: 0 if table is None else _version(table, member) for member in members}
+
+    def append(self, rows: pa.Table, group: str, number: int | None, versions: Mapping[str, int] | None = None) -> bool:
         """Adds rows in one commit, which has this number among those of the group: False if one has it already, or a greater one.
 
-        Delta lets only one commit have a number. Which one it was is read from the table, not from the error of a commit that failed.
+        Without a number it is a commit of members alone. It has the version after the one that is given of each member: False if that is
+        not its version any more. Delta lets only one commit have a number or a version. Which one it was is read from the table, not from
+        the error of a commit that failed.
         """
         with self._faults():
             table = self._table() or self._create()
-            if _number(table, group) >= number:
+            seen = versions or {}
+            if not _are_free(table, group, number, seen):
                 return False
-            properties = self._delta.CommitProperties(app_transactions=[self._delta.Transaction(_application(group), number)])
+            taken = {_member(member): version + 1 for member, version in seen.items()}
+            taken |= {} if number is None else {_application(group): number}
+            properties = self._delta.CommitProperties(app_transactions=[self._delta.Transaction(*each) for each in taken.items()])
             try:
                 self._delta.write_deltalake(
                     table,
@@ -83,9 +94,9 @@ class Lake:
                 )
             except self._delta.exceptions.CommitFailedError:
                 now = self._table()
-                if now is None or _number(now, group) < number:
+                if now is None or _are_free(now, group, number, seen):
                     raise
-                # The commit that has the number may be this one, whose answer was lost: then its rows count, and adding them again is safe.
+                # The commit that was first may be this one, whose answer was lost: then its rows count, and adding them again is safe.
                 return False
         return True
 
@@ -157,6 +168,20 @@ class Lake:
 def _application(group: str) -> str:
     """The id of an application under which Delta keeps the number of a group's newest commit, as the version of its transactions."""
     return f"sparklog.offsets/{group}"
+
+
+def _member(member: str) -> str:
+    """The id of an application whose version says how often a member committed or was fenced."""
+    return f"sparklog.members/{member}"
+
+
+def _version(table: DeltaTable, member: str) -> int:
+    return table.transaction_version(_member(member)) or 0
+
+
+def _are_free(table: DeltaTable, group: str, number: int | None, versions: Mapping[str, int]) -> bool:
+    """Whether no commit has the number, or the version after one of these."""
+    return (number is None or _number(table, group) < number) and all(_version(table, each) == seen for each, seen in versions.items())
 
 
 def _number(table: DeltaTable, group: str) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -84,8 +83,12 @@ class State:
     def joined(self, member: Registered) -> State:
         """With one member more, in the place of one with its instance."""
         before = self.of_instance(member.instance, but=member.id)
-        state = self.without(before) if before else self
-        return dataclasses.replace(state, members={**state.members, member.id: member})._planned()
+        kept = {id: each for id, each in self.members.items() if id != before}
+        shares = dict(self.shares)
+        for each, share in self.shares.items() if before else ():
+            wanted = member.id if share.wanted_by == before else share.wanted_by
+            shares[each] = Share(wanted, None if share.owner == before else share.owner, share.epoch)
+        return dataclasses.replace(self, members={**kept, member.id: member}, shares=shares)._planned()
 
     def without(self, *members: str) -> State:
         """After members left or were expired."""
@@ -148,10 +151,9 @@ class State:
         return {"assignor": self.assignor, "members": members, "topics": topics, "shares": shares}
 
     @classmethod
-    def read(cls, note: str | None) -> State | None:
-        """The state in the metadata of a note; None if it has none, as in a group without members. ValueError if it is damaged."""
-        said = json.loads(note or "null")
-        if not isinstance(said, dict) or not said.get("members"):
+    def of(cls, said: Mapping[str, Any]) -> State | None:
+        """The state among the fields of a note; None if it has none, as in a group without members. ValueError if it is damaged."""
+        if not said.get("members"):
             return None
         try:
             members = [Registered(**{**each, "topics": tuple(each.get("topics", ()))}) for each in said["members"]]

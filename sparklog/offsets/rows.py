@@ -14,6 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
+from sparklog.offsets.members import State
 from sparklog.show.display import SHOWN, Display, Displayed, readable, when
 from sparklog.store.stores import local
 
@@ -103,8 +104,13 @@ class Group:
         self.at = {(row.topic, row.partition): row for row in sorted(newest, key=_place) if not is_note(row)}
         """The positions by topic and partition, sorted."""
         self._note = next(filter(is_note, newest), None)
-        self.event = None if self._note is None else _event(self._note)
+        said = {} if self._note is None else _said(self._note)
+        self.event = said["event"] if isinstance(said.get("event"), str) else None
         """The event that the newest note tells: begin, end, reset, load, copy or delete."""
+        self.note_seq = (self._note.seq or 0) if self._note else 0
+        """The number of the commit that wrote the newest note."""
+        self.state = State.of(said)
+        """The state of a group whose members share its topics; None if one owner runs it alone, or none does."""
         self.last = max((row.committed_at for row in newest), default=None)
         """When the newest generation wrote its last row."""
 
@@ -129,7 +135,7 @@ class Group:
 
     def is_running(self, now: datetime.datetime) -> bool:
         """Whether a tracker or a consumer wrote a row within `ALIVE`, and did not say that it ended."""
-        return self.event == RUNNING and self.last is not None and now - self.last < ALIVE
+        return (self.event == RUNNING or self.state is not None) and self.last is not None and now - self.last < ALIVE
 
 
 def current(rows: pa.Table) -> dict[str, Group]:
@@ -154,9 +160,9 @@ def _place(row: Position) -> tuple[str, int]:
     return row.topic, row.partition
 
 
-def note(group: str, generation: int, event: str) -> Position:
-    """The row that says what happened. Its metadata tells it from every other one."""
-    text = json.dumps({"event": event, "id": uuid.uuid4().hex})
+def note(group: str, generation: int, event: str, more: Mapping[str, Any] | None = None) -> Position:
+    """The row that says what happened. Its metadata tells it from every other one; `more` are fields of it."""
+    text = json.dumps({"event": event, "id": uuid.uuid4().hex, **(more or {})})
     return Position(group, generation, "", "", _NOTE, _NOTE, now(), metadata=text)
 
 
@@ -218,10 +224,10 @@ def _delta_type(type: pa.DataType) -> str:
     return {pa.string(): "string", pa.int64(): "long", pa.int32(): "integer"}.get(type, "timestamp")
 
 
-def _event(row: Position) -> str | None:
+def _said(row: Position) -> dict[str, Any]:
+    """The fields of a note; none if its metadata is not that of one."""
     try:
         said: Any = json.loads(row.metadata or "")
     except (ValueError, RecursionError):
-        return None
-    event = said.get("event") if isinstance(said, dict) else None
-    return event if isinstance(event, str) else None
+        return {}
+    return said if isinstance(said, dict) else {}

@@ -142,7 +142,7 @@ def test_of_two_claims_of_a_generation_one_wins(table, topic):
     rival, engine = OffsetTable(table.path, topic.root), table._lake
     append, numbers = engine.append, []
 
-    def beaten(rows, group, number):
+    def beaten(rows, group, number, versions=None):
         if not numbers:
             assert rival.begin("g") == 2
         numbers.append(number)

@@ -1,0 +1,75 @@
+"""Heartbeats of members: a file of each, in a folder beside the table; and who was silent for too long."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+Mark = tuple[int, int]
+"""What tells that a heartbeat is another one than before: compared, and never read as a time."""
+
+
+def clock() -> float:
+    """Seconds of a clock that only rises, also while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
+class Heartbeats:
+    """The folder of a group's heartbeats. OSError if it cannot be read or written."""
+
+    def __init__(self, table: str, group: str) -> None:
+        self._group = group
+        self.folder = Path(f"{table}.members") / hashlib.sha256(group.encode()).hexdigest()
+
+    def write(self, member: str, counter: int, state: int) -> None:
+        """Says that a member is there. The file appears when it is complete."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        part = self.folder / f".{member}.part"
+        part.write_text(json.dumps({"group": self._group, "member": member, "counter": counter, "state": state}), encoding="utf-8")
+        part.replace(self.folder / f"{member}.json")
+
+    def look(self) -> dict[str, Mark]:
+        """The marks of all heartbeats, by the id of the member: one listing."""
+        try:
+            with os.scandir(self.folder) as found:
+                return {each.name[:-5]: _mark(each.stat()) for each in found if each.name.endswith(".json")}
+        except FileNotFoundError:
+            return {}
+
+    def remove(self, members: Iterable[str]) -> None:
+        """Removes the files of members that are gone."""
+        for member in members:
+            (self.folder / f"{member}.json").unlink(missing_ok=True)
+            (self.folder / f".{member}.part").unlink(missing_ok=True)
+
+
+def _mark(found: os.stat_result) -> Mark:
+    return found.st_mtime_ns, found.st_ino
+
+
+class Watch:
+    """How long an observer has seen the heartbeats of others as they are."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[Mark | None, float]] = {}
+
+    def restart(self) -> None:
+        """Counts from the next look: the observer was not live itself."""
+        self._seen.clear()
+
+    def silent(self, marks: Mapping[str, Mark], sessions: Mapping[str, float], now: float) -> list[str]:
+        """The members whose heartbeats are as they were a session ago, by the seconds of their sessions."""
+        found = []
+        seen: dict[str, tuple[Mark | None, float]] = {}
+        for member, session in sessions.items():
+            mark = marks.get(member)
+            before, since = self._seen.get(member, (mark, now))
+            seen[member] = (mark, since) if before == mark else (mark, now)
+            if now - seen[member][1] >= session:
+                found.append(member)
+        self._seen = seen
+        return found
