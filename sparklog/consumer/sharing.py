@@ -100,7 +100,7 @@ class Sharing:
         self._lose(lost)
 
     def _realign(self) -> None:
-        self._subscription.realign()
+        self._subscription.realign(self._membership.topics())
         self._reader.moved()
 
 

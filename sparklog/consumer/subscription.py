@@ -70,10 +70,13 @@ class Subscription:
         self._become(ByHand(wanted), followed)
         self._keep({each: before.get(each) or AssignedPartition(followed[each.topic], each, late=False) for each in wanted})
 
-    def realign(self) -> None:
-        """Takes what the assignment gives by now. A topic that is not there any more is left out."""
-        for topic in list(self._followed):
-            self._align(topic, late=False)
+    def realign(self, topics: Iterable[str]) -> None:
+        """Takes what the assignment gives by now; of these topics too, which may have been created again."""
+        for topic in {*self._followed, *topics}:
+            if topic in self._followed:
+                self._align(topic, late=False)
+            else:
+                self._add(topic, late=False)
 
     def exists(self, topic: str) -> bool:
         """Whether there is a topic of this name."""
@@ -126,16 +129,20 @@ class Subscription:
         added = False
         for name in self._logs.root.topics():
             if name not in self._followed and self._assignment.finds(name):
-                try:
-                    self._followed[name] = TopicReads(self._logs, name)
-                except SparklogError as error:
-                    if error.id != "TOPIC_NOT_FOUND":  # it was deleted just now
-                        raise
-                else:
-                    self._others.pop(name, None)
-                    self._align(name, late=late)
-                    added = True
+                added |= self._add(name, late=late)
         return added
+
+    def _add(self, name: str, *, late: bool) -> bool:
+        """Adds a topic, unless it was deleted just now. Whether it is there."""
+        try:
+            self._followed[name] = TopicReads(self._logs, name)
+        except SparklogError as error:
+            if error.id != "TOPIC_NOT_FOUND":
+                raise
+            return False
+        self._others.pop(name, None)
+        self._align(name, late=late)
+        return True
 
     def _look_at(self, topic: str, followed: TopicReads, *, surely: bool = False) -> bool:
         try:

@@ -72,7 +72,10 @@ class Membership:
         self._live_until = self._beaten = self._polled = self._refreshed = clock()
         self._wrote = time.monotonic()
         self._known_topics: set[Partition] = set()
+        self._ended: SparklogError | None = None
+        """Why it cannot be a member any more."""
         self._stop = threading.Event()
+        self._beating = threading.Lock()
         self._thread: threading.Thread | None = None
 
     # ---- what the caller does in turns
@@ -88,6 +91,8 @@ class Membership:
         """Joins if it is not a member, and learns what others changed. To be called before records are returned."""
         self._polled = clock()
         with self._lock:
+            if self._ended is not None:
+                raise self._ended
             if self.id is None:
                 self._join()
             elif self._changed or clock() >= self._live_until:
@@ -134,6 +139,10 @@ class Membership:
     def owned(self, topic: str) -> list[int]:
         """The partitions of a topic that the caller may read."""
         return sorted(number for name, number in self._mine if name == topic)
+
+    def topics(self) -> set[str]:
+        """The topics in which the caller may read partitions."""
+        return {topic for topic, _ in self._mine}
 
     def is_late(self, share: Partition) -> bool:
         """Whether the partition came to be after this member joined."""
@@ -198,7 +207,7 @@ class Membership:
     def _join(self) -> None:
         me = f"{socket.gethostname()}-{uuid.uuid4().hex}"
         began = clock()
-        self._heartbeats.write(me, 1, 0)
+        self._write_heartbeat(me, 0)
         while True:
             number, group, versions = self._generations.fenceable(self.group)
             before = group.state or State(self._settings.assignor)
@@ -303,21 +312,21 @@ class Membership:
         state = group.state
         if state is None:
             self._drop(self._mine)
-            self.id = None
-            self._stop.set()
-            raise SparklogError(
-                "GENERATION_FENCED", group=self.group, generation=self._generation, newest=group.generation, table=self._table.path
-            )
+            of = {"generation": self._generation, "newest": group.generation}
+            raise self._end_by(SparklogError("GENERATION_FENCED", group=self.group, table=self._table.path, **of))
         self._number, self._generation, self._version = max(number, group.note_seq), group.generation, version
         self._group, self._state = group, state
         self._drop_strayed()
         if me not in state.members:
             self.id = None
             if other := state.of_instance(self._settings.instance, but=me):
-                self._stop.set()
-                raise SparklogError(
-                    "INSTANCE_FENCED", group=self.group, table=self._table.path, member=other, instance=self._settings.instance
-                )
+                of_instance = {"member": other, "instance": self._settings.instance}
+                raise self._end_by(SparklogError("INSTANCE_FENCED", group=self.group, table=self._table.path, **of_instance))
+
+    def _end_by(self, error: SparklogError) -> SparklogError:
+        self.id, self._ended = None, error
+        self._stop.set()
+        return error
 
     def _drop_strayed(self) -> None:
         owned = self._state.owned(self.id or "")
@@ -380,13 +389,21 @@ class Membership:
         me, began = self.id, clock()
         if me is None:
             return
-        self._counter += 1
-        self._heartbeats.write(me, self._counter, self._number)
+        with self._beating:
+            self._counter += 1
+            self._write_heartbeat(me, self._number)
         if self._generations.last(self.group) != self._number:
             self._changed = True
         if began - self._beaten > self._settings.session_s / 2:
             self._watch.restart()
         self._beaten, self._live_until = began, began + _LIVE * self._settings.session_s
+
+    def _write_heartbeat(self, me: str, number: int) -> None:
+        try:
+            self._heartbeats.write(me, self._counter, number)
+        except OSError as error:
+            folder = self._heartbeats.folder
+            raise SparklogError("HEARTBEAT", group=self.group, table=self._table.path, folder=folder, cause=error) from error
 
     def _expire(self, me: str) -> None:
         marks = self._heartbeats.look()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from sparklog import Consumer, SparklogError, TopicPartition
@@ -40,7 +41,7 @@ class Driver:
     def run(self, seconds: float, file: str, limit: int = 500) -> dict[str, Any]:
         """Reads for so long, with a line in a file for each record before it counts as processed."""
         until, lines = time.monotonic() + seconds, 0
-        with open(file, "a") as out:
+        with Path(file).open("a") as out:
             while time.monotonic() < until:
                 for (topic, number), records in self.consumer.poll(50, max_records=limit).items():
                     out.writelines(f"{topic} {number} {record.offset} {time.monotonic()}\n" for record in records)
