@@ -68,6 +68,79 @@ def lag(root: Root, group: Group, at_table: Table, as_json: Json = False) -> Non
     table(f"Group {readable(group, 100)}", [f"behind by {counted(records, 'record')}, {octets:,} bytes"], columns, rows, ["start", "bytes"])
 
 
+def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
+    """Show each partition of a group: its offsets and lag, and if members share the group, its owner and what it waits for.
+
+    Example:  sparklog groups describe /data/events billing --table /data/offsets
+    """
+    of = _opened(at_table, root)
+    shares = {(each.topic, each.partition): each for each in of.assignments(group)}
+    if not shares:
+        lag(root, group, at_table, as_json)
+        return
+    lags = {(row["topic"], row["partition"]): row for row in of.lag(group).to_pylist()}
+    found = [
+        {**{"offset": None, "end": None, "records": None}, **lags.get(place, {}), **vars(share)} for place, share in sorted(shares.items())
+    ]
+    if as_json:
+        write_json(found)
+        return
+    names = ["topic", "partition", "offset", "end", "records", "epoch", "consumer_id", "waits_for"]
+    columns = ["topic", "partition", "current offset", "log end offset", "lag", "epoch", "consumer-id", "waits for"]
+    cells = [["" if each[name] is None else each[name] for name in names] for each in found]
+    waiting = sum(each["waits_for"] is not None for each in found)
+    about = [f"{counted(len({each.consumer_id for each in shares.values() if each.consumer_id}), 'owner')}"]
+    about[0] += f", {counted(sum(each['records'] or 0 for each in found), 'record')} behind, {counted(waiting, 'partition')} on the way"
+    table(f"Group {readable(group, 100)}", about, columns, cells, ["epoch", "log end offset"])
+
+
+def members(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
+    """Show the members of a group: where they run, what each owns, waits for and gives up.
+
+    Example:  sparklog groups members /data/events billing --table /data/offsets
+    """
+    found = _opened(at_table, root).members(group)
+    if as_json:
+        write_json([{**vars(each), "heartbeat": None if each.heartbeat is None else millis(each.heartbeat)} for each in found])
+        return
+    show(found.display(None), ["heartbeat (UTC)", "host"])
+
+
+def history(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
+    """Show every change of a group: when and why members came and went, owners and resets, and how many partitions moved.
+
+    Example:  sparklog groups history /data/events billing --table /data/offsets
+    """
+    found = _opened(at_table, root).changes(group)
+    if as_json:
+        write_json([{**vars(each), "at": millis(each.at)} for each in found])
+        return
+    show(found.display(None), ["number", "owned"])
+
+
+def delete(
+    root: Root,
+    group: Group,
+    at_table: Table,
+    execute: Annotated[bool, typer.Option("--execute", help="Delete it. Without it, only say so.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also if the group is running: what runs it ends.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Delete a group. Its rows stay in the table, and do not count. A dry run unless --execute is given.
+
+    Example:  sparklog groups delete /data/events billing --table /data/offsets --execute
+    """
+    of = _opened(at_table, root)
+    (summary,) = of.summaries(group)
+    if execute:
+        of.delete(group, force=force)
+    if as_json:
+        write_json({"executed": execute, "group": group, "partitions": summary.partitions})
+        return
+    done = "was deleted" if execute else "would be deleted (add --execute to do it)"
+    write(f"Group {readable(group, 100)} with positions in {counted(summary.partitions, 'partition')} {done}")
+
+
 def reset(
     root: Root,
     group: Group,
@@ -233,5 +306,13 @@ def _duration(text: str) -> datetime.timedelta:
 
 
 COMMANDS = (lag, reset)
-FAMILY: dict[str, Callable[..., None]] = {"list": groups, "describe": lag, "reset": reset, "plan": plan}
+FAMILY: dict[str, Callable[..., None]] = {
+    "list": groups,
+    "describe": describe,
+    "members": members,
+    "history": history,
+    "reset": reset,
+    "delete": delete,
+    "plan": plan,
+}
 """The commands of `sparklog groups`, by what kafka-consumer-groups.sh calls them. The first is meant if none is named."""

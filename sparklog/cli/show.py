@@ -16,7 +16,25 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 Item = TypeVar("Item")
-_FOLDED = {"key", "value", "headers", "error", "file", "topic", "topics", "group", "note", "query", "assignment", "gets", "gives up"}
+_FOLDED = {
+    "key",
+    "value",
+    "headers",
+    "error",
+    "file",
+    "topic",
+    "topics",
+    "group",
+    "note",
+    "query",
+    "assignment",
+    "gets",
+    "gives up",
+    "why",
+    "by",
+    "waits for",
+    "consumer-id",
+}
 """Columns of texts, which may have several lines in a cell."""
 _FOLDED_TO = 24
 

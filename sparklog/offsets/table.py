@@ -13,14 +13,16 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from sparklog import arguments
 from sparklog.assignors import Member
 from sparklog.errors import SparklogError
-from sparklog.offsets import kafka_files, lags, plans, reset, rows
+from sparklog.offsets import kafka_files, lags, plans, reset, rows, views
 from sparklog.offsets.generations import Generations
+from sparklog.offsets.heartbeats import Heartbeats
 from sparklog.offsets.lake import Lake
 from sparklog.offsets.plans import GroupPlan
 from sparklog.offsets.reset import Move, Placing, Target
 from sparklog.offsets.rows import Group, Position, Positions
 from sparklog.offsets.summaries import GroupSummaries, GroupSummary
 from sparklog.offsets.topics import Ids, Offsets, Topics, require_same
+from sparklog.offsets.views import GroupChanges, GroupMembers, GroupShare
 from sparklog.ondisk.root import Root
 
 if TYPE_CHECKING:
@@ -103,6 +105,23 @@ class OffsetTable:
         """All positions that a group ever committed, the oldest first; a heartbeat is a repeated one."""
         self.generations.existing(group)
         return [row for row in rows.positions(self._lake.rows(group, current=False)) if not rows.is_note(row)]
+
+    def members(self, group: str) -> GroupMembers:
+        """The members of a group, sorted by id: what each owns and waits for; none if one owner runs it alone."""
+        found = self.generations.existing(group)
+        if found.state is None:
+            return GroupMembers(group, [])
+        return GroupMembers(group, views.members(found.state, Heartbeats(self.path, group).look(), self.topics.unread(found.positions)))
+
+    def assignments(self, group: str) -> list[GroupShare]:
+        """The partitions that members share, sorted: the owner of each, and what it waits for."""
+        state = self.generations.existing(group).state
+        return [] if state is None else views.shares(state)
+
+    def changes(self, group: str) -> GroupChanges:
+        """Every change of a group, the oldest first: why members came and went, and how many partitions moved."""
+        self.generations.existing(group)
+        return GroupChanges(group, views.changes(rows.positions(self._lake.rows(group, current=False))))
 
     def starting_offsets(self, group: str, topic: str | None = None) -> str:
         """The option `startingOffsets` with which a batch read or a stream begins where the group is: JSON, by topic and partition.

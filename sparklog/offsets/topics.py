@@ -81,6 +81,15 @@ class Topics:
                 made.append(Position(group, 0, topic, state.topic_id, *placed, now()))
         return made
 
+    def unread(self, positions: Iterable[Position]) -> dict[tuple[str, int], int]:
+        """How many offsets are unread, by topic and partition, where the position is of the topic that is there."""
+        found = {}
+        for each in positions:
+            state = None if self.root is None else self.find_state(each.topic)
+            if state is not None and state.topic_id == each.topic_id and each.partition < state.partitions:
+                found[each.topic, each.partition] = max(0, state.ends[each.partition] - each.offset)
+        return found
+
     def noted(self, position: Position) -> Position:
         """The position, with a `note` if its topic was created again or deleted."""
         if self.root is None:
