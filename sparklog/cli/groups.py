@@ -94,6 +94,60 @@ def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -
     table(f"Group {readable(group, 100)}", about, columns, cells, ["epoch", "log end offset"])
 
 
+def consume(
+    root: Root,
+    group: Group,
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="The topics to read.", show_default=False)],
+    at_table: Table,
+    assignor: Annotated[str, typer.Option("--assignor", help="range, roundrobin or sticky; the same for all members.")] = "sticky",
+    instance: Annotated[str | None, typer.Option("--instance", help="Join as the static member of this name.", show_default=False)] = None,
+    beginning: Annotated[
+        bool, typer.Option("--from-beginning", help="Begin partitions without a position at their first record, not at the end.")
+    ] = False,
+    session_ms: Annotated[
+        int, typer.Option("--session-timeout-ms", min=1, help="After how long without a heartbeat others take its partitions.")
+    ] = 45_000,
+    heartbeat_ms: Annotated[int, typer.Option("--heartbeat-interval-ms", min=1, help="How often it writes a heartbeat.")] = 5_000,
+    as_json: Json = False,
+) -> None:
+    """Read topics as a member of a group, and print each record, until you interrupt it: as kafka-console-consumer.sh --group does.
+
+    Start it several times, and the members share the partitions. Standard error says which come and go.
+
+    Example:  sparklog groups consume /data/events billing orders --table /data/offsets --from-beginning
+    """
+    import sys
+
+    from sparklog.cli.records import COLUMNS, print_lines
+    from sparklog.consumer import Consumer
+    from sparklog.offsets.plans import named as named_partitions
+
+    def told(word: str) -> Callable[[object, list[Any]], None]:
+        return lambda _, partitions: print(f"{word} {named_partitions(partitions)}", file=sys.stderr, flush=True)
+
+    consumer = Consumer(
+        root,
+        *topics,
+        group=group,
+        table=at_table,
+        assignor=assignor,
+        group_instance_id=instance,
+        auto_offset_reset="earliest" if beginning else "latest",
+        session_timeout_ms=session_ms,
+        heartbeat_interval_ms=heartbeat_ms,
+        on_assign=told("reads"),
+        on_revoke=told("gives up"),
+        on_lost=told("lost"),
+    )
+    try:
+        while True:
+            for batch in consumer.poll_batches(1000).values():
+                print_lines(batch.select(COLUMNS), as_json=as_json)
+            sys.stdout.flush()
+    finally:
+        consumer.close()
+
+
 def members(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
     """Show the members of a group: where they run, what each owns, waits for and gives up.
 
@@ -309,6 +363,7 @@ COMMANDS = (lag, reset)
 FAMILY: dict[str, Callable[..., None]] = {
     "list": groups,
     "describe": describe,
+    "consume": consume,
     "members": members,
     "history": history,
     "reset": reset,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SHOWN = 60
 _SHOWN_IN_LINES = 1_000
 """The most characters of a value where it may take several lines. `cat` prints all of it."""
-_COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
+COLUMNS = ["topic", "partition", "offset", "timestamp", "key", "value", "headers"]
 Count = Annotated[int, typer.Option("--max-messages", "-n", "-c", help="How many records.", min=0)]
 
 
@@ -32,7 +32,7 @@ def head(root: Root, topic: TopicName, n: Count = 10, partition: Partitions = No
     """
     from sparklog.log.log import Log
 
-    found = Log(root).topic(topic).head(n, partition, key=octets(key), columns=_COLUMNS)
+    found = Log(root).topic(topic).head(n, partition, key=octets(key), columns=COLUMNS)
     _show(found, f"Topic {topic}, first {counted(found.num_rows, 'record')}", as_json=as_json)
 
 
@@ -57,11 +57,11 @@ def tail(
     of = Log(root).topic(topic)
     # Where to follow from is decided first: a record that is committed in between is printed once, by one of the two.
     ends = of.end_offsets()
-    found = of.tail(n, partition, key=octets(key), columns=_COLUMNS)
+    found = of.tail(n, partition, key=octets(key), columns=COLUMNS)
     if not follow:
         _show(found, f"Topic {topic}, last {counted(found.num_rows, 'record')}", as_json=as_json)
         return
-    _lines(found, as_json=as_json)
+    print_lines(found, as_json=as_json)
     for number, offset in zip(found["partition"].to_pylist(), found["offset"].to_pylist(), strict=True):
         ends[number] = max(ends[number], offset + 1)
     _follow(root, topic, ends, partition, octets(key), as_json=as_json)
@@ -85,10 +85,10 @@ def _follow(root: str, topic: str, starts: dict[int, int], partitions: Numbers |
                 import pyarrow.compute as pc
 
                 kept = batch if wanted is None else batch.filter(pc.equal(batch.column("key"), wanted))
-                _lines(kept.select(_COLUMNS), as_json=as_json)
+                print_lines(kept.select(COLUMNS), as_json=as_json)
 
 
-def _lines(records: pa.Table | pa.RecordBatch, *, as_json: bool) -> None:
+def print_lines(records: pa.Table | pa.RecordBatch, *, as_json: bool) -> None:
     """A line for each record."""
     from sparklog.cli import formats
 
@@ -104,7 +104,7 @@ def _lines(records: pa.Table | pa.RecordBatch, *, as_json: bool) -> None:
 
 def _show(records: pa.Table, title: str, *, as_json: bool) -> None:
     if as_json:
-        _lines(records, as_json=True)
+        print_lines(records, as_json=True)
         return
     columns = ["partition", "offset", "timestamp (UTC)", "key", "value", "headers"]
     cells = [

@@ -100,7 +100,8 @@ class Generations:
             ids = {each.topic: each.topic_id for each in first}
             kept = [each for each in group.positions if carry and group.exists and _stays(each, keys, ids)]
             begun = [dataclasses.replace(each, committed_at=rows.now()) for each in kept + first]
-            stays = group.state.reset(keys) if group.state and event in _OF_OPERATORS else None
+            left = {(each.topic, each.partition) for each in first if not _is_at(group.at.get((each.topic, each.partition)), each)}
+            stays = group.state.reset(left) if group.state and event in _OF_OPERATORS else None
             noted = rows.note(name, generation, event, {"by": "operator", "why": event, **stays.stored()} if stays else None)
             if self.commit(group, last + 1, generation, [noted, *begun], versions) is not None:
                 return generation
@@ -188,6 +189,11 @@ class Generations:
 
     def _fenced(self, name: str, generation: int, newest: int) -> SparklogError:
         return SparklogError("GENERATION_FENCED", group=name, generation=generation, newest=newest, table=self._path)
+
+
+def _is_at(now: Position | None, then: Position) -> bool:
+    """Whether a position is at the place of another one."""
+    return now is not None and (now.topic_id, now.offset) == (then.topic_id, then.offset)
 
 
 def _stays(position: Position, moved: set[tuple[str, int]], ids: Mapping[str, str]) -> bool:

@@ -1,0 +1,42 @@
+"""A process with several members, each in a thread, which write a line for each record that they process: see `test_member_storm.py`."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from pathlib import Path
+
+from sparklog import Consumer, SparklogError
+
+
+def run(root: str, table: str, file: Path, session_ms: int) -> None:
+    with file.open("a", encoding="utf-8") as out:
+        while True:
+            consumer = Consumer(
+                root,
+                "t",
+                group="g",
+                table=table,
+                assignor="sticky",
+                auto_offset_reset="earliest",
+                auto_commit_interval_ms=1_000,
+                session_timeout_ms=session_ms,
+                heartbeat_interval_ms=session_ms // 10,
+                on_assign=lambda consumer, _: out.write(f"{consumer._membership.id}\n"),
+            )
+            try:
+                while True:
+                    for (_, number), records in consumer.poll(200).items():
+                        out.writelines(f"{number} {record.offset} {time.time():.3f}\n" for record in records)
+                    out.flush()
+            except SparklogError as error:
+                print(f"{file.name}: {error}", file=sys.stderr, flush=True)
+
+
+root, table, name, threads, session = sys.argv[1:]
+members = [threading.Thread(target=run, args=(root, table, Path(f"{name}-{thread}.txt"), int(session))) for thread in range(int(threads))]
+for member in members:
+    member.start()
+for member in members:  # threads may import only as long as the main one lives
+    member.join()

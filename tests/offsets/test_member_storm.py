@@ -1,0 +1,184 @@
+"""Many members that are killed, frozen and started at random: no record is lost, and only those that died leave some to be read twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+from handmade import Topic, batch, records
+from offsets.member_world import REPOSITORY
+
+from sparklog.offsets import OffsetTable
+from sparklog.offsets.members import State
+from sparklog.offsets.rows import is_note, positions
+
+SESSION_MS = 4_000
+
+
+class Storm:
+    """Processes with members of one group, which reads a topic that grows."""
+
+    def __init__(self, folder: Path, seed: int, partitions: int, threads: int) -> None:
+        self.folder, self.partitions, self.threads = folder, partitions, threads
+        self.random = random.Random(seed)
+        self.topic = Topic(folder / "root", "t", partitions=partitions)
+        self.written = 0
+        self.write(10)
+        self.table = OffsetTable(folder / "offsets", folder / "root")
+        self.live: dict[int, subprocess.Popen[bytes]] = {}
+        self.frozen: dict[int, float] = {}
+        self.started = 0
+        self.troubled: set[int] = set()
+        """The processes that were killed or frozen."""
+        self.without: dict[tuple[str, int], float] = {}
+        self.longest = 0.0
+        """The longest time for which a partition had no owner that lived."""
+
+    def write(self, count: int) -> None:
+        self.topic.commit(*(self.topic.data(batch(records(count)), number) for number in range(self.partitions)))
+        self.written += count
+
+    def start(self) -> None:
+        self.started += 1
+        command = [sys.executable, str(Path(__file__).parent / "storm_driver.py"), str(self.folder / "root"), str(self.folder / "offsets")]
+        command += [str(self.folder / f"p{self.started}"), str(self.threads), str(SESSION_MS)]
+        self.live[self.started] = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
+
+    def kill(self) -> None:
+        number = self.random.choice([each for each in self.live if each not in self.frozen])
+        process = self.live.pop(number)
+        process.kill()
+        process.wait()
+        self.troubled.add(number)
+
+    def freeze(self) -> None:
+        number = self.random.choice([each for each in self.live if each not in self.frozen])
+        self.live[number].send_signal(signal.SIGSTOP)
+        self.frozen[number] = time.monotonic() + 2 * SESSION_MS / 1000
+        self.troubled.add(number)
+
+    def ids(self, number: int) -> set[str]:
+        """The ids of the members that a process was so far."""
+        texts = [path.read_text(encoding="utf-8") for path in self.folder.glob(f"p{number}-*.txt")]
+        return {line for text in texts for line in text.splitlines() if line and " " not in line}
+
+    def look(self) -> State | None:
+        """Wakes what was frozen for long enough, and notes which partitions have no living owner."""
+        for number in [each for each, until in self.frozen.items() if time.monotonic() > until]:
+            del self.frozen[number]
+            self.live[number].send_signal(signal.SIGCONT)
+        state = self.table.generations.group("g").state
+        gone = set().union(*(self.ids(each) for each in self.troubled if each not in self.live or each in self.frozen))
+        now = time.monotonic()
+        for each, share in state.shares.items() if state else ():
+            if share.owner is None or share.owner in gone:
+                self.longest = max(self.longest, now - self.without.setdefault(each, now))
+            else:
+                self.without.pop(each, None)
+        return state
+
+    def is_stable(self) -> bool:
+        state = self.look()
+        if state is None or len(state.members) != self.threads * len(self.live):
+            return False
+        return all(share.owner == share.wanted_by is not None for share in state.shares.values())
+
+    def until_stable(self, seconds: float) -> float:
+        began = time.monotonic()
+        while not self.is_stable():
+            assert time.monotonic() - began < seconds, self.table.changes("g")
+            time.sleep(0.3)
+        return time.monotonic() - began
+
+    def end(self) -> None:
+        for process in self.live.values():
+            process.kill()
+            process.wait()
+
+    def processed(self) -> dict[tuple[int, int], list[tuple[float, int]]]:
+        """By partition and offset, when and by which process it was processed."""
+        found = defaultdict(list)
+        for path in self.folder.glob("p*-*.txt"):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                if len(words := line.split()) == 3:
+                    found[int(words[0]), int(words[1])].append((float(words[2]), int(path.name[1:].split("-")[0])))
+        return found
+
+
+def storm(folder: Path, seed: int, *, processes: int, threads: int, partitions: int, kills: int, freezes: int, pause_s: float) -> None:
+    run = Storm(folder, seed, partitions, threads)
+    try:
+        for _ in range(processes):
+            run.start()
+        first = run.until_stable(120)
+        acts = ["kill"] * kills + ["freeze"] * freezes + ["start"] * kills
+        run.random.shuffle(acts)
+        for act in acts:
+            if act != "start" and len(run.live) - len(run.frozen) < 2:
+                act = "start"
+            getattr(run, act)()
+            run.write(2)
+            until = time.monotonic() + run.random.uniform(0.2, 2) * pause_s
+            while time.monotonic() < until:
+                run.look()
+                time.sleep(0.3)
+        while run.frozen:
+            run.look()
+            time.sleep(0.3)
+        last = run.until_stable(SESSION_MS / 1000 + 60)
+        until = time.monotonic() + 30
+        while any(each.offset < run.written for each in run.table.positions("g")) or len(run.table.positions("g")) < partitions:
+            assert time.monotonic() < until, "records are left"
+            time.sleep(0.5)
+    finally:
+        run.end()
+    found = run.processed()
+    assert found.keys() == {(number, offset) for number in range(partitions) for offset in range(run.written)}, seed
+    twice = {place: sorted(by) for place, by in found.items() if len(by) > 1}
+    for place, by in twice.items():
+        assert all(process in run.troubled for _, process in by[:-1]), (seed, place, by)
+    notes = [row for row in positions(run.table._lake.rows("g", current=False)) if is_note(row)]
+    assert run.longest < SESSION_MS / 1000 + 10, (seed, run.longest)
+    least, made = bound(notes)
+    assert made == least
+    seconds = (notes[-1].committed_at - notes[0].committed_at).total_seconds()
+    print(f"\nseed {seed}: {processes * threads} members, {partitions} partitions, {len(found):,} records")
+    print(f"{kills} kills and as many joins, {freezes} freezes: {len(twice):,} records read twice; {made} moves, as few as can be")
+    print(f"longest without an owner {run.longest:.1f} s; stable after {first:.1f} s at first, {last:.1f} s at last")
+    print(f"{len(notes)} changes of the state in {seconds:.0f} s, {len(notes) / seconds:.1f} a second")
+
+
+def bound(notes: list) -> tuple[int, int]:
+    """How many partitions must go from a member that stays to another one, by the sizes of shares alone; and how many did."""
+    least = made = 0
+    before: State | None = None
+    for row in notes:
+        state = State.of(json.loads(row.metadata))
+        if state and before and state.members.keys() != before.members.keys():
+            owners = {each: owner for each, share in before.shares.items() if (owner := share.owner or share.wanted_by) in state.members}
+            now = {each: share.wanted_by for each, share in state.shares.items()}
+            made += sum(now[each] != owner for each, owner in owners.items())
+            sizes = Counter(owners.values())
+            low, extra = divmod(len(now), len(state.members))
+            kept = sum(min(size, low) for size in sizes.values()) + min(extra, sum(size > low for size in sizes.values()))
+            least += len(owners) - kept
+        before = state
+    return least, made
+
+
+@pytest.mark.slow
+def test_a_small_storm(tmp_path: Path) -> None:
+    storm(tmp_path, 1, processes=3, threads=2, partitions=12, kills=2, freezes=1, pause_s=2)
+
+
+@pytest.mark.soak
+def test_fifty_members(tmp_path: Path) -> None:
+    storm(tmp_path, random.randrange(10**6), processes=10, threads=5, partitions=200, kills=20, freezes=5, pause_s=4)
