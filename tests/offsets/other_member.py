@@ -51,7 +51,7 @@ class Other:
         generation = max((row["generation"] for row in rows), default=0)
         newest = [row for row in rows if row["generation"] == generation]
         note = max((row for row in newest if row["partition"] == -1), key=lambda row: row["seq"], default={"metadata": "{}"})
-        id = self.log[self.topic].id
+        id = self.log[self.topic].describe()["id"]
         positions: dict[int, int] = {}
         for row in newest:
             if row["partition"] >= 0 and row["topic_id"] == id:
@@ -94,7 +94,7 @@ class Other:
             time.sleep(random.random() * 0.2)
 
     def rows(self, offsets: dict[int, int]) -> list[dict[str, Any]]:
-        id = self.log[self.topic].id
+        id = self.log[self.topic].describe()["id"]
         return [{"topic": self.topic, "topic_id": id, "partition": number, "offset": offset} for number, offset in offsets.items()]
 
     # ---- the steps
@@ -111,7 +111,7 @@ class Other:
         for place in range(len(ids)):
             for number in range(first, first := first + each + (place < extra)):
                 shares[number][0] = place
-        state["topics"] = {self.topic: {"id": self.log[self.topic].id, "partitions": count}}
+        state["topics"] = {self.topic: {"id": self.log[self.topic].describe()["id"], "partitions": count}}
         state["shares"] = {self.topic: shares}
         return state
 

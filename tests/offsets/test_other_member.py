@@ -40,6 +40,8 @@ class Elsewhere:
     def kill(self) -> None:
         self.popen.kill()
         self.popen.wait()
+        assert self.popen.stdin
+        self.popen.stdin.close()
 
 
 @pytest.fixture
@@ -84,6 +86,7 @@ def test_both_share_a_group_and_hand_over(four, elsewhere):
 
 
 def test_each_expires_the_other(four, elsewhere):
+    four.table.end("another", four.table.begin("another"))  # creates the table
     other = elsewhere()
     until = time.monotonic() + 30
     while len(other.lines()) < 80:
@@ -112,9 +115,9 @@ def test_each_expires_the_other(four, elsewhere):
 
 def test_the_other_one_is_fenced_as_ours_is(four, elsewhere):
     """Frozen for longer than its session, it commits nothing, and joins again under a new id."""
-    other = elsewhere()
     ours = four.open(*four.start(), assignor="range")
     ours.poll(ms=100)
+    other = elsewhere()
     four.until(lambda: of_ours(four, ours, 2), [ours], 30)
     other.popen.send_signal(19)
     four.until(lambda: of_ours(four, ours, 1), [ours], 30)
