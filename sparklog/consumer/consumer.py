@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
 from sparklog.consumer.assigned_partition import AssignedPartition
-from sparklog.consumer.assignment import Assignment
 from sparklog.consumer.named import explained
 from sparklog.consumer.reader import Reader
 from sparklog.consumer.records import (
@@ -26,7 +25,7 @@ from sparklog.consumer.records import (
     records_of,
     together,
 )
-from sparklog.consumer.sharing import Shared, Sharing
+from sparklog.consumer.sharing import Rebalanced, Sharing, Told, membership, part_of
 from sparklog.consumer.subscription import Subscription
 from sparklog.consumer.turns import Taken
 from sparklog.errors import SparklogError
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _RESETS = ("earliest", "latest", "none")
 _NO_LIMIT = 1 << 62
-Rebalanced = Callable[["Consumer", list[TopicPartition]], object]
-"""Is told which partitions came to a consumer, or go."""
 
 
 class Consumer:
@@ -142,8 +139,8 @@ class Consumer:
             if opened is None or group is None:
                 raise SparklogError("GROUP_REQUIRED", call="Consumer(assignor=…)", missing="group")
             times = (session_timeout_ms, heartbeat_interval_ms, max_poll_interval_ms)
-            self._membership = _membership(opened, group, assignor, times, group_instance_id, capacity, rack)
-        self._subscription = Subscription(logs, list_again, self._part_of)
+            self._membership = membership(opened, group, assignor, times, group_instance_id, capacity, rack)
+        self._subscription = Subscription(logs, list_again, part_of(self._membership))
         if wanted:
             self._subscribe(wanted)
         alone = opened is not None and group is not None and self._membership is None
@@ -159,16 +156,8 @@ class Consumer:
         )
         self._sharing: Sharing | None = None
         if self._membership is not None:
-            told = [_told(self, each) for each in (on_assign, on_revoke, on_lost or on_revoke)]
-            self._sharing = Sharing(
-                self._membership,
-                self._subscription,
-                self._reader,
-                assign=told[0],
-                revoke=told[1],
-                lose=told[2],
-                commits=enable_auto_commit,
-            )
+            told = Told(self, on_assign, on_revoke, on_lost or on_revoke)
+            self._sharing = Sharing(self._membership, self._subscription, self._reader, told, commits=enable_auto_commit)
             self._reader.turn = self._sharing.turn
 
     # ---- topics and partitions
@@ -424,12 +413,6 @@ class Consumer:
         if self._membership is not None:
             self._membership.subscribe(topics, None if pattern is None else re.compile(pattern).pattern)
 
-    def _part_of(self, whole: Assignment) -> Assignment:
-        """What this consumer reads of topics: all, or its shares."""
-        if self._membership is None:
-            return whole
-        return Shared(whole, self._membership)
-
     def _next(self, call: str, timeout_ms: float, records_max: int, bytes_max: int) -> list[Taken]:
         """The next records, each with the position after them."""
         self._require_open(call)
@@ -494,27 +477,6 @@ class Consumer:
     def _require_open(self, call: str) -> None:
         if self._closed:
             raise SparklogError("CONSUMER_CLOSED", call=call)
-
-
-def _told(consumer: Consumer, callback: Rebalanced | None) -> Callable[[Sequence[TopicPartition]], object]:
-    return lambda partitions: callback(consumer, list(partitions)) if callback else None
-
-
-def _membership(
-    table: OffsetTable, group: str, assignor: str, times: tuple[int, int, int], instance: str | None, capacity: int, rack: str | None
-) -> Membership:
-    from sparklog.offsets import MemberSettings, Membership
-
-    names = ("session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms")
-    session, heartbeat, max_poll = (arguments.positive(name, value) for name, value in zip(names, times, strict=True))
-    if 3 * heartbeat > session:
-        reason = f"it must be at least three times heartbeat_interval_ms, which is {heartbeat}"
-        raise SparklogError("OPTION_VALUE", option="session_timeout_ms", value=session, reason=reason)
-    instance = None if instance is None else arguments.text("group_instance_id", instance)
-    settings = MemberSettings(
-        assignor, session / 1000, heartbeat / 1000, max_poll / 1000, instance, arguments.positive("capacity", capacity), rack
-    )
-    return Membership(table, group, settings)
 
 
 def _owner(table: OffsetTable, group: str) -> Owner:

@@ -3,20 +3,43 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
+from sparklog import arguments
 from sparklog.consumer.assignment import Assignment
 from sparklog.consumer.reader import Reader
 from sparklog.consumer.records import TopicPartition
 from sparklog.consumer.subscription import Subscription
+from sparklog.errors import SparklogError
 
 if TYPE_CHECKING:
-    from sparklog.offsets import Membership
+    from sparklog.offsets import Membership, OffsetTable
 
 _log = logging.getLogger(__name__)
-Told = Callable[[Sequence[TopicPartition]], object]
-"""Is called with partitions that came or go."""
+Rebalanced = Callable[[Any, list[TopicPartition]], object]
+"""Is called with a consumer, and partitions that came to it or go."""
+
+
+class Told:
+    """Tells the program of a consumer which partitions come and go."""
+
+    def __init__(self, consumer: object, on_assign: Rebalanced | None, on_revoke: Rebalanced | None, on_lost: Rebalanced | None) -> None:
+        self._consumer = consumer
+        self._on_assign, self._on_revoke, self._on_lost = on_assign, on_revoke, on_lost
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        self._tell(self._on_assign, partitions)
+
+    def revoke(self, partitions: Iterable[TopicPartition]) -> None:
+        self._tell(self._on_revoke, partitions)
+
+    def lose(self, partitions: Iterable[TopicPartition]) -> None:
+        self._tell(self._on_lost, partitions)
+
+    def _tell(self, callback: Rebalanced | None, partitions: Iterable[TopicPartition]) -> None:
+        if callback is not None:
+            callback(self._consumer, list(partitions))
 
 
 class Shared:
@@ -39,21 +62,10 @@ class Shared:
 
 
 class Sharing:
-    """Hands partitions over. `assign`, `revoke` and `lose` are told of it; `commits` says whether positions are committed with it."""
+    """Hands partitions over, and tells the program of it. `commits` says whether their positions are committed with that."""
 
-    def __init__(
-        self,
-        membership: Membership,
-        subscription: Subscription,
-        reader: Reader,
-        *,
-        assign: Told,
-        revoke: Told,
-        lose: Told,
-        commits: bool,
-    ) -> None:
-        self._membership, self._subscription, self._reader = membership, subscription, reader
-        self._assign, self._revoke, self._lose = assign, revoke, lose
+    def __init__(self, membership: Membership, subscription: Subscription, reader: Reader, told: Told, *, commits: bool) -> None:
+        self._membership, self._subscription, self._reader, self._told = membership, subscription, reader, told
         self._commits = commits
 
     def turn(self) -> None:
@@ -63,7 +75,7 @@ class Sharing:
         finally:
             self._drop_lost()
         if free := _named(self._membership.to_release()):
-            self._revoke(free)
+            self._told.revoke(free)
             known = self._reader.positions()
             going = {each: known[each] for each in free if each in known} if self._commits else {}
             offsets: dict[str, dict[int, int]] = {}
@@ -73,14 +85,14 @@ class Sharing:
             self._realign()
         if new := _named(self._membership.take()):
             self._realign()
-            self._assign([each for each in new if each in self._subscription.assigned])
+            self._told.assign([each for each in new if each in self._subscription.assigned])
             self._begin(new)
         self._drop_lost()
 
     def leave(self) -> None:
         """Tells that all partitions go, before the consumer leaves the group."""
         if self._subscription.assigned:
-            self._revoke(sorted(self._subscription.assigned))
+            self._told.revoke(sorted(self._subscription.assigned))
 
     def _begin(self, new: Iterable[TopicPartition]) -> None:
         """Commits where partitions begin that have no position, so that another member would go on there."""
@@ -97,7 +109,7 @@ class Sharing:
             if not self._subscription.exists(topic):
                 _log.error("Topic %s was deleted: group %s reads it no more", topic, self._membership.group)
         self._realign()
-        self._lose(lost)
+        self._told.lose(lost)
 
     def _realign(self) -> None:
         self._subscription.realign(self._membership.topics())
@@ -106,3 +118,26 @@ class Sharing:
 
 def _named(partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]:
     return sorted(TopicPartition(*each) for each in partitions)
+
+
+def part_of(membership: Membership | None) -> Callable[[Assignment], Assignment]:
+    """Gives the part of an assignment that a consumer reads: all, or the shares of a member."""
+    return lambda whole: whole if membership is None else Shared(whole, membership)
+
+
+def membership(
+    table: OffsetTable, group: str, assignor: str, times: tuple[int, int, int], instance: str | None, capacity: int, rack: str | None
+) -> Membership:
+    """The member that a consumer is, by its arguments; `times` are those of session, heartbeat and poll in milliseconds."""
+    from sparklog.offsets import MemberSettings, Membership
+
+    names = ("session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms")
+    session, heartbeat, max_poll = (arguments.positive(name, value) for name, value in zip(names, times, strict=True))
+    if 3 * heartbeat > session:
+        reason = f"it must be at least three times heartbeat_interval_ms, which is {heartbeat}"
+        raise SparklogError("OPTION_VALUE", option="session_timeout_ms", value=session, reason=reason)
+    instance = None if instance is None else arguments.text("group_instance_id", instance)
+    settings = MemberSettings(
+        assignor, session / 1000, heartbeat / 1000, max_poll / 1000, instance, arguments.positive("capacity", capacity), rack
+    )
+    return Membership(table, group, settings)

@@ -1,6 +1,7 @@
 """Positions of named groups of readers, kept as rows of a Delta table: offset commit tables."""
 
-from sparklog.offsets.membership import MemberSettings, Membership
+from sparklog.offsets.members import MemberSettings
+from sparklog.offsets.membership import Membership
 from sparklog.offsets.owner import Owner
 from sparklog.offsets.plans import GroupPlan, plan
 from sparklog.offsets.rows import Position

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 Mark = tuple[int, int]
-"""What tells that a heartbeat is another one than before: compared, and never read as a time."""
+"""The sign that a heartbeat is another one than before: compared, and never read as a time."""
 
 
 def clock() -> float:

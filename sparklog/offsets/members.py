@@ -12,6 +12,19 @@ from sparklog.assignors import Member, Partition, assign, owners_of
 
 
 @dataclass(frozen=True)
+class MemberSettings:
+    """How a consumer is a member; times in seconds. `sparklog.Consumer` explains them."""
+
+    assignor: str = "sticky"
+    session_s: float = 45
+    heartbeat_s: float = 5
+    max_poll_s: float = 300
+    instance: str | None = None
+    capacity: int = 1
+    rack: str | None = None
+
+
+@dataclass(frozen=True)
 class Registered:
     """A member as the state has it. It reads `topics`, or with a pattern those whose names begin with a match of it.
 

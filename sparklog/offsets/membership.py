@@ -10,37 +10,22 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from sparklog.assignors import Partition, canonical
 from sparklog.errors import SparklogError
 from sparklog.offsets import rows
-from sparklog.offsets.heartbeats import Heartbeats, Watch, clock
-from sparklog.offsets.members import Registered, SharedTopic, State
+from sparklog.offsets.heartbeats import clock
+from sparklog.offsets.members import MemberSettings, Registered, SharedTopic, State
+from sparklog.offsets.pulse import Pulse
 from sparklog.offsets.rows import Group, Position
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.topics import Ids, Offsets
 
 _log = logging.getLogger(__name__)
-_LIVE = 0.8
-"""A member stops by itself after this part of its session, before others may expire it."""
 _PAUSE_S = 0.2
 """The longest pause before a change of the state is tried again."""
 _ROW_EVERY_S = 60
 """A group without a new row for three minutes does not count as running."""
-
-
-@dataclass(frozen=True)
-class MemberSettings:
-    """How a consumer is a member; times in seconds. `sparklog.Consumer` explains them."""
-
-    assignor: str = "sticky"
-    session_s: float = 45
-    heartbeat_s: float = 5
-    max_poll_s: float = 300
-    instance: str | None = None
-    capacity: int = 1
-    rack: str | None = None
 
 
 class Membership:
@@ -55,13 +40,12 @@ class Membership:
         self._table = table
         self._generations, self._topics = table.generations, table.topics
         self._settings = dataclasses.replace(settings, assignor=canonical(settings.assignor))
-        self._heartbeats = Heartbeats(table.path, self.group)
-        self._watch = Watch()
+        self._pulse = Pulse(table.path, self.group, settings.session_s)
         self._lock = threading.RLock()
         """Held while the state is read or changed; not while a heartbeat is written."""
         self._reads: tuple[tuple[str, ...], str | None] = ((), None)
         self.id: str | None = None
-        self._number = self._generation = self._version = self._counter = 0
+        self._number = self._generation = self._version = 0
         self._group = Group(self.group, [])
         self._state = State(self._settings.assignor)
         self._mine: dict[Partition, int] = {}
@@ -69,13 +53,12 @@ class Membership:
         self._lost: list[Partition] = []
         self._committed: dict[Partition, Position] = {}
         self._changed = False
-        self._live_until = self._beaten = self._polled = self._refreshed = clock()
+        self._polled = self._refreshed = clock()
         self._wrote = time.monotonic()
         self._known_topics: set[Partition] = set()
         self._ended: SparklogError | None = None
         """Why it cannot be a member any more."""
         self._stop = threading.Event()
-        self._beating = threading.Lock()
         self._thread: threading.Thread | None = None
 
     # ---- what the caller does in turns
@@ -95,10 +78,8 @@ class Membership:
                 raise self._ended
             if self.id is None:
                 self._join()
-            elif self._changed or clock() >= self._live_until:
-                if clock() >= self._live_until:
-                    self._beat()
-                self._adopt()
+            elif self._changed or not self._pulse.is_live:
+                self._revive()
                 if self.id is None:
                     self._join()
             if clock() - self._refreshed >= self._settings.heartbeat_s:
@@ -164,9 +145,8 @@ class Membership:
         with self._lock:
             while True:
                 self._require_mine(offsets, ids)
-                if clock() >= self._live_until:
-                    self._beat()
-                    self._adopt()
+                if not self._pulse.is_live:
+                    self._revive()
                     continue
                 placed = self._moved(offsets, ids, metadata or {})
                 if not placed:
@@ -197,7 +177,7 @@ class Membership:
         with self._lock:
             if self.id is not None:
                 self._change("leaves", lambda state: state.without(self.id or ""), own=True)
-                self._heartbeats.remove([self.id])
+                self._pulse.end(self.id)
                 self.id = None
         if self._thread is not None:
             self._thread.join(timeout=self._settings.heartbeat_s)
@@ -206,8 +186,7 @@ class Membership:
 
     def _join(self) -> None:
         me = f"{socket.gethostname()}-{uuid.uuid4().hex}"
-        began = clock()
-        self._write_heartbeat(me, 0)
+        began = self._pulse.write(me, 0)
         while True:
             number, group, versions = self._generations.fenceable(self.group)
             before = group.state or State(self._settings.assignor)
@@ -229,9 +208,9 @@ class Membership:
         self._group, self._state = changed, after
         self._known_topics = set(after.shares)
         self._mine, self._committed = {}, {}
-        self._beaten, self._live_until = began, began + _LIVE * self._settings.session_s
         self._refreshed, self._changed = clock(), False
-        self._watch.restart()
+        self._pulse.live(began)
+        self._pulse.restart()
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name=f"member of {self.group}", daemon=True)
             self._thread.start()
@@ -306,27 +285,39 @@ class Membership:
     def _adopt(self) -> None:
         """Reads the state, and gives up what was lost. Without an id afterwards: it was expired. GenerationFenced if it cannot go on."""
         me = self.id or ""
-        version = self._generations.version(me)  # before the state: whoever fences it changes both in one commit
+        version = self._generations.version(me)  # before the state: fencing changes both in one commit
         self._changed = False
         number, group = self._generations.last(self.group), self._generations.group(self.group)
         state = group.state
         if state is None:
             self._drop(self._mine)
-            of = {"generation": self._generation, "newest": group.generation}
-            raise self._end_by(SparklogError("GENERATION_FENCED", group=self.group, table=self._table.path, **of))
+            raise self._end_by(
+                SparklogError(
+                    "GENERATION_FENCED", group=self.group, generation=self._generation, newest=group.generation, table=self._table.path
+                )
+            )
         self._number, self._generation, self._version = max(number, group.note_seq), group.generation, version
         self._group, self._state = group, state
         self._drop_strayed()
         if me not in state.members:
             self.id = None
             if other := state.of_instance(self._settings.instance, but=me):
-                of_instance = {"member": other, "instance": self._settings.instance}
-                raise self._end_by(SparklogError("INSTANCE_FENCED", group=self.group, table=self._table.path, **of_instance))
+                instance = self._settings.instance
+                raise self._end_by(
+                    SparklogError("INSTANCE_FENCED", group=self.group, table=self._table.path, member=other, instance=instance)
+                )
 
     def _end_by(self, error: SparklogError) -> SparklogError:
         self.id, self._ended = None, error
         self._stop.set()
         return error
+
+    def _revive(self) -> None:
+        """Reads the state, and is live again if it was not and the state has it."""
+        began = None if self._pulse.is_live or self.id is None else self._pulse.write(self.id, self._number)
+        self._adopt()
+        if began is not None and self.id is not None:
+            self._pulse.live(began)
 
     def _drop_strayed(self) -> None:
         owned = self._state.owned(self.id or "")
@@ -385,35 +376,21 @@ class Membership:
                 _log.warning("Member %s of group %s: %s", me, self.group, error)
 
     def _beat(self) -> None:
-        """Writes a heartbeat, and looks for a newer state: only then the member is live."""
-        me, began = self.id, clock()
-        if me is None:
-            return
-        with self._beating:
-            self._counter += 1
-            self._write_heartbeat(me, self._number)
-        if self._generations.last(self.group) != self._number:
-            self._changed = True
-        if began - self._beaten > self._settings.session_s / 2:
-            self._watch.restart()
-        self._beaten, self._live_until = began, began + _LIVE * self._settings.session_s
-
-    def _write_heartbeat(self, me: str, number: int) -> None:
-        try:
-            self._heartbeats.write(me, self._counter, number)
-        except OSError as error:
-            folder = self._heartbeats.folder
-            raise SparklogError("HEARTBEAT", group=self.group, table=self._table.path, folder=folder, cause=error) from error
+        """Writes a heartbeat, and looks for a newer state: a member is live by the two."""
+        if self.id is not None:
+            began = self._pulse.write(self.id, self._number)
+            if self._generations.last(self.group) != self._number:
+                self._changed = True
+            self._pulse.live(began)
 
     def _expire(self, me: str) -> None:
-        marks = self._heartbeats.look()
-        sessions = {each.id: each.session_ms / 1000 for each in self._state.members.values() if each.id != me}
-        silent = self._watch.silent(marks, sessions, clock())
-        if silent and self._lock.acquire(timeout=self._settings.heartbeat_s):
-            try:
-                gone = [each for each in silent if each in self._state.members]
-                if gone and self.id == me and self._change(f"expires {', '.join(gone)}", lambda state: state.without(*gone), fenced=gone):
-                    self._changed = True
-                    self._heartbeats.remove(gone)
-            finally:
-                self._lock.release()
+        silent = self._pulse.silent({each.id: each.session_ms / 1000 for each in self._state.members.values() if each.id != me})
+        if not silent or not self._lock.acquire(timeout=self._settings.heartbeat_s):
+            return
+        try:
+            gone = [each for each in silent if each in self._state.members]
+            if gone and self.id == me and self._change(f"expires {', '.join(gone)}", lambda state: state.without(*gone), fenced=gone):
+                self._changed = True
+                self._pulse.end(*gone)
+        finally:
+            self._lock.release()

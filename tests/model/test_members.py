@@ -260,7 +260,7 @@ def test_a_rule_that_is_left_out_is_missed(mutant: str) -> None:
 
 
 def test_members_finish_what_others_left() -> None:
-    """Everything is processed and committed at the end, whoever died, froze or was expired; and each thing happens in some run."""
+    """Everything is processed and committed at the end, also if members died, froze or were expired; and each of it happens in some run."""
     expiries = resets = read = 0
     for seed in range(40):
         world = World(seed)

@@ -191,7 +191,7 @@ def test_the_table_is_compacted_and_cleaned_in_between(four: Group):
 
 
 def test_the_folder_of_heartbeats_cannot_be_written(four: Group):
-    """Members stop after 0.8 of a session, and expire nobody; when it is back, they go on."""
+    """Members stop after 0.8 of a session, and expire none; when it is back, they go on."""
     one, two = four.members(2)
     folder = four.folder / "offsets.members"
     shutil.move(folder, four.folder / "away")

@@ -1,0 +1,62 @@
+"""The pulse of a member: its heartbeats, whether it is live by them, and which other members are silent."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+from sparklog.errors import SparklogError
+from sparklog.offsets.heartbeats import Heartbeats, Watch, clock
+
+_LIVE = 0.8
+"""A member stops by itself after this part of its session, before others may expire it."""
+
+
+class Pulse:
+    """The pulse of one member after another, as a consumer joins again. Times are in seconds. Threads may share it."""
+
+    def __init__(self, table: str, group: str, session_s: float) -> None:
+        self._table, self._group, self._session_s = table, group, session_s
+        self._heartbeats = Heartbeats(table, group)
+        self._watch = Watch()
+        self._lock = threading.Lock()
+        self._counter = 0
+        self._beaten = self._live_until = clock()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether no other member may have expired this one yet."""
+        return clock() < self._live_until
+
+    def write(self, member: str, number: int) -> float:
+        """Writes a heartbeat, and returns when it began to. `live` is to be called with that once the state still has the member.
+
+        RetryError HEARTBEAT if it cannot be written.
+        """
+        began = clock()
+        with self._lock:
+            self._counter += 1
+            try:
+                self._heartbeats.write(member, self._counter, number)
+            except OSError as error:
+                folder = self._heartbeats.folder
+                raise SparklogError("HEARTBEAT", group=self._group, table=self._table, folder=folder, cause=error) from error
+        return began
+
+    def live(self, since: float) -> None:
+        """Says that the member was live when it began to write its last heartbeat."""
+        if since - self._beaten > self._session_s / 2:
+            self._watch.restart()  # it was not live itself, so others may have been all the time
+        self._beaten, self._live_until = since, since + _LIVE * self._session_s
+
+    def restart(self) -> None:
+        """Forgets how long others have been silent."""
+        self._watch.restart()
+
+    def silent(self, sessions: Mapping[str, float]) -> list[str]:
+        """The members without a heartbeat for their sessions, which are given in seconds."""
+        return self._watch.silent(self._heartbeats.look(), sessions, clock())
+
+    def end(self, *members: str) -> None:
+        """Removes what members that are gone have written."""
+        self._heartbeats.remove(members)
