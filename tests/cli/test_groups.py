@@ -1,6 +1,9 @@
 """`sparklog groups` and its commands."""
 
 import json
+import signal
+import threading
+import time
 
 import pytest
 from handmade import Topic, records
@@ -128,3 +131,53 @@ def test_positions_in_a_topic_that_was_created_again_do_not_count(topic, table):
     topic.append(records(7), 0)
     planned = table.plan("g", 1)
     assert {each.lag for each in planned.partitions} == {None}
+
+
+def test_three_consumers_one_killed_and_the_group_rewound(run, topic, table, start, tmp_path):
+    """A newcomer's first hour, with the command line alone."""
+    session = ["--session-timeout-ms", 2_000, "--heartbeat-interval-ms", 200]
+    outs = [tmp_path / f"out{number}" for number in range(3)]
+    consumers = [start("groups", "consume", topic.root, "shop", "u", "--from-beginning", "--json", *session) for _ in outs]
+    said: list[list[bytes]] = [[] for _ in outs]
+    readers = [threading.Thread(target=lambda n=n: said[n].extend(consumers[n].stdout)) for n in range(3)]
+    for reader in readers:
+        reader.start()
+
+    def owners() -> list[str | None]:
+        return [each["consumer_id"] for each in json.loads(run("groups", "describe", topic.root, "shop", "--json"))]
+
+    def until(reached) -> None:
+        end = time.monotonic() + 40
+        while True:
+            try:
+                if reached():
+                    return
+            except AssertionError:  # there is no table yet
+                pass
+            assert time.monotonic() < end, run("groups", "history", topic.root, "shop")
+            time.sleep(0.2)
+
+    until(lambda: sorted(map(owners().count, set(owners()))) == [2, 2, 2])
+    until(lambda: sum(map(len, said)) == 210)
+    until(lambda: {each["lag"] for each in json.loads(run("groups", "members", topic.root, "shop", "--json"))} == {0})
+    consumers[1].kill()
+    until(lambda: sorted(map(owners().count, set(owners()))) == [3, 3])
+    assert "expires" in run("groups", "history", topic.root, "shop")
+    run("groups", "reset", topic.root, "shop", "--by-duration", "P9999D", "--execute", "--force")
+    until(lambda: sum(map(len, said)) == 420)
+    assert {(json.loads(line)["partition"], json.loads(line)["offset"]) for lines in said for line in lines} == {
+        (number, offset) for number in range(6) for offset in range(10 * (number + 1))
+    }
+    for each in (consumers[0], consumers[2]):
+        each.send_signal(signal.SIGINT)
+        assert each.wait(20) == 130
+    for each, reader in zip(consumers, readers, strict=True):
+        each.wait()
+        reader.join()
+        each.stdout.close()
+        each.stderr.close()
+    until(lambda: json.loads(run("groups", "members", topic.root, "shop", "--json")) == [])
+    assert "3 members" not in run("groups", "list", topic.root)
+    assert "would be deleted" in run("groups", "delete", topic.root, "shop")
+    assert "was deleted" in run("groups", "delete", topic.root, "shop", "--execute")
+    assert table.groups() == ["g"]
