@@ -48,8 +48,8 @@ class Consumer:
     ...     for record in consumer:
     ...         print(record.partition, record.offset, record.value)
 
-    It needs neither a JVM nor Spark, and its memory does not grow with what it reads. It reads all partitions of its topics; to divide them
-    among processes, `assign` partitions to each.
+    It needs neither a JVM nor Spark, and its memory does not grow with what it reads. It reads all partitions of its topics. To share them
+    with other processes, give all of them the same group and `assignor`; or `assign` partitions to each.
 
     It is not thread-safe: use it in one thread at a time. Only `wakeup` may be called from others, and from signal handlers.
     """
