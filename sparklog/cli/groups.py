@@ -292,14 +292,18 @@ def plan(
 ) -> None:
     """Show what an assignor would give to the members of a group, and what would move if some join or leave. Nothing is changed.
 
-    Members and group need not exist. A group without positions needs --topic.
+    By default it is about the members that the group has. With --members or --member they, and the group, need not exist. A group
+    without positions needs --topic.
 
-    Examples:  sparklog groups plan /data/events billing -t /data/offsets --members 3
+    Examples:  sparklog groups plan /data/events billing -t /data/offsets --with host4
+               sparklog groups plan /data/events billing -t /data/offsets --members 3
                sparklog groups plan /data/events billing --topic orders --member host1 --member host2 --with host3
                sparklog groups plan /data/events billing -t /data/offsets --members 3 --without consumer-2 --weight lag
     """
-    if (count is None) == (not named):
+    if count is not None and named:
         raise typer.BadParameter("give --members, a number, or --member, once for each")
+    if at_table is None and count is None and not named:
+        raise typer.BadParameter("give --members, a number, or --member, once for each; or --table with a group that has members")
     if at_table is None and not topics:
         raise typer.BadParameter("give --topic, or --table with the positions of the group")
     from sparklog import offsets

@@ -85,6 +85,13 @@ class State:
         """The shares that a member wants, and that have no owner."""
         return [each for each, share in self.shares.items() if share.owner is None and share.wanted_by == member]
 
+    def as_members(self) -> list[Member]:
+        """The members as an assignor takes them."""
+        return [
+            Member(each.id, [name for name in self.topics if each.reads(name)], each.instance, each.capacity, each.rack)
+            for each in self.members.values()
+        ]
+
     def of_instance(self, instance: str | None, *, but: str) -> str | None:
         """The member that has the place of a static member, if it is not the one of this id."""
         if instance is None:
@@ -139,14 +146,10 @@ class State:
 
     def _planned(self) -> State:
         """With what each member wants, by the assignor."""
-        members = [
-            Member(each.id, [name for name in self.topics if each.reads(name)], each.instance, each.capacity, each.rack)
-            for each in self.members.values()
-        ]
         now = {each: share.owner or share.wanted_by for each, share in self.shares.items()}
         owners = {each: owner for each, owner in now.items() if owner is not None}
         counts = {name: topic.partitions for name, topic in self.topics.items() if topic.partitions}
-        wanted = owners_of(assign(self.assignor, counts, members, owners=owners))
+        wanted = owners_of(assign(self.assignor, counts, self.as_members(), owners=owners))
         shares = {each: dataclasses.replace(share, wanted_by=wanted.get(each)) for each, share in self.shares.items()}
         return dataclasses.replace(self, shares=shares)
 

@@ -15,7 +15,7 @@ from sparklog.assignors import Partition, canonical
 from sparklog.errors import SparklogError
 from sparklog.offsets import rows
 from sparklog.offsets.heartbeats import clock
-from sparklog.offsets.members import MemberSettings, Registered, SharedTopic, State
+from sparklog.offsets.members import MemberSettings, Registered, State
 from sparklog.offsets.pulse import Pulse
 from sparklog.offsets.rows import Group, Position
 from sparklog.offsets.table import OffsetTable
@@ -100,8 +100,11 @@ class Membership:
         with self._lock:
             given = [each for each in shares if each in self._mine]
             placed = self._moved(offsets, ids, {})
+            if any(map(self._is_back, placed)):
+                self._go_back(placed)
+                placed = []
             for each in given:
-                del self._mine[each]
+                self._mine.pop(each, None)
             self._change("releases", lambda state: state.released(self.id or "", given), placed)
 
     def take(self) -> list[Partition]:
@@ -151,8 +154,7 @@ class Membership:
                 placed = self._moved(offsets, ids, metadata or {})
                 if not placed:
                     return
-                back = [each for each in placed if (now := self._committed.get((each.topic, each.partition))) and now.offset > each.offset]
-                if back:
+                if any(map(self._is_back, placed)):
                     self._go_back(placed)
                     return
                 if self._generations.commit_of_member(self.group, self._number, self._generation, placed, self.id or "", self._version):
@@ -222,21 +224,12 @@ class Membership:
             me, topics, pattern, settings.capacity, round(settings.session_s * 1000), settings.instance, settings.rack, socket.gethostname()
         )
         joined = state.joined(mine)
-        return joined.with_topics(self._facts(joined))
-
-    def _facts(self, state: State) -> dict[str, SharedTopic]:
-        """The topics that members read, as they are now."""
-        names = {name for member in state.members.values() for name in member.topics}
-        patterns = [member for member in state.members.values() if member.pattern is not None]
-        if patterns:
-            names |= {name for name in self._topics.logs.root.topics() if any(each.reads(name) for each in patterns)}
-        found = {name: self._topics.find_state(name) for name in sorted(names)}
-        return {name: SharedTopic(state.topic_id, state.partitions) for name, state in found.items() if state is not None}
+        return joined.with_topics(self._topics.shared(joined.members.values()))
 
     def _refresh(self) -> None:
         self._refreshed = clock()
-        if self._facts(self._state) != self._state.topics:
-            self._change("topics changed", lambda state: state.with_topics(self._facts(state)))
+        if self._topics.shared(self._state.members.values()) != self._state.topics:
+            self._change("topics changed", lambda state: state.with_topics(self._topics.shared(state.members.values())))
 
     def _change(
         self, why: str, step: Callable[[State], State], moved: Iterable[Position] = (), *, own: bool = False, fenced: Iterable[str] = ()
@@ -266,15 +259,22 @@ class Membership:
             placed = [each for each in placed if (each.topic, each.partition) in self._state.owned(self.id or "")]
         return False
 
+    def _is_back(self, to: Position) -> bool:
+        """Whether a position is lower than the committed one, or in a topic that was created again: rows of the generation hide it."""
+        now = self._committed.get((to.topic, to.partition))
+        return now is not None and (now.topic_id != to.topic_id or now.offset > to.offset)
+
     def _go_back(self, placed: list[Position]) -> None:
         """Commits offsets that are lower than before: a reset of these shares, which this member keeps."""
+        ids = {each.topic: each.topic_id for each in placed}
         while self.id is not None:
             number, group, versions = self._generations.fenceable(self.group)
             if group.state is None or any(each not in group.state.owned(self.id) for each in {(p.topic, p.partition) for p in placed}):
                 self._adopt()
                 raise self._fenced(placed[0].topic, placed[0].partition)
             moved = {(each.topic, each.partition) for each in placed}
-            kept = [dataclasses.replace(each, committed_at=rows.now()) for at, each in group.at.items() if at not in moved]
+            stays = [each for at, each in group.at.items() if at not in moved and ids.get(each.topic, each.topic_id) == each.topic_id]
+            kept = [dataclasses.replace(each, committed_at=rows.now()) for each in stays]
             note = self._note(group.generation + 1, "goes back", self.id, group.state)
             if self._generations.commit(group, number + 1, group.generation + 1, [note, *kept, *placed], versions) is not None:
                 self._remember(placed)

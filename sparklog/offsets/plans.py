@@ -114,6 +114,7 @@ def plan(
     assignor: str = "sticky",
     weight: str = "count",
     positions: Iterable[Position] = (),
+    owners: Mapping[Partition, str] | None = None,
 ) -> GroupPlan:
     """Plans a group: says what an assignor would do with these members.
 
@@ -121,6 +122,7 @@ def plan(
     * topics: those that the group reads; by default those that it has positions in, or that members name.
     * joining, leaving: members that come and go. The assignor without that says what each has before.
     * assignor: one of ASSIGNORS. weight: for `sticky`, one of WEIGHTS.
+    * owners: by partition, the member that has it now; by default the assignor says which member has what before.
     * positions: those of the group, for its topics and its lag. Without a position, all records of a partition are its weight by lag.
 
     CallError if there are no topics, one does not exist, or members cannot be told apart.
@@ -148,7 +150,9 @@ def plan(
     if unknown := sorted(gone - {_id(each) for each in crew}):
         reason = f"{unknown[0]!r} is not one of the members {', '.join(map(_id, crew))}"
         raise SparklogError("OPTION_VALUE", option="leaving", value=", ".join(sorted(gone)), reason=reason)
-    before = shared(crew, {}) if gone or new else {}
+    before = shared(crew, {}) if owners is None and (gone or new) else {}
+    if owners is not None:
+        before = {_id(each): [at for at, owner in sorted(owners.items()) if owner == _id(each)] for each in crew}
     after = shared([each for each in [*crew, *new] if _id(each) not in gone], owners_of(before))
     return GroupPlan(group, assignor, weight, before, after, lags)
 

@@ -17,6 +17,7 @@ from sparklog.offsets import kafka_files, lags, plans, reset, rows, views
 from sparklog.offsets.generations import Generations
 from sparklog.offsets.heartbeats import Heartbeats
 from sparklog.offsets.lake import Lake
+from sparklog.offsets.members import State
 from sparklog.offsets.plans import GroupPlan
 from sparklog.offsets.reset import Move, Placing, Target
 from sparklog.offsets.rows import Group, Position, Positions
@@ -267,7 +268,7 @@ class OffsetTable:
     def plan(
         self,
         group: str,
-        members: int | Iterable[str | Member],
+        members: int | Iterable[str | Member] | None = None,
         topics: Sequence[str] | str | None = None,
         *,
         joining: str | Iterable[str | Member] = (),
@@ -275,8 +276,16 @@ class OffsetTable:
         assignor: str = "sticky",
         weight: str = "count",
     ) -> GroupPlan:
-        """Plans a group, which need not exist: what an assignor would give to members; `sparklog.offsets.plan` has the arguments."""
-        positions = self.generations.group(group).positions
+        """Plans a group, which need not exist: what an assignor would give to members; `sparklog.offsets.plan` has the arguments.
+
+        Without `members` they are those that the group has, and what they own.
+        """
+        found = self.generations.group(group)
+        owners = None
+        if members is None:
+            state = found.state or State(assignor)
+            members = state.as_members()
+            owners = {each: share.owner for each, share in state.shares.items() if share.owner is not None}
         return plans.plan(
             self.topics.logs,
             group,
@@ -286,7 +295,8 @@ class OffsetTable:
             leaving=leaving,
             assignor=assignor,
             weight=weight,
-            positions=positions,
+            positions=found.positions,
+            owners=owners,
         )
 
     def lag(self, group: str, topic: str | None = None) -> Any:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
+from sparklog.offsets.members import Registered, SharedTopic
 from sparklog.offsets.rows import Position, now
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
@@ -89,6 +90,16 @@ class Topics:
             if state is not None and state.topic_id == each.topic_id and each.partition < state.partitions:
                 found[each.topic, each.partition] = max(0, state.ends[each.partition] - each.offset)
         return found
+
+    def shared(self, members: Iterable[Registered]) -> dict[str, SharedTopic]:
+        """The topics that members read, as they are now."""
+        readers = list(members)
+        names = {name for member in readers for name in member.topics}
+        patterns = [member for member in readers if member.pattern is not None]
+        if patterns:
+            names |= {name for name in self.logs.root.topics() if any(each.reads(name) for each in patterns)}
+        found = {name: self.find_state(name) for name in sorted(names)}
+        return {name: SharedTopic(state.topic_id, state.partitions) for name, state in found.items() if state is not None}
 
     def noted(self, position: Position) -> Position:
         """The position, with a `note` if its topic was created again or deleted."""

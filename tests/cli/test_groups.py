@@ -105,7 +105,7 @@ def test_plans_in_python_are_those_of_the_command(run, topic, table):
     ("words", "said"),
     [
         (["--members", 2], "PARTLOG_OPTION_VALUE"),
-        (["--topic", "t"], "give --members, a number, or --member"),
+        (["--topic", "t", "--without", "host7"], "is not one of the members"),
         (["--topic", "t", "--members", 2, "--member", "a"], "give --members, a number, or --member"),
         (["--topic", "t", "--members", 0], "--members"),
         (["--topic", "t", "--members", 2, "--assignor", "fair"], "range, roundrobin, sticky"),
@@ -122,6 +122,7 @@ def test_a_plan_that_cannot_be_made(run, topic, table, words, said):
 
 def test_a_plan_without_a_table_needs_topics(run, topic):
     assert "give --topic, or --table" in run("groups", "plan", topic.root, "g", "--members", 2, status=2)
+    assert "a number, or --member" in run("groups", "plan", topic.root, "g", "--topic", "t", status=2)
     with pytest.raises(CallError, match="no positions"):
         plan(topic.root, "g", 2)
 
@@ -159,6 +160,9 @@ def test_three_consumers_one_killed_and_the_group_rewound(run, topic, table, sta
 
     until(lambda: sorted(map(owners().count, set(owners()))) == [2, 2, 2])
     until(lambda: sum(map(len, said)) == 210)
+    gone = json.loads(run("groups", "plan", topic.root, "shop", "--without", owners()[0], "--json"))
+    assert gone["moved"] == 2
+    assert {each["partitions"] for each in gone["members"]} == {3}
     until(lambda: {each["lag"] for each in json.loads(run("groups", "members", topic.root, "shop", "--json"))} == {0})
     consumers[1].kill()
     until(lambda: sorted(map(owners().count, set(owners()))) == [3, 3])
