@@ -176,23 +176,28 @@ def delete(
     root: Root,
     group: Group,
     at_table: Table,
+    topics: Annotated[
+        list[str] | None, typer.Option("--topic", help="Only its positions in this topic; may be repeated.", show_default=False)
+    ] = None,
     execute: Annotated[bool, typer.Option("--execute", help="Delete it. Without it, only say so.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Also if the group is running: what runs it ends.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also if the group is running.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Delete a group. Its rows stay in the table, and do not count. A dry run unless --execute is given.
+    """Delete a group, or its positions in a topic. Its rows stay in the table, and do not count. A dry run unless --execute is given.
 
-    Example:  sparklog groups delete /data/events billing --table /data/offsets --execute
+    Examples:  sparklog groups delete /data/events billing --table /data/offsets --execute
+               sparklog groups delete /data/events billing --table /data/offsets --topic orders --execute
     """
     of = _opened(at_table, root)
-    (summary,) = of.summaries(group)
+    count = sum(topics is None or each.topic in topics for each in of.positions(group))
     if execute:
-        of.delete(group, force=force)
+        of.delete(group, topics=topics, force=force)
     if as_json:
-        write_json({"executed": execute, "group": group, "partitions": summary.partitions})
+        write_json({"executed": execute, "group": group, "topics": topics, "partitions": count})
         return
-    done = "was deleted" if execute else "would be deleted (add --execute to do it)"
-    write(f"Group {readable(group, 100)} with positions in {counted(summary.partitions, 'partition')} {done}")
+    what = f"Group {readable(group, 100)}" + (f" in {', '.join(topics)}" if topics else "")
+    done = "deleted" if execute else "to be deleted (add --execute to do it)"
+    write(f"{what}: positions in {counted(count, 'partition')} {done}")
 
 
 def reset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
@@ -15,7 +15,7 @@ from sparklog.offsets.rows import Group, Position
 _log = logging.getLogger(__name__)
 _LISTED = 20
 """An error lists this many groups."""
-_OF_OPERATORS = ("reset", "load")
+_OF_OPERATORS = ("reset", "load", "forget")
 """Events after which the members of a group go on."""
 _MAINTAINED_AFTER = 50
 """An object maintains the table after this many commits of its own: a look-up opens each file that was written since."""
@@ -82,11 +82,19 @@ class Generations:
     # ---- commits
 
     def claim(
-        self, name: str, event: str, moved: Callable[[Group], list[Position]], *, carry: bool = True, after: int | None = None
+        self,
+        name: str,
+        event: str,
+        moved: Callable[[Group], list[Position]],
+        *,
+        carry: bool = True,
+        after: int | None = None,
+        dropped: Collection[str] = (),
     ) -> int:
         """Takes the next generation of a group in one commit with its first positions, and returns it.
 
-        Those are the ones that `moved` makes from what the group is just before, and with `carry` the other ones of the group. With
+        Those are the ones that `moved` makes from what the group is just before, and with `carry` the other ones of the group, but for
+        the topics `dropped`. With
         `after`, only if that is still the newest generation: GenerationFenced otherwise.
         """
         while True:
@@ -98,9 +106,11 @@ class Generations:
             first = moved(group)
             keys = {(each.topic, each.partition) for each in first}
             ids = {each.topic: each.topic_id for each in first}
-            kept = [each for each in group.positions if carry and group.exists and _stays(each, keys, ids)]
+            old = [each for each in group.positions if carry and group.exists and each.topic not in dropped]
+            kept = [each for each in old if _stays(each, keys, ids)]
             begun = [dataclasses.replace(each, committed_at=rows.now()) for each in kept + first]
             left = {(each.topic, each.partition) for each in first if not _is_at(group.at.get((each.topic, each.partition)), each)}
+            left |= {each for each in group.state.shares if each[0] in dropped} if group.state else set()
             stays = group.state.reset(left) if group.state and event in _OF_OPERATORS else None
             noted = rows.note(name, generation, event, {"by": "operator", "why": event, **stays.stored()} if stays else None)
             if self.commit(group, last + 1, generation, [noted, *begun], versions) is not None:

@@ -67,6 +67,17 @@ def of_topic(group: str, log: TopicLog, positions: Iterable[Position]) -> list[d
     return rows
 
 
+def unknown(position: Position) -> dict[str, Any]:
+    """The row of a position whose topic was deleted or created again."""
+    return {
+        **dict.fromkeys(LAG.names),
+        "group": position.group,
+        "topic": position.topic,
+        "partition": position.partition,
+        "offset": position.offset,
+    }
+
+
 def _bytes(log: TopicLog, state: State, partition: int, start: int) -> int:
     """As the stream source counts: the records of a segment count as if they were of one size."""
     total = 0

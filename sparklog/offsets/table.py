@@ -255,15 +255,21 @@ class OffsetTable:
 
         return self.generations.claim(to, "copy", moved, carry=False)
 
-    def delete(self, group: str, *, force: bool = False) -> None:
-        """Deletes a group. Its rows stay in the table, and do not count. CallError if it is running, unless `force`."""
+    def delete(self, group: str, *, topics: Sequence[str] | str | None = None, force: bool = False) -> None:
+        """Deletes a group, or with `topics` its positions in these. Rows stay in the table, and do not count.
+
+        CallError if the group is running, unless `force`. Members that read such a topic then begin it as if it was new.
+        """
 
         def moved(found: Group) -> list[Position]:
             self.generations.require_still(found, force=force)
             return []
 
         self.generations.existing(group)
-        self.generations.claim(group, "delete", moved, carry=False)
+        if topics is None:
+            self.generations.claim(group, "delete", moved, carry=False)
+        else:
+            self.generations.claim(group, "forget", moved, dropped=arguments.texts("topics", topics))
 
     def plan(
         self,
@@ -378,5 +384,14 @@ class OffsetTable:
 
     def _lag(self, group: str, topic: str | None) -> list[dict[str, Any]]:
         of = self._positions(group, topic)
-        topics = sorted({each.topic for each in of})
-        return [row for name in topics for row in lags.of_topic(group, self.topics.log(name), [each for each in of if each.topic == name])]
+        if self.generations.group(group).state is not None:
+            # Members go on where a topic was deleted or created again, and so does the question how far they are.
+            gone = [each for each in of if self.topics.noted(each).note]
+            rows = [
+                row for name in sorted({each.topic for each in of} - {each.topic for each in gone}) for row in self._lag_of(group, name, of)
+            ]
+            return rows + [lags.unknown(each) for each in gone]
+        return [row for name in sorted({each.topic for each in of}) for row in self._lag_of(group, name, of)]
+
+    def _lag_of(self, group: str, topic: str, positions: Iterable[Position]) -> list[dict[str, Any]]:
+        return lags.of_topic(group, self.topics.log(topic), [each for each in positions if each.topic == topic])

@@ -182,6 +182,15 @@ def test_three_consumers_one_killed_and_the_group_rewound(run, topic, table, sta
         each.stderr.close()
     until(lambda: json.loads(run("groups", "members", topic.root, "shop", "--json")) == [])
     assert "3 members" not in run("groups", "list", topic.root)
-    assert "would be deleted" in run("groups", "delete", topic.root, "shop")
-    assert "was deleted" in run("groups", "delete", topic.root, "shop", "--execute")
+    assert "in 6 partitions to be deleted" in run("groups", "delete", topic.root, "shop")
+    assert "in 6 partitions deleted" in run("groups", "delete", topic.root, "shop", "--execute")
     assert table.groups() == ["g"]
+
+
+def test_one_topic_is_dropped_from_a_group(run, topic, table):
+    table.append("g", table.begin("g"), {"u": {0: 3}})
+    assert "PARTLOG_GROUP_RUNNING" in run("groups", "delete", topic.root, "g", "--topic", "t", "--execute", status=2)
+    assert json.loads(run("groups", "delete", topic.root, "g", "--topic", "t", "--json"))["partitions"] == 2
+    assert len(table.positions("g")) == 3
+    run("groups", "delete", topic.root, "g", "--topic", "t", "--execute", "--force")
+    assert [(each.topic, each.partition, each.offset) for each in table.positions("g")] == [("u", 0, 3)]

@@ -160,6 +160,8 @@ def test_a_topic_that_is_deleted_and_created_again(four: Group):
         ("t", number) for number in range(4)
     }
     assert all("error" not in each for each in answers)
+    lag = four.table.lag("g").to_pylist()
+    assert [(row["topic"], row["end"]) for row in lag] == [("u", 10), ("u", 0)] + [("t", None)] * 4
     other.append(records(5), 0)
     answers = [each.poll(ms=200) for each in (one, two)]
     assert len(got(answers)) == 5
