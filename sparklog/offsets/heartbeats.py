@@ -9,6 +9,8 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from sparklog.errors import SparklogError
+
 Mark = tuple[int, int]
 """The sign that a heartbeat is another one than before: compared, and never read as a time."""
 
@@ -22,6 +24,9 @@ class Heartbeats:
     """The folder of a group's heartbeats. OSError if it cannot be read or written."""
 
     def __init__(self, table: str, group: str) -> None:
+        if "://" in table:
+            reason = "members need a table on a disk, where their heartbeats are beside it; leave `assignor` out to read the group alone"
+            raise SparklogError("OPTION_VALUE", option="table", value=table, reason=reason)
         self._group = group
         self.folder = Path(f"{table}.members") / hashlib.sha256(group.encode()).hexdigest()
 

@@ -16,6 +16,7 @@ from offsets.member_world import REPOSITORY, SESSION_MS, Group, group
 
 import sparklog
 from sparklog.offsets import OffsetTable
+from sparklog.offsets.heartbeats import Heartbeats
 
 
 @pytest.fixture
@@ -274,3 +275,8 @@ def test_old_tables_go_on(four: Group):
     assert four.positions() == dict.fromkeys(range(4), 22)
     assert len(json.loads(four.table.starting_offsets("g"))["t"]) == 4
     assert len(answers) == 2
+
+
+def test_a_table_in_a_store_has_no_members(four: Group):
+    with pytest.raises(sparklog.CallError, match="on a disk"):
+        Heartbeats("s3://bucket/offsets", "g")
