@@ -31,7 +31,7 @@ def test_commits_that_are_made_whatever_was_committed_before_are_found(tmp_path:
         engine = process.table._lake
         conditional = engine.append
 
-        def append(rows: pa.Table, group: str, _: int) -> bool:
+        def append(rows: pa.Table, group: str, _: int, versions: object = None) -> bool:
             while not conditional(rows, group, engine.last(group) + 1):
                 pass
             return True
