@@ -27,6 +27,7 @@ TIME = (
 )
 """The forms of a text that is a time; docs/guide/reading-and-writing.md has the whole grammar, and `io.sparklog.spec.TimeText` the same."""
 _NUMBER = re.compile("-?[0-9]{1,19}")
+_SHARE = re.compile("([0-9]{1,5})/([0-9]{1,5})")
 _ISO_8601 = re.compile(
     "([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[Tt ]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:[.]([0-9]{1,9}))?)?)?"
     "(?: ?(?:[Zz]|([+-])([0-9]{2})(?::?([0-9]{2}))?))?)?"
@@ -131,6 +132,16 @@ def topic(given: object) -> str:
         reason = "it is '.' or '..'" if given in (".", "..") else "it is empty, too long, or has other characters"
         raise SparklogError("TOPIC_NAME_ILLEGAL", topic=given, reason=reason)
     return given
+
+
+def share(given: object) -> tuple[int, int]:
+    """A share of partitions, `k/n`, as k and n: k is from 1 to n."""
+    found = _SHARE.fullmatch(text("share", given))
+    place, parts = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= place <= parts:
+        reason = "it must be k/n with k from 1 to n, as 2/5 for the second of five shares"
+        raise SparklogError("OPTION_VALUE", option="share", value=given, reason=reason)
+    return place, parts
 
 
 def partitions(state: State, root: Root | None, given: object, name: str = "partition") -> list[int]:

@@ -86,6 +86,26 @@ def test_assigned_partitions_only(stream: Stream) -> None:
     assert stream.offsets() == ['{"events":{"1":2,"3":2}}']
 
 
+def test_shares_of_a_topic_that_grows(stream: Stream) -> None:
+    """Queries with shares of their own read each partition once; those that are added go to some, and change no other."""
+    stream.write(range(8))
+    seen: dict[str, list[int]] = {"1/3": [], "2/3": [], "3/3": []}
+    begins = stream.checkpoint
+
+    def run() -> None:
+        for share, found in seen.items():
+            stream.checkpoint = begins.with_name(f"share-{share[0]}")
+            found += numbers(stream.run(share=share, startingOffsets="earliest"))
+
+    run()
+    assert seen == {"1/3": [0, 3, 4, 7], "2/3": [1, 5], "3/3": [2, 6]}
+    stream.spark.sql(f"CALL partlog.add_partitions('{stream.root}', 'events', 6)")
+    stream.write(range(8, 14), partitions=6)
+    run()
+    assert sorted(number for found in seen.values() for number in found) == list(range(14))
+    assert json.loads(stream.offsets()[-1])["events"].keys() == {"2", "5"}
+
+
 def test_limits_are_exact(stream: Stream) -> None:
     for partition, count in enumerate([5000, 1, 0, 300, 17, 2500, 40, 900]):
         stream.write(range(count), partition, partitions=8)

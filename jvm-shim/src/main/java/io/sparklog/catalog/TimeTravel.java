@@ -20,7 +20,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  */
 final class TimeTravel {
   private static final List<String> BOUNDS = List.of("startingOffsets", "endingOffsets", "startingTimestamp", "endingTimestamp",
-      "startingOffsetsByTimestamp", "endingOffsetsByTimestamp", "assign", "subscribePattern", "failOnDataLoss");
+      "startingOffsetsByTimestamp", "endingOffsetsByTimestamp", "assign", "share", "subscribePattern", "failOnDataLoss");
 
   /** Options by which Spark asks a catalog for a table of then. It hands them on to a format, too, which has no tables. */
   private static final List<String> THEN = List.of("versionAsOf", "timestampAsOf");

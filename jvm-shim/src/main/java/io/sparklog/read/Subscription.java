@@ -42,6 +42,9 @@ public final class Subscription {
   /** Null if the topics are not given by a pattern. */
   private final Pattern pattern;
 
+  /** The part of each topic that is read; null for all of it. */
+  private final Share share;
+
   /** The partitions that {@code assign} names; null before it is needed. */
   private TreeMap<String, TreeSet<Integer>> assigned;
 
@@ -70,6 +73,7 @@ public final class Subscription {
     this.topics = topics;
     this.options = options;
     this.pattern = options.given("subscribePattern") ? Pattern.compile(options.text("subscribePattern")) : null;
+    this.share = options.given("share") ? Share.of(options.text("share")) : null;
   }
 
   /**
@@ -89,10 +93,10 @@ public final class Subscription {
       return assigned().entrySet().stream().flatMap(topic -> parts(topic.getKey(), topic.getValue()).stream()).toList();
     }
     if (options.given("subscribe")) {
-      return options.names("subscribe").stream().sorted().flatMap(topic -> named(topic).stream()).map(Subscription::whole).toList();
+      return options.names("subscribe").stream().sorted().flatMap(topic -> named(topic).stream()).map(this::shared).toList();
     }
     // A pattern may be meant for topics that do not exist yet: if it matches none, nothing is read, as in Spark's Kafka source.
-    return topics.existing().stream().filter(this::names).flatMap(topic -> topics.state(topic).stream()).map(Subscription::whole).toList();
+    return topics.existing().stream().filter(this::names).flatMap(topic -> topics.state(topic).stream()).map(this::shared).toList();
   }
 
   /** Whether the options mean a topic of this name. */
@@ -105,7 +109,8 @@ public final class Subscription {
 
   /** Whether the options mean this partition of a topic that has it. */
   public boolean names(String topic, int partition) {
-    return names(topic) && (!options.given("assign") || assigned().get(topic).contains(partition));
+    return names(topic) && (!options.given("assign") || assigned().get(topic).contains(partition))
+        && (share == null || share.has(partition));
   }
 
   private Optional<State> named(String topic) {
@@ -116,8 +121,9 @@ public final class Subscription {
     return state;
   }
 
-  private static Subscribed whole(State state) {
-    return new Subscribed(state, IntStream.range(0, state.partitions()).toArray());
+  private Subscribed shared(State state) {
+    return new Subscribed(state,
+        IntStream.range(0, state.partitions()).filter(partition -> share == null || share.has(partition)).toArray());
   }
 
   private Optional<Subscribed> parts(String topic, TreeSet<Integer> partitions) {
@@ -138,9 +144,13 @@ public final class Subscription {
   public String toString() {
     for (String option : List.of("subscribe", "subscribePattern", "assign")) {
       if (options.given(option)) {
-        return option + "=" + options.text(option);
+        return option + "=" + options.text(option) + part();
       }
     }
-    return "all topics";
+    return "all topics" + part();
+  }
+
+  private String part() {
+    return share == null ? "" : ", share=" + share;
   }
 }

@@ -13,6 +13,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.apache.spark.SparkThrowable;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
@@ -129,6 +130,26 @@ final class ReadTest {
   }
 
   @Test
+  void sharesReadEachPartitionOnce() throws IOException {
+    WrittenTopic orders = new WrittenTopic(root, "orders").segment(0, 3).segment(1, 2).commit();
+    WrittenTopic refunds = new WrittenTopic(root, "refunds").segment(0, 1).segment(2, 4).commit();
+    List<WrittenTopic.Row> second = new ArrayList<>(orders.rows.get(1));
+    second.addAll(refunds.rows.get(1));
+    assertEquals(second, Reads.of(root, "share", "2/2").rows());
+    for (int parts : new int[] {1, 2, 3, 7}) {
+      List<WrittenTopic.Row> found = new ArrayList<>();
+      for (int place = 1; place <= parts; place++) {
+        found.addAll(Reads.of(root, "share", place + "/" + parts).rows());
+      }
+      assertEquals(orders.allRows().size() + refunds.allRows().size(), found.size());
+      assertEquals(Set.copyOf(Reads.of(root).rows()), Set.copyOf(found));
+    }
+    PartlogException error = assertThrows(PartlogException.class,
+        () -> Reads.of(root, "assign", "{\"orders\":[1]}", "share", "1/2").rows());
+    assertEquals("OPTION_CONFLICT", error.id());
+  }
+
+  @Test
   void refusesWhatIsNotThere() throws IOException {
     assertEquals("ROOT_NOT_FOUND", refused(Reads.of(root.resolve("none"), "subscribe", "t")).id());
     assertEquals("ROOT_WITHOUT_LOG", refused(Reads.of(root)).id(), "a directory that nobody made a root");
@@ -150,6 +171,10 @@ final class ReadTest {
       "assign          | {\"t\":[0],\"t\":[1]}                  | OPTION_VALUE",
       "assign          | {\"t\":[0]                             | OPTION_VALUE",
       "assign          | {\"u\":[0]}                            | TOPIC_NOT_FOUND",
+      "share           | 0/2                                    | OPTION_VALUE",
+      "share           | 3/2                                    | OPTION_VALUE",
+      "share           | 1/0                                    | OPTION_VALUE",
+      "share           | two                                    | OPTION_VALUE",
       "startingOffsets | {\"t\":{\"0\":0,\"1\":0}}              | OPTION_VALUE",
       "startingOffsets | {\"t\":{\"0\":0,\"1\":0,\"2\":0,\"3\":0}} | PARTITION_NOT_FOUND",
       "startingOffsets | {\"t\":{\"0\":0,\"1\":0,\"2\":0},\"u\":{\"0\":1}} | OPTION_VALUE",
