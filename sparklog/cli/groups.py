@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import datetime
 import re
+import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli.parameters import Group, Json, Root, SomeTable, Table, millis, numbers
+from sparklog.cli.members import consume, history, members, opened, plan
+from sparklog.cli.parameters import Group, Json, Root, Table, millis, numbers
 from sparklog.cli.show import show, table, write, write_json
 from sparklog.errors import SparklogError
 from sparklog.show.display import counted, readable
 
 if TYPE_CHECKING:
     from sparklog.offsets import OffsetTable
-    from sparklog.offsets.plans import GroupPlan
-    from sparklog.offsets.reset import Target
+    from sparklog.offsets.reset import Move, Target
     from sparklog.offsets.summaries import GroupSummary
 
 _HOW = ("--to-earliest", "--to-latest", "--to-current", "--to-datetime", "--by-duration", "--to-offset", "--shift-by", "--from-file")
 _DURATION = re.compile(r"P(?=[\dT])(?:(\d{1,5})D)?(?:T(?=\d)(?:(\d{1,6})H)?(?:(\d{1,7})M)?(?:(\d{1,9})S)?)?")
-
-
-def _opened(path: str, root: str) -> OffsetTable:
-    from sparklog.offsets import OffsetTable
-
-    return OffsetTable(path, root)
 
 
 def groups(root: Root, at_table: Table, as_json: Json = False) -> None:
@@ -37,7 +31,7 @@ def groups(root: Root, at_table: Table, as_json: Json = False) -> None:
 
     Example:  sparklog groups list /data/events --table /data/offsets
     """
-    of = _opened(at_table, root)
+    of = opened(at_table, root)
     if not of.exists():
         raise SparklogError("OFFSETS_TABLE_NOT_FOUND", table=of.path)
     found = of.summaries()
@@ -57,7 +51,7 @@ def lag(root: Root, group: Group, at_table: Table, as_json: Json = False) -> Non
 
     Example:  sparklog lag /data/events billing --table /data/offsets
     """
-    found = _opened(at_table, root).lag(group).to_pylist()
+    found = opened(at_table, root).lag(group).to_pylist()
     if as_json:
         write_json(found)
         return
@@ -73,7 +67,7 @@ def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -
 
     Example:  sparklog groups describe /data/events billing --table /data/offsets
     """
-    of = _opened(at_table, root)
+    of = opened(at_table, root)
     shares = {(each.topic, each.partition): each for each in of.assignments(group)}
     if not shares:
         lag(root, group, at_table, as_json)
@@ -94,84 +88,6 @@ def describe(root: Root, group: Group, at_table: Table, as_json: Json = False) -
     table(f"Group {readable(group, 100)}", about, columns, cells, ["epoch", "log end offset"])
 
 
-def consume(
-    root: Root,
-    group: Group,
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="The topics to read.", show_default=False)],
-    at_table: Table,
-    assignor: Annotated[str, typer.Option("--assignor", help="range, roundrobin or sticky; the same for all members.")] = "sticky",
-    instance: Annotated[str | None, typer.Option("--instance", help="Join as the static member of this name.", show_default=False)] = None,
-    beginning: Annotated[
-        bool, typer.Option("--from-beginning", help="Begin partitions without a position at their first record, not at the end.")
-    ] = False,
-    session_ms: Annotated[
-        int, typer.Option("--session-timeout-ms", min=1, help="After how long without a heartbeat others take its partitions.")
-    ] = 45_000,
-    heartbeat_ms: Annotated[int, typer.Option("--heartbeat-interval-ms", min=1, help="How often it writes a heartbeat.")] = 5_000,
-    as_json: Json = False,
-) -> None:
-    """Read topics as a member of a group, and print each record, until you interrupt it: as kafka-console-consumer.sh --group does.
-
-    Start it several times, and the members share the partitions. Standard error says which come and go.
-
-    Example:  sparklog groups consume /data/events billing orders --table /data/offsets --from-beginning
-    """
-    import sys
-
-    from sparklog.cli.records import COLUMNS, print_lines
-    from sparklog.consumer import Consumer
-    from sparklog.offsets.plans import named as named_partitions
-
-    def told(word: str) -> Callable[[object, list[Any]], None]:
-        return lambda _, partitions: print(f"{word} {named_partitions(partitions)}", file=sys.stderr, flush=True)
-
-    consumer = Consumer(
-        root,
-        *topics,
-        group=group,
-        table=at_table,
-        assignor=assignor,
-        group_instance_id=instance,
-        auto_offset_reset="earliest" if beginning else "latest",
-        session_timeout_ms=session_ms,
-        heartbeat_interval_ms=heartbeat_ms,
-        on_assign=told("reads"),
-        on_revoke=told("gives up"),
-        on_lost=told("lost"),
-    )
-    try:
-        while True:
-            for batch in consumer.poll_batches(1000).values():
-                print_lines(batch.select(COLUMNS), as_json=as_json)
-            sys.stdout.flush()
-    finally:
-        consumer.close()
-
-
-def members(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
-    """Show the members of a group: where they run, what each owns, waits for and gives up.
-
-    Example:  sparklog groups members /data/events billing --table /data/offsets
-    """
-    found = _opened(at_table, root).members(group)
-    if as_json:
-        write_json([{**vars(each), "heartbeat": None if each.heartbeat is None else millis(each.heartbeat)} for each in found])
-        return
-    show(found.display(None), ["heartbeat (UTC)", "host"])
-
-
-def history(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
-    """Show every change of a group: when and why members came and went, owners and resets, and how many partitions moved.
-
-    Example:  sparklog groups history /data/events billing --table /data/offsets
-    """
-    found = _opened(at_table, root).changes(group)
-    if as_json:
-        write_json([{**vars(each), "at": millis(each.at)} for each in found])
-        return
-    show(found.display(None), ["number", "owned"])
-
-
 def delete(
     root: Root,
     group: Group,
@@ -188,7 +104,7 @@ def delete(
     Examples:  sparklog groups delete /data/events billing --table /data/offsets --execute
                sparklog groups delete /data/events billing --table /data/offsets --topic orders --execute
     """
-    of = _opened(at_table, root)
+    of = opened(at_table, root)
     count = sum(topics is None or each.topic in topics for each in of.positions(group))
     if execute:
         of.delete(group, topics=topics, force=force)
@@ -242,10 +158,9 @@ def reset(
         raise typer.BadParameter("--all-topics and --topic contradict each other")
     if execute and _dry:
         raise typer.BadParameter("--dry-run and --execute contradict each other")
-    of = _opened(at_table, root)
+    of = opened(at_table, root)
     if from_file is not None:
-        format = "json" if from_file.suffix == ".json" else "csv"
-        moves = of.load(group, from_file.read_text(encoding="utf-8", errors="backslashreplace"), format, dry_run=not execute, force=force)
+        moves = _loaded(of, group, from_file, execute=execute, force=force)
     else:
         only = _partitions(root, topics) if topics else None
         if to_offset is not None:
@@ -256,6 +171,45 @@ def reset(
         else:
             to = _target(to_earliest, to_latest, to_datetime, by_duration, shift_by)
         moves = of.reset(group, to, only, dry_run=not execute, force=force)
+    _moved(group, moves, execute=execute, as_json=as_json)
+
+
+def export(
+    root: Root,
+    group: Group,
+    at_table: Table,
+    as_json: Annotated[bool, typer.Option("--json", help="The JSON of kafka-delete-records.sh in place of CSV.")] = False,
+) -> None:
+    """Print the positions of a group as CSV, as kafka-consumer-groups.sh --export does, which `groups import` and Kafka's tools take.
+
+    Example:  sparklog groups export /data/events billing --table /data/offsets > billing.csv
+    """
+    sys.stdout.write(opened(at_table, root).export(group, "json" if as_json else "csv"))
+
+
+def import_(
+    root: Root,
+    group: Group,
+    from_file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="CSV, or JSON if it ends in .json.")],
+    at_table: Table,
+    execute: Annotated[bool, typer.Option("--execute", help="Move the group. Without it, only say so.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also if the group is running.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Move a group, which need not exist yet, to the offsets that `groups export` or Kafka's tools wrote. A dry run unless --execute.
+
+    Example:  sparklog groups import /data/events billing billing.csv --table /data/offsets --execute
+    """
+    _moved(group, _loaded(opened(at_table, root), group, from_file, execute=execute, force=force), execute=execute, as_json=as_json)
+
+
+def _loaded(of: OffsetTable, group: str, file: Path, *, execute: bool, force: bool) -> list[Move]:
+    format = "json" if file.suffix == ".json" else "csv"
+    return of.load(group, file.read_text(encoding="utf-8", errors="backslashreplace"), format, dry_run=not execute, force=force)
+
+
+def _moved(group: str, moves: list[Move], *, execute: bool, as_json: bool) -> None:
+    """Says where a group went, or would go."""
     if as_json:
         write_json({"executed": execute, "moves": [vars(each) for each in moves]})
         return
@@ -267,72 +221,6 @@ def reset(
     table(title, about, ["topic", "partition", "was", "new offset", "note"], rows)
     if not moves:
         write("It has no positions in these topics.")
-
-
-def plan(
-    root: Root,
-    group: Group,
-    at_table: SomeTable = None,
-    topics: Annotated[
-        list[str] | None, typer.Option("--topic", help="A topic that it reads; by default those of its positions.", show_default=False)
-    ] = None,
-    count: Annotated[
-        int | None, typer.Option("--members", min=1, help="So many members: consumer-1, consumer-2, ….", show_default=False)
-    ] = None,
-    named: Annotated[list[str] | None, typer.Option("--member", help="A member of this name; may be repeated.", show_default=False)] = None,
-    joining: Annotated[
-        list[str] | None, typer.Option("--with", metavar="MEMBER", help="A member that joins; may be repeated.", show_default=False)
-    ] = None,
-    leaving: Annotated[
-        list[str] | None, typer.Option("--without", metavar="MEMBER", help="A member that leaves; may be repeated.", show_default=False)
-    ] = None,
-    assignor: Annotated[
-        str, typer.Option("--assignor", help="range, roundrobin, sticky; cooperative-sticky and uniform are names of sticky.")
-    ] = "sticky",
-    weight: Annotated[
-        str,
-        typer.Option("--weight", help="What sticky evens out: the count of partitions, their lag, or their rate in the last hour."),
-    ] = "count",
-    as_json: Json = False,
-) -> None:
-    """Show what an assignor would give to the members of a group, and what would move if some join or leave. Nothing is changed.
-
-    By default it is about the members that the group has. With --members or --member they, and the group, need not exist. A group
-    without positions needs --topic.
-
-    Examples:  sparklog groups plan /data/events billing -t /data/offsets --with host4
-               sparklog groups plan /data/events billing -t /data/offsets --members 3
-               sparklog groups plan /data/events billing --topic orders --member host1 --member host2 --with host3
-               sparklog groups plan /data/events billing -t /data/offsets --members 3 --without consumer-2 --weight lag
-    """
-    if count is not None and named:
-        raise typer.BadParameter("give --members, a number, or --member, once for each")
-    if at_table is None and count is None and not named:
-        raise typer.BadParameter("give --members, a number, or --member, once for each; or --table with a group that has members")
-    if at_table is None and not topics:
-        raise typer.BadParameter("give --topic, or --table with the positions of the group")
-    from sparklog import offsets
-
-    planned: Callable[..., GroupPlan] = partial(offsets.plan, root) if at_table is None else _opened(at_table, root).plan
-    found = planned(group, count or named, topics, joining=joining or (), leaving=leaving or (), assignor=assignor, weight=weight)
-    if as_json:
-        write_json(_plan_as_json(found))
-        return
-    show(found.display(None), ["lag"])
-
-
-def _plan_as_json(plan: GroupPlan) -> dict[str, Any]:
-    return {
-        "group": plan.group,
-        "assignor": plan.assignor,
-        "weight": plan.weight,
-        "members": [
-            {"consumer_id": id, "partitions": len(given), "lag": plan.lag(id), "assignment": plan.by_topic(id)}
-            for id, given in plan.after.items()
-        ],
-        "partitions": [vars(each) for each in plan.partitions],
-        "moved": len(plan.moved),
-    }
 
 
 def _partitions(root: str, given: list[str]) -> dict[str, list[int]]:
@@ -377,6 +265,8 @@ FAMILY: dict[str, Callable[..., None]] = {
     "history": history,
     "reset": reset,
     "delete": delete,
+    "export": export,
+    "import": import_,
     "plan": plan,
 }
 """The commands of `sparklog groups`, by what kafka-consumer-groups.sh calls them. The first is meant if none is named."""

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from sparklog.errors import SparklogError
 from sparklog.offsets import lags
 from sparklog.offsets.table import OffsetTable
+from sparklog.offsets.views import GroupMember
 from sparklog.ondisk.root import Root
 from sparklog.ui.responses import Refused, text_of
 
@@ -40,12 +41,35 @@ def groups(root: Root, path: str | None, request: Request) -> dict[str, Any]:
 
 
 def group(root: Root, path: str | None, request: Request) -> dict[str, Any]:
-    """A group: its positions, its lag, and its lag over time."""
+    """A group: its positions, its lag, its lag over time, and the members that share it."""
     table = table_of(root, path)
     name = request.query_params.get("group", "")
     about = _about(table, name)
     history = table.lag_history(name).to_pylist()
-    return {"table": table.path, **about, "history": _over_time(history), "commits": len(history)}
+    shares = {(each.topic, each.partition): each for each in table.assignments(name)}
+    for row in about["rows"]:
+        share = shares.get((row["topic"], row["partition"]))
+        row["owner"] = _text(share.consumer_id if share else None)
+        row["waits_for"] = _text(share.waits_for if share else None)
+    members = [_member(each) for each in table.members(name)[:_ROWS_MAX]]
+    return {"table": table.path, **about, "history": _over_time(history), "commits": len(history), "members": members}
+
+
+def _member(member: GroupMember) -> dict[str, Any]:
+    return {
+        "id": _text(member.consumer_id),
+        "instance": _text(member.instance),
+        "host": _text(member.host),
+        "partitions": member.partitions,
+        "lag": member.lag,
+        "to_release": member.to_release,
+        "to_take": member.to_take,
+        "heartbeat": _millis(member.heartbeat),
+    }
+
+
+def _text(text: str | None) -> str:
+    return (text or "")[:_TEXT_MAX]
 
 
 def _unknown(name: str) -> dict[str, Any]:
@@ -73,8 +97,8 @@ def _about(table: OffsetTable, name: str) -> dict[str, Any]:
         for row in rows:
             position = written.get((topic, row["partition"]))
             row["committed_at"] = _millis(position.committed_at) if position else None
-            row["metadata"] = (position.metadata or "")[:_TEXT_MAX] if position else ""
-            row["query"] = (position.query_id or "")[:_TEXT_MAX] if position else ""
+            row["metadata"] = _text(position.metadata if position else None)
+            row["query"] = _text(position.query_id if position else None)
             row["epoch"] = position.epoch if position else None
         found["rows"] += rows
     sums = {key: sum(row[key] or 0 for row in found["rows"]) for key in ("records", "bytes")}

@@ -125,3 +125,23 @@ def test_a_pattern_without_topics_and_one_whose_topic_went(spark, topic, tmp_pat
     run()
     assert spark.read.format("delta").load(str(out)).count() == 6
     assert places(table, "g") == {("u", 0): 2}
+
+
+def test_members_are_tables_of_sql(spark, topic, tmp_path):
+    table = OffsetTable(tmp_path / "off`sets {table}", topic.root)
+    with sparklog.Consumer(topic.root, "t", group="it's `g`", table=table, assignor="sticky", auto_offset_reset="earliest") as one:
+        one.poll(200)
+        table.end("alone", table.begin("alone"))
+        table.create_views(spark)
+        (member,) = table.members("it's `g`")
+        (row,) = spark.table("group_members").collect()
+        assert (row.group, row.consumer_id, row.partitions, row.topics) == ("it's `g`", member.consumer_id, member.partitions, ["t"])
+        shares = {(row.topic, row.partition): (row.owner, row.wanted_by, row.epoch) for row in spark.table("group_assignments").collect()}
+        expected = table.assignments("it's `g`")
+        assert shares == {(each.topic, each.partition): (each.consumer_id, each.wanted_by, each.epoch) for each in expected}
+    changes = table.changes("it's `g`")
+    rows = spark.table("group_history").where("`group` != 'alone'").orderBy("number").collect()
+    assert [(row.number, row.why, row.by, row.members, row.owned) for row in rows] == [
+        (each.number, each.why, each.by, each.members, each.owned) for each in changes
+    ]
+    assert spark.table("group_members").count() == spark.table("group_assignments").count() == 0

@@ -67,6 +67,20 @@ def test_a_group_runs_until_it_says_that_it_ended(root, tmp_path):
     assert not running(), "it was moved"
 
 
+def test_members_that_share_a_group(root, tmp_path):
+    table = OffsetTable(tmp_path / "shared", root)
+    client = TestClient(application(root, table.path), base_url="http://127.0.0.1")
+    with Consumer(root, "t", group="g", table=table, assignor="sticky", auto_offset_reset="earliest") as consumer:
+        consumer.poll()
+        found = got(client, "group", group="g")
+        (member,) = found["members"]
+        assert member["partitions"] == len(consumer.assignment())
+        assert member["lag"] == found["records"] > 0
+        assert {(row["owner"], row["waits_for"]) for row in found["rows"]} == {(member["id"], "")}
+        assert found["running"]
+    assert got(client, "group", group="g")["members"] == []
+
+
 def test_groups_that_it_does_not_come_to_in_time(client_with_groups, table, monkeypatch):
     monkeypatch.setattr(groups, "_LIST_S", 0)
     found = got(client_with_groups, "groups")["groups"]

@@ -51,9 +51,20 @@ export async function group({ query, signal }) {
       sized(each.bytes),
       lasting(each.seconds),
       each.committed_at === null ? "–" : passed(each.committed_at),
-      h("span", { class: "clip", title: each.metadata }, shown(each.metadata || each.query || "")),
+      found.members.length
+        ? h("span", { class: "clip", title: each.waits_for ? `waits for ${shown(each.waits_for)}` : each.owner }, shown(each.owner || "–"), each.waits_for ? " …" : "")
+        : h("span", { class: "clip", title: each.metadata }, shown(each.metadata || each.query || "")),
     ];
   });
+  const members = found.members.map((each) => [
+    h("span", { class: "clip", title: each.instance ? `instance ${shown(each.instance)}` : each.id }, shown(each.id)),
+    h("span", { class: "clip" }, shown(each.host)),
+    number(each.partitions),
+    number(each.lag),
+    number(each.to_take),
+    number(each.to_release),
+    each.heartbeat === null ? "–" : passed(each.heartbeat),
+  ]);
   return h(
     "div",
     null,
@@ -69,11 +80,19 @@ export async function group({ query, signal }) {
       fact("Positions committed", number(found.commits)),
     ),
     h("section", null, h("h2", null, "Lag over time"), found.history.length > 1 ? line(found.history) : notice("There are too few commits for a line.")),
+    members.length
+      ? h(
+          "section",
+          null,
+          h("h2", null, "Members"),
+          table("Members", [["Member", ""], ["Host", "wide"], ["Partitions", "n"], ["Lag, records", "n"], ["Waits for", "n", "how many partitions others still have that it is to take"], ["Gives up", "n", "how many of its partitions others are to take"], ["Heartbeat", "t"]], members),
+        )
+      : null,
     h(
       "section",
       null,
       h("h2", null, "Positions"),
-      table("Positions", [["Topic", ""], ["Partition", "n"], ["Offset", "n"], ["End", "n"], ["Lag, records", "n"], ["Bytes", "n"], ["Time", "n wide"], ["Committed", "t"], ["Metadata", "wide"]], rows),
+      table("Positions", [["Topic", ""], ["Partition", "n"], ["Offset", "n"], ["End", "n"], ["Lag, records", "n"], ["Bytes", "n"], ["Time", "n wide"], ["Committed", "t"], [found.members.length ? "Owner" : "Metadata", "wide"]], rows),
       found.more_rows ? notice(`${plural(found.more_rows, "partition")} more`) : null,
     ),
   );

@@ -1,0 +1,167 @@
+"""Commands about the members of a group: join it, look at it, and plan it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sparklog.cli.parameters import Group, Json, Root, SomeTable, Table, millis
+from sparklog.cli.show import show, write_json
+
+if TYPE_CHECKING:
+    from sparklog.offsets import OffsetTable
+    from sparklog.offsets.plans import GroupPlan
+
+
+def opened(path: str, root: str) -> OffsetTable:
+    """The offset table at a path, for the topics of a root."""
+    from sparklog.offsets import OffsetTable
+
+    return OffsetTable(path, root)
+
+
+def consume(
+    root: Root,
+    group: Group,
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="The topics to read.", show_default=False)],
+    at_table: Table,
+    assignor: Annotated[str, typer.Option("--assignor", help="range, roundrobin or sticky; the same for all members.")] = "sticky",
+    instance: Annotated[str | None, typer.Option("--instance", help="Join as the static member of this name.", show_default=False)] = None,
+    beginning: Annotated[
+        bool, typer.Option("--from-beginning", help="Begin partitions without a position at their first record, not at the end.")
+    ] = False,
+    session_ms: Annotated[
+        int, typer.Option("--session-timeout-ms", min=1, help="After how long without a heartbeat others take its partitions.")
+    ] = 45_000,
+    heartbeat_ms: Annotated[int, typer.Option("--heartbeat-interval-ms", min=1, help="How often it writes a heartbeat.")] = 5_000,
+    as_json: Json = False,
+) -> None:
+    """Read topics as a member of a group, and print each record, until you interrupt it: as kafka-console-consumer.sh --group does.
+
+    Start it several times, and the members share the partitions. Standard error says which come and go.
+
+    Example:  sparklog groups consume /data/events billing orders --table /data/offsets --from-beginning
+    """
+    import sys
+
+    from sparklog.cli.records import COLUMNS, print_lines
+    from sparklog.consumer import Consumer
+    from sparklog.offsets.plans import named as named_partitions
+
+    def told(word: str) -> Callable[[object, list[Any]], None]:
+        return lambda _, partitions: print(f"{word} {named_partitions(partitions)}", file=sys.stderr, flush=True)
+
+    consumer = Consumer(
+        root,
+        *topics,
+        group=group,
+        table=at_table,
+        assignor=assignor,
+        group_instance_id=instance,
+        auto_offset_reset="earliest" if beginning else "latest",
+        session_timeout_ms=session_ms,
+        heartbeat_interval_ms=heartbeat_ms,
+        on_assign=told("reads"),
+        on_revoke=told("gives up"),
+        on_lost=told("lost"),
+    )
+    try:
+        while True:
+            for batch in consumer.poll_batches(1000).values():
+                print_lines(batch.select(COLUMNS), as_json=as_json)
+            sys.stdout.flush()
+    finally:
+        consumer.close()
+
+
+def members(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
+    """Show the members of a group: where they run, what each owns, waits for and gives up.
+
+    Example:  sparklog groups members /data/events billing --table /data/offsets
+    """
+    found = opened(at_table, root).members(group)
+    if as_json:
+        write_json([{**vars(each), "heartbeat": None if each.heartbeat is None else millis(each.heartbeat)} for each in found])
+        return
+    show(found.display(None), ["heartbeat (UTC)", "host"])
+
+
+def history(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
+    """Show every change of a group: when and why members came and went, owners and resets, and how many partitions moved.
+
+    Example:  sparklog groups history /data/events billing --table /data/offsets
+    """
+    found = opened(at_table, root).changes(group)
+    if as_json:
+        write_json([{**vars(each), "at": millis(each.at)} for each in found])
+        return
+    show(found.display(None), ["number", "owned"])
+
+
+def plan(
+    root: Root,
+    group: Group,
+    at_table: SomeTable = None,
+    topics: Annotated[
+        list[str] | None, typer.Option("--topic", help="A topic that it reads; by default those of its positions.", show_default=False)
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("--members", min=1, help="So many members: consumer-1, consumer-2, ….", show_default=False)
+    ] = None,
+    named: Annotated[list[str] | None, typer.Option("--member", help="A member of this name; may be repeated.", show_default=False)] = None,
+    joining: Annotated[
+        list[str] | None, typer.Option("--with", metavar="MEMBER", help="A member that joins; may be repeated.", show_default=False)
+    ] = None,
+    leaving: Annotated[
+        list[str] | None, typer.Option("--without", metavar="MEMBER", help="A member that leaves; may be repeated.", show_default=False)
+    ] = None,
+    assignor: Annotated[
+        str, typer.Option("--assignor", help="range, roundrobin, sticky; cooperative-sticky and uniform are names of sticky.")
+    ] = "sticky",
+    weight: Annotated[
+        str,
+        typer.Option("--weight", help="What sticky evens out: the count of partitions, their lag, or their rate in the last hour."),
+    ] = "count",
+    as_json: Json = False,
+) -> None:
+    """Show what an assignor would give to the members of a group, and what would move if some join or leave. Nothing is changed.
+
+    By default it is about the members that the group has. With --members or --member they, and the group, need not exist. A group
+    without positions needs --topic.
+
+    Examples:  sparklog groups plan /data/events billing -t /data/offsets --with host4
+               sparklog groups plan /data/events billing -t /data/offsets --members 3
+               sparklog groups plan /data/events billing --topic orders --member host1 --member host2 --with host3
+               sparklog groups plan /data/events billing -t /data/offsets --members 3 --without consumer-2 --weight lag
+    """
+    if count is not None and named:
+        raise typer.BadParameter("give --members, a number, or --member, once for each")
+    if at_table is None and count is None and not named:
+        raise typer.BadParameter("give --members, a number, or --member, once for each; or --table with a group that has members")
+    if at_table is None and not topics:
+        raise typer.BadParameter("give --topic, or --table with the positions of the group")
+    from sparklog import offsets
+
+    planned: Callable[..., GroupPlan] = partial(offsets.plan, root) if at_table is None else opened(at_table, root).plan
+    found = planned(group, count or named, topics, joining=joining or (), leaving=leaving or (), assignor=assignor, weight=weight)
+    if as_json:
+        write_json(_plan_as_json(found))
+        return
+    show(found.display(None), ["lag"])
+
+
+def _plan_as_json(plan: GroupPlan) -> dict[str, Any]:
+    return {
+        "group": plan.group,
+        "assignor": plan.assignor,
+        "weight": plan.weight,
+        "members": [
+            {"consumer_id": id, "partitions": len(given), "lag": plan.lag(id), "assignment": plan.by_topic(id)}
+            for id, given in plan.after.items()
+        ],
+        "partitions": [vars(each) for each in plan.partitions],
+        "moved": len(plan.moved),
+    }
