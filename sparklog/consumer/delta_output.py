@@ -1,0 +1,144 @@
+"""Output of a consumer to a Delta table: each record is in it once, whichever members read it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
+from sparklog.consumer.consumer import Consumer
+from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
+from sparklog.errors import GenerationFenced, SparklogError
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+_log = logging.getLogger(__name__)
+
+
+class DeltaOutput:
+    """Writes what a consumer reads to a Delta table, with the offsets in the same commit.
+
+    >>> output = DeltaOutput("/data/sales", consumer)
+    >>> while True:
+    ...     batches = output.poll(1_000)
+    ...     if batches:
+    ...         output.write(pa.Table.from_batches(batches.values()))
+
+    Delta keeps, for each partition, the offset up to which the table has its records: as the version of an application with the id
+    `<group>/<topic id>/<partition>`. A write is refused if another member has written the partition since this one read it; then, and after
+    a kill, the consumer goes on where the table is. The group's positions follow the table, and never lead it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], consumer: Consumer, *, storage_options: Mapping[str, str] | None = None) -> None:
+        """`path` is that of the table, or its URL, which `storage_options` of deltalake reach; the first write creates it.
+
+        CallError if the consumer has no group, or commits by itself: give it `enable_auto_commit=False`.
+        """
+        owner = consumer._reader.owner
+        if owner is None:
+            raise SparklogError("GROUP_REQUIRED", call="DeltaOutput()", missing="group")
+        if consumer._reader.commits_by_itself:
+            reason = "positions follow the output; give the consumer enable_auto_commit=False"
+            raise SparklogError("OPTION_CONFLICT", options="DeltaOutput and enable_auto_commit", reason=reason)
+        self.path, self._consumer, self._group = os.fspath(path), consumer, owner.group
+        self._storage_options = dict(storage_options or {})
+        self._read: dict[TopicPartition, _Part] = {}
+        """The records that are to be written."""
+
+    def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, pa.RecordBatch]:
+        """The next records that the table does not have, as `Consumer.poll_batches`. Those of the last call come again, if not written."""
+        self._give_up()
+        while True:
+            found = self._consumer.poll_batches(timeout_ms, max_records)
+            table = self._table() if found else None
+            strayed = False
+            for partition, batch in list(found.items()):
+                application = f"{self._group}/{self._consumer._subscription.assigned[partition].topic_id}/{partition.partition}"
+                begin = int(batch.column("offset")[0].as_py())
+                version = None if table is None else table.transaction_version(application)
+                if version is not None and version > begin:
+                    self._consumer.seek(partition, version)
+                    del found[partition]
+                    strayed = True
+                else:
+                    self._read[partition] = _Part(application, begin, self._consumer.position(partition), version)
+            if found or not strayed:
+                return found
+
+    def write(self, rows: pa.Table | pa.RecordBatch) -> None:
+        """Appends rows, made of the records of the last `poll`, and commits its offsets; these are committed without rows, too.
+
+        RetryError OUTPUT_FENCED if another member has written one of the partitions since: nothing was written, and the next `poll` goes on
+        where the table is.
+        """
+        if not self._read:
+            return
+        given = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+        table = self._table() or self._created(given.schema)
+        if not self._has_written(table, given):
+            for (topic, number), part in self._read.items():
+                if part.is_strayed(self._table() or table):
+                    root = self._consumer.root
+                    raise SparklogError("OUTPUT_FENCED", table=self.path, topic=topic, partition=number, root=root, group=self._group)
+        read, self._read = self._read, {}
+        try:
+            self._consumer.commit({partition: OffsetAndMetadata(part.end) for partition, part in read.items()})
+        except GenerationFenced as error:  # what reads on finds the offsets in the table
+            _log.warning("The rows are in %s, and the positions of group %s were not committed: %s", self.path, self._group, error)
+
+    def _has_written(self, table: DeltaTable, rows: pa.Table) -> bool:
+        """Writes rows, from the very snapshot that shows that no other member has written. False if one has."""
+        import deltalake
+
+        if any(part.is_strayed(table) for part in self._read.values()):
+            return False
+        versions = [deltalake.Transaction(part.application, part.end) for part in self._read.values()]
+        try:
+            properties = deltalake.CommitProperties(app_transactions=versions)
+            deltalake.write_deltalake(table, rows, mode="append", commit_properties=properties)
+        except deltalake.exceptions.CommitFailedError:
+            now = self._table()
+            if now is None or not any(part.is_strayed(now) for part in self._read.values()):
+                raise
+            # Its answer may have been lost: then the rows are there, and the next poll goes on after them.
+            return False
+        return True
+
+    def _give_up(self) -> None:
+        """Goes back to before what was read and not written."""
+        read, self._read = self._read, {}
+        for partition, part in read.items():
+            if partition in self._consumer.assignment():
+                self._consumer.seek(partition, part.begin)
+
+    def _table(self) -> DeltaTable | None:
+        import deltalake
+
+        try:
+            return deltalake.DeltaTable(self.path, storage_options=self._storage_options)
+        except deltalake.exceptions.TableNotFoundError:
+            return None
+
+    def _created(self, schema: pa.Schema) -> DeltaTable:
+        import deltalake
+
+        return deltalake.DeltaTable.create(self.path, schema, mode="ignore", storage_options=self._storage_options)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The records of a partition that were read, from `begin` to `end`; its application, and the version that this had then."""
+
+    application: str
+    begin: int
+    end: int
+    version: int | None
+
+    def is_strayed(self, table: DeltaTable) -> bool:
+        """Whether another member has written the partition since."""
+        return table.transaction_version(self.application) != self.version
