@@ -31,6 +31,7 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "tracked": ("tracked", lambda _: []),
     "consume": ("consume", lambda _: []),
     "verify": ("verify", lambda _: []),
+    "members": ("members", lambda _: []),
     "by-key-8": ("by_key", lambda given: [8, given.cores.split(",")]),
     "by-key-64": ("by_key", lambda given: [64, given.cores.split(",")]),
     STORES: ("stores", lambda _: []),
