@@ -124,8 +124,9 @@ def _offsets_page() -> str:
         page += _row(_code(field.name), type, "yes" if field.nullable else "no", rows.COLUMNS[field.name][1])
     page += (
         "\n* A **position** is a row whose partition is 0 or more. The same position again, with a later time, is a heartbeat.\n"
-        "* A **note** says what happened to a group: `begin` (a new owner), `end` (its owner ended), `reset`, `load`, `copy` or "
-        "`delete`. Each generation begins with one, in the same commit as the positions that it begins with.\n"
+        "* A **note** says what happened to a group: `begin` (a new owner, or a change of its members), `end` (its owner ended, or its "
+        "last member left), `reset`, `load`, `copy`, `forget` (a topic was dropped) or `delete`. Each generation begins with one, in the "
+        "same commit as the positions that it begins with.\n"
         "* The commits of a group have **numbers**: 1, 2, 3, …. A commit has its number in `seq`, and as the version of a `txn` action "
         "with the application id `sparklog.offsets/<group>`. A writer looks at the group, and commits with the number after the newest "
         "one. Delta lets only one commit have a number: if another writer was first, the writer looks again. So whatever a writer commits "
@@ -135,7 +136,10 @@ def _offsets_page() -> str:
         "overlap or die.\n"
         "* The current positions of a group are those of its greatest generation, and in it the greatest offset of each partition. "
         "A group whose newest generation began with `delete` does not exist.\n"
-        f"* A group **runs** if its newest note is `begin` and its newest row is younger than {rows.ALIVE.seconds // 60} minutes.\n\n"
+        f"* A group **runs** if its newest note is `begin` or has members, and its newest row is younger than {rows.ALIVE.seconds // 60} "
+        "minutes.\n"
+        "* **Members** share a group: notes have their state, and their commits of positions have the number of the state that they know. "
+        "[Members of a group](members.md) has the rules for that, and is normative as this page is.\n\n"
         "The current positions in SQL, for a table or view `offsets`; Spark and Databricks quote names with backticks:\n\n"
         "```sql\n"
         'SELECT "group", topic, "partition", max("offset") AS "offset"\n'

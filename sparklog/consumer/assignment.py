@@ -8,6 +8,7 @@ from typing import Protocol
 
 from sparklog.consumer.records import TopicPartition
 from sparklog.errors import SparklogError
+from sparklog.ondisk.state import State
 
 
 class Assignment(Protocol):
@@ -21,11 +22,11 @@ class Assignment(Protocol):
     def finds(self, topic: str) -> bool:
         """Whether a topic of this name is read when it comes to be, and may go without an error."""
 
-    def of(self, topic: str, partitions: int) -> Iterable[TopicPartition]:
-        """The partitions of a topic that are read, if it has that number of partitions."""
+    def of(self, topic: str, state: State) -> Iterable[TopicPartition]:
+        """The partitions of a topic that are read, if it is in this state."""
 
-    def is_late(self, partition: TopicPartition) -> bool:
-        """Whether a partition that is given came to be after the consumer began to read, so that all of it is new."""
+    def is_late(self, partition: TopicPartition, *, found_late: bool) -> bool:
+        """Whether all of a partition is new, since it came to be while its topic was read; `found_late`: while this consumer read it."""
 
 
 class ByHand:
@@ -39,11 +40,11 @@ class ByHand:
     def finds(self, topic: str) -> bool:
         return False
 
-    def of(self, topic: str, partitions: int) -> Iterable[TopicPartition]:
+    def of(self, topic: str, state: State) -> Iterable[TopicPartition]:
         return [each for each in self._partitions if each.topic == topic]
 
-    def is_late(self, partition: TopicPartition) -> bool:
-        return False
+    def is_late(self, partition: TopicPartition, *, found_late: bool) -> bool:
+        return found_late
 
 
 class All:
@@ -55,11 +56,11 @@ class All:
     def finds(self, topic: str) -> bool:
         return False
 
-    def of(self, topic: str, partitions: int) -> Iterable[TopicPartition]:
-        return [TopicPartition(topic, number) for number in range(partitions)]
+    def of(self, topic: str, state: State) -> Iterable[TopicPartition]:
+        return [TopicPartition(topic, number) for number in range(state.partitions)]
 
-    def is_late(self, partition: TopicPartition) -> bool:
-        return False
+    def is_late(self, partition: TopicPartition, *, found_late: bool) -> bool:
+        return found_late
 
 
 class AllMatching(All):

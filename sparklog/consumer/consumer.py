@@ -6,24 +6,24 @@ import logging
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
+from sparklog.consumer.any_partition import AnyPartition
 from sparklog.consumer.assigned_partition import AssignedPartition
+from sparklog.consumer.beside import Committed, Given
 from sparklog.consumer.named import explained
 from sparklog.consumer.reader import Reader
 from sparklog.consumer.records import (
     ConsumerRecord,
     Deserializer,
-    Fetched,
     OffsetAndMetadata,
-    OffsetAndTimestamp,
     TopicPartition,
     partition_of,
     records_of,
-    together,
 )
 from sparklog.consumer.sharing import Rebalanced, Sharing, Told, membership, part_of
 from sparklog.consumer.subscription import Subscription
@@ -41,7 +41,7 @@ _RESETS = ("earliest", "latest", "none")
 _NO_LIMIT = 1 << 62
 
 
-class Consumer:
+class Consumer(AnyPartition):
     """Reads topics on and on: first what is there, then what is committed while it waits. Names and defaults are those of kafka-python.
 
     >>> with Consumer("/data/events", "orders", group="billing", table="/data/offsets") as consumer:
@@ -62,6 +62,7 @@ class Consumer:
         topics: str | Collection[str] = (),
         group: str | None = None,
         table: str | os.PathLike[str] | OffsetTable | None = None,
+        dual_table: str | os.PathLike[str] | OffsetTable | None = None,
         auto_offset_reset: Literal["earliest", "latest", "none"] = "latest",
         enable_auto_commit: bool = True,
         auto_commit_interval_ms: int = 5000,
@@ -90,6 +91,8 @@ class Consumer:
         * group, table: the name of the group whose positions it keeps, and the offset commit table that has them: a path, or an
           `OffsetTable`. Without `assignor` it takes the group's next generation, and so ends any other consumer of the group
           (GenerationFenced).
+        * dual_table: a second offset table, which gets each commit after `table` has it, while a group moves from one to the other: as
+          Kafka's `dual.commit.enabled`. A commit that fails there is logged, and the next one is later than it.
         * assignor: with it, the consumer is a member of the group, which shares the partitions of its topics with the others: `range`,
           `roundrobin` or `sticky`, the same for all. Partitions come and go in `poll` and in iteration.
         * session_timeout_ms, heartbeat_interval_ms: a member whose heartbeats stop for so long loses its partitions to others.
@@ -122,6 +125,8 @@ class Consumer:
         if names and topics:
             raise SparklogError("OPTION_CONFLICT", options="topics by position and topics=", reason="give one of them")
         wanted = names or ((topics,) if isinstance(topics, str) else tuple(topics))
+        if dual_table is not None and table is None:
+            raise SparklogError("GROUP_REQUIRED", call="Consumer(dual_table=…)", missing="table")
         if (group is None) != (table is None):
             raise SparklogError("GROUP_REQUIRED", call="Consumer()", missing="group" if group is None else "table")
         self._max_poll_records = arguments.positive("max_poll_records", max_poll_records)
@@ -153,6 +158,7 @@ class Consumer:
             interval_s=interval,
             part_bytes=part_bytes,
             commit_s=commit_interval if enable_auto_commit else None,
+            dual=None if dual_table is None else self._opened(dual_table),
         )
         self._sharing: Sharing | None = None
         if self._membership is not None:
@@ -174,6 +180,8 @@ class Consumer:
             raise SparklogError("OPTION_VALUE", option="topics", value=list(topics), reason="give either topics or a pattern")
         if self._subscription.assigned and self._subscription.topics is None:
             raise SparklogError("OPTION_CONFLICT", options="subscribe and assign", reason="call unsubscribe between them")
+        if self._membership is not None:
+            self._reader.auto_commit(at_once=True)  # another member may read on in what is left out
         self._subscribe(topics, pattern)
         self._reader.moved()
 
@@ -191,7 +199,11 @@ class Consumer:
     def unsubscribe(self) -> None:
         """Reads nothing any more."""
         self._require_open("unsubscribe")
+        if self._sharing is not None:
+            self._sharing.leave()
         self._reader.auto_commit(at_once=True)
+        if self._membership is not None:
+            self._membership.leave()
         self._subscription.clear()
         self._reader.moved()
 
@@ -209,7 +221,8 @@ class Consumer:
         """The next records by partition, as soon as there are any; empty if none came within the timeout.
 
         At most `max_records` of them, or `max_poll_records`. DataError if a file is damaged; GenerationFenced as `commit`. If the topic was
-        deleted, CallError TOPIC_NOT_FOUND, until it is there again or the subscription is another one.
+        deleted, CallError TOPIC_NOT_FOUND, until it is there again or the subscription is another one; with an `assignor`, RetryError
+        MEMBER_TOPIC_GONE, once, and then the other topics go on.
         """
         limit = self._max_poll_records if max_records is None else arguments.positive("max_records", max_records)
         found = self._next("poll", timeout_ms, limit, self._fetch_bytes)
@@ -301,54 +314,6 @@ class Consumer:
         arguments.partitions(each.followed.state, self._root, each.number)
         return each.end
 
-    # ---- any partition, without a position
-
-    def topics(self) -> set[str]:
-        """The topics of the root."""
-        return set(self._root.topics())
-
-    def partitions_for_topic(self, topic: str) -> set[int]:
-        """The numbers of a topic's partitions. CallError TOPIC_NOT_FOUND."""
-        return set(range(self._subscription.followed(topic).state.partitions))
-
-    def fetch(self, partition: TopicPartition, offset: int, max_bytes: int = 1 << 20) -> Fetched:
-        """The records of any partition from an offset on, without a subscription; its own positions stay as they are.
-
-        They are those of whole batches of `max_bytes` together as they are stored, and at least of one, as from a broker. At the end
-        offset the batch is empty. CallError OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND.
-        """
-        self._require_open("fetch")
-        octets = arguments.positive("max_bytes", max_bytes)
-        offset = arguments.count("offset", offset)
-        place = partition_of(partition)
-        followed = self._subscription.followed(place.topic)
-        while True:
-            (number,) = arguments.partitions(followed.state, self._root, place.partition)
-            arguments.offsets(followed.state, self._root, "offset", {number: offset}, [number], followed.state.starts)
-            start, end = followed.state.starts[number], followed.state.ends[number]
-            if offset == end:
-                return Fetched(together([]), offset, start, end)
-            part = followed.part(number, offset, octets)
-            if part.offset > offset:
-                return Fetched(together(part.batches), part.offset, start, end)
-
-    def beginning_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The log start offsets of any partitions."""
-        return {each: self._subscription.followed(each.topic).state.starts[each.partition] for each in self._existing(partitions)}
-
-    def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The end offsets of any partitions: those that their next records will get."""
-        return {each: self._subscription.followed(each.topic).state.ends[each.partition] for each in self._existing(partitions)}
-
-    def offsets_for_times(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first records of any partitions at or after times in milliseconds since 1970-01-01 UTC; None if there is no such record."""
-        found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
-        for given, time_ms in arguments.mapping("timestamps", timestamps):
-            (each,) = self._existing([given])
-            at = self._subscription.followed(each.topic).offset_at(each.partition, arguments.count("timestamp", time_ms))
-            found[each] = OffsetAndTimestamp(*at) if at else None
-        return found
-
     # ---- the group
 
     def commit(self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None) -> None:
@@ -358,19 +323,18 @@ class Consumer:
         there is no group; OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND. RetryError TOPIC_RECREATED if that was not read.
         """
         self._require_group("commit")
-        if offsets is None:
-            self._reader.settle()
-            self._reader.commit(self._reader.positions())
-            return
-        # The offsets are of the topics that it reads, even if there is another one of the name by now.
-        ids = {partition: each.topic_id for partition, each in self._subscription.assigned.items()}
-        given: dict[TopicPartition, tuple[str, OffsetAndMetadata]] = {}
-        for partition, value in arguments.mapping("offsets", offsets):
-            (each,) = self._existing([partition])
-            offset, metadata = (value[0], value[1]) if isinstance(value, tuple) else (value, None)
-            committed = OffsetAndMetadata(arguments.count("offset", offset), metadata or None)
-            given[each] = (ids.get(each) or self._subscription.followed(each.topic).state.topic_id, committed)
-        self._reader.commit(given)
+        self._reader.commit(self._to_commit(offsets))
+
+    def commit_async(
+        self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None, callback: Committed | None = None
+    ) -> Future[None]:
+        """Begins to commit as `commit` does, and does not wait for it. Commits are made in the order in which they were asked for.
+
+        `callback` is called as `callback(offsets, error)`, where the error is None if all went well, by a later call of `poll`, iteration,
+        `commit` or `close`. The future that is returned ends with the commit. Nothing tries again, as a later commit has later offsets.
+        """
+        self._require_group("commit_async")
+        return self._reader.beside.ask(self._to_commit(offsets), callback)
 
     def committed(self, partition: TopicPartition) -> int | None:
         """The offset that the group has committed in a partition; None if it has none."""
@@ -379,17 +343,30 @@ class Consumer:
         found = self._reader.committed().get((each, self._subscription.followed(each.topic).state.topic_id))
         return None if found is None else found.offset
 
+    def metrics(self) -> dict[str, dict[str, float]]:
+        """Numbers of its work and of its lag, by the groups and names of Kafka's metrics; rates are of the last 30 seconds.
+
+        `consumer-fetch-manager-metrics` has records-lag-max, records-lag-avg, and totals and rates of records and bytes;
+        `consumer-coordinator-metrics` has commit-latency-avg and -max in milliseconds, and totals of commits and rebalances. The lag is
+        what the partitions that it reads have beyond its positions, as far as it has looked.
+        """
+        self._require_open("metrics")
+        return self._reader.metrics.told(self._reader.lags(), len(self._subscription.assigned))
+
     def close(self, autocommit: bool = True) -> None:
         """Ends the consumer. With a group, commits all positions first, unless `autocommit` or `enable_auto_commit` is false."""
         if self._closed:
             return
-        self._closed = True
-        if self._reader.owner is not None:
+        try:
             if self._sharing is not None:
-                self._sharing.leave()
-            if autocommit:
+                self._sharing.leave()  # the program may commit in it, or close the consumer
+            if autocommit and not self._closed:
                 self._reader.auto_commit(at_once=True)
-            self._reader.owner.end()
+        finally:
+            was_closed, self._closed = self._closed, True
+            if self._reader.owner is not None and not was_closed:
+                self._reader.beside.end()
+                self._reader.owner.end()
 
     def __enter__(self) -> Consumer:
         return self
@@ -412,6 +389,21 @@ class Consumer:
             self._subscription.subscribe_to(pattern)
         if self._membership is not None:
             self._membership.subscribe(topics, None if pattern is None else re.compile(pattern).pattern)
+
+    def _to_commit(self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None) -> Given:
+        """These offsets, or all positions, each with the id of its topic."""
+        if offsets is None:
+            self._reader.settle()
+            return self._reader.positions()
+        # The offsets are of the topics that it reads, even if there is another one of the name by now.
+        ids = {partition: each.topic_id for partition, each in self._subscription.assigned.items()}
+        given: dict[TopicPartition, tuple[str, OffsetAndMetadata]] = {}
+        for partition, value in arguments.mapping("offsets", offsets):
+            (each,) = self._existing([partition])
+            offset, metadata = (value[0], value[1]) if isinstance(value, tuple) else (value, None)
+            committed = OffsetAndMetadata(arguments.count("offset", offset), metadata or None)
+            given[each] = (ids.get(each) or self._subscription.followed(each.topic).state.topic_id, committed)
+        return given
 
     def _next(self, call: str, timeout_ms: float, records_max: int, bytes_max: int) -> list[Taken]:
         """The next records, each with the position after them."""
@@ -466,17 +458,6 @@ class Consumer:
             reason = f"it was opened with the root {opened.root}, and the consumer reads {self.root}: give one of the same root"
             raise SparklogError("OPTION_VALUE", option="table", value=opened.path, reason=reason)
         return opened
-
-    def _existing(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        self._require_open("a call about partitions")
-        found = list(map(partition_of, partitions))
-        for topic, number in found:
-            arguments.partitions(self._subscription.followed(topic).state, self._root, number)
-        return found
-
-    def _require_open(self, call: str) -> None:
-        if self._closed:
-            raise SparklogError("CONSUMER_CLOSED", call=call)
 
 
 def _owner(table: OffsetTable, group: str) -> Owner:

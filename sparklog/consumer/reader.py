@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sparklog import arguments
 from sparklog.consumer.assigned_partition import AssignedPartition
+from sparklog.consumer.beside import Beside, Given
+from sparklog.consumer.metrics import Metrics
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
 from sparklog.consumer.subscription import Subscription
 from sparklog.consumer.turns import Taken
@@ -16,7 +18,8 @@ from sparklog.errors import GenerationFenced, SparklogError
 from sparklog.ondisk.topic_logs import TopicLogs
 
 if TYPE_CHECKING:
-    from sparklog.offsets import Membership, Owner
+    from sparklog.offsets import Membership, OffsetTable, Owner
+    from sparklog.offsets.topics import Ids, Offsets
 
 _log = logging.getLogger(__name__)
 
@@ -26,6 +29,7 @@ class Reader:
 
     * reset: the consumer's `auto_offset_reset`. interval_s: how often it looks for new commits while it waits.
     * part_bytes: how much it reads of a partition at once. commit_s: how often it commits what was returned; None for never.
+    * dual: a second table, which gets what is committed.
     """
 
     def __init__(
@@ -38,6 +42,7 @@ class Reader:
         interval_s: float,
         part_bytes: int,
         commit_s: float | None,
+        dual: OffsetTable | None = None,
     ) -> None:
         self._logs = logs
         self._subscription = subscription
@@ -45,7 +50,8 @@ class Reader:
         self._reset = reset
         self._interval_s = interval_s
         self._part_bytes = part_bytes
-        self._commit_s = commit_s
+        self._commit_s, self._dual = commit_s, dual
+        self.commits_by_itself = owner is not None and commit_s is not None
         self._tried = time.monotonic()
         self._settled = False
         """Whether all positions are known and in the log."""
@@ -53,6 +59,8 @@ class Reader:
         """Whether all was read that is known to be there."""
         self._looked = float("-inf")
         self._woken = False
+        self.beside = Beside(self._commit)
+        self.metrics = Metrics()
         self.turn: Callable[[], None] = lambda: None
         """Is called before records are returned, and while there are none: partitions may come and go in it."""
 
@@ -78,9 +86,13 @@ class Reader:
                 break
             time.sleep(min(self._interval_s, left))
             self._take_turn()
+        if found:
+            self.metrics.records.add(sum(batch.num_rows for _, batch, _ in found))
+            self.metrics.bytes.add(sum(batch.nbytes for _, batch, _ in found))
         return found
 
     def _take_turn(self) -> None:
+        self.beside.tell()
         self.turn()
         self.auto_commit()
 
@@ -158,25 +170,59 @@ class Reader:
 
     def committed(self) -> dict[tuple[TopicPartition, str], OffsetAndMetadata]:
         """The offsets that the group has committed, by partition and topic id; without a group there are none."""
+        self.beside.settle()
         return {
             (TopicPartition(each.topic, each.partition), each.topic_id): OffsetAndMetadata(each.offset, each.metadata)
             for each in (self.owner.positions() if self.owner else ())
         }
+
+    def lags(self) -> list[int]:
+        """How far each partition is behind its end offset, where its position is known."""
+        return [max(0, each.end - each.position) for each in self._subscription.assigned.values() if each.position is not None]
 
     def positions(self) -> dict[TopicPartition, tuple[str, OffsetAndMetadata]]:
         """The positions that are known, each with the topic id, as `commit` takes them."""
         known = self._subscription.assigned.items()
         return {partition: (each.topic_id, OffsetAndMetadata(each.position)) for partition, each in known if each.position is not None}
 
-    def commit(self, offsets: Mapping[TopicPartition, tuple[str, OffsetAndMetadata]]) -> None:
+    def commit(self, offsets: Given) -> None:
         """Commits offsets, each given with the topic id, at once. GenerationFenced if another generation has begun."""
+        self.beside.settle()
+        self._commit(offsets)
+
+    def _commit(self, offsets: Given) -> None:
         if not self.owner or not offsets:
             return
-        by_topic: dict[str, dict[int, int]] = {}
-        for (topic, number), (_, value) in offsets.items():
-            by_topic.setdefault(topic, {})[number] = value.offset
-        ids = {topic: id for (topic, _), (id, _) in offsets.items()}
-        self.owner.commit(by_topic, ids, metadata={partition: value.metadata for partition, (_, value) in offsets.items()})
+        began = time.monotonic()
+        try:
+            self.owner.commit(*by_topic(offsets), metadata={partition: value.metadata for partition, (_, value) in offsets.items()})
+        except BaseException:
+            self.metrics.failed_commits += 1
+            raise
+        self.metrics.commits.add(1000 * (time.monotonic() - began))
+        self.committed_elsewhere(offsets)
+
+    def committed_elsewhere(self, offsets: Given) -> None:
+        """Tells the second table, if there is one, of a commit in the first. A failure there is logged."""
+        if self._dual is None or self.owner is None or not offsets:
+            return
+        try:
+            self._dual.follow(self.owner.group, *by_topic(offsets))
+        except SparklogError as error:
+            _log.warning("Positions of group %s are not in the second table %s: %s", self.owner.group, self._dual.path, error)
+
+    def commit_what_stays(self, offsets: Given) -> None:
+        """As `commit`. If another member has one of the partitions by now, nothing is committed, and the next turn gives it up."""
+        try:
+            self.commit(offsets)
+        except GenerationFenced as error:
+            if error.id != "MEMBER_FENCED":
+                raise
+            self._not_committed(error)
+
+    def to_commit(self) -> dict[TopicPartition, tuple[str, OffsetAndMetadata]]:
+        """The positions that are not committed, of topics that are still there, as `commit` takes them."""
+        return {each: at for each, at in self.positions().items() if self._is_to_commit(each, *at)}
 
     def auto_commit(self, *, at_once: bool = False) -> None:
         """Commits those positions that are not committed, if that is due or asked for; and once a minute, says that the consumer is there.
@@ -190,15 +236,19 @@ class Reader:
         due = self._commit_s is not None and (at_once or now - self._tried >= self._commit_s)
         try:
             if due:
+                self.beside.settle()
                 self._tried = now
-                self.commit({each: at for each, at in self.positions().items() if self._is_to_commit(each, *at)})
-            self.owner.beat()
-        except GenerationFenced as error:
-            if error.id != "MEMBER_FENCED":  # otherwise the next turn gives up what was lost
-                raise
-            _log.warning("The positions of group %s could not be committed: %s", self.owner.group, error)
+                self.commit_what_stays(self.to_commit())
+            if self.beside.is_idle:
+                self.owner.beat()
+        except GenerationFenced:
+            raise
         except SparklogError as error:
-            _log.warning("The positions of group %s could not be committed: %s", self.owner.group, error)
+            self._not_committed(error)
+
+    def _not_committed(self, error: SparklogError) -> None:
+        assert self.owner
+        _log.warning("The positions of group %s could not be committed: %s", self.owner.group, error)
 
     def _is_to_commit(self, partition: TopicPartition, id: str, at: OffsetAndMetadata) -> bool:
         """Whether a position is not committed, and its topic is the one that is there."""
@@ -208,6 +258,14 @@ class Reader:
             return False
         state = self._logs.find(topic)
         return state is not None and state.topic_id == id
+
+
+def by_topic(offsets: Given) -> tuple[Offsets, Ids]:
+    """Offsets as the owner of a group takes them, with the ids of their topics."""
+    found: dict[str, dict[int, int]] = {}
+    for (topic, number), (_, value) in offsets.items():
+        found.setdefault(topic, {})[number] = value.offset
+    return found, {topic: id for (topic, _), (id, _) in offsets.items()}
 
 
 def _known(each: AssignedPartition) -> int:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sparklog import arguments
 from sparklog.consumer.assignment import Assignment
-from sparklog.consumer.reader import Reader
+from sparklog.consumer.reader import Reader, by_topic
 from sparklog.consumer.records import TopicPartition
 from sparklog.consumer.subscription import Subscription
 from sparklog.errors import SparklogError
+from sparklog.ondisk.state import State
 
 if TYPE_CHECKING:
     from sparklog.offsets import Membership, OffsetTable
 
-_log = logging.getLogger(__name__)
 Rebalanced = Callable[[Any, list[TopicPartition]], object]
 """Is called with a consumer, and partitions that came to it or go."""
 
@@ -54,10 +53,12 @@ class Shared:
     def finds(self, topic: str) -> bool:
         return not self.searches or self._whole.finds(topic)
 
-    def of(self, topic: str, partitions: int) -> Iterable[TopicPartition]:
-        return [TopicPartition(topic, number) for number in self._membership.owned(topic) if number < partitions]
+    def of(self, topic: str, state: State) -> Iterable[TopicPartition]:
+        found = sorted(self._membership.held().items(), key=lambda each: each[0])
+        mine = [TopicPartition(*share) for share, held in found if (share[0], held.topic_id) == (topic, state.topic_id)]
+        return [each for each in mine if each.partition < state.partitions]
 
-    def is_late(self, partition: TopicPartition) -> bool:
+    def is_late(self, partition: TopicPartition, *, found_late: bool) -> bool:
         return self._membership.is_late(partition)
 
 
@@ -67,52 +68,63 @@ class Sharing:
     def __init__(self, membership: Membership, subscription: Subscription, reader: Reader, told: Told, *, commits: bool) -> None:
         self._membership, self._subscription, self._reader, self._told = membership, subscription, reader, told
         self._commits = commits
+        self._leaves = False
 
     def turn(self) -> None:
-        """Learns what changed in the group, gives up what others wait for, and takes what is free. GenerationFenced as `Membership`."""
+        """Learns what changed in the group, gives up what others wait for, and takes what is free.
+
+        GenerationFenced as `Membership`. RetryError MEMBER_TOPIC_GONE, once for each topic that was deleted while it was read.
+        """
         try:
-            self._membership.look()
+            if not self._membership.look():
+                return
         finally:
             self._drop_lost()
         if free := _named(self._membership.to_release()):
             self._told.revoke(free)
-            known = self._reader.positions()
-            going = {each: known[each] for each in free if each in known} if self._commits else {}
-            offsets: dict[str, dict[int, int]] = {}
-            for (topic, number), (_, at) in going.items():
-                offsets.setdefault(topic, {})[number] = at.offset
-            self._membership.release(free, offsets, {topic: id for (topic, _), (id, _) in going.items()})
+            self._reader.beside.settle()
+            going = {each: at for each, at in self._reader.to_commit().items() if each in free} if self._commits else {}
+            self._membership.release(free, *by_topic(going))
+            self._reader.committed_elsewhere(going)
+            self._reader.metrics.rebalances.add(len(free))
             self._realign()
         if new := _named(self._membership.take()):
             self._realign()
+            self._reader.metrics.rebalances.add(len(new))
             self._told.assign([each for each in new if each in self._subscription.assigned])
             self._begin(new)
         self._drop_lost()
+        if gone := self._membership.gone():
+            of, (topic, numbers) = self._membership, gone
+            partitions = ", ".join(map(str, sorted(numbers)))
+            raise SparklogError("MEMBER_TOPIC_GONE", topic=topic, root=of.root, group=of.group, table=of.table, partitions=partitions)
 
     def leave(self) -> None:
         """Tells that all partitions go, before the consumer leaves the group."""
-        if self._subscription.assigned:
-            self._told.revoke(sorted(self._subscription.assigned))
+        if self._subscription.assigned and not self._leaves:
+            self._leaves = True  # what it tells may close the consumer, which comes here again
+            try:
+                self._told.revoke(sorted(self._subscription.assigned))
+            finally:
+                self._leaves = False
 
     def _begin(self, new: Iterable[TopicPartition]) -> None:
         """Commits where partitions begin that have no position, so that another member would go on there."""
         self._reader.settle()
         positions = self._reader.positions()
         has = self._reader.committed().keys()
-        self._reader.commit({each: positions[each] for each in new if each in positions and (each, positions[each][0]) not in has})
+        began = {each: positions[each] for each in new if each in positions and (each, positions[each][0]) not in has}
+        self._reader.commit_what_stays(began)
 
     def _drop_lost(self) -> None:
         lost = _named(self._membership.lost())
-        if not lost:
-            return
-        for topic in sorted({each.topic for each in lost}):
-            if not self._subscription.exists(topic):
-                _log.error("Topic %s was deleted: group %s reads it no more", topic, self._membership.group)
-        self._realign()
-        self._told.lose(lost)
+        if lost:
+            self._reader.metrics.rebalances.add(len(lost))
+            self._realign()
+            self._told.lose(lost)
 
     def _realign(self) -> None:
-        self._subscription.realign(self._membership.topics())
+        self._subscription.realign({topic for topic, _ in self._membership.held()})
         self._reader.moved()
 
 

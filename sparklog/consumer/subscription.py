@@ -71,16 +71,14 @@ class Subscription:
         self._keep({each: before.get(each) or AssignedPartition(followed[each.topic], each, late=False) for each in wanted})
 
     def realign(self, topics: Iterable[str]) -> None:
-        """Takes what the assignment gives by now; of these topics too, which may have been created again."""
+        """Takes what the assignment gives by now, in the newest states; of these topics too, which may have been created again."""
         for topic in {*self._followed, *topics}:
+            if topic in self._followed:
+                self._changed |= self._look_at(topic, self._followed[topic], surely=True)
             if topic in self._followed:
                 self._align(topic, late=False)
             else:
                 self._add(topic, late=False)
-
-    def exists(self, topic: str) -> bool:
-        """Whether there is a topic of this name."""
-        return self._logs.find(topic) is not None
 
     def clear(self) -> None:
         """Reads nothing."""
@@ -168,9 +166,9 @@ class Subscription:
         """The partitions of a topic are those that it has and the assignment gives. Positions in another topic of the name do not count."""
         followed = self._followed[topic]
         before = {partition for partition in self.assigned if partition.topic == topic}
-        given = self._assignment.of(topic, followed.state.partitions)
+        given = self._assignment.of(topic, followed.state)
         kept = {
-            each: self.assigned.get(each) or AssignedPartition(followed, each, late=late or self._assignment.is_late(each))
+            each: self.assigned.get(each) or AssignedPartition(followed, each, late=self._assignment.is_late(each, found_late=late))
             for each in given
         }
         if kept.keys() != before:

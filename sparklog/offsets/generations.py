@@ -10,6 +10,7 @@ from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.offsets import rows
 from sparklog.offsets.lake import Lake
+from sparklog.offsets.members import State
 from sparklog.offsets.rows import Group, Position
 
 _log = logging.getLogger(__name__)
@@ -50,6 +51,13 @@ class Generations:
     def group(self, name: str) -> Group:
         """The group of this name, which need not exist."""
         return Group(name, rows.positions(self._lake.rows(rows.require_group(name), current=True)))
+
+    def state(self, name: str) -> tuple[int, int, State | None]:
+        """The number of the newest change of a group, the generation, and the state of its members, if they share it. Cheap."""
+        number = self._lake.last(name)
+        notes = rows.positions(self._lake.note(name, number))
+        group = Group(name, notes) if notes else self.group(name)
+        return max(number, group.note_seq), group.generation, group.state
 
     def existing(self, name: str) -> Group:
         """The group of this name. CallError if it does not exist."""
@@ -93,9 +101,8 @@ class Generations:
     ) -> int:
         """Takes the next generation of a group in one commit with its first positions, and returns it.
 
-        Those are the ones that `moved` makes from what the group is just before, and with `carry` the other ones of the group, but for
-        the topics `dropped`. With
-        `after`, only if that is still the newest generation: GenerationFenced otherwise.
+        Those are the ones that `moved` makes from what the group is just before, and with `carry` the other ones of the group, without
+        those in the topics `dropped`. With `after`, only if that is still the newest generation: GenerationFenced otherwise.
         """
         while True:
             last, group, versions = self.fenceable(name)
@@ -112,8 +119,10 @@ class Generations:
             left = {(each.topic, each.partition) for each in first if not _is_at(group.at.get((each.topic, each.partition)), each)}
             left |= {each for each in group.state.shares if each[0] in dropped} if group.state else set()
             stays = group.state.reset(left) if group.state and event in _OF_OPERATORS else None
-            noted = rows.note(name, generation, event, {"by": "operator", "why": event, **stays.stored()} if stays else None)
-            if self.commit(group, last + 1, generation, [noted, *begun], versions) is not None:
+            note = rows.note(name, generation, event)
+            noted = rows.note_of_members(name, generation, "operator", event, stays, event) if stays else note
+            if (numbered := self.commit(name, last + 1, generation, [noted, *begun], versions)) is not None:
+                self._known[name] = last + 1, group.after(numbered)
                 return generation
 
     def fenceable(self, name: str) -> tuple[int, Group, dict[str, int]]:
@@ -138,7 +147,8 @@ class Generations:
             added = made(group)
             if not added:
                 return 0
-            if self.commit(group, last + 1, generation, added) is not None:
+            if (numbered := self.commit(name, last + 1, generation, added)) is not None:
+                self._known[name] = last + 1, group.after(numbered)
                 self.maintain_when_due()
                 return sum(not rows.is_note(each) for each in added)
 
@@ -159,22 +169,18 @@ class Generations:
         return known
 
     def commit(
-        self, group: Group, number: int, generation: int, added: list[Position], versions: Mapping[str, int] | None = None
-    ) -> Group | None:
-        """Commits rows to a group that was read after its number before this one; the group after it. None if another one has the number.
+        self, name: str, number: int, generation: int, added: list[Position], versions: Mapping[str, int] | None = None
+    ) -> list[Position] | None:
+        """Commits rows to a group that was read after its number before this one; the rows. None if another commit has the number.
 
         None too if one of these members has another version by now; it has the next one after the commit.
         """
-        numbered = [dataclasses.replace(each, generation=generation, seq=number) for each in added]
-        if not self._lake.append(rows.table_of(numbered), group.name, number, versions):
-            return None
-        self._known[group.name] = number, group.after(numbered)
-        return self._known[group.name][1]
+        numbered = _numbered(added, number, generation)
+        return numbered if self._lake.append(rows.table_of(numbered), name, number, versions) else None
 
     def commit_of_member(self, name: str, number: int, generation: int, added: list[Position], member: str, version: int) -> bool:
         """Commits rows of a member, which knows the state of this number. False if the member has another version by now."""
-        numbered = [dataclasses.replace(each, generation=generation, seq=number) for each in added]
-        if not self._lake.append(rows.table_of(numbered), name, None, {member: version}):
+        if not self._lake.append(rows.table_of(_numbered(added, number, generation)), name, None, {member: version}):
             return False
         self.maintain_when_due()
         return True
@@ -199,6 +205,10 @@ class Generations:
 
     def _fenced(self, name: str, generation: int, newest: int) -> SparklogError:
         return SparklogError("GENERATION_FENCED", group=name, generation=generation, newest=newest, table=self._path)
+
+
+def _numbered(added: list[Position], number: int, generation: int) -> list[Position]:
+    return [dataclasses.replace(each, generation=generation, seq=number) for each in added]
 
 
 def _is_at(now: Position | None, then: Position) -> bool:

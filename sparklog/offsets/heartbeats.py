@@ -66,15 +66,18 @@ class Watch:
         """Counts from the next look: the observer was not live itself."""
         self._seen.clear()
 
-    def silent(self, marks: Mapping[str, Mark], sessions: Mapping[str, float], now: float) -> list[str]:
-        """The members whose heartbeats are as they were a session ago, by the seconds of their sessions."""
+    def silent(self, marks: Mapping[str, Mark], sessions: Mapping[str, float], asked: float, now: float) -> list[str]:
+        """The members whose heartbeats are as they were a session ago, by the seconds of their sessions.
+
+        The marks are of some moment between `asked` and `now`: a listing may take minutes, and is then old when it comes.
+        """
         found = []
         seen: dict[str, tuple[Mark | None, float]] = {}
         for member, session in sessions.items():
             mark = marks.get(member)
             before, since = self._seen.get(member, (mark, now))
             seen[member] = (mark, since) if before == mark else (mark, now)
-            if now - seen[member][1] >= session:
+            if asked - seen[member][1] >= session:
                 found.append(member)
         self._seen = seen
         return found

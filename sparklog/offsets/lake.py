@@ -50,12 +50,11 @@ class Lake:
 
         With `current`, only the greatest (generation, offset) of each group, topic and partition.
         """
-        with self._faults():
-            table = self._table()
-            if table is None:
-                return SCHEMA.empty_table()
-            found = self._delta.QueryBuilder().register("offsets", table).execute(_select(group, current=current)).read_all()
-            return pa.table(found).cast(SCHEMA)
+        return self._found(_select(group, current=current))
+
+    def note(self, group: str, number: int) -> pa.Table:
+        """The note that a commit of a group wrote; no row if it wrote none. It opens no other file of the table."""
+        return self._found(_select(group, where=f'"partition" = -1 AND seq = {number}'))
 
     def last(self, group: str) -> int:
         """The number of the newest commit of a group; 0 if it has none."""
@@ -113,6 +112,15 @@ class Lake:
             table.create_checkpoint()
             table.cleanup_metadata()
             return {"joined": joined, "deleted": len(table.vacuum(dry_run=False))}
+
+    def _found(self, query: str) -> pa.Table:
+        """The rows that a query of `_select` finds."""
+        with self._faults():
+            table = self._table()
+            if table is None:
+                return SCHEMA.empty_table()
+            found = self._delta.QueryBuilder().register("offsets", table).execute(query).read_all()
+            return pa.table(found).cast(SCHEMA)
 
     def _table(self) -> DeltaTable | None:
         """The table as it is now; None if it does not exist."""
@@ -188,9 +196,9 @@ def _number(table: DeltaTable, group: str) -> int:
     return table.transaction_version(_application(group)) or 0
 
 
-def _select(group: str | None, *, current: bool) -> str:
+def _select(group: str | None, *, current: bool = False, where: str = "true") -> str:
     """The query for the rows of a group, or of all, in the table `offsets`: as `Lake.rows` returns them."""
-    found = "offsets" if group is None else f'(SELECT * FROM offsets WHERE "group" = {_literal(group)}) AS found'
+    found = "offsets" if group is None else f'(SELECT * FROM offsets WHERE "group" = {_literal(group)} AND {where}) AS found'
     if current:
         rank = 'PARTITION BY "group", topic, "partition"'
         rank += ' ORDER BY generation DESC, "offset" DESC, seq DESC NULLS LAST, committed_at DESC, metadata'

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sparklog.assignors import Member, Partition, assign, owners_of
-
-
-@dataclass(frozen=True)
-class MemberSettings:
-    """How a consumer is a member; times in seconds. `sparklog.Consumer` explains them."""
-
-    assignor: str = "sticky"
-    session_s: float = 45
-    heartbeat_s: float = 5
-    max_poll_s: float = 300
-    instance: str | None = None
-    capacity: int = 1
-    rack: str | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +33,27 @@ class Registered:
         return topic in self.topics if self.pattern is None else re.match(self.pattern, topic) is not None
 
 
+_FIELDS = {each.name for each in dataclasses.fields(Registered)}
+"""Those of a member. Others, of a later program, say nothing to this one."""
+
+
+@dataclass(frozen=True)
+class MemberSettings:
+    """How a consumer is a member; times in seconds. `sparklog.Consumer` explains them."""
+
+    assignor: str = "sticky"
+    session_s: float = 45
+    heartbeat_s: float = 5
+    max_poll_s: float = 300
+    instance: str | None = None
+    capacity: int = 1
+    rack: str | None = None
+
+    def registered(self, id: str, topics: tuple[str, ...], pattern: str | None) -> Registered:
+        """The member of this id, on this machine, which reads these topics."""
+        return Registered(id, topics, pattern, self.capacity, round(self.session_s * 1000), self.instance, self.rack, socket.gethostname())
+
+
 @dataclass(frozen=True)
 class Share:
     """A partition of a group: the member for which it is planned, the one that has it, and how often it changed hands."""
@@ -52,6 +61,14 @@ class Share:
     wanted_by: str | None = None
     owner: str | None = None
     epoch: int = 0
+
+
+@dataclass(frozen=True)
+class Held:
+    """A share as its owner has it: in the topic of this id, and in this epoch. In others it was lost."""
+
+    topic_id: str
+    epoch: int
 
 
 @dataclass(frozen=True)
@@ -73,9 +90,25 @@ class State:
 
     # ---- what it says
 
-    def owned(self, member: str) -> dict[Partition, int]:
-        """The shares of a member, each with its epoch."""
-        return {each: share.epoch for each, share in self.shares.items() if share.owner == member}
+    def owned(self, member: str) -> dict[Partition, Held]:
+        """The shares of a member."""
+        return {each: Held(self.topics[each[0]].id, share.epoch) for each, share in self.shares.items() if share.owner == member}
+
+    def first_owner(self) -> str | None:
+        """The owner of the first share that has one."""
+        return next((share.owner for _, share in sorted(self.shares.items(), key=lambda each: each[0]) if share.owner), None)
+
+    def known(self, before: State) -> set[tuple[str, int]]:
+        """The partitions, by the id of their topic, that are not new to a member which made this state of the one before.
+
+        New are those that came to be while the group read the topic, and that no member had yet.
+        """
+        return {
+            (self.topics[name].id, number)
+            for name, number in self.shares
+            if (was := before.topics.get(name)) is None
+            or (was.id == self.topics[name].id and before.shares.get((name, number), Share()).epoch > 0)
+        }
 
     def to_release(self, member: str) -> list[Partition]:
         """The shares that a member owns, and another one wants."""
@@ -91,6 +124,10 @@ class State:
             Member(each.id, [name for name in self.topics if each.reads(name)], each.instance, each.capacity, each.rack)
             for each in self.members.values()
         ]
+
+    def sessions(self, *, but: str) -> dict[str, float]:
+        """The sessions of all members but one, in seconds."""
+        return {each.id: each.session_ms / 1000 for each in self.members.values() if each.id != but}
 
     def of_instance(self, instance: str | None, *, but: str) -> str | None:
         """The member that has the place of a static member, if it is not the one of this id."""
@@ -172,7 +209,8 @@ class State:
         if not said.get("members"):
             return None
         try:
-            members = [Registered(**{**each, "topics": tuple(each.get("topics", ()))}) for each in said["members"]]
+            members = [Registered(**{name: each[name] for name in _FIELDS & each.keys()}) for each in said["members"]]
+            members = [dataclasses.replace(each, topics=tuple(each.topics)) for each in members]
             ids: list[str | None] = [each.id for each in members]
             shares = {
                 (name, number): Share(None if wanted is None else ids[wanted], None if owner is None else ids[owner], epoch)
@@ -181,5 +219,5 @@ class State:
             }
             topics = {name: SharedTopic(of["id"], of["partitions"]) for name, of in said["topics"].items()}
             return cls(said["assignor"], {each.id: each for each in members}, topics, shares)
-        except (KeyError, TypeError, IndexError, AttributeError) as error:
+        except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
             raise ValueError(f"it is not the state of a group: {error!r}") from error

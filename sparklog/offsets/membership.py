@@ -14,18 +14,17 @@ from collections.abc import Callable, Iterable, Mapping
 from sparklog.assignors import Partition, canonical
 from sparklog.errors import SparklogError
 from sparklog.offsets import rows
+from sparklog.offsets.committed import Committed
 from sparklog.offsets.heartbeats import clock
-from sparklog.offsets.members import MemberSettings, Registered, State
+from sparklog.offsets.members import Held, MemberSettings, State
 from sparklog.offsets.pulse import Pulse
-from sparklog.offsets.rows import Group, Position
+from sparklog.offsets.rows import Position
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.topics import Ids, Offsets
 
 _log = logging.getLogger(__name__)
-_PAUSE_S = 0.2
-"""The longest pause before a change of the state is tried again."""
-_ROW_EVERY_S = 60
-"""A group without a new row for three minutes does not count as running."""
+_PAUSE_S = 0.2  # the longest before a change of the state is tried again
+_ROW_EVERY_S = 60  # a group without a new row for three minutes does not count as running
 
 
 class Membership:
@@ -37,7 +36,7 @@ class Membership:
 
     def __init__(self, table: OffsetTable, group: str, settings: MemberSettings) -> None:
         self.group = rows.require_group(group)
-        self._table = table
+        self.table, self.root = table.path, table.root
         self._generations, self._topics = table.generations, table.topics
         self._settings = dataclasses.replace(settings, assignor=canonical(settings.assignor))
         self._pulse = Pulse(table.path, self.group, settings.session_s)
@@ -46,66 +45,86 @@ class Membership:
         self._reads: tuple[tuple[str, ...], str | None] = ((), None)
         self.id: str | None = None
         self._number = self._generation = self._version = 0
-        self._group = Group(self.group, [])
         self._state = State(self._settings.assignor)
-        self._mine: dict[Partition, int] = {}
-        """The shares that the caller knows of, each with its epoch."""
+        self._mine: dict[Partition, Held] = {}
+        """The shares that the caller knows of."""
         self._lost: list[Partition] = []
-        self._committed: dict[Partition, Position] = {}
+        self._gone: dict[str, list[int]] = {}
+        self._committed = Committed()
         self._changed = False
+        self._turned: State | None = None
+        """The state after the caller's last turn."""
         self._polled = self._refreshed = clock()
         self._wrote = time.monotonic()
-        self._known_topics: set[Partition] = set()
+        self._known: set[tuple[str, int]] = set()
+        """The partitions, by the id of their topic, that were there before this member read it."""
         self._ended: SparklogError | None = None
         """Why it cannot be a member any more."""
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
 
     # ---- what the caller does in turns
 
     def subscribe(self, topics: Iterable[str], pattern: str | None = None) -> None:
         """Names the topics that it reads, from the next `look` on."""
-        self._reads = (tuple(sorted(topics)), pattern)
-        if self.id is not None:
-            with self._lock:
+        with self._lock:
+            self._reads = (tuple(sorted(topics)), pattern)
+            if self.id is not None:
+                before = self._state
                 self._change("subscribes", lambda state: self._with_me(state, self.id or ""))
+                self._known |= self._state.known(before)
 
-    def look(self) -> None:
-        """Joins if it is not a member, and learns what others changed. To be called before records are returned."""
-        self._polled = clock()
+    def look(self) -> bool:
+        """Joins if it is not a member, and learns what others changed. To be called before records are returned.
+
+        False if nothing changed since the last `take`. Then it has not waited for a commit that is on its way in another thread.
+        """
+        self._polled = now = clock()
+        is_due = now - self._refreshed >= self._settings.heartbeat_s
+        # In this order: the thread that makes it live again says first that the state is another one.
+        if self._pulse.is_live and not self._changed and self._state is self._turned and not is_due:
+            return False
         with self._lock:
             if self._ended is not None:
                 raise self._ended
+            if self.id is not None and (not self._pulse.is_live or self._changed):
+                self._revive()
             if self.id is None:
                 self._join()
-            elif self._changed or not self._pulse.is_live:
-                self._revive()
-                if self.id is None:
-                    self._join()
-            if clock() - self._refreshed >= self._settings.heartbeat_s:
+            if is_due:
                 self._refresh()
+        return True
 
     def lost(self) -> list[Partition]:
         """The shares that were taken away since the last call."""
+        if not self._lost:
+            return []
         with self._lock:
             lost, self._lost = self._lost, []
-        return lost
+            return lost
+
+    def gone(self) -> tuple[str, list[int]] | None:
+        """A topic that was deleted or created again while this member had these partitions of it, told once; None if there is none."""
+        with self._lock:
+            return self._gone.popitem() if self._gone else None
 
     def to_release(self) -> list[Partition]:
         """The shares that another member waits for."""
-        return [each for each in self._state.to_release(self.id or "") if each in self._mine]
+        with self._lock:
+            return [each for each in self._state.to_release(self.id or "") if each in self._mine]
 
     def release(self, shares: Iterable[Partition], offsets: Offsets, ids: Ids) -> None:
         """Gives up shares, and commits these offsets of them, in one commit."""
         with self._lock:
             given = [each for each in shares if each in self._mine]
             placed = self._moved(offsets, ids, {})
-            if any(map(self._is_back, placed)):
+            if any(map(self._committed.is_back, placed)):
                 self._go_back(placed)
                 placed = []
-            for each in given:
-                self._mine.pop(each, None)
-            self._change("releases", lambda state: state.released(self.id or "", given), placed)
+            before = {each: self._mine.pop(each) for each in given if each in self._mine}
+            try:
+                self._change("releases", lambda state: state.released(self.id or "", given), placed)
+            except BaseException:
+                self._mine |= before
+                raise
 
     def take(self) -> list[Partition]:
         """Takes what it wants and no member has; the shares that it has and the caller does not know."""
@@ -117,20 +136,18 @@ class Membership:
             self._mine |= {each: owned[each] for each in new}
             if new:
                 at = self._generations.group(self.group).at
-                self._committed |= {each: at[each] for each in new if each in at}
+                self._committed.remember(at[each] for each in new if each in at)
+            self._turned = self._state
             return new
 
-    def owned(self, topic: str) -> list[int]:
-        """The partitions of a topic that the caller may read."""
-        return sorted(number for name, number in self._mine if name == topic)
-
-    def topics(self) -> set[str]:
-        """The topics in which the caller may read partitions."""
-        return {topic for topic, _ in self._mine}
+    def held(self) -> dict[Partition, Held]:
+        """The shares that the caller may read. It waits for no other thread: a dict is copied in one step."""
+        return dict(self._mine)
 
     def is_late(self, share: Partition) -> bool:
-        """Whether the partition came to be after this member joined."""
-        return share not in self._known_topics
+        """Whether a partition came to be while the group read its topic, so that all of it is new."""
+        topic = self._state.topics.get(share[0])
+        return topic is not None and (topic.id, share[1]) not in self._known
 
     # ---- as the owner of a group does
 
@@ -140,8 +157,7 @@ class Membership:
 
     def is_committed(self, topic: str, id: str, partition: int, offset: int) -> bool:
         """Whether the group is at this offset of a topic with this id, as far as this member knows."""
-        known = self._committed.get((topic, partition))
-        return known is not None and (known.topic_id, known.offset) == (id, offset)
+        return self._committed.is_at(topic, id, partition, offset)
 
     def commit(self, offsets: Offsets, ids: Ids, *, metadata: Mapping[Partition, str | None] | None = None) -> None:
         """Commits offsets of its shares, by topic and partition, in topics of these ids. It conflicts only with being fenced."""
@@ -154,76 +170,88 @@ class Membership:
                 placed = self._moved(offsets, ids, metadata or {})
                 if not placed:
                     return
-                if any(map(self._is_back, placed)):
-                    self._go_back(placed)
-                    return
-                if self._generations.commit_of_member(self.group, self._number, self._generation, placed, self.id or "", self._version):
-                    self._version += 1
+                if any(map(self._committed.is_back, placed)):
+                    if self._go_back(placed):
+                        return
+                elif self._has_committed(placed):
                     self._remember(placed)
                     return
-                self._adopt()
+                else:
+                    self._adopt()
 
     def beat(self) -> None:
-        """Writes a row of its own again if it wrote none for a minute, so that the group counts as running."""
+        """Writes a row of its own again if it wrote none for a minute, so that the group counts as running.
+
+        One member does so for all: the owner of the first share.
+        """
         with self._lock:
             if time.monotonic() - self._wrote < _ROW_EVERY_S or self.id is None:
                 return
             self._wrote = time.monotonic()
-            again = [dataclasses.replace(each, committed_at=rows.now()) for at, each in self._committed.items() if at in self._mine][:1]
-            if again and self._generations.commit_of_member(self.group, self._number, self._generation, again, self.id, self._version):
-                self._version += 1
+            known = self._committed.first(self._mine)
+            if known is None or self._state.first_owner() != self.id:
+                return
+            self._changed |= not self._has_committed([dataclasses.replace(known, committed_at=rows.now())])
 
     def end(self) -> None:
-        """Leaves the group."""
-        self._stop.set()
+        """Leaves the group for good."""
+        self._pulse.stop(self._settings.heartbeat_s)
+        self.leave()
+
+    def leave(self) -> None:
+        """Leaves the group; the next `look` joins it again, under another id."""
         with self._lock:
+            self._mine = {}
             if self.id is not None:
                 self._change("leaves", lambda state: state.without(self.id or ""), own=True)
+            if self.id is not None:
                 self._pulse.end(self.id)
-                self.id = None
-        if self._thread is not None:
-            self._thread.join(timeout=self._settings.heartbeat_s)
+                self.id = self._turned = None
 
     # ---- changes of the state
 
     def _join(self) -> None:
         me = f"{socket.gethostname()}-{uuid.uuid4().hex}"
         began = self._pulse.write(me, 0)
-        while True:
-            number, group, versions = self._generations.fenceable(self.group)
-            before = group.state or State(self._settings.assignor)
-            if before.assignor != self._settings.assignor:
-                raise SparklogError(
-                    "GROUP_ASSIGNOR", group=self.group, table=self._table.path, found=before.assignor, asked=self._settings.assignor
-                )
-            replaced = before.of_instance(self._settings.instance, but=me)
-            after = self._with_me(before, me).taken(me)
-            carried = [] if group.state or not group.exists else group.positions
-            generation = group.generation if group.state else (group.generation or number) + 1
-            note = self._note(generation, "joins", me, after)
-            fenced = {replaced: versions[replaced]} if replaced else {}
-            changed = self._generations.commit(group, number + 1, generation, [note, *carried], fenced)
-            if changed is not None:
-                break
-            time.sleep(random.random() * _PAUSE_S)
-        self.id, self._number, self._generation, self._version = me, number + 1, generation, 0
-        self._group, self._state = changed, after
-        self._known_topics = set(after.shares)
-        self._mine, self._committed = {}, {}
+        try:
+            self._enter(me)
+        except BaseException:
+            self._pulse.end(me)
+            raise
         self._refreshed, self._changed = clock(), False
         self._pulse.live(began)
         self._pulse.restart()
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=f"member of {self.group}", daemon=True)
-            self._thread.start()
+        self._pulse.start(self._beat, self._settings.heartbeat_s)
+
+    def _enter(self, me: str) -> None:
+        """Adds this member to the state, under this id."""
+        while True:
+            carried: list[Position] = []
+            number, generation, found = self._generations.state(self.group)
+            if found is None:
+                number, group, _ = self._generations.fenceable(self.group)
+                if group.state is not None:
+                    continue  # another one joined just now
+                carried = group.positions if group.exists else []
+                generation = (group.generation or number) + 1
+            before = found or State(self._settings.assignor)
+            if before.assignor != self._settings.assignor:
+                its, asked = before.assignor, self._settings.assignor
+                raise SparklogError("GROUP_ASSIGNOR", group=self.group, table=self.table, found=its, asked=asked)
+            replaced = before.of_instance(self._settings.instance, but=me)
+            after = self._with_me(before, me).taken(me)
+            note = rows.note_of_members(self.group, generation, me, "joins", after)
+            fenced = {replaced: self._generations.version(replaced)} if replaced else {}
+            if self._generations.commit(self.group, number + 1, generation, [note, *carried], fenced) is not None:
+                break
+            time.sleep(random.random() * _PAUSE_S)
+        self.id, self._number, self._generation, self._version = me, number + 1, generation, 0
+        self._state, self._mine, self._committed = after, {}, Committed()
+        self._known |= after.known(before)
 
     def _with_me(self, state: State, me: str) -> State:
         """The state with this member as it is subscribed now, and with all topics that members read."""
-        settings, (topics, pattern) = self._settings, self._reads
-        mine = Registered(
-            me, topics, pattern, settings.capacity, round(settings.session_s * 1000), settings.instance, settings.rack, socket.gethostname()
-        )
-        joined = state.joined(mine)
+        joined = state.joined(self._settings.registered(me, *self._reads))
         return joined.with_topics(self._topics.shared(joined.members.values()))
 
     def _refresh(self) -> None:
@@ -246,10 +274,9 @@ class Membership:
             versions = {each: self._generations.version(each) for each in fenced}
             if own or placed:
                 versions[self.id] = self._version
-            note = self._note(self._generation, why, self.id, after)
-            changed = self._generations.commit(self._group, self._number + 1, self._generation, [note, *placed], versions)
-            if changed is not None:
-                self._number, self._group, self._state = self._number + 1, changed, after
+            note = rows.note_of_members(self.group, self._generation, self.id, why, after)
+            if self._generations.commit(self.group, self._number + 1, self._generation, [note, *placed], versions) is not None:
+                self._number, self._state = self._number + 1, after
                 self._drop_strayed()
                 self._version += self.id in versions
                 self._remember(placed)
@@ -259,57 +286,47 @@ class Membership:
             placed = [each for each in placed if (each.topic, each.partition) in self._state.owned(self.id or "")]
         return False
 
-    def _is_back(self, to: Position) -> bool:
-        """Whether a position is lower than the committed one, or in a topic that was created again: rows of the generation hide it."""
-        now = self._committed.get((to.topic, to.partition))
-        return now is not None and (now.topic_id != to.topic_id or now.offset > to.offset)
-
-    def _go_back(self, placed: list[Position]) -> None:
-        """Commits offsets that are lower than before: a reset of these shares, which this member keeps."""
-        ids = {each.topic: each.topic_id for each in placed}
+    def _go_back(self, placed: list[Position]) -> bool:
+        """Commits offsets that are lower than before: a reset of these shares, which this member keeps. False if it lost one of them."""
+        ids, moved = {each.topic: each.topic_id for each in placed}, {(each.topic, each.partition) for each in placed}
         while self.id is not None:
             number, group, versions = self._generations.fenceable(self.group)
-            if group.state is None or any(each not in group.state.owned(self.id) for each in {(p.topic, p.partition) for p in placed}):
+            if group.state is None or moved - group.state.owned(self.id).keys():
                 self._adopt()
-                raise self._fenced(placed[0].topic, placed[0].partition)
-            moved = {(each.topic, each.partition) for each in placed}
+                return False
             stays = [each for at, each in group.at.items() if at not in moved and ids.get(each.topic, each.topic_id) == each.topic_id]
             kept = [dataclasses.replace(each, committed_at=rows.now()) for each in stays]
-            note = self._note(group.generation + 1, "goes back", self.id, group.state)
-            if self._generations.commit(group, number + 1, group.generation + 1, [note, *kept, *placed], versions) is not None:
+            note = rows.note_of_members(self.group, group.generation + 1, self.id, "goes back", group.state)
+            if self._generations.commit(self.group, number + 1, group.generation + 1, [note, *kept, *placed], versions) is not None:
                 self._remember(placed)
                 self._adopt()
-                return
+                return True
             time.sleep(random.random() * _PAUSE_S)
+        return False
 
     def _adopt(self) -> None:
         """Reads the state, and gives up what was lost. Without an id afterwards: it was expired. GenerationFenced if it cannot go on."""
         me = self.id or ""
         version = self._generations.version(me)  # before the state: fencing changes both in one commit
         self._changed = False
-        number, group = self._generations.last(self.group), self._generations.group(self.group)
-        state = group.state
+        number, generation, state = self._generations.state(self.group)
         if state is None:
             self._drop(self._mine)
             raise self._end_by(
-                SparklogError(
-                    "GENERATION_FENCED", group=self.group, generation=self._generation, newest=group.generation, table=self._table.path
-                )
+                SparklogError("GENERATION_FENCED", group=self.group, generation=self._generation, newest=generation, table=self.table)
             )
-        self._number, self._generation, self._version = max(number, group.note_seq), group.generation, version
-        self._group, self._state = group, state
+        self._number, self._generation, self._version, self._state = number, generation, version, state
         self._drop_strayed()
         if me not in state.members:
-            self.id = None
+            self.id = self._turned = None
+            self._pulse.end(me)
             if other := state.of_instance(self._settings.instance, but=me):
                 instance = self._settings.instance
-                raise self._end_by(
-                    SparklogError("INSTANCE_FENCED", group=self.group, table=self._table.path, member=other, instance=instance)
-                )
+                raise self._end_by(SparklogError("INSTANCE_FENCED", group=self.group, table=self.table, member=other, instance=instance))
 
     def _end_by(self, error: SparklogError) -> SparklogError:
-        self.id, self._ended = None, error
-        self._stop.set()
+        self.id, self._ended, self._turned = None, error, None
+        self._pulse.stop()
         return error
 
     def _revive(self) -> None:
@@ -321,70 +338,57 @@ class Membership:
 
     def _drop_strayed(self) -> None:
         owned = self._state.owned(self.id or "")
-        self._drop([each for each, epoch in self._mine.items() if owned.get(each) != epoch])
+        self._drop([each for each, held in self._mine.items() if owned.get(each) != held])
 
     def _drop(self, shares: Iterable[Partition]) -> None:
         for each in list(shares):
-            del self._mine[each]
-            self._committed.pop(each, None)
+            held, topic = self._mine.pop(each), self._state.topics.get(each[0])
+            self._committed.forget(each)
             self._lost.append(each)
-
-    def _note(self, generation: int, why: str, by: str, state: State) -> Position:
-        return rows.note(self.group, generation, rows.RUNNING if state.members else "end", {"by": by, "why": why, **state.stored()})
-
-    # ---- commits
+            if topic is None or topic.id != held.topic_id:
+                self._gone.setdefault(each[0], []).append(each[1])
 
     def _require_mine(self, offsets: Offsets, ids: Ids) -> None:
         for topic, by_partition in offsets.items():
             for number in by_partition:
                 known = self._state.topics.get(topic)
                 if (topic, number) not in self._mine or known is None or ids.get(topic, known.id) != known.id:
-                    raise self._fenced(topic, number)
+                    raise SparklogError("MEMBER_FENCED", group=self.group, table=self.table, root=self.root, topic=topic, partition=number)
+
+    def _has_committed(self, placed: list[Position]) -> bool:
+        """Commits rows, if nothing fenced this member."""
+        made = self._generations.commit_of_member(self.group, self._number, self._generation, placed, self.id or "", self._version)
+        self._version += made
+        return made
 
     def _moved(self, offsets: Offsets, ids: Ids, metadata: Mapping[Partition, str | None]) -> list[Position]:
         """The rows of these offsets, without those that are committed already."""
-        new = {
-            topic: {
-                number: offset
-                for number, offset in of.items()
-                if not self.is_committed(topic, ids.get(topic, ""), number, offset) or metadata.get((topic, number)) is not None
-            }
-            for topic, of in offsets.items()
-        }
-        placed = self._topics.placed(self.group, {topic: of for topic, of in new.items() if of}, ids) if any(new.values()) else []
+        new = self._committed.new(offsets, ids, metadata)
+        placed = self._topics.placed(self.group, new, ids) if new else []
         return [dataclasses.replace(each, metadata=metadata.get((each.topic, each.partition))) for each in placed]
 
-    def _remember(self, placed: Iterable[Position]) -> None:
-        for each in placed:
-            self._committed[each.topic, each.partition] = each
-            self._wrote = time.monotonic()
-
-    def _fenced(self, topic: str, partition: int) -> SparklogError:
-        return SparklogError("MEMBER_FENCED", group=self.group, table=self._table.path, topic=topic, partition=partition)
+    def _remember(self, placed: list[Position]) -> None:
+        self._committed.remember(placed)
+        self._wrote = time.monotonic() if placed else self._wrote
 
     # ---- heartbeats
 
-    def _run(self) -> None:
-        while not self._stop.wait(self._settings.heartbeat_s):
-            me = self.id
-            if me is None or clock() - self._polled > self._settings.max_poll_s:
-                continue  # the program hangs, or polls no more: others go on with its shares
-            try:
-                self._beat()
-                self._expire(me)
-            except (OSError, SparklogError) as error:
-                _log.warning("Member %s of group %s: %s", me, self.group, error)
-
     def _beat(self) -> None:
-        """Writes a heartbeat, and looks for a newer state: a member is live by the two."""
-        if self.id is not None:
-            began = self._pulse.write(self.id, self._number)
+        """Writes a heartbeat, looks for a newer state, and expires members that are silent. It is called in a thread of its own."""
+        me = self.id
+        if me is None or clock() - self._polled > self._settings.max_poll_s:
+            return  # the program hangs, or polls no more: others go on with its shares
+        try:
+            began = self._pulse.write(me, self._number)
             if self._generations.last(self.group) != self._number:
                 self._changed = True
             self._pulse.live(began)
+            self._expire(me)
+        except (OSError, SparklogError) as error:
+            _log.warning("Member %s of group %s: %s", me, self.group, error)
 
     def _expire(self, me: str) -> None:
-        silent = self._pulse.silent({each.id: each.session_ms / 1000 for each in self._state.members.values() if each.id != me})
+        silent = self._pulse.silent(self._state.sessions(but=me))
         if not silent or not self._lock.acquire(timeout=self._settings.heartbeat_s):
             return
         try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from sparklog.errors import SparklogError
 from sparklog.offsets.heartbeats import Heartbeats, Watch, clock
@@ -22,11 +23,32 @@ class Pulse:
         self._lock = threading.Lock()
         self._counter = 0
         self._beaten = self._live_until = clock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    # ---- its own
 
     @property
     def is_live(self) -> bool:
         """Whether no other member may have expired this one yet."""
         return clock() < self._live_until
+
+    def start(self, beat: Callable[[], None], every_s: float) -> None:
+        """Calls `beat` so often, from a thread of its own, until `stop`. Does nothing if it does so already."""
+
+        def run() -> None:
+            while not self._stop.wait(every_s):
+                beat()
+
+        if self._thread is None:
+            self._thread = threading.Thread(target=run, name=f"member of {self._group}", daemon=True)
+            self._thread.start()
+
+    def stop(self, wait_s: float = 0) -> None:
+        """Ends the thread, and waits for it so long."""
+        self._stop.set()
+        if self._thread not in (None, threading.current_thread()):
+            self._thread.join(wait_s)
 
     def write(self, member: str, number: int) -> float:
         """Writes a heartbeat, and returns when it began to. `live` is to be called with that once the state still has the member.
@@ -49,14 +71,18 @@ class Pulse:
             self._watch.restart()  # it was not live itself, so others may have been all the time
         self._beaten, self._live_until = since, since + _LIVE * self._session_s
 
+    # ---- those of others
+
     def restart(self) -> None:
         """Forgets how long others have been silent."""
         self._watch.restart()
 
     def silent(self, sessions: Mapping[str, float]) -> list[str]:
         """The members without a heartbeat for their sessions, which are given in seconds."""
-        return self._watch.silent(self._heartbeats.look(), sessions, clock())
+        asked = clock()
+        return self._watch.silent(self._heartbeats.look(), sessions, asked, clock())
 
     def end(self, *members: str) -> None:
-        """Removes what members that are gone have written."""
-        self._heartbeats.remove(members)
+        """Removes what members that are gone have written, if it can be removed: what stays there says nothing."""
+        with suppress(OSError):
+            self._heartbeats.remove(members)

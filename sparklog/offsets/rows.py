@@ -109,10 +109,16 @@ class Group:
         """The event that the newest note tells: begin, end, reset, load, copy or delete."""
         self.note_seq = (self._note.seq or 0) if self._note else 0
         """The number of the commit that wrote the newest note."""
-        self.state = State.of(said)
+        self.state = self._state(said)
         """The state of a group whose members share its topics; None if one owner runs it alone, or none does."""
         self.last = max((row.committed_at for row in newest), default=None)
         """When the newest generation wrote its last row."""
+
+    def _state(self, said: Mapping[str, Any]) -> State | None:
+        try:
+            return State.of(said)
+        except ValueError as error:
+            raise SparklogError("GROUP_STATE", group=self.name, number=self.note_seq, cause=error) from error
 
     @property
     def positions(self) -> list[Position]:
@@ -164,6 +170,11 @@ def note(group: str, generation: int, event: str, more: Mapping[str, Any] | None
     """The row that says what happened. Its metadata tells it from every other one; `more` are fields of it."""
     text = json.dumps({"event": event, "id": uuid.uuid4().hex, **(more or {})})
     return Position(group, generation, "", "", _NOTE, _NOTE, now(), metadata=text)
+
+
+def note_of_members(group: str, generation: int, by: str, why: str, state: State, event: str = RUNNING) -> Position:
+    """The note of a change of a group's members, with their state after it."""
+    return note(group, generation, event if state.members else "end", {"by": by, "why": why, **state.stored()})
 
 
 def table_of(rows: Iterable[Position]) -> pa.Table:

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
@@ -13,9 +14,9 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from sparklog import arguments
 from sparklog.assignors import Member
 from sparklog.errors import SparklogError
-from sparklog.offsets import kafka_files, lags, plans, reset, rows, views
+from sparklog.offsets import kafka_files, lags, plans, reset, rows, sql, views
 from sparklog.offsets.generations import Generations
-from sparklog.offsets.heartbeats import Heartbeats
+from sparklog.offsets.heartbeats import Heartbeats, Mark
 from sparklog.offsets.lake import Lake
 from sparklog.offsets.members import State
 from sparklog.offsets.plans import GroupPlan
@@ -112,7 +113,10 @@ class OffsetTable:
         found = self.generations.existing(group)
         if found.state is None:
             return GroupMembers(group, [])
-        return GroupMembers(group, views.members(found.state, Heartbeats(self.path, group).look(), self.topics.unread(found.positions)))
+        marks: dict[str, Mark] = {}
+        with suppress(OSError):  # the folder cannot be reached: then no heartbeat is known
+            marks = Heartbeats(self.path, group).look()
+        return GroupMembers(group, views.members(found.state, marks, self.topics.unread(found.positions)))
 
     def assignments(self, group: str) -> list[GroupShare]:
         """The partitions that members share, sorted: the owner of each, and what it waits for."""
@@ -124,21 +128,33 @@ class OffsetTable:
         self.generations.existing(group)
         return GroupChanges(group, views.changes(rows.positions(self._lake.rows(group, current=False))))
 
-    def starting_offsets(self, group: str, topic: str | None = None) -> str:
+    def create_views(self, spark: SparkSession) -> None:
+        """Makes temporary views of a Spark session that has Delta: `group_members`, `group_assignments` and `group_history`.
+
+        They are of all groups, and of what the table has when they are asked. Delta's own connector reads the table then: a store needs the
+        settings of the session, and not `storage_options`.
+        """
+        for statement in sql.views(self.path).values():
+            spark.sql(statement)
+
+    def starting_offsets(self, group: str, topic: str | None = None, *, share: str | None = None) -> str:
         """The option `startingOffsets` with which a batch read or a stream begins where the group is: JSON, by topic and partition.
 
-        With `topic`, only that topic, for a query that does not read the others.
+        With `topic`, only that topic, for a query that does not read the others; with `share`, as `2/5`, only the partitions that a query
+        with this option reads.
 
         A partition that the group has no position in begins at its first record. CallError if a topic was created again.
         """
+        place, parts = (1, 1) if share is None else arguments.share(share)
         found: dict[str, dict[str, int]] = {}
         for position in self._positions(group, topic):
             of = found.get(position.topic)
             if of is None:
                 state = self.topics.state(position.topic)
                 require_same(self.topics.root, position, state)
-                of = found[position.topic] = dict.fromkeys(map(str, range(state.partitions)), -2)
-            of[str(position.partition)] = position.offset
+                of = found[position.topic] = {str(number): -2 for number in range(place - 1, state.partitions, parts)}
+            if str(position.partition) in of:
+                of[str(position.partition)] = position.offset
         return json.dumps(found)
 
     # ---- for owners of a group
@@ -185,6 +201,15 @@ class OffsetTable:
             return told or [rows.note(group, generation, rows.RUNNING)]
 
         return self.generations.add(rows.require_group(group), arguments.integer("generation", generation), made)
+
+    def follow(self, group: str, offsets: Offsets, ids: Ids | None = None) -> None:
+        """Takes offsets that a group has committed in another table, as an operator's `load` would: in a commit of its own.
+
+        It ends what runs the group in this table, unless that is members, which go on there.
+        """
+        moved = self.topics.placed(rows.require_group(group), offsets, ids)
+        self.generations.claim(group, "load", lambda _: moved)
+        self.generations.maintain_when_due()
 
     def end(self, group: str, generation: int) -> None:
         """Says that the owner of this generation ends, so that the group is not running. GenerationFenced as in `append`."""
@@ -383,15 +408,12 @@ class OffsetTable:
         return [each for each in self.generations.existing(group).positions if wanted in (None, each.topic)]
 
     def _lag(self, group: str, topic: str | None) -> list[dict[str, Any]]:
-        of = self._positions(group, topic)
-        if self.generations.group(group).state is not None:
-            # Members go on where a topic was deleted or created again, and so does the question how far they are.
-            gone = [each for each in of if self.topics.noted(each).note]
-            rows = [
-                row for name in sorted({each.topic for each in of} - {each.topic for each in gone}) for row in self._lag_of(group, name, of)
-            ]
-            return rows + [lags.unknown(each) for each in gone]
-        return [row for name in sorted({each.topic for each in of}) for row in self._lag_of(group, name, of)]
-
-    def _lag_of(self, group: str, topic: str, positions: Iterable[Position]) -> list[dict[str, Any]]:
-        return lags.of_topic(group, self.topics.log(topic), [each for each in positions if each.topic == topic])
+        wanted = None if topic is None else arguments.text("topic", topic)
+        found = self.generations.existing(group)
+        of = [each for each in found.positions if wanted in (None, each.topic)]
+        # Members go on where a topic was deleted or created again, and so does the question how far they are.
+        gone = [each for each in of if self.topics.noted(each).note] if found.state else []
+        rows = []
+        for name in sorted({each.topic for each in of} - {each.topic for each in gone}):
+            rows += lags.of_topic(group, self.topics.log(name), [each for each in of if each.topic == name])
+        return rows + [lags.unknown(each) for each in gone]

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from handmade import Topic, sample
+from offsets.member_world import Process, Thread, group
 
 from sparklog.offsets import OffsetTable
 
@@ -17,3 +18,21 @@ def topic(tmp_path: Path) -> Topic:
 @pytest.fixture
 def table(topic: Topic, tmp_path: Path) -> OffsetTable:
     return OffsetTable(tmp_path / "offsets", topic.root)
+
+
+@pytest.fixture(params=[pytest.param(Thread, id="threads"), pytest.param(Process, id="processes", marks=pytest.mark.soak)])
+def four(tmp_path, request):
+    """A topic of four partitions with 20 records each."""
+    yield from group(tmp_path, request.param)
+
+
+@pytest.fixture
+def threads(tmp_path):
+    """The same, only with members in this process."""
+    yield from group(tmp_path, Thread)
+
+
+@pytest.fixture
+def processes(tmp_path):
+    """The same, only with processes."""
+    yield from group(tmp_path, Process)

@@ -1,11 +1,14 @@
-"""A process with a consumer, which does what the lines on its standard input say, and answers each in a line: see `member_world.py`."""
+"""A consumer that does what it is asked, in this process or, as a program, in one of its own: see `member_world.py`.
+
+As a program it reads lines of its standard input, and answers each in a line.
+"""
 
 from __future__ import annotations
 
+import datetime
 import json
+import os
 import sys
-import time
-from pathlib import Path
 from typing import Any
 
 from sparklog import Consumer, SparklogError, TopicPartition
@@ -38,31 +41,38 @@ class Driver:
     def commit(self, offsets: list[list[Any]] | None = None) -> None:
         self.consumer.commit({TopicPartition(topic, number): at for topic, number, at in offsets} if offsets else None)
 
-    def run(self, seconds: float, file: str, limit: int = 500) -> dict[str, Any]:
-        """Reads for so long, with a line in a file for each record before it counts as processed."""
-        until, lines = time.monotonic() + seconds, 0
-        with Path(file).open("a") as out:
-            while time.monotonic() < until:
-                for (topic, number), records in self.consumer.poll(50, max_records=limit).items():
-                    out.writelines(f"{topic} {number} {record.offset} {time.monotonic()}\n" for record in records)
-                    lines += len(records)
-                out.flush()
-        return {"lines": lines}
+    def subscribe(self, **given: Any) -> None:
+        self.consumer.subscribe(**given)
+
+    def unsubscribe(self) -> None:
+        self.consumer.unsubscribe()
+
+    def die_when_assigned(self) -> None:
+        """Ends the process between the take of partitions and the first look at their positions."""
+        self.consumer._sharing._told._on_assign = lambda *_: os._exit(9)
+
+    def set_clock(self, hours: float) -> None:
+        """The clock of the day, as this process sees it, is wrong by so much."""
+        from sparklog.offsets import rows
+
+        rows.now = lambda: datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=hours)
 
     def close(self) -> None:
         self.consumer.close()
+
+    def do(self, asked: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return getattr(self, asked.pop("do"))(**asked) or {}
+        except SparklogError as error:
+            return {"error": error.id, "text": str(error)}
 
 
 def main() -> None:
     driver = Driver()
     print("{}", flush=True)
     for line in sys.stdin:
-        asked = json.loads(line)
-        try:
-            answer = getattr(driver, asked.pop("do"))(**asked) or {}
-        except SparklogError as error:
-            answer = {"error": error.id, "text": str(error)}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(driver.do(json.loads(line))), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""Processes that are members of a group: started, frozen, woken and killed by a test."""
+"""Members of a group for tests: threads of this process, or processes that are frozen, woken and killed."""
 
 from __future__ import annotations
 
@@ -9,22 +9,65 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from handmade import Topic, records
+from offsets.member_driver import Driver
 
 from sparklog.offsets import OffsetTable
 
 REPOSITORY = Path(__file__).parents[2]
-SESSION_MS, HEARTBEAT_MS = 1_500, 150
-WAIT_S = 60
+HEARTBEAT_MS = 100
+MORTAL_MS, LASTING_MS = 1_500, 120_000
+"""The sessions of members that are to be expired, and of those that are not, however slow the machine is."""
+WAIT_S = 120
 
 
-class Process:
-    """A process with a consumer: `process.poll(ms=100)` asks it to poll, and returns its answer."""
+class Member:
+    """A consumer: `member.poll(ms=100)` asks it to poll, and returns its answer."""
 
+    def __getattr__(self, do: str) -> Callable[..., dict[str, Any]]:
+        def call(**given: Any) -> dict[str, Any]:
+            self.ask(do, **given)
+            return self.answer()
+
+        return call
+
+    def ready(self) -> Member:
+        return self
+
+    def freeze(self) -> None:
+        """It does nothing until `wake`. In this process it falls silent since it polls no more."""
+
+    def wake(self) -> None:
+        pass
+
+    def kill(self) -> None:
+        """It never does anything again."""
+
+
+class Thread(Member):
+    def __init__(self) -> None:
+        self.driver = Driver()
+        self.said: list[dict[str, Any]] = []
+
+    def ask(self, do: str, **given: Any) -> None:
+        if do == "open":
+            given = {"max_poll_interval_ms": 300, **given}
+        self.said.append(json.loads(json.dumps(self.driver.do({"do": do, **given}))))
+
+    def answer(self) -> dict[str, Any]:
+        return self.said.pop(0)
+
+    def end(self) -> None:
+        if (of := self.driver.consumer) is not None and of._membership is not None:
+            of._membership._pulse.stop(5)
+
+
+class Process(Member):
     def __init__(self) -> None:
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
         command = [sys.executable, str(Path(__file__).parent / "member_driver.py")]
@@ -46,13 +89,6 @@ class Process:
         assert line, f"the process ended with {self.popen.wait()}"
         return json.loads(line)
 
-    def __getattr__(self, do: str) -> Callable[..., dict[str, Any]]:
-        def call(**given: Any) -> dict[str, Any]:
-            self.ask(do, **given)
-            return self.answer()
-
-        return call
-
     def freeze(self) -> None:
         self.popen.send_signal(signal.SIGSTOP)
 
@@ -66,55 +102,81 @@ class Process:
             if pipe:
                 pipe.close()
 
+    def end(self) -> None:
+        self.kill()
+
 
 class Group:
-    """A topic, a table beside its root, and processes that read it as group `g`."""
+    """A topic, a table beside its root, and members that read it as group `g`."""
 
-    def __init__(self, folder: Path, partitions: int = 4, count: int = 20) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, kind: type[Thread | Process] = Process, partitions: int = 4, count: int = 20) -> None:
+        self.folder, self.kind = folder, kind
         self.topic = Topic(folder / "root", "t", partitions=partitions)
         for number in range(partitions):
             self.topic.append(records(count), number)
         self.table = OffsetTable(folder / "offsets", folder / "root")
-        self.processes: list[Process] = []
+        self.started: list[Thread | Process] = []
 
-    def start(self, count: int = 1) -> list[Process]:
-        started = [Process() for _ in range(count)]
-        self.processes += started
+    def start(self, count: int = 1) -> list[Any]:
+        started = [self.kind() for _ in range(count)]
+        self.started += started
         return [each.ready() for each in started]
 
-    def open(self, process: Process, **more: Any) -> Process:
-        given = {"session_timeout_ms": SESSION_MS, "heartbeat_interval_ms": HEARTBEAT_MS, "assignor": "sticky", "names": ["t"]} | more
-        given |= {"auto_offset_reset": "earliest", "poll_interval_ms": 20}
-        answer = process.open(root=str(self.folder / "root"), group="g", table=str(self.folder / "offsets"), **given)
-        assert answer == {}, answer
-        return process
+    def member(self, **more: Any) -> Any:
+        """One that joins with its first poll."""
+        (found,) = self.start()
+        return self.open(found, **more)
 
-    def members(self, count: int, **more: Any) -> list[Process]:
-        """So many members, once each has its part."""
-        found = [self.open(each, **more) for each in self.start(count)]
-        self.until(lambda: self.is_even(found), found)
+    def open(self, member: Any, *, mortal: bool = False, **more: Any) -> Any:
+        given = {"session_timeout_ms": MORTAL_MS if mortal else LASTING_MS, "heartbeat_interval_ms": HEARTBEAT_MS, "assignor": "sticky"}
+        given |= {"names": ["t"], "auto_offset_reset": "earliest", "poll_interval_ms": 20, **more}
+        answer = member.open(root=str(self.folder / "root"), group="g", table=str(self.folder / "offsets"), **given)
+        assert answer == {}, answer
+        return member
+
+    def members(self, count: int, mortal: int = 0, **more: Any) -> list[Any]:
+        """So many members, once each has its part. The first `mortal` ones have short sessions."""
+        found = [self.open(each, mortal=place < mortal, **more) for place, each in enumerate(self.start(count))]
+        self.until_even(*found)
         return found
 
-    def is_even(self, members: list[Process]) -> bool:
-        """Whether all partitions are owned, each member has its part, and none is asked for by another one."""
+    def is_even(self, count: int) -> bool:
+        """Whether so many members share all partitions, and none is asked for by another one."""
         state = self.state()
-        if state is None or len(state.members) != len(members):
+        if state is None or len(state.members) != count:
             return False
         return all(share.owner is not None and share.owner == share.wanted_by for share in state.shares.values())
 
     def state(self) -> Any:
         return self.table.generations.group("g").state
 
-    def until(self, reached: Callable[[], object], polling: list[Process], seconds: float = 20) -> list[dict[str, Any]]:
+    def until(self, reached: Callable[[], object], polling: list[Any]) -> list[dict[str, Any]]:
         """Lets members poll until something is so; their answers."""
-        until, answers = time.monotonic() + seconds, []
+        until, answers = time.monotonic() + WAIT_S, []
         while not reached():
             assert time.monotonic() < until, (self.state(), answers[-5:])
             for each in polling:
                 each.ask("poll", ms=20)
             answers += [each.answer() for each in polling]
         return answers
+
+    def until_even(self, *polling: Any) -> list[dict[str, Any]]:
+        """Lets members poll until they, and no others, share all partitions; their answers."""
+        return self.until(lambda: self.is_even(len(polling)), list(polling))
+
+    def until_read(self, expected: int, *polling: Any, **more: Any) -> list[dict[str, Any]]:
+        """Lets members poll until they got so many records; their answers."""
+        answers: list[dict[str, Any]] = []
+        until = time.monotonic() + WAIT_S
+        while sum(len(offsets) for each in answers for offsets in each.get("got", {}).values()) < expected:
+            assert time.monotonic() < until, (self.state(), answers[-5:])
+            answers += [each.poll(ms=20, **more) for each in polling]
+        return answers
+
+    def append(self, count: int) -> None:
+        """Records in each partition."""
+        for number in range(self.topic.partitions):
+            self.topic.append(records(count), number)
 
     def positions(self) -> dict[int, int]:
         return {each.partition: each.offset for each in self.table.positions("g")}
@@ -123,14 +185,40 @@ class Group:
         return {number: share.owner for (_, number), share in self.state().shares.items()}
 
     def end(self) -> None:
-        for each in self.processes:
+        for each in self.started:
             each.wake()
-            each.kill()
+            each.end()
 
 
-def group(folder: Path, **given: Any) -> Iterator[Group]:
-    made = Group(folder, **given)
+def group(folder: Path, kind: type[Thread | Process], **given: Any) -> Iterator[Group]:
+    made = Group(folder, kind, **given)
     try:
         yield made
     finally:
         made.end()
+
+
+def partitions(answer: dict) -> list[int]:
+    return [number for _, number in answer["has"]]
+
+
+def got(answers: list[dict]) -> Counter:
+    """How often each record was returned, by partition and offset."""
+    return Counter((name, offset) for answer in answers for name, offsets in answer.get("got", {}).items() for offset in offsets)
+
+
+def each_of(offsets: range, partitions: range = range(4)) -> Counter:
+    return Counter({(f"t-{number}", offset): 1 for number in partitions for offset in offsets})
+
+
+def events(answers: list[dict], event: str) -> list[tuple[str, int]]:
+    return sorted(
+        (topic, number) for answer in answers for what, which in answer.get("events", []) if what == event for topic, number in which
+    )
+
+
+def until_error(member, error: str) -> None:
+    until = time.monotonic() + 60
+    while (answer := member.poll(ms=20)).get("error") != error:
+        assert "error" not in answer
+        assert time.monotonic() < until

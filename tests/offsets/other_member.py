@@ -1,6 +1,6 @@
-"""A member of a group written from docs/proposals/members.md alone: it shares no code with sparklog's, and knows the assignor `range`.
+"""A member of a group written from docs/reference/members.md alone: it shares no code with sparklog's, and knows the assignor `range`.
 
-`other_member.py ROOT TABLE GROUP TOPIC`: it prints a line `partition offset` for each record, and leaves when its standard input ends.
+`other_member.py ROOT TABLE GROUP TOPIC SESSION_MS` prints a line `partition offset` for each record. It leaves when its input ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from deltalake.exceptions import CommitFailedError
 
 import sparklog  # only for the records of the log
 
-SESSION_MS, HEARTBEAT_S = 1_500, 0.15
+HEARTBEAT_S = 0.1
 State = dict[str, Any]
 
 
@@ -33,7 +33,8 @@ class Fenced(Exception):
 
 
 class Other:
-    def __init__(self, root: str, path: str, group: str, topic: str) -> None:
+    def __init__(self, root: str, path: str, group: str, topic: str, session_ms: str) -> None:
+        self.session_ms = int(session_ms)
         self.log, self.path, self.group, self.topic = sparklog.Log(root), path, group, topic
         self.me = f"other-{uuid.uuid4().hex}"
         self.folder = Path(f"{path}.members") / hashlib.sha256(group.encode()).hexdigest()
@@ -130,7 +131,7 @@ class Other:
 
     def join(self) -> None:
         self.beat()
-        mine = {"id": self.me, "topics": [self.topic], "capacity": 1, "session_ms": SESSION_MS, "host": "elsewhere"}
+        mine = {"id": self.me, "topics": [self.topic], "capacity": 1, "session_ms": self.session_ms, "host": "elsewhere"}
         self.change("joins", lambda state: self.with_members(state, [*state.get("members", []), mine]))
 
     def without(self, state: State, gone: Iterable[str]) -> State | None:
@@ -192,7 +193,7 @@ class Other:
         part = self.folder / f".{self.me}"
         part.write_text(json.dumps({"member": self.me, "group": self.group, "counter": self.counter, "state": 0}))
         part.replace(self.folder / f"{self.me}.json")
-        self.live_until = began + 0.8 * SESSION_MS / 1000
+        self.live_until = began + 0.8 * self.session_ms / 1000
 
     def expire(self) -> None:
         _, _, _, state, _ = self.read()

@@ -20,7 +20,7 @@ def run(root: str, table: str, file: Path, session_ms: int) -> None:
                 table=table,
                 assignor="sticky",
                 auto_offset_reset="earliest",
-                auto_commit_interval_ms=1_000,
+                auto_commit_interval_ms=session_ms // 4,
                 session_timeout_ms=session_ms,
                 heartbeat_interval_ms=session_ms // 10,
                 on_assign=lambda consumer, _: out.write(f"{consumer._membership.id}\n"),
