@@ -4,7 +4,6 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.UnfitFileException;
 import java.io.IOException;
-import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -201,16 +200,18 @@ final class TopicLoad {
    *
    * @param told of its file; null if that is not known
    * @param failures gets the reason if it cannot be read, but may be whole
+   * @throws IOException only if an interrupt ended it
    * @throws PartlogException FORMAT_TOO_NEW
    */
-  Replay readable(String name, LogStore.Listed told, List<IOException> failures) throws ClosedByInterruptException {
+  Replay readable(String name, LogStore.Listed told, List<IOException> failures) throws IOException {
     try {
       return Checkpoint.read(store, topic, name, told);
-    } catch (ClosedByInterruptException interrupt) {
-      throw interrupt;
     } catch (Damaged | NoSuchFileException | UnfitFileException damagedOrGone) {
       return null;
     } catch (IOException e) {
+      if (PartlogException.isInterrupt(e)) {
+        throw e;
+      }
       failures.add(e);
       return null;
     }

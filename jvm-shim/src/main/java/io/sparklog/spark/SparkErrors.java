@@ -3,9 +3,7 @@ package io.sparklog.spark;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
-import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.ReadOnlyFileSystemException;
 
 /** Every call from Spark into the layers below goes through here, so that their errors reach Spark with their condition. */
@@ -50,13 +48,8 @@ public final class SparkErrors {
   }
 
   private static RuntimeException shown(PartlogException error) {
-    return error.getCause() instanceof IOException cause && isInterrupt(cause) && !error.id().equals("COMMIT_UNKNOWN")
+    return error.getCause() instanceof IOException cause && PartlogException.isInterrupt(cause) && !error.id().equals("COMMIT_UNKNOWN")
         && StreamingQueries.isThreadOfQuery() ? new UncheckedIOException(cause) : new PartlogSparkException(error);
-  }
-
-  /** Channels throw the one, Hadoop's file systems the other. Not a SocketTimeoutException. */
-  private static boolean isInterrupt(IOException e) {
-    return e instanceof ClosedByInterruptException || e.getClass() == InterruptedIOException.class;
   }
 
   /** As {@link #run(Body)}. */

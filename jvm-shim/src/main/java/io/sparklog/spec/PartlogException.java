@@ -1,5 +1,7 @@
 package io.sparklog.spec;
 
+import java.io.InterruptedIOException;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
 import java.util.LinkedHashMap;
@@ -48,6 +50,12 @@ public class PartlogException extends IllegalArgumentException {
   public static PartlogException io(Exception cause, String fallback) {
     String file = cause instanceof FileSystemException named && named.getFile() != null ? named.getFile() : fallback;
     return caused(cause, "IO", "file", file, "cause", cause instanceof AccessDeniedException ? "access is denied" : cause.toString());
+  }
+
+  /** Whether reading or writing failed because its thread was interrupted. */
+  public static boolean isInterrupt(Throwable failure) {
+    // Channels throw the one, Hadoop's file systems the other. A SocketTimeoutException, which derives from it, is no interrupt.
+    return failure instanceof ClosedByInterruptException || failure != null && failure.getClass() == InterruptedIOException.class;
   }
 
   /** The id in errors.json, without the prefix {@code PARTLOG_}. */

@@ -2,8 +2,6 @@ package io.sparklog.upkeep;
 
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
-import java.io.InterruptedIOException;
-import java.nio.channels.ClosedByInterruptException;
 
 /**
  * An operator's work, which an interrupt does not end half-way: a query that is stopped interrupts the thread of its {@code foreachBatch},
@@ -27,11 +25,11 @@ public final class Uninterrupted {
         try {
           return work.run();
         } catch (PartlogException e) {
-          if (e.id().equals("COMMIT_UNKNOWN") || !isInterrupt(e.getCause())) {
+          if (e.id().equals("COMMIT_UNKNOWN") || !PartlogException.isInterrupt(e.getCause())) {
             throw e;
           }
         } catch (IOException e) {
-          if (!isInterrupt(e)) {
+          if (!PartlogException.isInterrupt(e)) {
             throw e;
           }
         }
@@ -41,10 +39,5 @@ public final class Uninterrupted {
         Thread.currentThread().interrupt();
       }
     }
-  }
-
-  /** Channels throw the one, Hadoop's file systems the other. Not a SocketTimeoutException. */
-  private static boolean isInterrupt(Throwable e) {
-    return e instanceof ClosedByInterruptException || e != null && e.getClass() == InterruptedIOException.class;
   }
 }
