@@ -102,10 +102,11 @@ REFUSED = [
     ("INSERT OVERWRITE {c}.orders (value) VALUES ('a')", "PARTLOG_SAVE_MODE"),
     ("INSERT INTO {c}.orders VALUES ('a', '1')", "PARTLOG_COLUMN_REQUIRED"),
     ("INSERT INTO {c}.orders WITH ('topic' = 'x') (value) VALUES ('a')", "PARTLOG_OPTION_CONFLICT"),
-    ("UPDATE {c}.orders SET value = 'x'", "UNSUPPORTED_FEATURE.TABLE_OPERATION"),
-    ("DELETE FROM {c}.orders WHERE key = 'a'", None),
-    ("DELETE FROM {c}.orders WHERE offset > 5", None),
-    ("DELETE FROM {c}.orders WHERE timestamp < now()", None),
+    ("UPDATE {c}.orders SET value = 'x'", "PARTLOG_STATEMENT_UNSUPPORTED"),
+    ("MERGE INTO {c}.orders t USING {c}.plain s ON t.key = s.key WHEN MATCHED THEN UPDATE SET *", "PARTLOG_STATEMENT_UNSUPPORTED"),
+    ("DELETE FROM {c}.orders WHERE key = 'a'", "PARTLOG_STATEMENT_UNSUPPORTED"),
+    ("DELETE FROM {c}.orders WHERE offset > 5", "PARTLOG_STATEMENT_UNSUPPORTED"),
+    ("DELETE FROM {c}.orders WHERE timestamp < now()", "PARTLOG_STATEMENT_UNSUPPORTED"),
     ("TRUNCATE TABLE {c}.orders.commits", None),
     ("ALTER TABLE {c}.orders SET TBLPROPERTIES ('partitions' = '1')", "PARTLOG_OPTION_VALUE"),
     ("ALTER TABLE {c}.orders SET TBLPROPERTIES ('retention.ms' = '1', 'partitions' = '1')", "PARTLOG_OPTION_VALUE"),
@@ -237,6 +238,13 @@ def statements(spark: SparkSession, catalog: str, root: Path) -> None:
         assert [each.name for each in spark.catalog.listTables()] == ["copy", "orders", "plain"]
         assert spark.sql("SELECT murmur3_partition('a', 1)").first()[0] == 0
         assert spark.sql("SELECT count(*) FROM copy").first()[0] == 0
+        spark.catalog.setCurrentCatalog("partlog")
+        assert spark.sql(told("SELECT count(*) FROM `{root}`.copy")).first()[0] == 0
+        assert spark.sql(told("SELECT count(*) FROM `{root}` WITH ('subscribe' = 'copy')")).first()[0] == 0
+        assert refused(lambda: spark.catalog.listTables()) == "PARTLOG_CATALOG_WITHOUT_ROOT"
+        assert refused(lambda: spark.sql("SHOW TABLES").collect()) == "PARTLOG_CATALOG_WITHOUT_ROOT"
+        assert refused(lambda: spark.sql("SELECT * FROM copy").collect()) == "PARTLOG_CATALOG_WITHOUT_ROOT"
+        assert spark.sql("SHOW NAMESPACES").collect() == []
     finally:
         spark.catalog.setCurrentCatalog("spark_catalog")
 

@@ -45,6 +45,30 @@ def test_the_format_does_not_travel_in_time(spark: SparkSession, root: str, tmp_
     assert spark.read.option("versionAsOf", 1).table("asked.t").count() == 1
 
 
+@pytest.mark.parametrize("then", [{"versionAsOf": "1"}, {"timestampAsOf": "2100-01-01"}])
+def test_a_stream_is_not_of_an_earlier_version(spark: SparkSession, root: str, then: dict[str, str]) -> None:
+    """Spark itself has no error for it, only an assertion that fails."""
+    for table in ("asked.t", f"partlog.`{root}`.t"):
+        with pytest.raises(PySparkException, match="startingOffsets or startingTimestamp") as refused:
+            spark.readStream.options(**then).table(table)
+        assert refused.value.getCondition() == "PARTLOG_STATEMENT_UNSUPPORTED"
+        with pytest.raises(PySparkException, match="startingOffsets or startingTimestamp"):
+            spark.readStream.format("partlog").options(**then).load(root)
+
+
+def test_a_save_that_fails_leaves_nothing_to_the_next_statement(spark: SparkSession, tmp_path: Path) -> None:
+    """About the same topic, on the same thread. A save makes columns of bytes, a statement of text."""
+    root = f"{tmp_path}/root"
+    save = spark.sql("SELECT 'k' AS key, 'v' AS value").write.format("partlog").option("topic", "t")
+    with pytest.raises(PySparkException):
+        save.partitionBy("nothing").save(root)
+    spark.sql(f"CREATE TABLE partlog.`{root}`.t AS SELECT 'k' AS key, 'v' AS value")
+    assert sparklog.Log(root).topic("t").config["value.type"] == "string"
+    read = spark.read.format("partlog").load(root).selectExpr("string(key) AS key", "string(value) AS value")
+    read.write.format("partlog").option("topic", "u").save(root)
+    assert "value.type" not in sparklog.Log(root).topic("u").config
+
+
 def test_a_table_about_a_topic_takes_no_options(spark: SparkSession, root: str) -> None:
     for table in ("commits", "partitions", "segments"):
         assert spark.table(f"asked.t.{table}").count() > 0

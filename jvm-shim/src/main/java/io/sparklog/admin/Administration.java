@@ -45,11 +45,7 @@ public final class Administration {
    * @throws PartlogException TOPIC_RECREATED if another one has its name; as above
    */
   public Changed deleteRecordsOf(String topicId, SortedMap<Integer, Long> offsets) {
-    State planned = existing();
-    if (!planned.topicId().equals(topicId)) {
-      throw AdministrativeChange.recreated(log, topicId, planned.topicId());
-    }
-    return deleteRecords(planned, offsets, Collections.emptySortedMap(), false);
+    return deleteRecords(existing(topicId), offsets, Collections.emptySortedMap(), false);
   }
 
   private Changed deleteRecords(State planned, SortedMap<Integer, Long> offsets, SortedMap<Integer, Long> keep, boolean dryRun) {
@@ -81,11 +77,12 @@ public final class Administration {
   /**
    * Changes the configuration, and so the number of partitions, in one version. A key that has its value already is left out.
    *
+   * @param topicId of the topic that the change is for
    * @param config as of {@link #configure}; {@code partitions} as of {@link #addPartitions}
-   * @throws PartlogException as both of these
+   * @throws PartlogException as both of these; TOPIC_RECREATED if another topic has its name
    */
-  public Changed alter(Map<String, String> config) {
-    return commit(AlterTopic.table(log, existing(), config), false);
+  public Changed alterOf(String topicId, Map<String, String> config) {
+    return commit(AlterTopic.table(log, existing(topicId), config), false);
   }
 
   /**
@@ -129,6 +126,14 @@ public final class Administration {
 
   private State existing() {
     return log.newest().orElseThrow(this::notFound);
+  }
+
+  private State existing(String topicId) {
+    State newest = existing();
+    if (!newest.topicId().equals(topicId)) {
+      throw AdministrativeChange.recreated(log, topicId, newest.topicId());
+    }
+    return newest;
   }
 
   private PartlogException notFound() {

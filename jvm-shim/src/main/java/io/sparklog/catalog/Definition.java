@@ -163,7 +163,11 @@ final class Definition {
     for (TableChange change : changes) {
       if (change instanceof TableChange.SetProperty set && !isReserved(set.property())) {
         config.putAll(Options.ofTopic(Map.of(set.property(), set.value())));
-      } else if (change instanceof TableChange.RemoveProperty remove && !isReserved(remove.property()) && !isFixed(remove.property())) {
+      } else if (change instanceof TableChange.RemoveProperty remove && !isReserved(remove.property())) {
+        if (isFixed(remove.property())) {
+          throw refused("UNSET TBLPROPERTIES ('" + remove.property() + "')", name, "its default would move keys",
+              "Leave it out; SET TBLPROPERTIES ('partitions' = '16') adds partitions");
+        }
         config.putAll(Options.defaultOfTopic(remove.property()));
       } else {
         throw refused("This ALTER TABLE", name, "the columns of a topic are fixed, it keeps its name and its root, and has no comment",

@@ -12,7 +12,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * only where a save may create a topic does Spark go by the parts of the name.
  */
 final class FormatIdentifier implements Identifier {
-  /** The last one that this thread made. */
+  /**
+   * The last one that this thread made: a save runs on the thread that began it. It is told by the object that its name is, which Spark
+   * hands on: so no other save has its options, nor a statement that follows one that failed, although both are about the same topic.
+   */
   private static final ThreadLocal<FormatIdentifier> LAST = new ThreadLocal<>();
 
   private final CaseInsensitiveStringMap options;
@@ -21,7 +24,11 @@ final class FormatIdentifier implements Identifier {
   /** @param root in full */
   FormatIdentifier(String root, CaseInsensitiveStringMap options) {
     this.options = options;
-    this.parts = options.containsKey("topic") ? new String[] {root, options.get("topic")} : new String[] {root};
+    this.parts = options.containsKey("topic") ? new String[] {root, object(options.get("topic"))} : new String[] {object(root)};
+  }
+
+  private static String object(String text) {
+    return new String(text.toCharArray());
   }
 
   /** An identifier for the load or save that this thread begins. */
@@ -39,15 +46,17 @@ final class FormatIdentifier implements Identifier {
     return isBegun(name) ? LAST.get().settings() : Map.of();
   }
 
-  /** Whether this thread has begun a load or save in the format that is about {@code name}. */
+  /** Whether {@code name} is of the load or save in the format that this thread has begun. */
   static boolean isBegun(Identifier name) {
     FormatIdentifier last = LAST.get();
-    return last != null && last.name().equals(name.name()) && Arrays.equals(last.namespace(), name.namespace());
+    return last != null && last.name() == name.name();
   }
 
-  /** The save has what it needs: a later statement of this thread has a name without options. */
-  static void ended() {
-    LAST.remove();
+  /** The load or save of {@code name} has what it needs. */
+  static void ended(Identifier name) {
+    if (isBegun(name)) {
+      LAST.remove();
+    }
   }
 
   private Map<String, String> settings() {

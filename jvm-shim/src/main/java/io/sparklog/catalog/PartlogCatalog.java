@@ -15,6 +15,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
@@ -30,6 +31,7 @@ import org.apache.spark.sql.connector.catalog.SupportsNamespaces;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
 import org.apache.spark.sql.connector.catalog.functions.UnboundFunction;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
@@ -41,6 +43,12 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 public final class PartlogCatalog implements StagingTableCatalog, SupportsNamespaces, FunctionCatalog, ProcedureCatalog {
   private String name;
   private TableNames names;
+
+  /** The last topic that a thread looked up. */
+  private final ThreadLocal<Found> found = new ThreadLocal<>();
+
+  /** @param name the object by which it was looked up */
+  private record Found(Identifier name, String topicId) {}
 
   /** Spark asks for a public constructor without arguments. */
   public PartlogCatalog() {}
@@ -58,7 +66,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
 
   @Override
   public String[] defaultNamespace() {
-    return names.defaultNamespace();
+    return TableNames.defaultNamespace();
   }
 
   private String shown(Identifier identifier) {
@@ -72,7 +80,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       Optional<Place> place = names.table(identifier);
       boolean exists = place.isPresent() && (place.get().topic() == null ? hasTopics(place.get()) : place.get().state().isPresent());
       if (exists) {
-        FormatIdentifier.ended();
+        FormatIdentifier.ended(identifier);
       }
       return exists;
     });
@@ -85,7 +93,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   @Override
   public Table loadTable(Identifier identifier) throws NoSuchTableException {
     if (identifier instanceof FormatIdentifier format) {
-      FormatIdentifier.ended();
+      FormatIdentifier.ended(identifier);
       return SparkErrors.run(() -> PartlogTable.ofFormat(format.options()));
     }
     Place place = SparkErrors.run(() -> names.table(identifier)).orElseThrow(() -> new NoSuchTableException(identifier));
@@ -97,7 +105,20 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     }
     State state = SparkErrors.run(place::state).orElseThrow(() -> new NoSuchTableException(identifier));
     String shown = shown(identifier);
+    found.set(new Found(identifier, state.topicId()));
     return SparkErrors.run(() -> place.isTopic() ? new TopicTable(shown, place, state, Map.of()) : new TopicInfo(shown, place));
+  }
+
+  /** Spark says by these what a statement is about to do. It has no words of its own for a MERGE into a table that takes any columns. */
+  @Override
+  public Table loadTable(Identifier identifier, Set<TableWritePrivilege> privileges) throws NoSuchTableException {
+    Table table = loadTable(identifier);
+    if (privileges.contains(TableWritePrivilege.UPDATE)) {
+      SparkErrors.act(() -> {
+        throw Definition.refused("UPDATE or MERGE", shown(identifier), "the records of a log do not change", "Append other records");
+      });
+    }
+    return table;
   }
 
   private static CaseInsensitiveStringMap options(Place place, Map<String, String> more) {
@@ -127,6 +148,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   }
 
   private Table earlier(Identifier identifier, Past past) throws NoSuchTableException {
+    SparkErrors.act(() -> TimeTravel.requireBatch(shown(identifier)));
     Place place = requireTopic("VERSION AS OF or TIMESTAMP AS OF", identifier);
     State state = SparkErrors.run(place::state).orElseThrow(() -> new NoSuchTableException(identifier));
     return SparkErrors.run(() -> new TopicTable(shown(identifier), place, state, past.of(place)));
@@ -173,7 +195,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       throw new TableAlreadyExistsException(identifier);
     }
     boolean isSave = FormatIdentifier.isBegun(identifier);
-    FormatIdentifier.ended();
+    FormatIdentifier.ended(identifier);
     return SparkErrors.run(() -> {
       Connector.requireOfApplication();
       Map<String, String> given = Definition.createAs(shown(identifier), place, info, isSave);
@@ -204,8 +226,13 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   @Override
   public Table alterTable(Identifier identifier, TableChange... changes) throws NoSuchTableException {
     Place place = requireTopic("ALTER TABLE", identifier);
-    SparkErrors
-        .act(() -> new TopicStatements(place.root(), place.topic()).alter(Definition.alter(shown(identifier), place, List.of(changes))));
+    // Spark has looked the table up by this very object, on this thread: what is altered is the topic that it found.
+    Found last = found.get();
+    String topicId = last != null && last.name() == identifier
+        ? last.topicId()
+        : SparkErrors.run(place::state).orElseThrow(() -> new NoSuchTableException(identifier)).topicId();
+    SparkErrors.act(() -> new TopicStatements(place.root(), place.topic()).alter(topicId,
+        Definition.alter(shown(identifier), place, List.of(changes))));
     return loadTable(identifier);
   }
 
@@ -258,7 +285,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
 
   @Override
   public String[][] listNamespaces() {
-    return defaultNamespace().length == 0 ? new String[0][] : new String[][] {defaultNamespace()};
+    return names.hasRoot() ? new String[][] {defaultNamespace()} : new String[0][];
   }
 
   @Override

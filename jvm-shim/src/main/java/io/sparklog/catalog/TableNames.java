@@ -37,8 +37,13 @@ final class TableNames {
     });
   }
 
-  String[] defaultNamespace() {
-    return root == null ? new String[0] : new String[] {TOPICS};
+  /** Also without a root: what it lacks is told, and not found out by Spark. */
+  static String[] defaultNamespace() {
+    return new String[] {TOPICS};
+  }
+
+  boolean hasRoot() {
+    return root != null;
   }
 
   /** The thing that a table's name is about; empty if it cannot be one. @throws PartlogException CATALOG_WITHOUT_ROOT */
@@ -62,15 +67,15 @@ final class TableNames {
 
   /** Takes away the parts before that of a topic. @param least how many parts there are if {@code topics} is not the topic itself */
   private String takeRoot(List<String> parts, int least) {
+    if (parts.size() >= least && parts.get(0).equals(TOPICS)) {
+      parts.remove(0);
+    }
     if (!parts.isEmpty() && parts.get(0).contains("/")) {
       return parts.remove(0);
     }
     if (root == null) {
       String name = parts.isEmpty() ? "the empty name" : String.join(".", parts);
       throw PartlogException.of("CATALOG_WITHOUT_ROOT", "catalog", catalog, "name", name);
-    }
-    if (parts.size() >= least && parts.get(0).equals(TOPICS)) {
-      parts.remove(0);
     }
     return root;
   }

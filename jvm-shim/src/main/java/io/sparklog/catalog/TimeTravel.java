@@ -3,6 +3,7 @@ package io.sparklog.catalog;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.Version;
+import io.sparklog.spark.StreamingQueries;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -30,9 +31,18 @@ final class TimeTravel {
   /** Refuses a load or a save of an earlier version. @throws PartlogException OPTION_VALUE */
   static void requireNow(CaseInsensitiveStringMap options) {
     THEN.stream().filter(options::containsKey).findFirst().ifPresent(key -> {
-      throw Option.invalidValue(key, options.get(key),
-          "a table of a catalog can be read so; write spark.read.option(\"" + key + "\", 1).table(\"partlog.`<root>`.<topic>\")");
+      String value = options.get(key);
+      throw Option.invalidValue(key, value, "a batch can read a table of a catalog so: spark.read.option(\"" + key + "\", \"" + value
+          + "\").table(\"partlog.`<root>`.<topic>\"). A stream begins at startingOffsets or startingTimestamp");
     });
+  }
+
+  /** Refuses a stream from a table of then: Spark does not plan one. @throws PartlogException STATEMENT_UNSUPPORTED */
+  static void requireBatch(String table) {
+    if (StreamingQueries.isBeingDefined()) {
+      throw Definition.refused("readStream with " + String.join(" or ", THEN), table, "a stream reads on from where it begins",
+          "Leave the option out, and give startingOffsets or startingTimestamp; an earlier version is read in a batch");
+    }
   }
 
   /** The options that read what version {@code asked} held. @throws PartlogException VERSION_UNREADABLE, TOPIC_NOT_FOUND */

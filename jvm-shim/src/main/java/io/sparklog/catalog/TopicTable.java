@@ -107,9 +107,16 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
     }
   }
 
+  /** Refuses here what cannot be deleted: Spark would not say why. */
   @Override
   public boolean canDeleteWhere(Predicate[] predicates) {
-    return SparkErrors.run(() -> PrefixPredicate.of(predicates, place.topic(), partitions()).isPresent());
+    return SparkErrors.run(() -> {
+      if (PrefixPredicate.of(predicates, place.topic(), partitions()).isEmpty()) {
+        throw Definition.refused("This DELETE", name, "only what lies before an offset of a partition can be deleted",
+            "Write, for example, WHERE partition = 0 AND offset < 100");
+      }
+      return true;
+    });
   }
 
   @Override

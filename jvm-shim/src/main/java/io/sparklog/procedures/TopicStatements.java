@@ -57,9 +57,14 @@ public final class TopicStatements {
     run(administration -> administration.deleteRecordsOf(topicId, starts));
   }
 
-  /** ALTER TABLE … SET TBLPROPERTIES. @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE */
-  public void alter(Map<String, String> config) throws IOException {
-    run(administration -> administration.alter(config));
+  /**
+   * ALTER TABLE … SET TBLPROPERTIES.
+   *
+   * @param topicId of the topic that the statement was planned for
+   * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_RECREATED, OPTION_VALUE
+   */
+  public void alter(String topicId, Map<String, String> config) throws IOException {
+    run(administration -> administration.alterOf(topicId, config));
   }
 
   private void run(Consumer<Administration> statement) throws IOException {

@@ -51,6 +51,15 @@ public final class StreamingQueries {
     }
   }
 
+  /**
+   * Whether {@code readStream} looks a table up: Spark does not say for what it does. Over Connect, where the plan is made on the server,
+   * this is not known.
+   */
+  public static boolean isBeingDefined() {
+    return StackWalker.getInstance()
+        .walk(frames -> frames.anyMatch(frame -> frame.getClassName().equals("org.apache.spark.sql.classic.DataStreamReader")));
+  }
+
   /** The epoch whose {@code foreachBatch} is running on this thread, which is the query's own; empty on any other thread. */
   public static Optional<Epoch> ofThisThread() {
     try {

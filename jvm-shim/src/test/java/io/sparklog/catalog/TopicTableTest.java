@@ -6,9 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.spec.PartlogException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.junit.jupiter.api.Test;
@@ -21,15 +23,42 @@ final class TopicTableTest {
   @TempDir
   Path directory;
 
+  private PartlogCatalog catalog() {
+    PartlogCatalog catalog = new PartlogCatalog();
+    catalog.initialize("events", new CaseInsensitiveStringMap(Map.of("root", directory.toString())));
+    return catalog;
+  }
+
+  /** Another session drops the topic, and creates another one. */
+  private void replace() throws Exception {
+    catalog().dropTable(NAME);
+    catalog().createTable(NAME, new TableInfo.Builder().withColumns(new Column[0]).withProperties(Map.of()).build());
+  }
+
   @Test
   void recordsOfATopicThatTookTheNameAreNotDeleted() throws Exception {
     new WrittenTopic(directory, "t").segment(0, 3).commit();
-    PartlogCatalog catalog = new PartlogCatalog();
-    catalog.initialize("events", new CaseInsensitiveStringMap(Map.of("root", directory.toString())));
-    TopicTable before = (TopicTable) catalog.loadTable(NAME);
-    catalog.dropTable(NAME);
-    catalog.createTable(NAME, new TableInfo.Builder().withColumns(new Column[0]).withProperties(Map.of()).build());
+    TopicTable before = (TopicTable) catalog().loadTable(NAME);
+    replace();
     PartlogException refused = assertThrows(PartlogException.class, before::truncateTable);
     assertEquals("TOPIC_RECREATED", refused.id());
+  }
+
+  /** Spark looks a table up, and then alters it by the object that it looked it up by. */
+  @Test
+  void aTopicThatTookTheNameIsNotAltered() throws Exception {
+    new WrittenTopic(directory, "t").segment(0, 3).commit();
+    TableChange shorter = TableChange.setProperty("retention.ms", "1");
+    PartlogCatalog catalog = catalog();
+    Identifier found = Identifier.of(NAME.namespace(), NAME.name());
+    catalog.loadTable(found);
+    replace();
+    PartlogException refused = assertThrows(PartlogException.class, () -> catalog.alterTable(found, shorter));
+    assertEquals("TOPIC_RECREATED", refused.id());
+    assertEquals("-1", catalog.loadTable(NAME).properties().getOrDefault("retention.ms", "-1"));
+    catalog.alterTable(NAME, shorter);
+    catalog.alterTable(Identifier.of(NAME.namespace(), NAME.name()), TableChange.setProperty("segment.ms", "7"));
+    assertEquals(List.of("1", "7"),
+        List.of(catalog.loadTable(NAME).properties().get("retention.ms"), catalog.loadTable(NAME).properties().get("segment.ms")));
   }
 }
