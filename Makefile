@@ -120,7 +120,9 @@ bench-stores: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## run the benchmarks of
 	@PYTHONPATH=tests:. $(PY) -m stores.serve hdfs s3 -- $(PY) -m bench stores $(ARGS)
 
 .PHONY: soak
-soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) jvm-test ## run the long tests
+soak: export SPARKLOG_SEED ?= new
+soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run the tests with new seeds, then the long ones
+	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory sim SEEDS=$(or $(SEEDS),50000)
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
 	@$(MAKE) --no-print-directory soak-stores

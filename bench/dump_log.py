@@ -38,7 +38,8 @@ def check_segments(kafka: str, segments: list[Path], records: int | None = None)
             ["--verify-index-only", "--files", indexes],
             ["--index-sanity-check", "--files", indexes],
         ):
-            tool = ["java", "-cp", kafka, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "org.apache.kafka.tools.DumpLogSegments"]
+            java = ["java", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", kafka]
+            tool = [*java, "org.apache.kafka.tools.DumpLogSegments"]
             with (
                 tempfile.TemporaryFile("w+") as errors,
                 subprocess.Popen([*tool, "--max-message-size", largest, *flags], stdout=subprocess.PIPE, stderr=errors, text=True) as ran,

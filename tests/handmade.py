@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import random
 import struct
 from collections.abc import Callable
@@ -343,8 +344,23 @@ def flipped(data: bytes, bit: int) -> bytes:
     return bytes(damaged)
 
 
+def draw_seed() -> int:
+    """Where the random numbers of a test begin, which is printed.
+
+    `make test` begins at the same place each time: a failure is then due to what was changed. `make soak` sets SPARKLOG_SEED=new. The
+    printed number, in that variable, repeats a test that failed.
+    """
+    given = os.environ.get("SPARKLOG_SEED", "27")
+    found = random.SystemRandom().randrange(2**32) if given == "new" else int(given)
+    print(f"seed {found}")
+    return found
+
+
 def seeded() -> random.Random:
-    """Random numbers. The seed is printed, so that a failing test can be repeated."""
-    seed = random.SystemRandom().randrange(2**32)
-    print(f"seed {seed}")
-    return random.Random(seed)
+    """Random numbers from `draw_seed`."""
+    return random.Random(draw_seed())
+
+
+def either(in_test: int, in_soak: int) -> int:
+    """The first number in `make test`, the second in `make soak`: of rounds, or of what else makes a test long."""
+    return in_soak if "SPARKLOG_SEED" in os.environ else in_test

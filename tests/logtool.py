@@ -13,7 +13,10 @@ from typing import Any, ClassVar
 HALTED = 42
 MERGE_BYTES = 32 << 20
 """The default of the option `merge.budget.bytes`."""
-TIMEOUT_S = 120
+TIMEOUT_S = 300
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""For a JVM that lives for seconds: it does not gain from the second compiler, nor from the collector that Java would choose, what they
+take."""
 
 
 class _Warm:
@@ -22,7 +25,7 @@ class _Warm:
     _all: ClassVar[dict[str, "_Warm"]] = {}
 
     def __init__(self, classpath: str) -> None:
-        command = ["java", "-XX:+UseSerialGC", "-cp", classpath, "io.sparklog.kit.WarmLogTool"]
+        command = ["java", *SHORT_LIVED, "-cp", classpath, "io.sparklog.kit.WarmLogTool"]
         self._free = threading.Lock()
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8"
@@ -70,7 +73,7 @@ class LogTool:
     """The root as Python takes it, where that differs."""
 
     def start(self, *words: object, stop: str | None = None, release: Path | None = None, **arguments: object) -> subprocess.Popen[str]:
-        command = [*self.prefix, "java", "-XX:TieredStopAtLevel=1", *self.java, "-cp", self.classpath]
+        command = [*self.prefix, "java", *SHORT_LIVED, *self.java, "-cp", self.classpath]
         if stop:
             command.append(f"-Dpartlog.stop={stop}")
         if release:
@@ -130,7 +133,7 @@ class BatchTool:
     classpath: str
 
     def __call__(self, mode: str, lines: list[str]) -> list[str]:
-        command = ["java", "-Xmx512m", "-cp", self.classpath, "io.sparklog.format.BatchTool", mode]
+        command = ["java", *SHORT_LIVED, "-Xmx512m", "-cp", self.classpath, "io.sparklog.format.BatchTool", mode]
         done = subprocess.run(command, input="\n".join(lines), capture_output=True, encoding="utf-8", timeout=TIMEOUT_S)
         assert done.returncode == 0, done.stderr
         out = done.stdout.splitlines()

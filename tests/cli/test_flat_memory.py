@@ -59,7 +59,7 @@ def check(tmp_path: Path, small: int, large: int) -> None:
 
 @pytest.mark.slow
 def test_memory_does_not_grow(tmp_path: Path) -> None:
-    check(tmp_path, 2, 12)
+    check(tmp_path, 1, 6)
 
 
 @pytest.mark.soak

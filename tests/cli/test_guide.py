@@ -45,7 +45,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("block", BLOCKS)
 def test_block(folder: Path, block: str) -> None:
     environment = {**os.environ, "PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    ran = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=folder, env=environment, capture_output=True, text=True, timeout=60)
+    ran = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block], cwd=folder, env=environment, capture_output=True, text=True, timeout=300
+    )
     assert (ran.returncode, ran.stderr) == (0, "")
     for command, expected in SAID.items():
         if command in block:

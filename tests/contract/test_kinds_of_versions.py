@@ -185,7 +185,7 @@ def test_what_was_planned_before_a_deletion(tool: LogTool, tmp_path: Path, again
     if again:
         tool.run("append", tag="B", records=100)
     (tmp_path / "release").touch()
-    out, err = reader.communicate(timeout=60)
+    out, err = reader.communicate(timeout=300)
     assert reader.returncode == 1
     assert ("PARTLOG_TOPIC_REPLACED" if again else "PARTLOG_TOPIC_NOT_FOUND") in err
     assert "A-0" not in out and "B-0" not in out

@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import pytest
 from handmade import seeded
-from logtool import TIMEOUT_S
+from logtool import SHORT_LIVED, TIMEOUT_S
 
 from sparklog.ondisk.header import Header
 from sparklog.ondisk.records import Payload, Records, locate
@@ -55,7 +55,7 @@ def summed(records: Records, total: int) -> int:
 
 def compared(java_classpath: str, seed: int, cases: int) -> Counter[str]:
     """How often both found the same records, and how often both refused."""
-    command = ["java", "-XX:TieredStopAtLevel=1", "-Xmx256m", "-cp", java_classpath]
+    command = ["java", *SHORT_LIVED, "-Xmx256m", "-cp", java_classpath]
     command += ["io.sparklog.format.MutatedBatches", str(seed), str(cases)]
     found: Counter[str] = Counter()
     slowest = 0.0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from handmade import TIME, Topic, batch, flipped, seeded
+from handmade import TIME, Topic, batch, either, flipped, seeded
 from logtool import HALTED, TIMEOUT_S, LogTool
 
 from sparklog import DataError, Log, SparklogError, partition_for
@@ -174,7 +174,12 @@ def damaged(files: list[Path], numbers: random.Random) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "commits", "damages"),
-    [("data/*/*.log", 5, 16), ("*.json", 5, 16), ("*.checkpoint-*.jsonl", 104, 6), ("*-*/*", 5, 6)],
+    [
+        ("data/*/*.log", 5, either(8, 32)),
+        ("*.json", 5, either(8, 32)),
+        ("*.checkpoint-*.jsonl", 104, either(3, 12)),
+        ("*-*/*", 5, either(3, 12)),
+    ],
     ids=["data files", "version files", "checkpoint", "Kafka view"],
 )
 def test_damaged_roots(tool: LogTool, tmp_path: Path, what: str, commits: int, damages: int) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from logtool import SHORT_LIVED
+
 from sparklog.assignors import Member, Partition, assign, owners_of
 
 FILTER = Path(__file__).parents[1] / "vectors" / "KafkaAssignors.java"
@@ -61,7 +63,7 @@ def groups(count: int) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
 def test_random_groups_are_shared_out_as_by_kafka(kafka_classpath):
     """And the vectors are what this Kafka answers."""
     wanted = [(each, each["assignment"]) for each in VECTORS] + list(groups(1_500))
-    java = ["java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", kafka_classpath, str(FILTER)]
+    java = ["java", *SHORT_LIVED, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", kafka_classpath, str(FILTER)]
     lines = "\n".join(json.dumps(group) for group, _ in wanted)
     answers = subprocess.run(java, input=lines, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
     wrong = [(group, ours, answer) for (group, ours), answer in zip(wanted, map(json.loads, answers), strict=True) if ours != answer]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from handmade import TIME, Record, Topic, batch, records
-from logtool import LogTool
+from logtool import SHORT_LIVED, LogTool
 
 from bench.dump_log import check_segments
 from sparklog.__main__ import main
@@ -78,7 +78,8 @@ KINDS = ("baseOffset: ", "| offset: ", "Log starting offset: ")
 
 def dumped(kafka_classpath: str, *logs: Path) -> list[str]:
     """The lines about batches and records that Kafka's tool prints."""
-    command = ["java", "-cp", kafka_classpath, "org.apache.kafka.tools.DumpLogSegments", "--deep-iteration", "--print-data-log"]
+    tool = ["org.apache.kafka.tools.DumpLogSegments", "--deep-iteration", "--print-data-log"]
+    command = ["java", *SHORT_LIVED, "-cp", kafka_classpath, *tool]
     lines = subprocess.run([*command, "--files", ",".join(map(str, logs))], capture_output=True, text=True, check=True).stdout.splitlines()
     return [line for line in lines if line.startswith(KINDS)]
 

@@ -7,6 +7,7 @@ import pytest
 from handmade import Topic, records
 from kafka import KafkaConsumer as Reference
 from kafka import KafkaProducer, TopicPartition
+from logtool import SHORT_LIVED
 
 from bench.broker import JARS, broker
 from sparklog.offsets import OffsetTable
@@ -16,7 +17,7 @@ COUNTS = [25, 10]
 
 def tool(name: str, address: str, *arguments: object) -> str:
     """Runs a tool of Kafka's against a broker, and gives what it prints."""
-    java = ["java", "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", f"{JARS}/*", f"org.apache.kafka.tools.{name}"]
+    java = ["java", *SHORT_LIVED, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error", "-cp", f"{JARS}/*", f"org.apache.kafka.tools.{name}"]
     command = [*java, "--bootstrap-server", address, *map(str, arguments)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr

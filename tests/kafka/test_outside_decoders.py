@@ -2,7 +2,6 @@
 
 import json
 import random
-import secrets
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +11,7 @@ import kafka.codec
 import kafka.record
 import kafka.record.default_records
 import pytest
+from handmade import draw_seed
 from logtool import BatchTool
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -25,9 +25,7 @@ Record = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def seed() -> int:
-    seed = secrets.randbits(32)
-    print(f"seed {seed}")
-    return seed
+    return draw_seed()
 
 
 def test_the_outsiders_have_every_codec() -> None:

@@ -304,7 +304,7 @@ def test_a_wait_ends_with_a_commit_with_wakeup_and_with_close(topic):
     consumer.seek_to_end()
     began = time.monotonic()
     assert consumer.poll(60) == {}
-    assert 0.06 <= time.monotonic() - began < 5
+    assert 0.06 <= time.monotonic() - began < 50
     consumer.wakeup()
     assert consumer.poll(60_000) == {}
     consumer.wakeup()

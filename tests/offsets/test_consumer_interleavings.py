@@ -1,19 +1,19 @@
 """Random calls of a consumer, beside everything that may happen to its topics: it returns each record in its turn."""
 
 import logging
-import random
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from consumer_world import fault
+from handmade import draw_seed
 
 from sparklog.consumer.consumer import Consumer
 from sparklog.consumer.records import records_of
 from sparklog.consumer.subscription import Subscription
 
-SEEDS = 600
+SEEDS = 200
 
 
 @pytest.fixture(autouse=True)
@@ -96,7 +96,6 @@ def test_positions_that_are_judged_by_an_old_state_are_found(monkeypatch: pytest
 
 @pytest.mark.soak
 def test_each_record_comes_in_its_turn_for_new_seeds() -> None:
-    first = random.randrange(1 << 40)
-    print("first seed", first)
+    first = draw_seed()
     assert found(range(first, first + 20_000)) is None
     assert found(range(first, first + 300), with_group=True) is None

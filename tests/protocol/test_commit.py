@@ -1,6 +1,5 @@
 """The commit protocol, interrupted on purpose: FORMAT.md sections 7, 11 and 12. Each test names the invariants that it checks."""
 
-import random
 import shutil
 import time
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from audits import view
 from commit_steps import DONE, LARGE, NOT_DONE, WHOLE
+from handmade import seeded
 from logtool import HALTED, TIMEOUT_S, LogTool, commits
 
 
@@ -209,9 +209,7 @@ def test_two_processes_race_for_a_hundred_commits_each(tool: LogTool) -> None:
 
 def test_killed_at_random_moments(tool: LogTool) -> None:
     """I1, I2, I10: every reported commit is in the log, and at most one more; the next writer continues."""
-    seed = time.time_ns()
-    print(f"seed {seed}")
-    moments = random.Random(seed)
+    moments = seeded()
     reported: list[str] = []
     for life in range(12):
         writer = tool.start("append", tag=f"L{life}", commits=100, **LARGE)
@@ -255,15 +253,13 @@ def test_a_damaged_checkpoint_is_skipped(tool: LogTool, committed: Callable[[], 
     tool.run("append", tag="A", commits=101)
     (checkpoint,) = tool.root.glob("_partlog/t/*.checkpoint-*")
     whole = checkpoint.read_bytes()
-    seed = time.time_ns()
-    print(f"seed {seed}")
+    chance = seeded()
     for _ in range(5):
-        bit = random.Random(seed).randrange(len(whole) * 8)
+        bit = chance.randrange(len(whole) * 8)
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << bit % 8
         checkpoint.write_bytes(damaged)
         assert committed() == {f"A-{i}": 20 for i in range(101)}
-        seed += 1
     checkpoint.write_bytes(whole[: len(whole) // 2])
     assert committed() == {f"A-{i}": 20 for i in range(101)}
 
@@ -280,9 +276,7 @@ def test_every_flipped_bit_of_a_version_file_is_noticed(tool: LogTool) -> None:
     tool.run("append", tag="A", commits=2)
     file = tool.root / "_partlog/t/00000000000000000000.json"
     whole = file.read_bytes()
-    seed = time.time_ns()
-    print(f"seed {seed}")
-    for bit in random.Random(seed).sample(range(len(whole) * 8), 8):
+    for bit in seeded().sample(range(len(whole) * 8), 8):
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << bit % 8
         file.write_bytes(damaged)

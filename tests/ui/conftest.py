@@ -76,7 +76,7 @@ def serve(repository: Path) -> Iterator[Callable[..., str]]:
     yield start
     for process in processes:
         process.terminate()
-        assert process.wait(timeout=10) == 0 or process.returncode < 0
+        assert process.wait(timeout=60) == 0 or process.returncode < 0
         if process.stdout:
             process.stdout.close()
 

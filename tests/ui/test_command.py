@@ -66,7 +66,7 @@ def test_the_commands_of_the_guide(folder, repository):
             if "--table" in words:
                 assert httpx.get(f"{url}api/groups").json()["groups"][0]["group"] == "mail"
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=15)
+            _, err = process.communicate(timeout=60)
             assert process.returncode == 130
             warned = "Everybody who reaches 0.0.0.0 can now read every record of my-log: without a password, unencrypted.\n"
             assert err == (warned if "--public" in words else "")
@@ -108,8 +108,8 @@ def test_it_ends_at_once_and_quietly_while_pages_follow_a_topic(folder):
             assert next(tail.iter_lines()) == "event: begin"
             begun = time.monotonic()
             process.send_signal(signal.SIGINT)
-            assert process.communicate(timeout=15) == ("", "")
-            assert time.monotonic() - begun < 3
+            assert process.communicate(timeout=60) == ("", "")
+            assert time.monotonic() - begun < 20
         assert process.returncode == 130
 
 
@@ -129,8 +129,15 @@ def test_pages_that_do_not_read_what_they_follow(folder):
         assert httpx.get(f"{url}api/topics/t/tail").json()["error"]["condition"] == "BUSY"
         for each in asleep:
             each.close()
-        time.sleep(1.5)
-        again = [follow(url) for _ in range(TAILS_MAX)]
-        assert all(each.recv(12) == b"HTTP/1.1 200" for each in again)
+        again: list[socket.socket] = []
+        until = time.monotonic() + 60
+        while len(again) < TAILS_MAX:
+            each = follow(url)
+            if each.recv(12) == b"HTTP/1.1 200":
+                again.append(each)
+            else:
+                each.close()
+                assert time.monotonic() < until
+                time.sleep(0.1)
         for each in again:
             each.close()

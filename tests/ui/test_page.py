@@ -169,7 +169,7 @@ def test_a_tail_beside_a_writer_shows_each_record_once(browser, serve, tmp_path:
     # While it is paused, the log goes on. Afterwards the page goes on where it was.
     browser.press("button", "Pause")
     paused = len(browser.all("tr.new"))
-    out, err = writer.communicate(timeout=60)
+    out, err = writer.communicate(timeout=300)
     assert writer.returncode == 0, out + err
     assert len(browser.all("tr.new")) == paused
     log.run("append", topic="t", tag="later", commits=1, tasks=2, records=10)

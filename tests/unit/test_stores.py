@@ -91,7 +91,7 @@ def test_a_pipe_does_not_make_a_reader_wait(tmp_path):
 
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
-    reader.join(20)
+    reader.join(300)
     assert failed == ["at once"]
     assert store.look("pipe").kind == "other"
 

@@ -101,7 +101,7 @@ def test_a_writer_that_stands_still(tool: LogTool, tmp_path: Path) -> None:
         assert all("at work" in each.fix for each in findings)
     finally:
         release.touch()
-        writer.communicate(timeout=60)
+        writer.communicate(timeout=300)
     assert log.verify().ok
 
 
@@ -116,7 +116,7 @@ def test_a_writer_that_takes_some_seconds(tool: LogTool, tmp_path: Path, monkeyp
         slept.append(seconds)
         if len(slept) == 3:
             release.touch()
-            writer.communicate(timeout=60)
+            writer.communicate(timeout=300)
 
     try:
         log = Log(tool.root)
@@ -127,4 +127,4 @@ def test_a_writer_that_takes_some_seconds(tool: LogTool, tmp_path: Path, monkeyp
         assert len(slept) >= 3
     finally:
         release.touch()
-        writer.communicate(timeout=60)
+        writer.communicate(timeout=300)

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.sparklog.kit.SeededProperties;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HexFormat;
@@ -11,8 +12,10 @@ import java.util.Random;
 import java.util.stream.LongStream;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
+import net.jqwik.api.lifecycle.AddLifecycleHook;
 import org.junit.jupiter.api.Test;
 
+@AddLifecycleHook(SeededProperties.class)
 class IndexTest {
   private static IndexBuilder builder(long baseOffset, int batches, int batchBytes, long... timestamps) {
     IndexBuilder builder = new IndexBuilder(baseOffset, 4096);

@@ -70,7 +70,7 @@ import java.util.stream.IntStream;
  * {@code publish root=… topic=…}, {@code export root=… topic=… to=…},
  * {@code vacuum root=… topic=… [hours=<how old>] [clock=…]},
  * {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…},
- * {@code state root=…}, {@code bits root=… topic=… file=…},
+ * {@code state root=…}, {@code bits root=… topic=… file=… [step=1]},
  * {@code change root=… topic=… [clock=…]
  * what=records offsets=<partition>:<offset>,…|partitions to=…|config <option>=…|delete|create},
  * {@code walk root=… topic=… seconds=…}. Each takes settings of Hadoop, too: {@code fs.…=…}, {@code dfs.…=…}.
@@ -367,7 +367,7 @@ public final class LogTool {
     byte[] bytes = Files.readAllBytes(file);
     String right = everything(log.newest().orElseThrow());
     Map<String, Integer> found = new TreeMap<>();
-    for (int bit = 0; bit < 8 * bytes.length; bit++) {
+    for (int bit = 0; bit < 8 * bytes.length; bit += number("step", 1)) {
       bytes[bit >> 3] ^= (byte) (1 << (bit & 7));
       Files.write(file, bytes);
       bytes[bit >> 3] ^= (byte) (1 << (bit & 7));

@@ -35,7 +35,7 @@ public abstract class StreamRuns {
   public Path directory;
   public WrittenTopic topic;
   public long nowMs = 1_000_000;
-  public final long seed = System.nanoTime();
+  public final long seed = Seed.draw();
   public final Random random = new Random(seed);
 
   @BeforeEach

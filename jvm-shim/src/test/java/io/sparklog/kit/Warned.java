@@ -13,23 +13,32 @@ import org.apache.logging.log4j.core.config.Property;
 public final class Warned extends AbstractAppender {
   private static final ThreadLocal<Consumer<Throwable>> LISTENER = new ThreadLocal<>();
 
+  private static final String LOGGER = "io.sparklog";
+  private static LoggerConfig installed;
+
   private Warned() {
     super("warned", null, null, true, Property.EMPTY_ARRAY);
-  }
-
-  static {
-    LoggerContext context = (LoggerContext) LogManager.getContext(false);
-    LoggerConfig logger = new LoggerConfig("io.sparklog", Level.WARN, false);
-    Warned appender = new Warned();
-    appender.start();
-    logger.addAppender(appender, Level.WARN, null);
-    context.getConfiguration().addLogger("io.sparklog", logger);
-    context.updateLoggers();
   }
 
   /** From now on, what this thread warns of with an error goes to {@code listener}. */
   public static void listen(Consumer<Throwable> listener) {
     LISTENER.set(listener);
+    install();
+  }
+
+  /** Again if need be: Spark gives the log another configuration when it first logs, whichever test that is in. */
+  private static synchronized void install() {
+    LoggerContext context = (LoggerContext) LogManager.getContext(Warned.class.getClassLoader(), false);
+    if (installed != null && context.getConfiguration().getLoggers().get(LOGGER) == installed) {
+      return;
+    }
+    Warned appender = new Warned();
+    appender.start();
+    installed = new LoggerConfig(LOGGER, Level.WARN, false);
+    installed.addAppender(appender, Level.WARN, null);
+    context.getConfiguration().removeLogger(LOGGER);
+    context.getConfiguration().addLogger(LOGGER, installed);
+    context.updateLoggers();
   }
 
   @Override

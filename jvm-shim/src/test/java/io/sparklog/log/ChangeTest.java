@@ -26,7 +26,7 @@ final class ChangeTest extends CommitsOverFaults {
 
   /** Losing to other writers is not a standstill, however often it happens. */
   @Test
-  @Timeout(30)
+  @Timeout(300)
   void lostRacesAreRunAgain() throws IOException {
     commit(5, null);
     int races = 6;

@@ -161,7 +161,7 @@ final class CommitterTest extends CommitsOverFaults {
   }
 
   @Test
-  @Timeout(30)
+  @Timeout(300)
   void aReadBackThatFailsIsUnknown() throws IOException {
     commit(5, null);
     String version = TOPIC_FOLDER + "/" + Names.versionFile(1);
@@ -197,7 +197,7 @@ final class CommitterTest extends CommitsOverFaults {
   }
 
   @Test
-  @Timeout(30)
+  @Timeout(300)
   void aVersionThatIsTakenAndNeverFoundEndsTheCommit() throws IOException {
     commit(5, null);
     // The log finds the topic's folder empty, so the commit believes that it creates the topic, and loses each time.

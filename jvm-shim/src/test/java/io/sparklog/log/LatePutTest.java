@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** A put without an answer, which takes effect later or never: FORMAT.md section 7, and the cases of decision 10. */
-@Timeout(60)
+@Timeout(300)
 final class LatePutTest extends CommitsOverFaults {
   private static final int PUTS = 5;
 

@@ -102,7 +102,7 @@ final class OvertakenCommitTest extends CommitsOverFaults {
   }
 
   @Test
-  @Timeout(30)
+  @Timeout(300)
   void aLookThatFailsIsUnknown() throws IOException {
     commit(5, null);
     int[] looks = {0};

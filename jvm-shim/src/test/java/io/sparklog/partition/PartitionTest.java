@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.sparklog.format.Vectors;
+import io.sparklog.kit.Seed;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.Random;
@@ -115,7 +116,7 @@ class PartitionTest {
 
   @Test
   void aPartitionIsLeftOutUntilTheOthersHaveCaughtUp() {
-    long seed = System.nanoTime();
+    long seed = Seed.draw();
     Random random = new Random(seed);
     for (int round = 0; round < 300; round++) {
       int tasks = 1 + random.nextInt(30);

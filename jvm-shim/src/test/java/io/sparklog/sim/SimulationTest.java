@@ -25,7 +25,7 @@ final class SimulationTest {
     }
     Long count = Long.getLong("sim.seeds");
     long first = count == null ? 0 : new Random().nextInt(1 << 30);
-    Seeds seeds = Seeds.run(first, count == null ? 2000 : count, Simulation::run);
+    Seeds seeds = Seeds.run(first, count == null ? 500 : count, Simulation::run);
     System.out.println("from seed " + first + ": " + seeds);
     assertNull(seeds.failed(), seeds::toString);
   }
@@ -40,7 +40,7 @@ final class SimulationTest {
     }
     Long count = Long.getLong("sim.seeds");
     long first = count == null ? 0 : new Random().nextInt(1 << 30);
-    Seeds seeds = Seeds.run(first, count == null ? 200 : count, Simulation::runRemote);
+    Seeds seeds = Seeds.run(first, count == null ? 100 : count, Simulation::runRemote);
     System.out.println("from seed " + first + ", where looks are spared: " + seeds);
     assertNull(seeds.failed(), seeds::toString);
   }

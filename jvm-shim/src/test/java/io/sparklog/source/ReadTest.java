@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.Seed;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -286,8 +287,8 @@ final class ReadTest {
     List<WrittenTopic.Row> rows = topic.rows.get(0);
     assertEquals(29, rows.size());
     for (String splits : List.of("1", "4")) {
-      for (int start = 0; start <= 100; start += 3) {
-        for (int end = start; end <= 100; end += 2) {
+      for (int start = 0; start <= 100; start += Seed.either(7, 3)) {
+        for (int end = start; end <= 100; end += Seed.either(3, 2)) {
           int from = start;
           int to = end;
           Reads reads = Reads.of(root, "assign", "{\"t\":[0]}", "startingOffsets", "{\"t\":{\"0\":" + start + "}}", "endingOffsets",

@@ -58,7 +58,7 @@ final class BrokenStoresTest {
     }));
     all.add(new Broken("ofEightPutsOneWins", "looks before it replaces", "putIfAbsent", (real, with) -> {
       requireAbsent(real, with);
-      Thread.sleep(5);
+      Thread.sleep(50);
       real.delete(name(with));
       return put(real, with);
     }));
@@ -66,7 +66,7 @@ final class BrokenStoresTest {
       byte[] content = (byte[]) with[2];
       try (FileAppender file = real.create(name(with))) {
         file.write(content, 0, content.length / 2);
-        Thread.sleep(5);
+        Thread.sleep(50);
         file.write(content, content.length / 2, content.length - content.length / 2);
       }
       return null;

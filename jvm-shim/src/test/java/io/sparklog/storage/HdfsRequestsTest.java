@@ -28,7 +28,7 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
  * created is written and closed by further requests, which no caller can spare.
  */
 @EnabledIfSystemProperty(named = "stores.hdfs", matches = ".+")
-@Timeout(60)
+@Timeout(300)
 final class HdfsRequestsTest {
   private final StoreRef ref = StoreSettings.newRoot("stores.hdfs", Map.of());
   private final Random random = new Random(28);

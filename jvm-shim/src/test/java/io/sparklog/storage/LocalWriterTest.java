@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.Seed;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
@@ -49,13 +50,13 @@ final class LocalWriterTest {
     }
 
     private void awaitSync() throws InterruptedException {
-      assertTrue(synced.await(30, TimeUnit.SECONDS), "no sync came");
+      assertTrue(synced.await(100, TimeUnit.SECONDS), "no sync came");
     }
   }
 
   @Test
   void theFileIsWhole() throws IOException {
-    long seed = System.nanoTime();
+    long seed = Seed.draw();
     System.out.println("seed " + seed);
     byte[] content = new byte[3 * CHUNK + 17];
     new Random(seed).nextBytes(content);
@@ -106,7 +107,7 @@ final class LocalWriterTest {
         for (int i = 0; i < 1000; i++) {
           disk.write(new byte[CHUNK], 0, 1);
           disk.write(new byte[CHUNK], 0, CHUNK - 1);
-          Thread.sleep(1);
+          Thread.sleep(10);
         }
       });
       assertThrows(IOException.class, disk::sync);

@@ -29,7 +29,7 @@ import org.junit.jupiter.api.function.Executable;
 /**
  * The promises of {@link LogStore}. Each store has a test that extends this one; {@link BrokenStoresTest} shows that every check can fail.
  */
-@Timeout(60)
+@Timeout(300)
 abstract class LogStoreContract extends StoreUnderTest {
   private static final int WRITERS = 8;
 

@@ -89,7 +89,7 @@ record PutRace(LogStore store, String name, String temporary) {
       List<Future<T>> results = new ArrayList<>();
       for (Callable<T> call : calls) {
         results.add(threads.submit(() -> {
-          start.await(30, TimeUnit.SECONDS);
+          start.await(100, TimeUnit.SECONDS);
           return call.call();
         }));
       }
@@ -101,7 +101,7 @@ record PutRace(LogStore store, String name, String temporary) {
     } finally {
       threads.shutdown();
       // One of them failed: the others must not go on in a folder that is deleted when the test ends.
-      if (!threads.awaitTermination(30, TimeUnit.SECONDS)) {
+      if (!threads.awaitTermination(100, TimeUnit.SECONDS)) {
         throw new IllegalStateException("a call does not end");
       }
     }

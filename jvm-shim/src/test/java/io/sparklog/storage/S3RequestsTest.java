@@ -46,7 +46,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** The requests to a real S3 server, which a proxy counts and answers in its place; {@code make test-stores} starts both. */
 @EnabledIfSystemProperty(named = "stores.s3proxy", matches = ".+")
-@Timeout(30)
+@Timeout(300)
 final class S3RequestsTest {
   private static final String FILE = StoreUnderTest.FILE;
   private static final String VERSION = "_partlog/t/[0-9]{20}\\.json$";

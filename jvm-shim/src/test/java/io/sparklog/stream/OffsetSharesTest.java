@@ -4,13 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.kit.Seed;
 import java.math.BigInteger;
 import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
 final class OffsetSharesTest {
-  private final long seed = System.nanoTime();
+  private final long seed = Seed.draw();
   private final Random random = new Random(seed);
 
   private long[] backlog() {
@@ -42,7 +43,7 @@ final class OffsetSharesTest {
   @Test
   void exactlyAsManyAsThereMayBeAndSomethingOfAll() {
     System.out.println("seed " + seed);
-    for (int i = 0; i < 20_000; i++) {
+    for (int i = 0; i < Seed.either(5_000, 20_000); i++) {
       long[] waiting = backlog();
       long most = most();
       int turn = random.nextInt(waiting.length);
@@ -74,7 +75,7 @@ final class OffsetSharesTest {
   @Test
   void nobodyWaitsForEver() {
     System.out.println("seed " + seed);
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < Seed.either(500, 2000); i++) {
       int partitions = 1 + random.nextInt(20);
       boolean[] always = new boolean[partitions];
       boolean[] ever = new boolean[partitions];
