@@ -183,4 +183,4 @@ def test_a_small_storm(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 def test_fifty_members(tmp_path: Path) -> None:
-    storm(tmp_path, random.randrange(10**6), processes=10, threads=5, partitions=200, kills=20, freezes=5, pause_s=8, session_s=20)
+    storm(tmp_path, random.randrange(10**6), processes=10, threads=5, partitions=200, kills=20, freezes=5, pause_s=6, session_s=45)
