@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
+_TRIES = 10_000
+"""So many other commits may be first before one gives up. Each that conflicts ends it at once, and members of groups make many that do not."""
+
+
 class Lake:
     """A Delta table of positions. One that does not exist has no rows, and the first `append` creates it.
 
@@ -82,7 +86,8 @@ class Lake:
                 return False
             taken = {_member(member): version + 1 for member, version in seen.items()}
             taken |= {} if number is None else {_application(group): number}
-            properties = self._delta.CommitProperties(app_transactions=[self._delta.Transaction(*each) for each in taken.items()])
+            transactions = [self._delta.Transaction(*each) for each in taken.items()]
+            properties = self._delta.CommitProperties(max_commit_retries=_TRIES, app_transactions=transactions)
             try:
                 self._delta.write_deltalake(
                     table,
