@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _TRIES = 10_000
-"""So many other commits may be first before one gives up. Each that conflicts ends it at once, and members of groups make many that do not."""
+"""So many others may be first before a commit is given up: one that conflicts ends it at once, and members make many that do not."""
 
 
 class Lake:

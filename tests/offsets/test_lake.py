@@ -1,7 +1,10 @@
 """The Delta table of positions: which writer has the number of a commit, columns of other versions, and files that no commit has yet."""
 
+import dataclasses
 import os
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -120,3 +123,20 @@ def test_a_file_that_may_still_be_committed_is_kept(table: OffsetTable) -> None:
         os.utime(file, times=(time.time() - hours * 3600,) * 2)
     assert table.maintain()["deleted"] == 0
     assert all(file.exists() for file in slept)
+
+
+def test_commits_that_conflict_with_none_are_all_made(table: OffsetTable) -> None:
+    """As many at once as deltalake by itself does not try: it gives up after 15 others were first."""
+    generation = table.begin("g")
+    lakes = [OffsetTable(table.path)._lake for _ in range(30)]
+    assert {lake.last("g") for lake in lakes} == {1}
+    begins = threading.Barrier(len(lakes))
+
+    def commit(number: int) -> bool:
+        note = rows.table_of([dataclasses.replace(rows.note("g", generation, "begin"), seq=1)])
+        begins.wait(60)
+        return lakes[number].append(note, "g", None, {f"m{number}": 0})
+
+    with ThreadPoolExecutor(len(lakes)) as threads:
+        assert all(threads.map(commit, range(len(lakes))))
+    assert table._lake.versions(f"m{number}" for number in range(30)) == {f"m{number}": 1 for number in range(30)}
