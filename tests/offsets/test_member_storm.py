@@ -119,12 +119,11 @@ def storm(
         for _ in range(processes):
             run.start()
         first = run.until_stable(300)
-        acts = ["kill"] * kills + ["freeze"] * freezes + ["start"] * kills
-        run.random.shuffle(acts)
-        for act in acts:
-            if act != "start" and len(run.live) - len(run.frozen) < 2:
-                act = "start"
-            getattr(run, act)()
+        rounds = [["kill", "start"]] * kills + [["freeze"]] * freezes
+        run.random.shuffle(rounds)
+        for act in (act for acts in rounds for act in acts):
+            if act == "start" or len(run.live) - len(run.frozen) > 1:
+                getattr(run, act)()
             run.write(2)
             until = time.monotonic() + run.random.uniform(0.2, 2) * pause_s
             while time.monotonic() < until:
