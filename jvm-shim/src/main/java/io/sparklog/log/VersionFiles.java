@@ -3,6 +3,7 @@ package io.sparklog.log;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.UnfitFileException;
+import java.io.EOFException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.util.List;
@@ -68,7 +69,23 @@ final class VersionFiles {
     try {
       return Version.parse(bytes, location(version), topic, version);
     } catch (Damaged e) {
+      requireWhole(bytes, version);
       throw corrupt(e, version, e.getMessage());
+    }
+  }
+
+  /** A store may take a connection that is cut, again and again, for the end of the file. */
+  private void requireWhole(byte[] bytes, long version) {
+    long there;
+    try {
+      there = store.bytes(Names.topicFile(topic, Names.versionFile(version)));
+    } catch (NoSuchFileException gone) {
+      return;
+    } catch (IOException e) {
+      throw PartlogException.io(e, location(version));
+    }
+    if (bytes.length < there) {
+      throw PartlogException.io(new EOFException("only " + bytes.length + " of " + there + " bytes came"), location(version));
     }
   }
 

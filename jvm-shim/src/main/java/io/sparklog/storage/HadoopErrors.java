@@ -1,5 +1,6 @@
 package io.sparklog.storage;
 
+import java.io.EOFException;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.file.AccessDeniedException;
@@ -24,6 +25,11 @@ final class HadoopErrors {
     } catch (IOException e) {
       throw translated(location, e);
     }
+  }
+
+  /** The error of content that ended before the file did. */
+  static IOException cut(String location, EOFException end) {
+    return new IOException("the connection was cut while " + location + " was read", end);
   }
 
   /** An exception as {@code java.nio} has it; the same one if it has none for it. */

@@ -219,6 +219,19 @@ abstract class HadoopStore implements LogStore {
     }
   }
 
+  /**
+   * What an end means that comes before byte {@code bytes} of a file: the file is shorter, or gone, or the place cannot be asked. A client
+   * may take a connection that was cut, again and again, for the end of the file.
+   */
+  final IOException unlessShorter(String name, long bytes, EOFException end) {
+    try {
+      return bytes(name) < bytes ? end : HadoopErrors.cut(location(name), end);
+    } catch (IOException unknown) {
+      unknown.addSuppressed(end);
+      return unknown;
+    }
+  }
+
   /** A file that is open for reading. It keeps the store, and so its file system, in use. */
   final class Reader implements FileReader {
     private final String name;
@@ -247,6 +260,7 @@ abstract class HadoopStore implements LogStore {
       if (position + to.remaining() > bytes) {
         throw new EOFException(location() + " ends at byte " + bytes + ", " + (position + to.remaining() - bytes) + " bytes too early");
       }
+      long end = position + to.remaining();
       try {
         if (to.hasArray()) {
           in.readFully(position, to.array(), to.arrayOffset() + to.position(), to.remaining());
@@ -255,7 +269,7 @@ abstract class HadoopStore implements LogStore {
           copy(position, to);
         }
       } catch (EOFException e) {
-        throw e;
+        throw unlessShorter(name, end, e);
       } catch (IOException e) {
         throw !(e instanceof FileNotFoundException) && isGone(name)
             ? (IOException) new NoSuchFileException(location()).initCause(e)

@@ -141,6 +141,9 @@ class S3Store extends HadoopStore {
     } catch (EOFException empty) {
       content = new byte[0];
     }
+    if (content.length == 0 && bytes(name) > 0) {
+      throw HadoopErrors.cut(location(name), null);
+    }
     if (content.length > bytesMax) {
       throw new UnfitFileException(location(name),
           "it has " + bytes(name) + " bytes, more than the " + bytesMax + " that FORMAT.md allows");

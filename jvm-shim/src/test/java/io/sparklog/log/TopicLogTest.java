@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.CommitsOverFaults;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.FaultyStore;
 import io.sparklog.storage.FaultyStore.When;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
@@ -17,6 +18,7 @@ import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
@@ -274,6 +276,16 @@ final class TopicLogTest extends CommitsOverFaults {
     PartlogException error = refused();
     assertEquals("VERSION_CORRUPT", error.id());
     assertTrue(error.getMessage().contains("does not follow version 1"), error.getMessage());
+  }
+
+  @Test
+  void aVersionOfWhichOnlyAPartCameIsNotCorrupt() throws IOException {
+    commit(1, null);
+    FaultyStore place = FaultyStore.of(Stores.open(root.toString()));
+    place.answer("read " + version(0), (real, with) -> Arrays.copyOf(real.read(version(0), (int) with[1]), 100));
+    PartlogException error = assertThrows(PartlogException.class, () -> new TopicLog(place.store(), "t").newest());
+    assertEquals("IO", error.id());
+    assertTrue(error.getMessage().contains("only 100 of "), error.getMessage());
   }
 
   @Test
