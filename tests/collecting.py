@@ -74,7 +74,7 @@ class Stream:
         return [json.loads(file.read_text().splitlines()[0]) for file in files]
 
 
-def wait_until(done: Callable[[], bool], query: StreamingQuery, seconds: float = 30) -> None:
+def wait_until(done: Callable[[], bool], query: StreamingQuery, seconds: float = 120) -> None:
     until = time.monotonic() + seconds
     while not done():
         assert query.exception() is None, query.exception()

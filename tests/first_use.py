@@ -3,7 +3,6 @@
 python first_use.py FOLDER does so in a session whose JVM has a Connect server, and then in another process over Connect.
 """
 
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -52,18 +51,22 @@ def counted(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"n": [len(rows)]})
 
 
+def connect_server(spark: SparkSession) -> str:
+    """The Connect server in the JVM of a session, which chose its port itself."""
+    service = getattr(spark._jvm.org.apache.spark.sql.connect.service, "SparkConnectService$")  # type: ignore[union-attr]
+    return f"sc://127.0.0.1:{getattr(service, 'MODULE$').localPort()}"
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     if sys.argv[2:]:
         use(sparklog.session(**{"spark.remote": sys.argv[2]}), folder)
         return
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    server = {"spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin", "spark.connect.grpc.binding.port": port}
+    server = {"spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin", "spark.connect.grpc.binding.port": 0}
     shown = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.sql.shuffle.partitions": "2"}
     spark = sparklog.session(**{"spark.master": "local[2]"}, **server, **shown)
     use(spark, folder / "classic")
-    subprocess.run([sys.executable, __file__, str(folder / "connect"), f"sc://127.0.0.1:{port}"], check=True)
+    subprocess.run([sys.executable, __file__, str(folder / "connect"), connect_server(spark)], check=True)
     spark.stop()
 
 

@@ -95,6 +95,19 @@ FACADES = {
 }
 
 
+def test_no_seed_of_a_test_comes_from_the_clock():
+    """But by `draw_seed` and `Seed.draw`, which `make soak` asks for new ones."""
+    drawn = re.compile(r"[Ss]eed\w* = (System|time|random|secrets)\.|Random\((time|random|secrets|System)\.")
+    found = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in sources()
+        if "tests" in path.parts or "test" in path.parts
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if drawn.search(line) and path.name not in ("handmade.py", "Seed.java", "UpkeepTest.java", "test_tidy.py")
+    ]
+    assert found == []
+
+
 def test_a_source_file_has_one_idea():
     long = {}
     for path in sources():

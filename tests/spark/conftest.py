@@ -1,6 +1,5 @@
 """One Spark session for all tests that need one, and what JVMs of their own get."""
 
-import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,8 @@ from typing import Any
 import pytest
 from collecting import Stream
 from epochs import Sink
+from first_use import connect_server
+from logtool import SHORT_LIVED
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from verifying import faults
@@ -22,20 +23,26 @@ def short_lived(repository: Path) -> Iterator[None]:
 
     The archive of classes, which `make` keeps, saves a Spark a third of its start. A JVM ignores one that does not fit it, and would say
     so on standard output.
+
+    Spark takes settings from the properties of its JVM unless it is given others.
     """
-    options = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    settings = {
+        "spark.ui.enabled": "false",
+        # For a worker in Python to say that it is there. On a machine that is busy, 15 s can be too short.
+        "spark.python.authenticate.socketTimeout": "300s",
+    }
+    options = " ".join([*SHORT_LIVED, *(f"-D{key}={value}" for key, value in settings.items())])
     archive = repository / ".tools" / "spark.jsa"
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv(
             "JAVA_TOOL_OPTIONS", f"{options} -XX:SharedArchiveFile={archive} -Xlog:disable" if archive.is_file() else options
         )
+        environment.setenv("SPARK_AUTH_SOCKET_TIMEOUT", "300")
         yield
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     settings = {
         "spark.master": "local[2]",
         "spark.driver.memory": "2g",
@@ -51,7 +58,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         ),
         "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
         "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.grpc.binding.port": "0",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }
     session = sparklog.session(app_name="sparklog tests", **settings)
@@ -62,7 +69,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def connect(spark: SparkSession) -> str:
     """Where clients of Spark Connect find the server that the JVM of `spark` has: they are processes, but need no Spark of their own."""
-    return f"sc://127.0.0.1:{spark.conf.get('spark.connect.grpc.binding.port')}"
+    return connect_server(spark)
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,7 @@ def test_all_of_this_over_connect(connect: str, tmp_path: Path) -> None:
         [sys.executable, sql_statements.__file__, connect, str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=400,
         check=False,
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(sql_statements.__file__).parent), os.environ.get("PYTHONPATH", "")])},
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from commit_steps import DONE, NOT_DONE
+from handmade import seeded
 from pyspark.sql import SparkSession
 from statement_driver import Answer, Driver, run
 from verifying import faults
@@ -82,9 +83,7 @@ def test_one_of_two_processes_creates_the_table_and_one_that_is_killed_leaves_it
 
 @pytest.mark.soak
 def test_one_of_two_processes_creates_each_of_many_tables(spark: SparkSession, driver: Driver, tmp_path: Path) -> None:
-    seed = time.time_ns()
-    print(f"seed {seed}")
-    race(spark, driver, tmp_path / "root", random.Random(seed), 60)
+    race(spark, driver, tmp_path / "root", seeded(), 60)
 
 
 def killed(spark: SparkSession, folder: Path, step: str) -> None:

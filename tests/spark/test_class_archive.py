@@ -72,6 +72,7 @@ def test_one_that_does_not_fit_the_class_path_is_not_used(cache, tmp_path):
     assert archives(cache, settings=more) == []
 
 
+@pytest.mark.soak
 def test_one_that_is_damaged_is_not_used(cache, archive, tmp_path):
     """A JVM crashes on an archive that lost its end: tests/unit/test_class_archive.py shows that it is not given one."""
     copy = tmp_path / "sparklog" / archive.name
@@ -83,6 +84,7 @@ def test_one_that_is_damaged_is_not_used(cache, archive, tmp_path):
     assert archives(tmp_path) == []
 
 
+@pytest.mark.soak
 def test_a_jvm_that_makes_none_is_an_error(cache, archive, tmp_path):
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "spark-defaults.conf").write_text("")

@@ -79,7 +79,9 @@ def test_two_attempts_of_a_task_at_once(tmp_path: Path) -> None:
     assert records(tmp_path) == (RECORDS, RECORDS)
 
 
-@pytest.mark.parametrize(("step", "done"), [("commit.link", False), ("commit.linked", True), ("publish.log", True)])
+@pytest.mark.parametrize(
+    ("step", "done"), [("commit.link", False), ("commit.linked", True), pytest.param("publish.log", True, marks=pytest.mark.soak)]
+)
 def test_a_driver_that_dies_in_the_commit(write_well: Write, tmp_path: Path, step: str, done: bool) -> None:
     stop = f"spark.driver.extraJavaOptions=-Dpartlog.stop={step}:halt"
     write(tmp_path, "local[2]", "never", stop, dies_with=f"partlog: halt at {step}")

@@ -121,7 +121,7 @@ def test_names_make_writes_of_other_threads_exactly_once(sink: Sink) -> None:
 
 def test_names_make_writes_exactly_once_over_connect(connect: str, tmp_path: Path) -> None:
     command = [sys.executable, __file__, connect, str(tmp_path)]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=150, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=400, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert ran.returncode == 0, ran.stdout + ran.stderr[-4_000:]
 
 

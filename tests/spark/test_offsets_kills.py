@@ -55,8 +55,8 @@ def killed(folder: Path, kills: int) -> None:
 
 
 @pytest.mark.slow
-def test_three_kills_between_output_and_offsets(tmp_path: Path) -> None:
-    killed(tmp_path, 3)
+def test_a_kill_between_output_and_offsets(tmp_path: Path) -> None:
+    killed(tmp_path, 1)
 
 
 @pytest.mark.soak

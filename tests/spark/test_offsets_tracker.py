@@ -54,7 +54,7 @@ def places(table: OffsetTable, group: str = "g") -> dict[int, int]:
     return {each.partition: each.offset for each in table.positions(group)}
 
 
-def until(done: Callable[[], object], seconds: float = 30) -> None:
+def until(done: Callable[[], object], seconds: float = 120) -> None:
     ends = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < ends

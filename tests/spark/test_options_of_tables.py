@@ -38,7 +38,7 @@ def test_the_format_does_not_travel_in_time(spark: SparkSession, root: str, tmp_
         lambda: spark.readStream.format("partlog").options(**then).load(root),
         lambda: save.save(root),
         lambda: save.mode("append").save(root),
-        lambda: start(root).awaitTermination(60),
+        lambda: start(root).awaitTermination(120),
     ):
         assert condition(action) == "PARTLOG_OPTION_VALUE"
     assert sparklog.Log(root).topics() == ["t"]

@@ -1,6 +1,5 @@
 """SQL, DataFrames, plain Python and the sink must choose the same partition for every key."""
 
-import random
 import subprocess
 import sys
 import time
@@ -10,21 +9,20 @@ from pathlib import Path
 import mmh3
 import pyarrow as pa
 import pytest
+from handmade import either, seeded
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import sparklog
 
-KEYS = 1_000_000
+KEYS = either(100_000, 1_000_000)
 PARTITIONS = 24
 
 
 @pytest.fixture(scope="module")
 def keys() -> list[bytes | None]:
-    """A million random keys of 0 to 40 bytes, some of them null."""
-    seed = time.time_ns()
-    print(f"seed {seed}")
-    source = random.Random(seed)
+    """Random keys of 0 to 40 bytes, some of them null."""
+    source = seeded()
     return [None if i % 1000 == 7 else source.randbytes(i % 41) for i in range(KEYS)]
 
 

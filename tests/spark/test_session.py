@@ -148,17 +148,17 @@ except sparklog.UpgradeError as error:
     assert lines < 10
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("master", ["spark.master", "spark.remote"])
 def test_delta_from_a_folder_of_jars(tmp_path, master):
+    """The sessions of test_offsets.py and test_offsets_kills.py, one in Spark and one over Connect, get Delta in this way too."""
     said = run(
         f"""
 import json, sparklog
 
 few = {{"spark.sql.shuffle.partitions": 1, "spark.databricks.delta.snapshotPartitions": 1}}
 spark = sparklog.session(delta={str(DELTA)!r}, **{{{master!r}: "local[1]", "spark.ui.enabled": "false", **few}})
-spark.sql("CREATE TABLE delta.`{tmp_path}/t` (a INT) USING delta")
-spark.range(3).selectExpr("CAST(id AS INT) AS a").write.format("delta").mode("append").save("{tmp_path}/t")
+spark.sql("CREATE TABLE delta.`{tmp_path}/t` USING delta AS SELECT CAST(id AS INT) AS a FROM range(3)")
 again = sparklog.session(delta=True)
 print(json.dumps(again.read.format("delta").load("{tmp_path}/t").count()))
 """

@@ -2,11 +2,13 @@
 by the installed command, which starts Spark itself."""
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -212,6 +214,8 @@ def test_an_interrupt_commits_what_was_read(start: Callable[..., "subprocess.Pop
         wait_for(process, root, 3)
         process.stdin.write(b"4\n5\nhalf a li")
         process.stdin.flush()
+        while int.from_bytes(fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)), sys.byteorder):
+            time.sleep(0.01)
         time.sleep(1.5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)

@@ -7,6 +7,7 @@ into what it starts; each line of `text` must have been printed. Only addresses 
 import contextlib
 import os
 import pty
+import random
 import re
 import signal
 import socket
@@ -37,9 +38,10 @@ pytestmark = pytest.mark.slow
 
 
 def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+    """One that no other process gets without asking for it: below those that the system gives away."""
+    while True:
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", random.randrange(16_000, 32_000))) as free:
+            return int(free.getsockname()[1])
 
 
 @pytest.fixture
@@ -185,7 +187,10 @@ def wait_for(port: int) -> None:
 
 @pytest.mark.parametrize(
     ("command", "typed"),
-    [("spark-submit --master 'local[1]' job.py", None), ("pyspark --master 'local[1]'", "import job\n")],
+    [
+        ("spark-submit --master 'local[1]' job.py", None),
+        pytest.param("pyspark --master 'local[1]'", "import job\n", marks=pytest.mark.soak),
+    ],
     ids=["spark-submit", "pyspark"],
 )
 def test_without_the_jar_the_error_says_jars(command: str, typed: str | None, tmp_path: Path, shell: Shell) -> None:

@@ -1,12 +1,12 @@
 """A stream from a topic that a writer appends to, to a topic that a reader reads in a loop."""
 
 import json
-import random
 import threading
 import time
 from collections import Counter
 from pathlib import Path
 
+from handmade import seeded
 from logtool import LogTool
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -73,9 +73,7 @@ def test_available_now_beside_a_writer_and_a_reader(spark: SparkSession, tmp_pat
     lines = {(row["partition"], row["offset"]): f"{row['partition']} {row['offset']} {row['value'].decode()}" for row in records}
     assert found() == Counter(line for (partition, offset), line in lines.items() if offset < taken[partition])
 
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
-    chance = random.Random(seed)
+    chance = seeded()
     for _ in range(6):
         query = copied(100).start()
         time.sleep(chance.uniform(0.05, 0.8))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from handmade import seeded
 from streaming_driver import NAMES, RUNNING
 from streams import Queries
 
@@ -52,9 +53,7 @@ def queries(java_classpath: str, tmp_path: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def moments() -> random.Random:
-    seed = time.time_ns()
-    print(f"seed {seed}")
-    return random.Random(seed)
+    return seeded()
 
 
 def killed(queries: Queries, kills: int, moments: random.Random) -> None:
@@ -110,7 +109,7 @@ def overtaken(queries: Queries, stop: str) -> None:
 
 
 def test_killed_at_random_moments(queries: Start, moments: random.Random) -> None:
-    killed(queries(), 2, moments)
+    killed(queries(), 1, moments)
 
 
 def test_stopped_at_steps(queries: Start, moments: random.Random) -> None:

@@ -37,7 +37,7 @@ def test_a_running_query_notices_that_its_topic_was_created_again(stream: Stream
     for partition in range(4):
         shutil.rmtree(stream.root / f"events-{partition}")
     with pytest.raises(StreamingQueryException) as caught:
-        query.awaitTermination(30)
+        query.awaitTermination(120)
     assert "[PARTLOG_STREAM_TOPIC_GONE]" in str(caught.value) and before in str(caught.value)
 
 

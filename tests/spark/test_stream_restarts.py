@@ -236,7 +236,7 @@ def ends(runs: Runs, topic: str = "in-a") -> dict[str, int]:
 def begin(runs: Runs, name: str) -> None:
     """Starts a query from `latest`, and leaves what a crash leaves after sources/0/0 is there, before offsets/0."""
     query = start(runs.spark, runs.folder, name, available=False, startingOffsets="latest")
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not runs.epoch_files(name, "commits"):
         assert query.exception() is None and time.monotonic() < until
         time.sleep(0.01)

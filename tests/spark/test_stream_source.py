@@ -35,7 +35,7 @@ def test_a_query_from_latest_that_fails_in_its_first_batch_goes_on_without_a_gap
     query = source.writeStream.foreachBatch(fail).option("checkpointLocation", str(stream.checkpoint)).start()
     stream.write(range(10, 20))
     with pytest.raises(StreamingQueryException):
-        query.awaitTermination(60)
+        query.awaitTermination(120)
     stream.write(range(20, 30))
     assert numbers(stream.run()) == list(range(10, 30))
 

@@ -31,7 +31,7 @@ def test_a_running_stream_sees_what_is_done_to_its_topic(stream: Stream, call: C
     assert sorted(stream.rows[20:]) == [(2, offset, str(20 + offset)) for offset in range(9)]
     call("delete_topic", topic="'events'")
     with pytest.raises(StreamingQueryException, match="PARTLOG_STREAM_TOPIC_GONE"):
-        query.awaitTermination(30)
+        query.awaitTermination(120)
     stream.write(range(3), partitions=1)
     assert len(stream.rows) == 29
     stream.fails("STREAM_TOPIC_REPLACED")

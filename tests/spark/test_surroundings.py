@@ -49,7 +49,7 @@ def test_a_query_sees_a_topic_at_one_moment(spark: SparkSession, java_classpath:
 def test_a_query_over_connect_sees_a_topic_at_one_moment(connect: str, java_classpath: str, tmp_path: Path) -> None:
     """Connect plans a query before Spark gives its execution a number."""
     command = [sys.executable, __file__, connect, java_classpath, str(tmp_path / "root")]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=150, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=400, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert ran.returncode == 0, ran.stdout + ran.stderr[-4_000:]
 
 

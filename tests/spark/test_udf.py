@@ -93,7 +93,7 @@ def try_all(spark: SparkSession, root: str) -> None:
 @pytest.mark.parametrize("how", ["classic", "connect"])
 def test_over_a_log(how: str, tmp_path: Path) -> None:
     try:
-        ran = subprocess.run([sys.executable, __file__, how, str(tmp_path / "root")], capture_output=True, text=True, timeout=150)
+        ran = subprocess.run([sys.executable, __file__, how, str(tmp_path / "root")], capture_output=True, text=True, timeout=400)
     except subprocess.TimeoutExpired as waited:
         pytest.fail(f"it hangs in: {(waited.stdout or b'').decode().splitlines()[-1:]}")
     assert ran.returncode == 0, ran.stdout + ran.stderr[-4_000:]

@@ -36,7 +36,7 @@ def data_files(root: Path) -> set[Path]:
 
 def begun(root: Path, before: set[Path]) -> set[Path]:
     """The files of the task that does not wait."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not data_files(root) - before:
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -50,7 +50,7 @@ def test_a_vacuum_beside_a_write_that_sleeps(spark: SparkSession, sink: Sink, ca
     with ThreadPoolExecutor(1) as pool:
         try:
             refused = pool.submit(fails, "WRITE_EXPIRED", lambda: sink.save(rows))
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + 120
             deleted = 0
             while not deleted:
                 assert time.monotonic() < deadline
@@ -87,7 +87,7 @@ def test_another_topic_in_the_place_of_one_that_is_read_and_written(
             (tmp_path / "wake").touch()
         print(refused.result())
     with pytest.raises(StreamingQueryException, match=r"PARTLOG_STREAM_TOPIC_(GONE|REPLACED)"):
-        query.awaitTermination(30)
+        query.awaitTermination(120)
     assert sorted(int(value) for _, _, value in stream.rows) == list(range(20))
     stream.checkpoint = stream.checkpoint.with_name("another")
     assert stream.run(startingOffsets="earliest") == ["100", "101", "102"]
