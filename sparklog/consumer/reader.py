@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from sparklog import arguments
@@ -18,7 +18,7 @@ from sparklog.errors import GenerationFenced, SparklogError
 from sparklog.ondisk.topic_logs import TopicLogs
 
 if TYPE_CHECKING:
-    from sparklog.offsets import Membership, OffsetTable, Owner
+    from sparklog.offsets import Membership, OffsetTable, Owner, Position
     from sparklog.offsets.topics import Ids, Offsets
 
 _log = logging.getLogger(__name__)
@@ -63,6 +63,8 @@ class Reader:
         self.metrics = Metrics()
         self.turn: Callable[[], None] = lambda: None
         """Is called before records are returned, and while there are none: partitions may come and go in it."""
+        self.known: Callable[[], dict[tuple[TopicPartition, str], OffsetAndMetadata]] = self.committed
+        """Gives at least what the group has committed in the partitions that are assigned."""
 
     def moved(self) -> None:
         """To be called after positions, partitions or states became others."""
@@ -139,7 +141,7 @@ class Reader:
         for each in assigned:
             arguments.partitions(each.followed.state, self._logs.root, each.number)
         if any(each.position is None for each in assigned):
-            committed = self.committed()
+            committed = self.known()
             for each in assigned:
                 if each.position is None:
                     found = committed.get((each.partition, each.topic_id))
@@ -171,10 +173,7 @@ class Reader:
     def committed(self) -> dict[tuple[TopicPartition, str], OffsetAndMetadata]:
         """The offsets that the group has committed, by partition and topic id; without a group there are none."""
         self.beside.settle()
-        return {
-            (TopicPartition(each.topic, each.partition), each.topic_id): OffsetAndMetadata(each.offset, each.metadata)
-            for each in (self.owner.positions() if self.owner else ())
-        }
+        return by_place(self.owner.positions() if self.owner else ())
 
     def lags(self) -> list[int]:
         """How far each partition is behind its end offset, where its position is known."""
@@ -258,6 +257,13 @@ class Reader:
             return False
         state = self._logs.find(topic)
         return state is not None and state.topic_id == id
+
+
+def by_place(positions: Iterable[Position]) -> dict[tuple[TopicPartition, str], OffsetAndMetadata]:
+    """Positions by partition and topic id."""
+    return {
+        (TopicPartition(each.topic, each.partition), each.topic_id): OffsetAndMetadata(each.offset, each.metadata) for each in positions
+    }
 
 
 def by_topic(offsets: Given) -> tuple[Offsets, Ids]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparklog import arguments
 from sparklog.consumer.assignment import Assignment
-from sparklog.consumer.reader import Reader, by_topic
+from sparklog.consumer.reader import Reader, by_place, by_topic
 from sparklog.consumer.records import TopicPartition
 from sparklog.consumer.subscription import Subscription
 from sparklog.errors import SparklogError
@@ -69,6 +69,7 @@ class Sharing:
         self._membership, self._subscription, self._reader, self._told = membership, subscription, reader, told
         self._commits = commits
         self._leaves = False
+        reader.turn, reader.known = self.turn, lambda: by_place(membership.known())
 
     def turn(self) -> None:
         """Learns what changed in the group, gives up what others wait for, and takes what is free.
@@ -112,7 +113,7 @@ class Sharing:
         """Commits where partitions begin that have no position, so that another member would go on there."""
         self._reader.settle()
         positions = self._reader.positions()
-        has = self._reader.committed().keys()
+        has = self._reader.known().keys()
         began = {each: positions[each] for each in new if each in positions and (each, positions[each][0]) not in has}
         self._reader.commit_what_stays(began)
 

@@ -23,6 +23,10 @@ class Committed:
         """Knows nothing more of a share."""
         self._at.pop(share, None)
 
+    def all(self) -> list[Position]:
+        """The positions that are known. They are copied in one step, beside other threads."""
+        return list(self._at.values())
+
     def first(self, shares: Collection[Partition]) -> Position | None:
         """The position of one of these shares; None if none of them has one."""
         return next((position for share, position in self._at.items() if share in shares), None)

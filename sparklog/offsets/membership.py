@@ -73,10 +73,7 @@ class Membership:
                 self._known |= self._state.known(before)
 
     def look(self) -> bool:
-        """Joins if it is not a member, and learns what others changed. To be called before records are returned.
-
-        False if nothing changed since the last `take`. Then it has not waited for a commit that is on its way in another thread.
-        """
+        """Joins if it is not a member, and learns what others changed. False, without a wait for other threads, if nothing did."""
         self._polled = now = clock()
         is_due = now - self._refreshed >= self._settings.heartbeat_s
         # In this order: the thread that makes it live again says first that the state is another one.
@@ -134,9 +131,8 @@ class Membership:
             owned = self._state.owned(self.id or "")
             new = [each for each in owned if each not in self._mine]
             self._mine |= {each: owned[each] for each in new}
-            if new:
-                at = self._generations.group(self.group).at
-                self._committed.remember(at[each] for each in new if each in at)
+            at = self._generations.group(self.group).at if new else {}
+            self._committed.remember(at[each] for each in new if each in at)
             self._turned = self._state
             return new
 
@@ -154,6 +150,10 @@ class Membership:
     def positions(self) -> list[Position]:
         """The positions of the group, as the table has them now."""
         return self._generations.group(self.group).positions
+
+    def known(self) -> list[Position]:
+        """The positions of its shares, which no other member can change: they were read when the shares were taken."""
+        return self._committed.all()
 
     def is_committed(self, topic: str, id: str, partition: int, offset: int) -> bool:
         """Whether the group is at this offset of a topic with this id, as far as this member knows."""
