@@ -10,7 +10,7 @@ _NOTES = "(SELECT *, from_json(metadata, '" + _NOTE + "') AS said FROM {table} W
 _NEWEST = (
     "(SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY `group` ORDER BY generation DESC, seq DESC) AS place FROM "
     + _NOTES
-    + ") WHERE place = 1)"
+    + ") WHERE place = 1 AND size(said.members) > 0)"
 )
 _OWNED = "aggregate(flatten(map_values(said.shares)), 0, (count, share) -> count + IF(share[1] IS NULL, 0, 1))"
 _VIEWS = {
