@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "errors": set(),
     "options": set(),
     "router": {"errors", "options"},
+    "slots": {"errors"},
     "store": {"errors"},
     "ondisk": {"errors", "store"},
     "arguments": {"errors", "ondisk"},

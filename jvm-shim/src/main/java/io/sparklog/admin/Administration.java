@@ -10,6 +10,7 @@ import io.sparklog.upkeep.RetentionTerms;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.upkeep.Uninterrupted;
 import java.io.IOException;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.Map;
 import java.util.Optional;
@@ -57,11 +58,34 @@ public final class Administration {
    * Adds partitions. Keys move, so writes that were planned before are refused, and streaming queries plan again.
    *
    * @param partitions how many there shall be
-   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE if there are as many already or more, FOREIGN_SEGMENTS, TOPIC_RECREATED;
+   * @param rehash whether all keys may move, and their order is lost; otherwise as few slots as can be go to the new partitions
+   * @param dryRun whether to tell only what would be; so in the other methods
+   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE if there are as many already or more, FOREIGN_SEGMENTS, TOPIC_RECREATED,
+   *     REROUTED, REROUTES_TOO_MANY; those of a commit
+   */
+  public Changed addPartitions(int partitions, boolean rehash, boolean dryRun) {
+    return commit(AlterTopic.partitions(log, existing(), partitions, rehash), dryRun);
+  }
+
+  /**
+   * Gives partitions no new records: their slots go to the open ones.
+   *
+   * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OPTION_VALUE if none stays open, TOPIC_RECREATED, REROUTED,
+   *     REROUTES_TOO_MANY; those of a commit
+   */
+  public Changed closePartitions(Collection<Integer> partitions, boolean dryRun) {
+    return commit(RerouteTopic.closed(log, existing(), partitions), dryRun);
+  }
+
+  /**
+   * Gives open partitions other shares of the slots.
+   *
+   * @param weights of those whose weights change
+   * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OPTION_VALUE for a weight, TOPIC_RECREATED, REROUTED, REROUTES_TOO_MANY;
    *     those of a commit
    */
-  public Changed addPartitions(int partitions) {
-    return commit(AlterTopic.partitions(log, existing(), partitions), false);
+  public Changed reroute(SortedMap<Integer, Long> weights, boolean dryRun) {
+    return commit(RerouteTopic.weighed(log, existing(), weights), dryRun);
   }
 
   /**

@@ -11,7 +11,7 @@ import java.io.IOException;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Changes the configuration of a topic, and so the number of its partitions. */
+/** Changes the configuration of a topic; and the number of its partitions, where all keys may move. */
 final class AlterTopic extends AdministrativeChange {
   /** Settings that cannot be changed by their values alone, and what to do instead. */
   private static final Map<String, String> FIXED = Map.of(TopicConfig.PARTITIONS,
@@ -28,19 +28,33 @@ final class AlterTopic extends AdministrativeChange {
     this.changes = changes;
   }
 
-  /** @throws PartlogException OPTION_VALUE if there are as many partitions already, or there cannot be as many */
-  static AlterTopic partitions(TopicLog log, State planned, int partitions) {
-    String value = Integer.toString(partitions);
+  /**
+   * More partitions.
+   *
+   * @param rehash whether keys go where their hashes modulo the new number say, and not as few of them as can be to the new partitions
+   * @throws PartlogException OPTION_VALUE if there are as many partitions already, or there cannot be as many
+   */
+  static AdministrativeChange partitions(TopicLog log, State planned, int partitions, boolean rehash) {
+    Map<String, String> changes = Map.of(TopicConfig.PARTITIONS, Integer.toString(partitions));
+    requireMore(log, planned, changes);
+    if (rehash && planned.routing().isPresent()) {
+      throw Option.invalidValue("rehash", "true", "the keys of topic " + log.topic() + " are in slots since its first re-route, and stay"
+          + " there: leave it out, or write the records to a new topic");
+    }
+    return rehash ? new AlterTopic(log, planned, changes) : RerouteTopic.grown(log, planned, changes);
+  }
+
+  private static void requireMore(TopicLog log, State planned, Map<String, String> changes) {
+    String value = changes.get(TopicConfig.PARTITIONS);
     requireAllowed(TopicConfig.PARTITIONS, value);
-    if (partitions <= planned.partitions()) {
+    if (Integer.parseInt(value) <= planned.partitions()) {
       throw Option.invalidValue(TopicConfig.PARTITIONS, value,
           "topic " + log.topic() + " has " + planned.partitions() + " partitions, and partitions can only be added: it must be more");
     }
-    return new AlterTopic(log, planned, Map.of(TopicConfig.PARTITIONS, value));
   }
 
   /** @throws PartlogException OPTION_VALUE for what is fixed, or is not allowed */
-  static AlterTopic configuration(TopicLog log, State planned, Map<String, String> changes) {
+  static AdministrativeChange configuration(TopicLog log, State planned, Map<String, String> changes) {
     changes.forEach((key, value) -> {
       requireAllowed(key, value);
       if (FIXED.containsKey(key)) {
@@ -56,17 +70,18 @@ final class AlterTopic extends AdministrativeChange {
     return new AlterTopic(log, planned, Map.copyOf(changes));
   }
 
-  /** As both of the others, in one version; what {@code planned} says already is left out. */
-  static AlterTopic table(TopicLog log, State planned, Map<String, String> asked) {
+  /** As both of the others, in one version and without {@code rehash}; what {@code planned} says already is left out. */
+  static AdministrativeChange table(TopicLog log, State planned, Map<String, String> asked) {
     Map<String, String> changes = new TreeMap<>(asked);
     changes.entrySet().removeIf(change -> change.getValue().equals(planned.config().get(change.getKey())));
     Map<String, String> others = new TreeMap<>(changes);
-    String partitions = others.remove(TopicConfig.PARTITIONS);
-    configuration(log, planned, others);
-    if (partitions != null) {
-      partitions(log, planned, Integer.parseInt(partitions));
+    boolean grows = others.remove(TopicConfig.PARTITIONS) != null;
+    AdministrativeChange alone = configuration(log, planned, others);
+    if (!grows) {
+      return alone;
     }
-    return new AlterTopic(log, planned, Map.copyOf(changes));
+    requireMore(log, planned, changes);
+    return RerouteTopic.grown(log, planned, Map.copyOf(changes));
   }
 
   private static void requireAllowed(String key, String value) {
@@ -78,6 +93,11 @@ final class AlterTopic extends AdministrativeChange {
 
   @Override
   boolean isIn(State newest) {
+    return isIn(newest, changes);
+  }
+
+  /** Whether a topic has a configuration already, and as many partitions. */
+  static boolean isIn(State newest, Map<String, String> changes) {
     return changes.entrySet()
         .stream()
         .allMatch(change -> change.getKey().equals(TopicConfig.PARTITIONS)

@@ -72,12 +72,13 @@ public final class Checkpoint {
   private static ObjectNode head(State state) {
     ObjectNode head = Json.MAPPER.createObjectNode();
     head.put("format", Version.FORMAT);
-    head.putArray("features");
+    Version.putFeatures(head, state.routing().isPresent());
     head.put("topic", state.topic()).put("topicId", state.topicId()).put("version", state.version()).put("hash", state.hash());
     head.put("time", state.timeMs()).put("horizon", state.horizon()).put("boundary", state.boundary());
     if (state.isDeleted()) {
       head.put("deleted", true);
     }
+    state.routing().ifPresent(routing -> head.set("routing", routing.toJson()));
     ObjectNode config = head.putObject("config");
     state.config().entries().forEach(config::put);
     ArrayNode starts = head.putArray("starts");
@@ -125,7 +126,7 @@ public final class Checkpoint {
       }
       JsonNode head = lines.next(HEAD_BYTES_MAX);
       Damaged.unless(head != null, "it is empty");
-      Version.requireKnown(head, store.location(file));
+      boolean slots = Version.requireKnown(head, store.location(file));
       long[] counts = Json.numbers(head, "segments", Router.PARTITIONS_MAX);
       Map<String, String> files = new HashMap<>();
       List<List<Segment>> live = new ArrayList<>();
@@ -142,11 +143,11 @@ public final class Checkpoint {
         live.add(segments);
       }
       Damaged.unless(lines.next(LINE_BYTES_MAX) == null, "it has more segments than it says");
-      return replay(head, topic, name, live);
+      return replay(head, slots, topic, name, live);
     }
   }
 
-  private static Replay replay(JsonNode head, String topic, String name, List<List<Segment>> live) throws Damaged {
+  private static Replay replay(JsonNode head, boolean slots, String topic, String name, List<List<Segment>> live) throws Damaged {
     long version = Json.number(head, "version", 0);
     Damaged.unless(Names.checkpointVersion(name).orElse(-1) == version && Json.text(head, "topic").equals(topic),
         "it is of another topic or version");
@@ -163,10 +164,13 @@ public final class Checkpoint {
     String hash = Json.text(head, "hash");
     Damaged.unless(Version.isHash(hash), "field hash is not a SHA-256");
     TopicConfig config = new TopicConfig(Version.config(Json.field(head, "config")));
+    JsonNode field = slots ? head.get("routing") : null;
+    Routing routing = field == null ? null : Routing.parse(field, version, ends);
     State.Head last = new State.Head(topic, Version.identity(head, "topicId"), version, hash, null, Json.number(head, "time", 0),
-        Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), config, starts, ends, Version.deleted(head));
-    Damaged.unless(!last.deleted() || queries.isEmpty() && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
-        "it is of a deleted topic, and has records or queries");
+        Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), config, routing, starts, ends, Version.deleted(head));
+    Damaged.unless(
+        !last.deleted() || queries.isEmpty() && routing == null && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
+        "it is of a deleted topic, and has records, queries or slots");
     return new Replay(last, queries, live);
   }
 

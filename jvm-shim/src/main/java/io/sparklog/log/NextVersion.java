@@ -25,6 +25,8 @@ public final class NextVersion {
   private long horizon;
   private long boundary;
   private boolean deleted;
+  private boolean slots;
+  private Reroute reroute;
   private final Map<String, String> config = new TreeMap<>();
   private long[] starts;
   private long[] ends;
@@ -85,6 +87,7 @@ public final class NextVersion {
     this.operation = operation;
     horizon = before.horizon();
     boundary = before.boundary();
+    slots = topicId.equals(before.topicId()) && before.routing().isPresent();
     this.starts = starts;
     this.ends = ends;
   }
@@ -93,6 +96,7 @@ public final class NextVersion {
   public static NextVersion deleting(State newest) {
     NextVersion next = new NextVersion(newest, newest.topicId(), "delete", newest.ends(), newest.ends());
     next.deleted = true;
+    next.slots = false;
     // A write that was planned before it must not commit to a topic that begins after it, and files below it will be deleted.
     next.horizon = next.number + 1;
     next.boundary = next.number;
@@ -152,6 +156,15 @@ public final class NextVersion {
     return this;
   }
 
+  /** Gives slots to other partitions; those that are added by it must be set before. The version must not have records of a write. */
+  public NextVersion reroute(Reroute reroute) {
+    Invariant.require(reroute.weights().length == ends.length && added.isEmpty(),
+        () -> this + " has " + ends.length + " partitions and " + added.size() + " segments, and re-routes " + reroute.weights().length);
+    this.reroute = reroute;
+    slots = true;
+    return this;
+  }
+
   /** Writes that were planned at a lower version must not commit from now on; a lower horizon changes nothing. */
   public NextVersion raiseHorizon(long version) {
     horizon = Math.max(horizon, version);
@@ -179,8 +192,8 @@ public final class NextVersion {
   /** The finished version. @param timeMs when it is written, ms since 1970 */
   Version version(String txn, long timeMs) {
     requireNext();
-    return new Version(topic, topicId, number, txn, previous, timeMs, operation, query, horizon, boundary, deleted, config, starts, ends,
-        removed, added);
+    return new Version(topic, topicId, number, txn, previous, timeMs, operation, query, horizon, boundary, deleted, slots, reroute, config,
+        starts, ends, removed, added);
   }
 
   /** Nothing falls that may only rise, and no log start offset is above its end. */

@@ -83,7 +83,10 @@ final class Replay {
   boolean agreesWith(Version version) {
     return head.topicId().equals(version.topicId()) && head.time() == version.time() && head.horizon() == version.horizon()
         && head.boundary() == version.boundary() && head.deleted() == version.deleted() && Arrays.equals(head.starts(), version.starts())
-        && Arrays.equals(head.ends(), version.ends()) && head.config().entries().entrySet().containsAll(version.config().entrySet());
+        && Arrays.equals(head.ends(), version.ends()) && (head.routing() == null
+            ? version.reroute() == null
+            : version.reroute() == null || head.routing().agreesWith(version.reroute()))
+        && head.config().entries().entrySet().containsAll(version.config().entrySet());
   }
 
   /** Whether {@code version} was written as the successor of the version that was applied last. */
@@ -119,7 +122,8 @@ final class Replay {
       Damaged.unless(version.starts()[p] >= head.starts()[p], "the log start offset of partition " + p + " falls");
       Damaged.unless(version.ends()[p] >= head.ends()[p], "the end of partition " + p + " falls");
     }
-    if (!begins && changed.partitions() > known) {
+    Routing routing = begins || version.deleted() ? null : routing(version, known);
+    if (!begins && changed.partitions() > known && routing == null) {
       unroute();
     }
     for (int p = known; p < changed.partitions(); p++) {
@@ -157,7 +161,19 @@ final class Replay {
       queries.merge(version.query().id(), version.query(), (before, applied) -> applied.epoch() >= before.epoch() ? applied : before);
     }
     head = new State.Head(version.topic(), version.topicId(), version.version(), Version.sha256(bytes), version.txn(), version.time(),
-        version.horizon(), version.boundary(), changed, version.starts(), version.ends(), version.deleted());
+        version.horizon(), version.boundary(), changed, routing, version.starts(), version.ends(), version.deleted());
+  }
+
+  /** The routing after a version that neither begins nor deletes the topic; null while that has no slots. */
+  private Routing routing(Version version, int partitions) throws Damaged {
+    Routing before = head.routing();
+    Reroute reroute = version.reroute();
+    Damaged.unless(before == null || version.slots(), "it does not have the feature slots, and the topic has slots");
+    Damaged.unless(before == null || reroute != null || version.ends().length == partitions, "it adds partitions, and is no re-route");
+    if (reroute != null) {
+      before = Routing.after(before, reroute, version.version(), Arrays.copyOf(head.ends(), version.ends().length), partitions);
+    }
+    return before == null ? null : before.since(version.starts());
   }
 
   /** Keys move when partitions are added: that a segment's are where the partitioner puts them is no longer known. */

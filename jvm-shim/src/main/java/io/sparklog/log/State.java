@@ -1,5 +1,7 @@
 package io.sparklog.log;
 
+import io.sparklog.partition.Partitioner;
+import io.sparklog.partition.Router;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.util.Collections;
@@ -25,10 +27,11 @@ public final class State {
    * @param time when the version was written, by its writer's clock, in ms since 1970
    * @param starts log start offsets by partition
    * @param ends end offsets (exclusive) by partition
+   * @param routing null while the topic has no slots
    * @param deleted whether the version ended the topic
    */
   record Head(String topic, String topicId, long version, String hash, String txn, long time, long horizon, long boundary,
-      TopicConfig config, long[] starts, long[] ends, boolean deleted) {}
+      TopicConfig config, Routing routing, long[] starts, long[] ends, boolean deleted) {}
 
   State(Head head, long checkpointVersion, SortedMap<String, Query> queries, List<List<Segment>> segments, String tag, long tagged) {
     this.head = head;
@@ -71,6 +74,45 @@ public final class State {
 
   public int partitions() {
     return head.config().partitions();
+  }
+
+  /** How the topic routes and has routed; empty while it has no slots. */
+  public Optional<Routing> routing() {
+    return Optional.ofNullable(head.routing());
+  }
+
+  /** Where records go by their keys: what two writers must agree on. */
+  public Router router() {
+    return head.routing() == null
+        ? new Router(head.config().partitioner(), partitions())
+        : head.routing().router(head.config().partitioner());
+  }
+
+  /** The end offset of a partition before the newest re-route; 0 if none has records from before it. */
+  public long lastCut(int partition) {
+    List<Routing.Past> past = head.routing() == null ? List.of() : head.routing().past();
+    return past.isEmpty() ? 0 : past.get(past.size() - 1).cut(partition);
+  }
+
+  /** The re-routes that an offset of a partition comes after, of those that have records from before them. */
+  public int reroutesBefore(int partition, long offset) {
+    return head.routing() == null ? 0 : head.routing().after(partition, offset);
+  }
+
+  /** Whether a re-route cut the partition of a segment where the segment begins. */
+  public boolean isAfterCut(Segment segment) {
+    long before = Math.max(0, segment.base() - 1);
+    return reroutesBefore(segment.partition(), segment.base()) > reroutesBefore(segment.partition(), before);
+  }
+
+  /** Whether a routed segment of {@code partition} that comes after so many re-routes may have this key. */
+  public boolean mayHold(int partition, int reroutes, byte[] key) {
+    Partitioner partitioner = head.config().partitioner();
+    Routing routing = head.routing();
+    int found = routing == null
+        ? Router.ofKey(partitioner, partitions(), key)
+        : routing.partition(routing.table().slot(partitioner, key), reroutes);
+    return found == partition;
   }
 
   /**

@@ -3,7 +3,6 @@ package io.sparklog.log;
 import io.sparklog.format.Codec;
 import io.sparklog.format.TimestampType;
 import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.Router;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import java.io.Serializable;
@@ -40,7 +39,8 @@ public final class TopicConfig implements Serializable {
       .collect(Collectors.toUnmodifiableMap(key -> key, Option::ofTopic));
 
   private final TreeMap<String, String> entries;
-  private final Router router;
+  private final Partitioner partitioner;
+  private final int partitions;
   private final Codec codec;
   private final int segmentBytes;
   private final long segmentMs;
@@ -65,7 +65,8 @@ public final class TopicConfig implements Serializable {
       Damaged.unless(known.getValue().isCanonical(value),
           "config " + known.getKey() + " is " + value + ", not " + known.getValue().expected());
     }
-    this.router = new Router(Partitioner.named(entries.get(PARTITIONER)), Integer.parseInt(entries.get(PARTITIONS)));
+    this.partitioner = Partitioner.named(entries.get(PARTITIONER));
+    this.partitions = Integer.parseInt(entries.get(PARTITIONS));
     this.codec = Codec.named(entries.get(COMPRESSION));
     this.segmentBytes = Integer.parseInt(entries.get(SEGMENT_BYTES));
     this.segmentMs = Long.parseLong(get(SEGMENT_MS));
@@ -97,12 +98,12 @@ public final class TopicConfig implements Serializable {
   }
 
   public int partitions() {
-    return router.partitions();
+    return partitions;
   }
 
-  /** Where records go by their keys: what two writers must agree on. */
-  public Router router() {
-    return router;
+  /** How keys are hashed. */
+  public Partitioner partitioner() {
+    return partitioner;
   }
 
   public Codec codec() {

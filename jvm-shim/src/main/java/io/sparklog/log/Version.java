@@ -23,16 +23,21 @@ import java.util.TreeMap;
  * @param query what this version applied, or null
  * @param previous SHA-256 of the previous version file, or null in version 0
  * @param deleted whether the topic ends with this version
+ * @param slots whether the topic has slots after this version
+ * @param reroute how that changes the routing, or null
  * @param starts log start offsets by partition
  * @param ends end offsets (exclusive) by partition
  */
 public record Version(String topic, String topicId, long version, String txn, String previous, long time, String operation, Query query,
-    long horizon, long boundary, boolean deleted, Map<String, String> config, long[] starts, long[] ends, List<Removed> removed,
-    List<Segment> added) {
+    long horizon, long boundary, boolean deleted, boolean slots, Reroute reroute, Map<String, String> config, long[] starts, long[] ends,
+    List<Removed> removed, List<Segment> added) {
 
   static final int BYTES_MAX = 64 << 20;
 
   static final int SEGMENTS_MAX = 1_000_000;
+
+  /** The feature of a topic whose keys are in slots. */
+  private static final String SLOTS = "slots";
 
   /** Characters of the names of unknown features that an error shows: a hostile file may have very many. */
   private static final int NAMES_SHOWN = 200;
@@ -55,7 +60,7 @@ public record Version(String topic, String topicId, long version, String txn, St
   public byte[] toBytes() {
     ObjectNode json = Json.MAPPER.createObjectNode();
     json.put("format", FORMAT);
-    json.putArray("features");
+    putFeatures(json, slots);
     json.put("topic", topic).put("topicId", topicId).put("version", version).put("txn", txn).put("previous", previous);
     json.put("time", time).put("operation", operation).put("writer", WRITER);
     if (query == null) {
@@ -66,6 +71,9 @@ public record Version(String topic, String topicId, long version, String txn, St
     json.put("horizon", horizon).put("boundary", boundary);
     if (deleted) {
       json.put("deleted", true);
+    }
+    if (reroute != null) {
+      json.set("routing", reroute.toJson());
     }
     ObjectNode settings = json.putObject("config");
     config.forEach(settings::put);
@@ -106,7 +114,7 @@ public record Version(String topic, String topicId, long version, String txn, St
    */
   static Version parse(byte[] bytes, String location, String topic, long version) throws Damaged {
     JsonNode json = CheckedLine.parse(bytes);
-    requireKnown(json, location);
+    boolean slots = requireKnown(json, location);
     Damaged.unless(Json.text(json, "topic").equals(topic), "it is of topic " + Json.text(json, "topic"));
     Damaged.unless(Json.number(json, "version", 0) == version, "it says it is version " + json.get("version"));
     String txn = identity(json, "txn");
@@ -131,16 +139,19 @@ public record Version(String topic, String topicId, long version, String txn, St
     for (JsonNode segment : Json.array(json, "added", SEGMENTS_MAX)) {
       added.add(segment(segment, ends.length, files));
     }
+    JsonNode routing = slots ? json.get("routing") : null;
+    Reroute reroute = routing == null ? null : Reroute.parse(routing, ends.length);
     Version parsed = new Version(topic, identity(json, "topicId"), version, txn, previous, Json.number(json, "time", 0), operation,
-        query(Json.field(json, "query")), Json.number(json, "horizon", 0), Json.number(json, "boundary", 0), deleted(json),
+        query(Json.field(json, "query")), Json.number(json, "horizon", 0), Json.number(json, "boundary", 0), deleted(json), slots, reroute,
         config(Json.field(json, "config")), starts, ends, removed, added);
     Damaged.unless(!parsed.deleted || parsed.isDeletion(), "it deletes the topic, and does something else too");
+    Damaged.unless(reroute == null || version > 0, "it begins a topic, and is a re-route");
     return parsed;
   }
 
   /** Whether nothing but the topic's end is in this version. */
   private boolean isDeletion() {
-    return query == null && horizon - 1 == version && boundary == version && config.isEmpty() && removed.isEmpty() && added.isEmpty()
+    return query == null && reroute == null && horizon - 1 == version && boundary == version && config.isEmpty() && removed.isEmpty() && added.isEmpty()
         && Arrays.equals(starts, ends);
   }
 
@@ -150,19 +161,37 @@ public record Version(String topic, String topicId, long version, String txn, St
     return field != null;
   }
 
-  /** Refuses a higher format number, and features that this version does not know. @throws PartlogException FORMAT_TOO_NEW */
-  static void requireKnown(JsonNode json, String location) throws Damaged {
+  static void putFeatures(ObjectNode json, boolean slots) {
+    ArrayNode features = json.putArray("features");
+    if (slots) {
+      features.add(SLOTS);
+    }
+  }
+
+  /**
+   * Refuses a higher format number, and features that this version does not know.
+   *
+   * @return whether it has slots
+   * @throws PartlogException FORMAT_TOO_NEW
+   */
+  static boolean requireKnown(JsonNode json, String location) throws Damaged {
     requireFormat(json, location);
-    List<String> features = new ArrayList<>();
+    boolean slots = false;
+    List<String> unknown = new ArrayList<>();
     for (JsonNode feature : Json.array(json, "features", Integer.MAX_VALUE)) {
       Damaged.unless(feature.isTextual(), "field features holds something else than strings");
-      features.add(feature.textValue());
+      if (feature.textValue().equals(SLOTS)) {
+        slots = true;
+      } else {
+        unknown.add(feature.textValue());
+      }
     }
-    if (!features.isEmpty()) {
-      String names = String.join(", ", features);
+    if (!unknown.isEmpty()) {
+      String names = String.join(", ", unknown);
       String reason = "it needs the features " + (names.length() > NAMES_SHOWN ? names.substring(0, NAMES_SHOWN) + "…" : names);
       throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", reason);
     }
+    return slots;
   }
 
   /** Refuses a higher format number. @throws PartlogException FORMAT_TOO_NEW */

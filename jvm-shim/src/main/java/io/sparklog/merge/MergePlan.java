@@ -17,7 +17,8 @@ import java.util.stream.IntStream;
  * with only lower ones between them, they become one of a higher level. More than 32 neighbours are too many, whatever their levels are. So
  * each byte is copied a few times at most, and few small segments are left at any time, whatever the sizes of the writes are.
  *
- * <p>Only segments of one group of {@link TimeGroups} become one, so that records do not stay much longer than retention says. A group that
+ * <p>Only segments of one group of {@link TimeGroups} become one, so that records do not stay much longer than retention says, and none
+ * over a cut of a re-route, so that keys of a segment are routed alike. A group that
  * is not the newest gets no more segments, so that all small neighbours in it become one at once.
  *
  * <p>Segments of half the limit or more are left alone: what they would become is too large, so that any two of the others fit into one.
@@ -63,6 +64,7 @@ public final class MergePlan {
   private final long spanMs;
   private final int ofOneLevel;
   private final Predicate<Segment> damaged;
+  private final Predicate<Segment> afterCut;
 
   /**
    * @param limitBytes of one segment
@@ -70,20 +72,23 @@ public final class MergePlan {
    * @param spanMs how far apart the times of a group may lie
    * @param ofOneLevel how many segments of one level become one
    * @param damaged tells segments that must be left alone
+   * @param afterCut tells segments that begin where a re-route cut their partition
    */
-  public MergePlan(long limitBytes, long budgetBytes, long spanMs, int ofOneLevel, Predicate<Segment> damaged) {
+  public MergePlan(long limitBytes, long budgetBytes, long spanMs, int ofOneLevel, Predicate<Segment> damaged,
+      Predicate<Segment> afterCut) {
     this.limitBytes = limitBytes;
     this.budgetBytes = budgetBytes;
     this.spanMs = spanMs;
     this.ofOneLevel = ofOneLevel;
     this.damaged = damaged;
+    this.afterCut = afterCut;
   }
 
   /** The merges that are due in one commit: at most one run of each partition, of {@code budgetBytes} together. */
   public static List<Run> due(State state, long budgetBytes, int ofOneLevel, Predicate<Segment> damaged) {
     TopicConfig config = state.config();
-    return new MergePlan(Math.min(budgetBytes, config.segmentBytes()), budgetBytes, TimeGroups.spanMs(config), ofOneLevel, damaged)
-        .due(live(state));
+    long limitBytes = Math.min(budgetBytes, config.segmentBytes());
+    return new MergePlan(limitBytes, budgetBytes, TimeGroups.spanMs(config), ofOneLevel, damaged, state::isAfterCut).due(live(state));
   }
 
   /**
@@ -92,7 +97,7 @@ public final class MergePlan {
    * @param before only segments that hold nothing newer than this state
    */
   static List<Run> all(State state, State before, long limitBytes, Predicate<Segment> damaged) {
-    MergePlan plan = new MergePlan(limitBytes, Long.MAX_VALUE, TimeGroups.spanMs(state.config()), 2, damaged);
+    MergePlan plan = new MergePlan(limitBytes, Long.MAX_VALUE, TimeGroups.spanMs(state.config()), 2, damaged, state::isAfterCut);
     return plan.packed(live(state),
         segment -> segment.partition() < before.partitions() && segment.end() <= before.end(segment.partition()) && plan.mayMerge(segment));
   }
@@ -100,7 +105,7 @@ public final class MergePlan {
   /** The segments whose batches have fewer than {@code batchBytes} on average, in runs of up to the topic's {@code segment.bytes}. */
   static List<Run> tiny(State state, int batchBytes, Predicate<Segment> damaged) {
     TopicConfig config = state.config();
-    MergePlan plan = new MergePlan(config.segmentBytes(), Long.MAX_VALUE, TimeGroups.spanMs(config), 1, damaged);
+    MergePlan plan = new MergePlan(config.segmentBytes(), Long.MAX_VALUE, TimeGroups.spanMs(config), 1, damaged, state::isAfterCut);
     return plan.packed(live(state), segment -> plan.mayRead(segment) && segment.bytes() / segment.batches() < batchBytes);
   }
 
@@ -136,7 +141,7 @@ public final class MergePlan {
 
   /** The run that is due in the oldest stretch that has one; null if none has. */
   private Run dueIn(List<Segment> live) {
-    List<List<Segment>> groups = TimeGroups.of(live, spanMs);
+    List<List<Segment>> groups = groups(live);
     for (int i = 0; i < groups.size(); i++) {
       List<Segment> group = groups.get(i);
       boolean newest = i == groups.size() - 1;
@@ -151,6 +156,22 @@ public final class MergePlan {
       }
     }
     return null;
+  }
+
+  /** Segments of one group only may become one. */
+  private List<List<Segment>> groups(List<Segment> live) {
+    List<List<Segment>> groups = new ArrayList<>();
+    for (List<Segment> group : TimeGroups.of(live, spanMs)) {
+      int first = 0;
+      for (int i = 1; i < group.size(); i++) {
+        if (afterCut.test(group.get(i))) {
+          groups.add(group.subList(first, i));
+          first = i;
+        }
+      }
+      groups.add(group.subList(first, group.size()));
+    }
+    return groups;
   }
 
   private static int endOfStretch(List<Segment> group, int first, Predicate<Segment> within) {
@@ -237,7 +258,7 @@ public final class MergePlan {
   /** As few runs as possible, of at least {@link #ofOneLevel} neighbours that are all {@code within}. */
   private List<Run> packed(List<List<Segment>> partitions, Predicate<Segment> within) {
     List<Run> runs = new ArrayList<>();
-    List<List<Segment>> groups = partitions.stream().flatMap(live -> TimeGroups.of(live, spanMs).stream()).toList();
+    List<List<Segment>> groups = partitions.stream().flatMap(live -> groups(live).stream()).toList();
     for (List<Segment> group : groups) {
       for (int first = 0; first < group.size();) {
         int end = endOfStretch(group, first, within);

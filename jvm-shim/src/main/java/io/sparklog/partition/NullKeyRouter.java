@@ -2,6 +2,7 @@ package io.sparklog.partition;
 
 import java.util.Arrays;
 import java.util.function.LongPredicate;
+import java.util.stream.IntStream;
 
 /**
  * Where one task of a write puts its records without a key: into one partition until its batch is closed, then into another. FORMAT.md
@@ -13,7 +14,9 @@ import java.util.function.LongPredicate;
 public final class NullKeyRouter {
   private final int tasks;
   private final int task;
-  /** Records by partition: committed ones, and those of the rounds that are over. */
+  private final int[] weights;
+  private final int greatestWeight;
+  /** Weighed records by partition: committed ones, and those of the rounds that are over. */
   private final long[] loads;
   /** Batches by partition that the tasks are filling in this round. */
   private final long[] batches;
@@ -23,16 +26,36 @@ public final class NullKeyRouter {
 
   /**
    * @param committedRecords of each partition, at planning
+   * @param weights of each partition: one of twice the weight gets twice as many records, and one of weight 0 none
    * @param batchRecords how many records the first batch of a task is taken to hold, at least 1
    */
-  public NullKeyRouter(long[] committedRecords, long batchRecords, int tasks, int task) {
+  public NullKeyRouter(long[] committedRecords, int[] weights, long batchRecords, int tasks, int task) {
     this.tasks = tasks;
     this.task = task;
-    this.loads = committedRecords.clone();
+    this.weights = weights;
+    this.greatestWeight = Arrays.stream(weights).max().orElseThrow();
+    this.loads = new long[committedRecords.length];
     this.batches = new long[loads.length];
-    long least = Arrays.stream(loads).min().orElseThrow();
-    double averageLead = Arrays.stream(loads).mapToDouble(load -> load - least).average().orElseThrow();
+    for (int partition = 0; partition < loads.length; partition++) {
+      loads[partition] = weighed(committedRecords[partition], partition);
+    }
+    long least = open().mapToLong(partition -> loads[partition]).min().orElseThrow();
+    double averageLead = open().mapToDouble(partition -> loads[partition] - least).average().orElseThrow();
     choose(batchRecords, load -> load - least <= averageLead);
+  }
+
+  private IntStream open() {
+    return IntStream.range(0, loads.length).filter(partition -> weights[partition] > 0);
+  }
+
+  /** A number of records of a partition as that of one with the greatest weight; 0 of a closed partition, which has none to come. */
+  private long weighed(long records, int partition) {
+    if (weights[partition] == greatestWeight || weights[partition] == 0) {
+      return weights[partition] == 0 ? 0 : records;
+    }
+    long high = Math.multiplyHigh(records, greatestWeight);
+    long weighed = records * greatestWeight / weights[partition];
+    return high != 0 || records * greatestWeight < 0 ? Long.MAX_VALUE : weighed;
   }
 
   /** The partition of records without a key, until {@link #next}. */
@@ -49,7 +72,7 @@ public final class NullKeyRouter {
   public void next() {
     if (records > 0) {
       for (int partition = 0; partition < loads.length; partition++) {
-        loads[partition] += batches[partition] * records;
+        loads[partition] += batches[partition] * weighed(records, partition);
       }
       long size = records;
       records = 0;
@@ -66,36 +89,38 @@ public final class NullKeyRouter {
    */
   private void choose(long batchRecords, LongPredicate takesPart) {
     long[] leads = new long[loads.length];
-    long least = loads[0];
-    for (long load : loads) {
-      // Unsigned, so that an expectation beyond 2⁶³ is a large one.
-      least = Long.compareUnsigned(load, least) < 0 ? load : least;
-    }
+    // Unsigned, so that an expectation beyond 2⁶³ is a large one.
+    long least = open().mapToObj(partition -> loads[partition]).min(Long::compareUnsigned).orElseThrow();
+    long[] steps = new long[loads.length];
     for (int partition = 0; partition < loads.length; partition++) {
-      leads[partition] = takesPart.test(loads[partition]) ? loads[partition] - least : -1;
+      leads[partition] = weights[partition] > 0 && takesPart.test(loads[partition]) ? loads[partition] - least : -1;
+      steps[partition] = weighed(batchRecords, partition);
     }
-    current = take(leads, batchRecords, task + 1);
-    take(leads, batchRecords, tasks);
+    current = take(leads, steps, task + 1);
+    take(leads, steps, tasks);
   }
 
   /** Gives out the first {@code choices} choices, into {@link #batches}. @return the partition that was chosen last */
-  private int take(long[] leads, long batchRecords, int choices) {
+  private int take(long[] leads, long[] steps, int choices) {
     // The highest offer that is taken: the emptiest partition alone would reach this bound.
     long low = 0;
-    long high = (choices - 1) * batchRecords;
+    long high = 0;
+    for (int partition = 0; partition < leads.length; partition++) {
+      high = leads[partition] == 0 ? Math.max(high, (choices - 1) * steps[partition]) : high;
+    }
     while (low < high) {
       long middle = (low + high) >>> 1;
-      if (offers(leads, batchRecords, middle) >= choices) {
+      if (offers(leads, steps, middle) >= choices) {
         high = middle;
       } else {
         low = middle + 1;
       }
     }
-    long left = choices - offers(leads, batchRecords, low - 1);
+    long left = choices - offers(leads, steps, low - 1);
     int last = -1;
     for (int partition = 0; partition < leads.length; partition++) {
-      long below = offers(leads[partition], batchRecords, low - 1);
-      boolean offersLast = left > 0 && offers(leads[partition], batchRecords, low) > below;
+      long below = offers(leads[partition], steps[partition], low - 1);
+      boolean offersLast = left > 0 && offers(leads[partition], steps[partition], low) > below;
       batches[partition] = below + (offersLast ? 1 : 0);
       if (offersLast) {
         left--;
@@ -105,16 +130,16 @@ public final class NullKeyRouter {
     return last;
   }
 
-  private static long offers(long[] leads, long batchRecords, long most) {
+  private static long offers(long[] leads, long[] steps, long most) {
     long offers = 0;
-    for (long lead : leads) {
-      offers += offers(lead, batchRecords, most);
+    for (int partition = 0; partition < leads.length; partition++) {
+      offers += offers(leads[partition], steps[partition], most);
     }
     return offers;
   }
 
   /** How many offers of a partition are at most {@code most}. */
-  private static long offers(long lead, long batchRecords, long most) {
-    return lead < 0 || lead > most ? 0 : (most - lead) / batchRecords + 1;
+  private static long offers(long lead, long step, long most) {
+    return lead < 0 || lead > most ? 0 : (most - lead) / step + 1;
   }
 }

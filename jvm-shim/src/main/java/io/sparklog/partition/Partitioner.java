@@ -24,6 +24,11 @@ public enum Partitioner {
     return null;
   }
 
+  /** A hash without its sign bit. The sign is not changed: the absolute value of the least int is negative. */
+  static int positive(int hash) {
+    return hash & Integer.MAX_VALUE;
+  }
+
   /** The hash of the key in [at, at + length). */
   int hash(byte[] key, int at, int length) {
     return this == MURMUR3 ? KeyHash.murmur3(key, at, length) : KeyHash.murmur2(key, at, length);

@@ -1,34 +1,98 @@
 package io.sparklog.partition;
 
 import java.io.Serializable;
+import java.util.Arrays;
 
 /**
  * Where the records of a topic go by their keys: from the hash of a key to a partition. FORMAT.md section 13. Two writers of a topic must
  * have equal routers. Records without a key are for {@link NullKeyRouter}.
- *
- * @param partitions how many the topic has, from 1 to {@link #PARTITIONS_MAX}
  */
-public record Router(Partitioner partitioner, int partitions) implements Serializable {
+public final class Router implements Serializable {
+  private static final long serialVersionUID = 1;
+
   public static final int PARTITIONS_MAX = 10_000;
+
+  private final Partitioner partitioner;
+  private final int partitions;
+  private final int epoch;
+  /** Null for a topic without slots; so is {@link #weights}. */
+  private final SlotTable table;
+  private final int[] weights;
+
+  /** Of a topic without slots. @param partitions how many it has, from 1 to {@link #PARTITIONS_MAX} */
+  public Router(Partitioner partitioner, int partitions) {
+    this(partitioner, partitions, 0, null, null);
+  }
+
+  /**
+   * Of a topic with slots, in a routing epoch: in one topic, there is one table for each.
+   *
+   * @param weights by partition; the partitions of weight 0 are closed
+   */
+  public Router(Partitioner partitioner, int epoch, SlotTable table, int[] weights) {
+    this(partitioner, weights.length, epoch, table, weights.clone());
+  }
+
+  private Router(Partitioner partitioner, int partitions, int epoch, SlotTable table, int[] weights) {
+    this.partitioner = partitioner;
+    this.partitions = partitions;
+    this.epoch = epoch;
+    this.table = table;
+    this.weights = weights;
+  }
+
+  public Partitioner partitioner() {
+    return partitioner;
+  }
+
+  public int partitions() {
+    return partitions;
+  }
+
+  /** By partition; 1 for each where the topic has no slots. */
+  public int[] weights() {
+    if (weights != null) {
+      return weights.clone();
+    }
+    int[] equal = new int[partitions];
+    Arrays.fill(equal, 1);
+    return equal;
+  }
+
+  /** Whether records may go to a partition. */
+  public boolean isOpen(int partition) {
+    return weights == null || weights[partition] > 0;
+  }
 
   /** The partition of the key in [at, at + length). */
   public int ofKey(byte[] key, int at, int length) {
-    return ofHash(partitioner.hash(key, at, length), partitions);
+    int hash = partitioner.hash(key, at, length);
+    return table == null ? ofHash(hash, partitions) : table.ofHash(hash);
   }
 
-  /** As {@link #ofKey(byte[], int, int)}, in a topic with this number of partitions: for a caller that has another number at each call. */
+  /** As {@link #ofKey(byte[], int, int)}, in a topic without slots with this number of partitions, which may differ at each call. */
   public static int ofKey(Partitioner partitioner, int partitions, byte[] key) {
     return ofHash(partitioner.hash(key, 0, key.length), partitions);
   }
 
   private static int ofHash(int hash, int partitions) {
-    // The sign bit is cleared, not the sign changed: the absolute value of the least int is negative.
-    return (hash & Integer.MAX_VALUE) % partitions;
+    return Partitioner.positive(hash) % partitions;
   }
 
-  /** {@code 8 partitions by murmur3} */
+  /** Of two routers of one topic. */
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof Router router && partitioner == router.partitioner && partitions == router.partitions && epoch == router.epoch;
+  }
+
+  @Override
+  public int hashCode() {
+    return 31 * partitions + epoch;
+  }
+
+  /** {@code 8 partitions by murmur3}, {@code 9 partitions by murmur3 in routing epoch 2} */
   @Override
   public String toString() {
-    return partitions + " partitions by " + partitioner.optionName();
+    return partitions + " partitions by " + partitioner.optionName() + (epoch > 0 ? " in routing epoch " + epoch : "");
   }
 }

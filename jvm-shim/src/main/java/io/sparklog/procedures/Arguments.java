@@ -11,12 +11,15 @@ import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.IntervalUtils;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.DataType;
@@ -58,7 +61,8 @@ final class Arguments {
   /** How SQL passes a parameter of a declared type. Numbers are as wide as they can be, so that all of them reach the check of range. */
   static DataType sqlType(String type) {
     return switch (type) {
-      case "string", "topic", "offsets", "keep" -> DataTypes.StringType;
+      case "string", "topic", "offsets", "weights", "keep" -> DataTypes.StringType;
+      case "partitions" -> DataTypes.createArrayType(DataTypes.IntegerType, true);
       case "boolean" -> DataTypes.BooleanType;
       case "long" -> DataTypes.LongType;
       case "config" -> DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType, true);
@@ -74,7 +78,8 @@ final class Arguments {
       case "config" -> config(input.getMap(i));
       case "interval" -> interval(parameter, isIntervalText ? micros(parameter, input.getUTF8String(i)) : input.getLong(i));
       case "topic" -> topic(input.getString(i));
-      case "offsets" -> offsets(parameter, input.getString(i));
+      case "offsets", "weights" -> offsets(parameter, input.getString(i));
+      case "partitions" -> partitions(parameter, input.getArray(i));
       case "keep" -> keep(parameter, input.getString(i));
       default -> text(parameter, input.getString(i));
     };
@@ -122,6 +127,17 @@ final class Arguments {
 
   private SortedMap<Integer, Long> offsets(Signature.Parameter parameter, String given) {
     return asArgument(parameter.name(), () -> PartitionJson.ofTopic(parameter.name(), given));
+  }
+
+  private List<Integer> partitions(Signature.Parameter parameter, ArrayData given) {
+    TreeSet<Integer> partitions = new TreeSet<>();
+    for (int i = 0; i < given.numElements(); i++) {
+      if (given.isNullAt(i)) {
+        throw signature.invalid(parameter.name(), "NULL", "a partition must have a number");
+      }
+      partitions.add(given.getInt(i));
+    }
+    return List.copyOf(partitions);
   }
 
   private SortedMap<String, SortedMap<Integer, Long>> keep(Signature.Parameter parameter, String given) {
@@ -188,6 +204,12 @@ final class Arguments {
   @SuppressWarnings("unchecked")
   SortedMap<Integer, Long> offsets(String parameter) {
     return (SortedMap<Integer, Long>) values.get(parameter);
+  }
+
+  /** Each once, ascending. */
+  @SuppressWarnings("unchecked")
+  List<Integer> partitions(String parameter) {
+    return (List<Integer>) values.get(parameter);
   }
 
   /** The offsets from which on the call keeps records, by topic and partition; empty if it says nothing. */

@@ -65,8 +65,33 @@ final class Operations {
 
   static void addPartitions(Call call) {
     int partitions = (int) call.arguments().number("partitions");
-    Changed changed = call.arguments().asArgument("partitions", () -> administration(call).addPartitions(partitions));
-    call.row(changed.was().partitions(), changed.is().partitions());
+    boolean rehash = call.arguments().bool("rehash");
+    boolean dryRun = call.arguments().bool("dry_run");
+    Changed changed = call.arguments().asArgument("partitions", () -> administration(call).addPartitions(partitions, rehash, dryRun));
+    for (Changed.Slots slots : changed.slots()) {
+      Integer before = rehash ? null : Integer.valueOf(slots.before());
+      Integer after = rehash ? null : Integer.valueOf(slots.after());
+      Integer moved = rehash ? null : Integer.valueOf(slots.moved());
+      call.row(changed.was().partitions(), changed.is().partitions(), slots.partition(), before, after, moved);
+    }
+  }
+
+  static void closePartitions(Call call) {
+    List<Integer> partitions = call.arguments().partitions("partitions");
+    boolean dryRun = call.arguments().bool("dry_run");
+    rows(call, call.arguments().asArgument("partitions", () -> administration(call).closePartitions(partitions, dryRun)));
+  }
+
+  static void reroute(Call call) {
+    boolean dryRun = call.arguments().bool("dry_run");
+    rows(call, call.arguments().asArgument("weights", () -> administration(call).reroute(call.arguments().offsets("weights"), dryRun)));
+  }
+
+  private static void rows(Call call, Changed changed) {
+    int[] weights = changed.is().router().weights();
+    for (Changed.Slots slots : changed.slots()) {
+      call.row(slots.partition(), weights[slots.partition()], slots.before(), slots.after(), slots.moved());
+    }
   }
 
   static void setConfig(Call call) {

@@ -53,9 +53,9 @@ final class ExtentFinder {
    */
   List<Extent> find(State state, int partition, long start, long end, RecordFilter filter) throws IOException {
     List<Extent> extents = new ArrayList<>();
-    RecordFilter whereRouted = filter.whereRouted(state.config().router(), partition);
+    Routed routed = new Routed(state, partition, filter);
     for (Segment segment : state.segments(partition, start, end)) {
-      RecordFilter ofSegment = segment.routed() ? whereRouted : filter;
+      RecordFilter ofSegment = routed.of(segment);
       long first = Math.max(start, segment.base());
       long after = Math.min(end, segment.end());
       long earliest = earliest(segment);

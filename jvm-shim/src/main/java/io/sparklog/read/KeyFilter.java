@@ -1,8 +1,8 @@
 package io.sparklog.read;
 
-import io.sparklog.partition.Router;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.function.Predicate;
 
 /** A condition on the key of a record, byte by byte. Only the key itself tells whether it is met, but for records of routed segments. */
 sealed interface KeyFilter extends RecordFilter {
@@ -34,7 +34,7 @@ sealed interface KeyFilter extends RecordFilter {
   /** Met by the records without a key, or with {@code present} by those with one. */
   record Presence(boolean present) implements KeyFilter {
     @Override
-    public RecordFilter whereRouted(Router router, int partition) {
+    public RecordFilter whereRouted(Predicate<byte[]> mayHold) {
       return present ? ALL_RECORDS : NO_RECORDS;
     }
 
@@ -55,8 +55,8 @@ sealed interface KeyFilter extends RecordFilter {
     }
 
     @Override
-    public RecordFilter whereRouted(Router router, int partition) {
-      return of(Arrays.stream(keys).filter(key -> router.ofKey(key, 0, key.length) == partition).toList());
+    public RecordFilter whereRouted(Predicate<byte[]> mayHold) {
+      return of(Arrays.stream(keys).filter(mayHold).toList());
     }
 
     @Override

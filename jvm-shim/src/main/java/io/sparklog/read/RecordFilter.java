@@ -1,10 +1,10 @@
 package io.sparklog.read;
 
-import io.sparklog.partition.Router;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Predicate;
 
 /**
  * A condition on the offset, the time and the key of a record, in one partition: {@link Filter#at}. Times are in microseconds since 1970.
@@ -25,8 +25,8 @@ public sealed interface RecordFilter extends Serializable
     return !isAboutTime() && !isAboutKey();
   }
 
-  /** The same for the records of a routed segment of {@code partition}: each has a key, which {@code router} puts there. */
-  RecordFilter whereRouted(Router router, int partition);
+  /** The same for the records of a routed segment: each has a key, of which {@code mayHold} tells whether the segment may have it. */
+  RecordFilter whereRouted(Predicate<byte[]> mayHold);
 
   /** Whether a record with such an offset and time may meet it: false only if none can. All bounds are inclusive. */
   boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros);
@@ -77,7 +77,7 @@ public sealed interface RecordFilter extends Serializable
     }
 
     @Override
-    public RecordFilter whereRouted(Router router, int partition) {
+    public RecordFilter whereRouted(Predicate<byte[]> mayHold) {
       return this;
     }
 
@@ -110,7 +110,7 @@ public sealed interface RecordFilter extends Serializable
     }
 
     @Override
-    public RecordFilter whereRouted(Router router, int partition) {
+    public RecordFilter whereRouted(Predicate<byte[]> mayHold) {
       return this;
     }
 
@@ -148,7 +148,7 @@ public sealed interface RecordFilter extends Serializable
     }
 
     @Override
-    public RecordFilter whereRouted(Router router, int partition) {
+    public RecordFilter whereRouted(Predicate<byte[]> mayHold) {
       return this;
     }
 
@@ -190,8 +190,8 @@ public sealed interface RecordFilter extends Serializable
     }
 
     @Override
-    public RecordFilter whereRouted(Router router, int partition) {
-      return RecordFilter.all(Arrays.stream(filters).map(filter -> filter.whereRouted(router, partition)).toList());
+    public RecordFilter whereRouted(Predicate<byte[]> mayHold) {
+      return RecordFilter.all(Arrays.stream(filters).map(filter -> filter.whereRouted(mayHold)).toList());
     }
 
     @Override
@@ -247,8 +247,8 @@ public sealed interface RecordFilter extends Serializable
     }
 
     @Override
-    public RecordFilter whereRouted(Router router, int partition) {
-      return RecordFilter.any(Arrays.stream(filters).map(filter -> filter.whereRouted(router, partition)).toList());
+    public RecordFilter whereRouted(Predicate<byte[]> mayHold) {
+      return RecordFilter.any(Arrays.stream(filters).map(filter -> filter.whereRouted(mayHold)).toList());
     }
 
     @Override

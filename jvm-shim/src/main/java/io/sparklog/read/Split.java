@@ -1,6 +1,6 @@
 package io.sparklog.read;
 
-import io.sparklog.partition.Router;
+import io.sparklog.log.State;
 import io.sparklog.spec.Invariant;
 import java.io.Serializable;
 import java.util.ArrayList;
@@ -30,13 +30,13 @@ public record Split(String topic, String topicId, long version, int partition, l
   /**
    * The same for the records that also meet {@code more}; empty if none may. Extents are left out, and none is cut.
    *
-   * @param router of the topic when the split was planned
+   * @param state that the split was planned from
    */
-  public Optional<Split> and(RecordFilter more, Router router) {
-    RecordFilter whereRouted = more.whereRouted(router, partition);
+  public Optional<Split> and(RecordFilter more, State state) {
+    Routed routed = new Routed(state, partition, more);
     List<Extent> left = new ArrayList<>();
     for (Extent extent : extents) {
-      extent.and(extent.segment().routed() ? whereRouted : more).ifPresent(left::add);
+      extent.and(routed.of(extent.segment())).ifPresent(left::add);
     }
     RecordFilter both = RecordFilter.all(List.of(filter, more));
     return left.isEmpty() ? Optional.empty() : Optional.of(new Split(topic, topicId, version, partition, decompressedBytesMax, both, left));

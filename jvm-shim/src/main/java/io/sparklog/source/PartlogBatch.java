@@ -1,6 +1,6 @@
 package io.sparklog.source;
 
-import io.sparklog.partition.Router;
+import io.sparklog.log.State;
 import io.sparklog.read.Filter;
 import io.sparklog.read.Selection;
 import io.sparklog.read.Split;
@@ -45,12 +45,12 @@ final class PartlogBatch implements Batch {
    */
   PartlogBatch narrowed(Predicate[] predicates) {
     Filter filter = PushedDown.of(predicates).filter();
-    Map<String, Router> routers = new HashMap<>();
-    request.ranges().forEach(range -> routers.put(range.state().topic(), range.state().config().router()));
+    Map<String, State> states = new HashMap<>();
+    request.ranges().forEach(range -> states.put(range.state().topic(), range.state()));
     PartlogBatch narrowed = new PartlogBatch(request, schema, pushed, splitSize, terms);
     narrowed.grouping = grouping();
     narrowed.splits = splits().stream()
-        .flatMap(split -> split.and(filter.at(split.topic(), split.partition()), routers.get(split.topic())).stream())
+        .flatMap(split -> split.and(filter.at(split.topic(), split.partition()), states.get(split.topic())).stream())
         .toList();
     return narrowed;
   }

@@ -108,8 +108,8 @@ final class Append implements Change {
 
   private NextVersion extended(State state, String operation) {
     plan.requireWanted(state, store.root());
-    if (!state.config().router().equals(plan.config().router())) {
-      throw changed(state.config().router().toString(), plan.config().router().toString());
+    if (!state.router().equals(plan.router())) {
+      throw changed(state.router().toString(), plan.router().toString());
     }
     if (plan.topicId() == null) {
       // Another writer has created it since: the batches here may be made with limits and timestamps of another configuration.

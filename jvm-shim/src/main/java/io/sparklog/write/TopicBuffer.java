@@ -37,9 +37,9 @@ public final class TopicBuffer {
     this.plan = plan;
     this.batchBytesMax = plan.config().batchBytesMax();
     this.batchBytesTarget = Math.min(batchBytes, batchBytesMax);
-    this.router = plan.config().router();
+    this.router = plan.router();
     this.partitions = new PartitionBuffer[router.partitions()];
-    this.nullKeys = new NullKeyRouter(plan.loads(), plan.batchRecords(), tasks, task);
+    this.nullKeys = new NullKeyRouter(plan.loads(), router.weights(), plan.batchRecords(), tasks, task);
   }
 
   public TopicPlan plan() {
@@ -63,12 +63,15 @@ public final class TopicBuffer {
     append(partition, routed, timestamp, row, keyAt, keyLength, valueAt, valueLength, headers, headersBytes);
   }
 
-  /** As {@link #append}, to a partition that the caller chose. @throws PartlogException also PARTITION_OUT_OF_RANGE */
+  /** As {@link #append}, to a partition that the caller chose. @throws PartlogException also PARTITION_OUT_OF_RANGE, PARTITION_CLOSED */
   public void appendTo(int partition, long timestamp, byte[] row, int keyAt, int keyLength, int valueAt, int valueLength, byte[] headers,
       int headersBytes) throws IOException {
     if (partition < 0 || partition >= partitions.length) {
       throw PartlogException.of("PARTITION_OUT_OF_RANGE", "partition", partition, "topic", plan.topic(), "root", files.root(), "last",
           partitions.length - 1);
+    }
+    if (!router.isOpen(partition)) {
+      throw PartlogException.of("PARTITION_CLOSED", "partition", partition, "topic", plan.topic(), "root", files.root());
     }
     append(partition, false, timestamp, row, keyAt, keyLength, valueAt, valueLength, headers, headersBytes);
   }

@@ -4,6 +4,7 @@ import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.partition.Router;
 import io.sparklog.spec.PartlogException;
 import java.io.Serializable;
 import java.util.Map;
@@ -14,10 +15,11 @@ import java.util.Optional;
  *
  * @param topicId null if the topic did not exist
  * @param plannedVersion the version after the newest one, also if that deleted the topic; 0 if there was none
- * @param loads committed records by partition
+ * @param router where it puts records by their keys
+ * @param loads committed records by partition, since the topic was re-routed last
  * @param batchRecords how many records a live batch holds on average, rounded up; 1 if there is none
  */
-public record TopicPlan(String topic, String topicId, long plannedVersion, TopicConfig config, long[] loads,
+public record TopicPlan(String topic, String topicId, long plannedVersion, TopicConfig config, Router router, long[] loads,
     long batchRecords) implements Serializable {
 
   /**
@@ -28,21 +30,22 @@ public record TopicPlan(String topic, String topicId, long plannedVersion, Topic
     if (latest.isEmpty() || latest.get().isDeleted()) {
       TopicConfig created = TopicConfig.of(config);
       long planned = latest.map(deleted -> deleted.version() + 1).orElse(0L);
-      return new TopicPlan(topic, null, planned, created, new long[created.partitions()], 1);
+      Router router = new Router(created.partitioner(), created.partitions());
+      return new TopicPlan(topic, null, planned, created, router, new long[created.partitions()], 1);
     }
     State existing = latest.get();
     long[] loads = new long[existing.partitions()];
     long records = 0;
     long batches = 0;
     for (int p = 0; p < loads.length; p++) {
-      loads[p] = existing.end(p) - existing.start(p);
+      loads[p] = existing.end(p) - Math.max(existing.start(p), existing.lastCut(p));
       for (Segment segment : existing.segments(p)) {
         records += segment.records();
         batches += segment.batches();
       }
     }
     long batchRecords = batches == 0 ? 1 : Math.max(1, (records + batches - 1) / batches);
-    return new TopicPlan(topic, existing.topicId(), existing.version() + 1, existing.config(), loads, batchRecords);
+    return new TopicPlan(topic, existing.topicId(), existing.version() + 1, existing.config(), existing.router(), loads, batchRecords);
   }
 
   /** The folder for the data files of the write {@code txn}, relative to the topic's folder. */

@@ -41,7 +41,7 @@ final class MergePlanTest {
   }
 
   private static MergePlan plan() {
-    return new MergePlan(BUDGET, BUDGET, WEEK, 8, segment -> false);
+    return new MergePlan(BUDGET, BUDGET, WEEK, 8, segment -> false, segment -> false);
   }
 
   /** The base offsets of the run that is due in one partition. */
@@ -107,7 +107,7 @@ final class MergePlanTest {
     assertEquals(List.of(), due(plan(), joined(of(40, 16 * M))));
     assertEquals(List.of(), due(plan(), joined(of(4, 100), of(1, 16 * M), of(7, 100))));
     assertEquals(range(5, 12), due(plan(), joined(of(4, 100), of(1, 16 * M), of(8, 100))));
-    MergePlan small = new MergePlan(1000, BUDGET, WEEK, 8, segment -> false);
+    MergePlan small = new MergePlan(1000, BUDGET, WEEK, 8, segment -> false, segment -> false);
     assertEquals(List.of(), due(small, joined(of(40, 500))), "half of segment.bytes");
     assertEquals(range(0, 1), due(small, joined(of(40, 499))));
   }
@@ -115,8 +115,8 @@ final class MergePlanTest {
   @Test
   void whatCannotBeMergedEndsAStretch() {
     List<Segment> segments = joined(of(12, 100));
-    assertEquals(List.of(), due(new MergePlan(BUDGET, BUDGET, WEEK, 8, segment -> segment.base() == 5), segments));
-    assertEquals(range(4, 11), due(new MergePlan(BUDGET, BUDGET, WEEK, 8, segment -> segment.base() == 3), segments));
+    assertEquals(List.of(), due(new MergePlan(BUDGET, BUDGET, WEEK, 8, segment -> segment.base() == 5, segment -> false), segments));
+    assertEquals(range(4, 11), due(new MergePlan(BUDGET, BUDGET, WEEK, 8, segment -> segment.base() == 3, segment -> false), segments));
     Segment dense = segments.get(3);
     segments.set(3, new Segment(0, "f", 3, 100, 3, 4, 1, 1, 0, 0, false, true, true, 0));
     assertEquals(range(4, 11), due(plan(), segments));

@@ -73,7 +73,7 @@ class PartitionTest {
   }
 
   private static int[] starts(long[] committed, long batchRecords, int tasks) {
-    return IntStream.range(0, tasks).map(task -> new NullKeyRouter(committed, batchRecords, tasks, task).partition()).toArray();
+    return IntStream.range(0, tasks).map(task -> new NullKeyRouter(committed, equal(committed.length), batchRecords, tasks, task).partition()).toArray();
   }
 
   /**
@@ -83,7 +83,7 @@ class PartitionTest {
   private static long[] write(long[] committed, long batchRecords, int tasks, int batches, int records) {
     long[] totals = committed.clone();
     for (int task = 0; task < tasks; task++) {
-      NullKeyRouter router = new NullKeyRouter(committed, batchRecords, tasks, task);
+      NullKeyRouter router = new NullKeyRouter(committed, equal(committed.length), batchRecords, tasks, task);
       for (int batch = 0; batch < batches; batch++) {
         for (int record = 0; record < records; record++) {
           totals[router.partition()]++;
@@ -133,7 +133,7 @@ class PartitionTest {
   @Test
   void aTaskGoesOnWhereAllTasksTogetherLeaveLeast() {
     long[] committed = {0, 100, 55};
-    NullKeyRouter router = new NullKeyRouter(committed, 1, 10, 0);
+    NullKeyRouter router = new NullKeyRouter(committed, equal(committed.length), 1, 10, 0);
     assertEquals(0, router.partition());
     for (int i = 0; i < 4; i++) {
       router.count();
@@ -156,7 +156,7 @@ class PartitionTest {
 
   @Test
   void loadsBeyondALongAreLarge() {
-    NullKeyRouter router = new NullKeyRouter(new long[] {Long.MAX_VALUE, Long.MAX_VALUE - 5}, 1, 100, 0);
+    NullKeyRouter router = new NullKeyRouter(new long[] {Long.MAX_VALUE, Long.MAX_VALUE - 5}, new int[] {1, 1}, 1, 100, 0);
     assertEquals(1, router.partition());
     router.count();
     router.next();
@@ -172,5 +172,11 @@ class PartitionTest {
       long most = Arrays.stream(totals).max().orElseThrow();
       assertTrue(most - least <= 100, Arrays.toString(totals));
     }
+  }
+
+  static int[] equal(int partitions) {
+    int[] equal = new int[partitions];
+    Arrays.fill(equal, 1);
+    return equal;
   }
 }

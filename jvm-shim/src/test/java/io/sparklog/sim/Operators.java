@@ -91,7 +91,7 @@ final class Operators {
     if (process.world.chance(2)) {
       of(process).configure(Map.of("file.delete.delay.ms", "100"));
     } else if (process.latest().isPresent()) {
-      of(process).addPartitions(3);
+      of(process).addPartitions(3, false, false);
     }
   }
 }

@@ -133,9 +133,10 @@ public final class RandomPredicates {
     exact += translated.exact() ? 1 : 0;
     for (String topic : TOPICS) {
       for (int partition = 0; partition < PARTITIONS; partition++) {
+        int at = partition;
         RecordFilter filter = translated.filter().at(topic, partition);
         Router router = new Router(Partitioner.values()[random.nextInt(2)], PARTITIONS);
-        RecordFilter whereRouted = filter.whereRouted(router, partition);
+        RecordFilter whereRouted = filter.whereRouted(key -> router.ofKey(key, 0, key.length) == at);
         Intervals offsets = filter.offsets().and(Intervals.of(0, OFFSETS - 1));
         for (int range = 0; range < 6; range++) {
           long first = random.nextInt(OFFSETS);

@@ -201,7 +201,7 @@ final class EpochTest extends CommitsOverFaults {
     if (how.equals("below the boundary")) {
       State state = state();
       boundary = 3;
-      Version raised = new Version("t", state.topicId(), 5, Names.identity(random), state.hash(), 0, "alter", null, 0, boundary, false,
+      Version raised = new Version("t", state.topicId(), 5, Names.identity(random), state.hash(), 0, "alter", null, 0, boundary, false, false, null,
           Map.of(), state.starts(), state.ends(), List.of(), List.of());
       Files.write(file(5), raised.toBytes());
     } else {

@@ -1,0 +1,146 @@
+package io.sparklog.admin;
+
+import io.sparklog.log.ForeignSegments;
+import io.sparklog.log.NextVersion;
+import io.sparklog.log.Routing;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.log.TopicLog;
+import io.sparklog.partition.SlotMoves;
+import io.sparklog.partition.SlotTable;
+import io.sparklog.spec.Option;
+import io.sparklog.spec.PartlogException;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
+
+/** Gives slots to other partitions, as few as new weights ask for. It may add partitions. FORMAT.md sections 5 and 13. */
+final class RerouteTopic extends AdministrativeChange {
+  private static final String WEIGHTS = "weights";
+
+  private final TopicLog log;
+  private final State planned;
+  private final Map<String, String> config;
+  private final boolean balances;
+  private final UnaryOperator<int[]> weights;
+
+  /**
+   * @param config that changes with it; with {@code partitions} if it adds some
+   * @param balances whether it is wanted though the weights are right already, if the slots are not
+   * @param weights of all partitions that there shall be, from those of the partitions that there are
+   */
+  private RerouteTopic(TopicLog log, State planned, Map<String, String> config, boolean balances, UnaryOperator<int[]> weights) {
+    super(log, planned);
+    this.log = log;
+    this.planned = planned;
+    this.config = config;
+    this.balances = balances;
+    this.weights = weights;
+  }
+
+  /** Adds partitions. @param config to change, of which {@code partitions} is one key, and more than there are */
+  static RerouteTopic grown(TopicLog log, State planned, Map<String, String> config) {
+    int partitions = Integer.parseInt(config.get(TopicConfig.PARTITIONS));
+    int[] before = Routing.of(planned).weights();
+    int slots = Routing.of(planned).table().slots();
+    long open = Arrays.stream(before).filter(weight -> weight > 0).count() + partitions - before.length;
+    if (open > slots) {
+      throw Option.invalidValue(TopicConfig.PARTITIONS, config.get(TopicConfig.PARTITIONS),
+          "topic " + log.topic() + " has " + slots + " slots for its keys, and " + open + " partitions would be open; with rehash => true, or"
+              + " in a new topic, there can be more");
+    }
+    return new RerouteTopic(log, planned, config, false, was -> grown(was, partitions));
+  }
+
+  /** A new partition weighs as much as an open one on average. */
+  private static int[] grown(int[] was, int partitions) {
+    int mean = (int) Math.max(1, Math.round(Arrays.stream(was).filter(weight -> weight > 0).average().orElseThrow()));
+    int[] weights = Arrays.copyOf(was, Math.max(was.length, partitions));
+    Arrays.fill(weights, was.length, weights.length, mean);
+    return weights;
+  }
+
+  /** @throws PartlogException PARTITION_NOT_FOUND; OPTION_VALUE if none is named, or none would stay open */
+  static RerouteTopic closed(TopicLog log, State planned, Collection<Integer> partitions) {
+    String option = TopicConfig.PARTITIONS;
+    if (partitions.isEmpty()) {
+      throw Option.invalidValue(option, "[]", "it must name partitions");
+    }
+    partitions.forEach(partition -> planned.requirePartition(option, log.store().root(), partition));
+    int[] before = Routing.of(planned).weights();
+    if (IntStream.range(0, before.length).noneMatch(p -> before[p] > 0 && !partitions.contains(p))) {
+      throw Option.invalidValue(option, partitions.toString(), "one partition at least must stay open for new records");
+    }
+    return new RerouteTopic(log, planned, Map.of(), false, was -> {
+      int[] now = was.clone();
+      partitions.forEach(partition -> now[partition] = 0);
+      return now;
+    });
+  }
+
+  /**
+   * @param changes by partition
+   * @throws PartlogException PARTITION_NOT_FOUND; OPTION_VALUE for a weight that is out of range, or of a closed partition
+   */
+  static RerouteTopic weighed(TopicLog log, State planned, SortedMap<Integer, Long> changes) {
+    int[] before = Routing.of(planned).weights();
+    changes.forEach((partition, weight) -> {
+      planned.requirePartition(WEIGHTS, log.store().root(), partition);
+      String value = partition + ": " + weight;
+      if (weight < 1 || weight > SlotTable.WEIGHT_MAX) {
+        throw Option.invalidValue(WEIGHTS, value,
+            "a weight must be from 1 to " + SlotTable.WEIGHT_MAX + "; CALL partlog.close_partitions gives a partition no new records");
+      }
+      if (before[partition] == 0) {
+        throw Option.invalidValue(WEIGHTS, value, "partition " + partition + " is closed, and stays so");
+      }
+    });
+    return new RerouteTopic(log, planned, Map.of(), true, was -> {
+      int[] now = was.clone();
+      changes.forEach((partition, weight) -> now[partition] = weight.intValue());
+      return now;
+    });
+  }
+
+  /** Partitions that another program has added in the meantime need not be added again. */
+  @Override
+  boolean isIn(State newest) {
+    Routing routing = Routing.of(newest);
+    int[] is = routing.weights();
+    int[] wanted = weights.apply(is);
+    boolean balanced = !balances || routing.table().replan(wanted).isEmpty();
+    return Arrays.equals(is, wanted) && balanced && AlterTopic.isIn(newest, config);
+  }
+
+  @Override
+  NextVersion change(State newest) throws IOException {
+    if (!newest.router().equals(planned.router())) {
+      throw PartlogException.of("REROUTED", "topic", log.topic(), "root", log.store().root(), "found", newest.router(), "expected",
+          planned.router());
+    }
+    Routing routing = Routing.of(newest);
+    int[] now = weights.apply(routing.weights());
+    Map<String, String> changes = new TreeMap<>(config);
+    if (now.length > newest.partitions()) {
+      ForeignSegments.requireNone(log, newest.partitions(), now.length);
+    } else {
+      changes.remove(TopicConfig.PARTITIONS);
+    }
+    List<SlotMoves> moves = routing.table().replan(now);
+    if (!routing.fits(now.length, moves)) {
+      throw PartlogException.of("REROUTES_TOO_MANY", "topic", log.topic(), "root", log.store().root(), "count", routing.past().size());
+    }
+    return new NextVersion(newest, "reroute").configure(changes).reroute(routing.reroute(now, moves));
+  }
+
+  @Override
+  String what() {
+    return "the routing of topic " + log.topic();
+  }
+}

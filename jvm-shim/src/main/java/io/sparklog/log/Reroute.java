@@ -1,0 +1,89 @@
+package io.sparklog.log;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.partition.Router;
+import io.sparklog.partition.SlotMoves;
+import io.sparklog.partition.SlotTable;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
+
+/**
+ * The field of a version that gives slots to other partitions. FORMAT.md section 5.
+ *
+ * @param epoch the routing epoch from this version on
+ * @param slots how many there are
+ * @param weights by partition
+ * @param moved by partition that takes them
+ * @param table CRC-32C of the slot table after this version
+ */
+public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved, int table) {
+
+  ObjectNode toJson() {
+    ObjectNode json = Json.MAPPER.createObjectNode();
+    json.put("epoch", epoch).put("slots", slots).set("weights", numbers(weights));
+    json.set("moved", toJson(moved));
+    return json.put("table", Integer.toUnsignedLong(table));
+  }
+
+  static ArrayNode toJson(List<SlotMoves> moved) {
+    ArrayNode json = Json.MAPPER.createArrayNode();
+    for (SlotMoves moves : moved) {
+      ArrayNode entry = json.addArray().add(moves.to());
+      Arrays.stream(moves.slots()).forEach(entry::add);
+    }
+    return json;
+  }
+
+  static ArrayNode numbers(int[] numbers) {
+    ArrayNode json = Json.MAPPER.createArrayNode();
+    Arrays.stream(numbers).forEach(json::add);
+    return json;
+  }
+
+  /** @param partitions how many the topic has with this version */
+  static Reroute parse(JsonNode json, int partitions) throws Damaged {
+    int slots = (int) Json.number(Json.field(json, "slots"), "slots", 1, SlotTable.SLOTS_MAX);
+    int[] weights = weights(json, partitions);
+    return new Reroute((int) Json.number(Json.field(json, "epoch"), "epoch", 1, Integer.MAX_VALUE), slots, weights,
+        moved(json, slots, partitions), (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL));
+  }
+
+  static int[] weights(JsonNode json, int partitions) throws Damaged {
+    int[] weights = ints(json, "weights", Router.PARTITIONS_MAX, SlotTable.WEIGHT_MAX);
+    Damaged.unless(weights.length == partitions && Arrays.stream(weights).anyMatch(weight -> weight > 0),
+        "the weights are not of " + partitions + " partitions, or all of these are closed");
+    return weights;
+  }
+
+  /** Moves of slots below {@code slots} to partitions below {@code partitions}, each slot once. */
+  static List<SlotMoves> moved(JsonNode json, int slots, int partitions) throws Damaged {
+    List<SlotMoves> moved = new ArrayList<>();
+    BitSet seen = new BitSet(slots);
+    for (JsonNode entry : Json.array(json, "moved", partitions)) {
+      Damaged.unless(entry.isArray() && entry.size() > 1, "an entry of field moved has no slots");
+      int least = moved.isEmpty() ? 0 : moved.get(moved.size() - 1).to() + 1;
+      int to = (int) Json.number(entry.get(0), "moved", least, partitions - 1);
+      int[] its = new int[entry.size() - 1];
+      for (int i = 0; i < its.length; i++) {
+        its[i] = (int) Json.number(entry.get(i + 1), "moved", i == 0 ? 0 : its[i - 1] + 1, slots - 1);
+        Damaged.unless(!seen.get(its[i]), "field moved moves slot " + its[i] + " twice");
+        seen.set(its[i]);
+      }
+      moved.add(new SlotMoves(to, its));
+    }
+    return moved;
+  }
+
+  static int[] ints(JsonNode json, String name, int most, int greatest) throws Damaged {
+    JsonNode array = Json.array(json, name, most);
+    int[] ints = new int[array.size()];
+    for (int i = 0; i < ints.length; i++) {
+      ints[i] = (int) Json.number(array.get(i), name, 0, greatest);
+    }
+    return ints;
+  }
+}

@@ -1,0 +1,288 @@
+package io.sparklog.log;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.partition.Partitioner;
+import io.sparklog.partition.Router;
+import io.sparklog.partition.SlotMoves;
+import io.sparklog.partition.SlotTable;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+
+/** How a topic with slots routes at one version, and how it did for the records that it still has. FORMAT.md sections 5 and 13. */
+public final class Routing {
+  /** The most numbers in the re-routes of a state. FORMAT.md section 10. */
+  private static final int NUMBERS_MAX = 2_000_000;
+
+  /**
+   * A re-route that has records from before it.
+   *
+   * @param cut the end offset of each partition before it; 0 of those that it added
+   */
+  public record Past(long version, long[] cut, List<SlotMoves> moved) {
+    /** The cut in a partition, which later re-routes may have added. */
+    public long cut(int partition) {
+      return partition < cut.length ? cut[partition] : 0;
+    }
+
+    private long numbers() {
+      return cut.length + moved.stream().mapToLong(moves -> 1L + moves.slots().length).sum();
+    }
+  }
+
+  private final int epoch;
+  private final int[] weights;
+  /** Before the oldest of {@link #past}. */
+  private final SlotTable first;
+  private final SlotTable table;
+  private final List<Past> past;
+  private final long numbers;
+  private SlotHistory history;
+
+  /** @param numbers of all of {@code past} */
+  private Routing(int epoch, int[] weights, SlotTable first, SlotTable table, List<Past> past, long numbers) {
+    this.epoch = epoch;
+    this.weights = weights;
+    this.first = first;
+    this.table = table;
+    this.past = Collections.unmodifiableList(past);
+    this.numbers = numbers;
+  }
+
+  /** That of a topic without slots, as one with so many: hashing modulo the number of partitions, which divides the number of slots. */
+  private static Routing modulo(int partitions, int slots) {
+    int[] equal = new int[partitions];
+    Arrays.fill(equal, 1);
+    SlotTable table = SlotTable.modulo(partitions, slots);
+    return new Routing(0, equal, table, table, List.of(), 0);
+  }
+
+  /** The routing of a state, as that of a topic with slots. */
+  public static Routing of(State state) {
+    return state.routing().orElseGet(() -> modulo(state.partitions(), SlotTable.modulo(state.partitions()).slots()));
+  }
+
+  /** The routing epoch: how many re-routes the topic has had. */
+  public int epoch() {
+    return epoch;
+  }
+
+  /** By partition; those of weight 0 are closed. */
+  public int[] weights() {
+    return weights.clone();
+  }
+
+  public SlotTable table() {
+    return table;
+  }
+
+  /** The re-routes that have records from before them, from old to new. */
+  public List<Past> past() {
+    return past;
+  }
+
+  Router router(Partitioner partitioner) {
+    return new Router(partitioner, epoch, table, weights);
+  }
+
+  /** How many of {@link #past} an offset of a partition comes after. */
+  int after(int partition, long offset) {
+    int low = 0;
+    int high = past.size();
+    while (low < high) {
+      int middle = (low + high) >>> 1;
+      if (past.get(middle).cut(partition) <= offset) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  /** The partition that had a slot after so many of {@link #past}. */
+  int partition(int slot, int after) {
+    synchronized (this) {
+      history = history == null ? new SlotHistory(first, past) : history;
+    }
+    return history.partition(slot, after);
+  }
+
+  /** Whether the state may have this re-route too. */
+  public boolean fits(int partitions, List<SlotMoves> moved) {
+    return numbers + new Past(0, new long[partitions], moved).numbers() <= NUMBERS_MAX;
+  }
+
+  /** The field of the version that moves these slots. */
+  public Reroute reroute(int[] weights, List<SlotMoves> moved) {
+    return new Reroute(epoch + 1, table.slots(), weights, moved, table.after(moved).crc());
+  }
+
+  /**
+   * The routing after a re-route.
+   *
+   * @param before null if the topic has no slots
+   * @param ends of the partitions before it; with 0 for those that it adds
+   * @param partitions before it
+   */
+  static Routing after(Routing before, Reroute reroute, long version, long[] ends, int partitions) throws Damaged {
+    Damaged.unless(before != null || reroute.slots() % partitions == 0, "its slots are no multiple of " + partitions + " partitions");
+    Routing from = before == null ? modulo(partitions, reroute.slots()) : before;
+    Damaged.unless(reroute.epoch() == from.epoch + 1 && reroute.slots() == from.table.slots(),
+        "its routing epoch or its number of slots does not follow those of the version before it");
+    for (int p = 0; p < from.weights.length; p++) {
+      Damaged.unless(from.weights[p] > 0 || reroute.weights()[p] == 0, "it opens partition " + p + ", which is closed");
+    }
+    SlotTable table = moved(from.table, reroute.moved());
+    requireOpen(table, reroute.weights());
+    Damaged.unless(table.crc() == reroute.table(), "its slot table is not that of its checksum");
+    List<Past> past = new ArrayList<>(from.past);
+    Past last = new Past(version, ends, reroute.moved());
+    past.add(last);
+    long numbers = from.numbers + last.numbers();
+    Damaged.unless(numbers <= NUMBERS_MAX, "the re-routes up to it have " + numbers + " numbers, more than " + NUMBERS_MAX);
+    return new Routing(reroute.epoch(), reroute.weights(), from.first, table, past, numbers);
+  }
+
+  private static SlotTable moved(SlotTable table, List<SlotMoves> moved) throws Damaged {
+    for (SlotMoves moves : moved) {
+      for (int slot : moves.slots()) {
+        Damaged.unless(table.partition(slot) != moves.to(), "slot " + slot + " is in partition " + moves.to() + " already");
+      }
+    }
+    return table.after(moved);
+  }
+
+  private static void requireOpen(SlotTable table, int[] weights) throws Damaged {
+    int[] counts = table.counts(Router.PARTITIONS_MAX);
+    for (int p = 0; p < counts.length; p++) {
+      Damaged.unless(counts[p] == 0 || p < weights.length && weights[p] > 0, "partition " + p + " has slots, and is closed or not there");
+    }
+  }
+
+  /** Without the oldest re-routes that no record is from before. @param starts log start offsets by partition */
+  Routing since(long[] starts) {
+    int gone = 0;
+    while (gone < past.size() && isBelow(past.get(gone).cut(), starts)) {
+      gone++;
+    }
+    if (gone == 0) {
+      return this;
+    }
+    SlotTable oldest = first;
+    long left = numbers;
+    for (Past one : past.subList(0, gone)) {
+      oldest = oldest.after(one.moved());
+      left -= one.numbers();
+    }
+    return new Routing(epoch, weights, oldest, table, new ArrayList<>(past.subList(gone, past.size())), left);
+  }
+
+  private static boolean isBelow(long[] cut, long[] starts) {
+    for (int p = 0; p < cut.length; p++) {
+      if (cut[p] > starts[p]) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** Whether {@code reroute}, of the version that a checkpoint is of, says of the topic what the checkpoint says. */
+  boolean agreesWith(Reroute reroute) {
+    return epoch == reroute.epoch() && table.slots() == reroute.slots() && Arrays.equals(weights, reroute.weights())
+        && table.crc() == reroute.table();
+  }
+
+  /** As a checkpoint has it. FORMAT.md section 6. */
+  ObjectNode toJson() {
+    ObjectNode json = Json.MAPPER.createObjectNode();
+    json.put("epoch", epoch).put("slots", first.slots()).set("weights", Reroute.numbers(weights));
+    ArrayNode slots = json.putArray("first");
+    for (int slot = 0; slot < first.slots(); slot++) {
+      slots.add(first.partition(slot));
+    }
+    ArrayNode reroutes = json.putArray("reroutes");
+    for (Past one : past) {
+      ObjectNode entry = reroutes.addObject().put("version", one.version());
+      ArrayNode cut = entry.putArray("cut");
+      Arrays.stream(one.cut()).forEach(cut::add);
+      entry.set("moved", Reroute.toJson(one.moved()));
+    }
+    return json.put("table", Integer.toUnsignedLong(table.crc()));
+  }
+
+  /** @param ends of the state, which has this version */
+  static Routing parse(JsonNode json, long version, long[] ends) throws Damaged {
+    int epoch = (int) Json.number(Json.field(json, "epoch"), "epoch", 1, Integer.MAX_VALUE);
+    int slots = (int) Json.number(Json.field(json, "slots"), "slots", 1, SlotTable.SLOTS_MAX);
+    int[] weights = Reroute.weights(json, ends.length);
+    int[] partitions = Reroute.ints(json, "first", slots, ends.length - 1);
+    Damaged.unless(partitions.length == slots, "its first slot table has " + partitions.length + " of " + slots + " slots");
+    SlotTable first = SlotTable.of(partitions);
+    SlotTable table = first;
+    List<Past> past = new ArrayList<>();
+    Past last = new Past(-1, new long[0], List.of());
+    for (JsonNode entry : Json.array(json, "reroutes", NUMBERS_MAX)) {
+      long[] cut = Json.numbers(entry, "cut", ends.length);
+      Past one = new Past(Json.number(Json.field(entry, "version"), "version", last.version() + 1, version), cut,
+          Reroute.moved(entry, slots, cut.length));
+      requireRisen(last, cut);
+      table = moved(table, one.moved());
+      past.add(one);
+      last = one;
+    }
+    requireRisen(last, ends);
+    requireOpen(table, weights);
+    Damaged.unless(past.size() <= epoch, "it has had " + epoch + " re-routes, and has " + past.size());
+    Damaged.unless(table.crc() == (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL),
+        "its slot table is not that of its checksum");
+    long numbers = past.stream().mapToLong(Past::numbers).sum();
+    Damaged.unless(numbers <= NUMBERS_MAX, "its re-routes have " + numbers + " numbers, more than " + NUMBERS_MAX);
+    return new Routing(epoch, weights, first, table, past, numbers);
+  }
+
+  private static void requireRisen(Past before, long[] ends) throws Damaged {
+    for (int p = 0; p < before.cut().length; p++) {
+      Damaged.unless(p < ends.length && before.cut()[p] <= ends[p], "the cut of partition " + p + " falls");
+    }
+  }
+
+  /** Where each slot was, made from the re-routes when that is first asked. */
+  private static final class SlotHistory {
+    private final SlotTable first;
+    /** By slot, the moves of it: after which re-route, and where to. Null for a slot that did not move. */
+    private final int[][] moves;
+
+    private SlotHistory(SlotTable first, List<Past> past) {
+      this.first = first;
+      this.moves = new int[first.slots()][];
+      for (int i = 0; i < past.size(); i++) {
+        for (SlotMoves move : past.get(i).moved()) {
+          for (int slot : move.slots()) {
+            int[] its = moves[slot] == null ? new int[2] : Arrays.copyOf(moves[slot], moves[slot].length + 2);
+            its[its.length - 2] = i + 1;
+            its[its.length - 1] = move.to();
+            moves[slot] = its;
+          }
+        }
+      }
+    }
+
+    private int partition(int slot, int after) {
+      int[] its = moves[slot];
+      int partition = first.partition(slot);
+      for (int i = 0; its != null && i < its.length && its[i] <= after; i += 2) {
+        partition = its[i + 1];
+      }
+      return partition;
+    }
+  }
+
+  @Override
+  public String toString() {
+    return table + " in routing epoch " + epoch;
+  }
+}

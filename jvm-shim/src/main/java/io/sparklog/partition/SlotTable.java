@@ -1,0 +1,174 @@
+package io.sparklog.partition;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.List;
+import java.util.stream.IntStream;
+import java.util.zip.CRC32C;
+
+/** Which partition has each slot. Never changes: moves make another table. FORMAT.md section 13. */
+public final class SlotTable implements Serializable {
+  private static final long serialVersionUID = 1;
+
+  /** As many slots as a topic can have. FORMAT.md section 10. */
+  public static final int SLOTS_MAX = 1 << 16;
+
+  public static final int WEIGHT_MAX = 1_000_000;
+
+  /** A topic gets at least this many slots. */
+  private static final int SLOTS_LEAST = 4096;
+
+  private final char[] partitions;
+
+  private SlotTable(char[] partitions) {
+    this.partitions = partitions;
+  }
+
+  /** @param partitions of each slot, from 0 to {@link Router#PARTITIONS_MAX} − 1 */
+  public static SlotTable of(int[] partitions) {
+    char[] table = new char[partitions.length];
+    for (int slot = 0; slot < table.length; slot++) {
+      table[slot] = (char) partitions[slot];
+    }
+    return new SlotTable(table);
+  }
+
+  /** The table that routes as hashing modulo {@code partitions} does: it has a multiple of so many slots. */
+  public static SlotTable modulo(int partitions) {
+    return modulo(partitions, partitions * ((SLOTS_LEAST + partitions - 1) / partitions));
+  }
+
+  /** As {@link #modulo(int)}, with so many slots. */
+  public static SlotTable modulo(int partitions, int slots) {
+    return of(IntStream.range(0, slots).map(slot -> slot % partitions).toArray());
+  }
+
+  public int slots() {
+    return partitions.length;
+  }
+
+  public int partition(int slot) {
+    return partitions[slot];
+  }
+
+  /** The partition of a key with this hash. */
+  int ofHash(int hash) {
+    return partitions[Partitioner.positive(hash) % partitions.length];
+  }
+
+  /** The slot of a key. */
+  public int slot(Partitioner partitioner, byte[] key) {
+    return Partitioner.positive(partitioner.hash(key, 0, key.length)) % partitions.length;
+  }
+
+  /** How many slots each of {@code count} partitions has. */
+  public int[] counts(int count) {
+    int[] counts = new int[count];
+    for (char partition : partitions) {
+      counts[partition]++;
+    }
+    return counts;
+  }
+
+  /** The CRC-32C of the partitions of all slots, each as two bytes with the low one first. */
+  public int crc() {
+    byte[] bytes = new byte[2 * partitions.length];
+    for (int slot = 0; slot < partitions.length; slot++) {
+      bytes[2 * slot] = (byte) partitions[slot];
+      bytes[2 * slot + 1] = (byte) (partitions[slot] >>> 8);
+    }
+    CRC32C crc = new CRC32C();
+    crc.update(bytes);
+    return (int) crc.getValue();
+  }
+
+  /** The table after these moves. */
+  public SlotTable after(List<SlotMoves> moves) {
+    char[] table = partitions.clone();
+    for (SlotMoves move : moves) {
+      for (int slot : move.slots()) {
+        table[slot] = (char) move.to();
+      }
+    }
+    return new SlotTable(table);
+  }
+
+  /**
+   * The fewest moves that give each partition its share of the slots. They depend on the table and on the weights alone.
+   *
+   * @param weights by partition, from 0 to {@link #WEIGHT_MAX}, not all 0; every partition that has a slot must have one. A partition of
+   *     weight 0 keeps no slot
+   * @return by partition
+   */
+  public List<SlotMoves> replan(int[] weights) {
+    int[] owned = counts(weights.length);
+    int[] targets = targets(owned, weights);
+    int[] given = given(owned, targets);
+    List<SlotMoves> moves = new ArrayList<>();
+    int at = 0;
+    for (int p = 0; p < weights.length; p++) {
+      int lacks = targets[p] - owned[p];
+      if (lacks > 0) {
+        int[] taken = Arrays.copyOfRange(given, at, at + lacks);
+        Arrays.sort(taken);
+        moves.add(new SlotMoves(p, taken));
+        at += lacks;
+      }
+    }
+    return moves;
+  }
+
+  /** By largest remainder; of equal ones, first those that have more slots, then the lower numbers. */
+  private int[] targets(int[] owned, int[] weights) {
+    long all = partitions.length;
+    long sum = Arrays.stream(weights).asLongStream().sum();
+    int[] targets = Arrays.stream(weights).map(weight -> (int) (all * weight / sum)).toArray();
+    int left = partitions.length - Arrays.stream(targets).sum();
+    IntStream.range(0, weights.length)
+        .filter(p -> weights[p] > 0)
+        .boxed()
+        .sorted(Comparator.comparingLong((Integer p) -> -(all * weights[p] % sum)).thenComparingInt(p -> -owned[p]).thenComparingInt(p -> p))
+        .limit(left)
+        .forEach(p -> targets[p]++);
+    return targets;
+  }
+
+  /** The slots that are to move, by the partition that has them, then ascending: each gives its highest ones. */
+  private int[] given(int[] owned, int[] targets) {
+    int[] surplus = new int[owned.length];
+    int[] end = new int[owned.length];
+    int count = 0;
+    for (int p = 0; p < owned.length; p++) {
+      surplus[p] = Math.max(0, owned[p] - targets[p]);
+      count += surplus[p];
+      end[p] = count;
+    }
+    int[] given = new int[count];
+    for (int slot = partitions.length - 1; slot >= 0; slot--) {
+      int p = partitions[slot];
+      if (surplus[p] > 0) {
+        surplus[p]--;
+        given[--end[p]] = slot;
+      }
+    }
+    return given;
+  }
+
+  @Override
+  public boolean equals(Object other) {
+    return other instanceof SlotTable table && Arrays.equals(partitions, table.partitions);
+  }
+
+  @Override
+  public int hashCode() {
+    return Arrays.hashCode(partitions);
+  }
+
+  /** {@code 4096 slots} */
+  @Override
+  public String toString() {
+    return partitions.length + " slots";
+  }
+}
