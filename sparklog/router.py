@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import mmh3
@@ -28,17 +28,23 @@ _WORD = 0xFFFF_FFFF
 class Router:
     """Where the records of a topic with these partitions go by their keys."""
 
-    def __init__(self, partitions: int, partitioner: str) -> None:
-        """CallError OPTION_VALUE if no topic has that."""
+    def __init__(self, partitions: int, partitioner: str, table: Sequence[int] | None = None) -> None:
+        """`table` has the partition of each slot, if the topic has slots. CallError OPTION_VALUE if no topic has these partitions."""
         for option, value in (("partitions", partitions), ("partitioner", partitioner)):
             if problem := topic_option(option).problem(str(value)):
                 raise SparklogError("OPTION_VALUE", option=option, value=value, reason=problem)
-        self._partitions = partitions
+        self._modulo = partitions if table is None else len(table)
+        self._table = table
         self._hash_of_key, self._hash_of_keys = _HASHES[partitioner.lower()]
 
     def of_key(self, key: bytes) -> int:
         """The partition of a key."""
-        return int(self._of_hash(self._hash_of_key(key)))
+        at = self._hash_of_key(key) & _POSITIVE
+        return at % self._modulo if self._table is None else self._table[at % self._modulo]
+
+    def slot(self, key: bytes) -> int:
+        """The slot of a key; without slots, its partition."""
+        return (self._hash_of_key(key) & _POSITIVE) % self._modulo
 
     def of_keys(self, data: bytes, at: Longs, sizes: Longs) -> Longs:
         """The partition of each key: the `sizes` bytes of `data` from `at` on. At least three bytes must follow the last key.
@@ -55,11 +61,8 @@ class Router:
             begins = at[rows]
             tail = words[begins + (size & ~3)] & np.uint32((1 << 8 * (size & 3)) - 1) if size & 3 else 0
             hashes[rows] = self._hash_of_keys((words[begins + word] for word in range(0, size & ~3, 4)), tail, size)
-        placed: Longs = self._of_hash(hashes).astype(np.int64)
-        return placed
-
-    def _of_hash(self, hash: Word) -> Word:
-        return (hash & _POSITIVE) % self._partitions
+        placed: Longs = ((hashes & np.uint32(_POSITIVE)) % np.uint32(self._modulo)).astype(np.int64)
+        return placed if self._table is None else np.asarray(self._table, dtype=np.int64)[placed]
 
 
 router = functools.lru_cache(maxsize=16)(Router)

@@ -220,9 +220,8 @@ class Topic(Displayed):
         if key is None:
             return arguments.some_partitions(state, self._log.root, partition), Wanted()
         its = Key.of(state, key)
-        if partition is None:
-            return its.partitions(self._log, state), Wanted(its.octets, its.home)
-        return arguments.some_partitions(state, self._log.root, partition), Wanted(its.octets)
+        asked = its.partitions(self._log, state) if partition is None else arguments.some_partitions(state, self._log.root, partition)
+        return asked, Wanted(its.octets, its.may_be_in)
 
     def _scan(
         self, state: State, ranges: list[tuple[int, int, int]], limit: int | None, wanted: Wanted, columns: list[str]

@@ -13,6 +13,7 @@ from sparklog.ondisk.faults import Unreadable
 from sparklog.ondisk.fields import Fields, integer, parse
 from sparklog.ondisk.names import INT64_MAX, topic_file
 from sparklog.ondisk.root import Root
+from sparklog.ondisk.routing import Routing
 from sparklog.ondisk.version import PARTITIONS_MAX, Segment, is_hash, require_input, require_own, require_whole, segment_of, starts_and_ends
 from sparklog.store.store import Absent, Damaged
 
@@ -34,6 +35,7 @@ class Head(NamedTuple):
     boundary: int
     deleted: bool
     config: dict[str, str]
+    routing: Routing | None
     starts: tuple[int, ...]
     ends: tuple[int, ...]
 
@@ -119,7 +121,7 @@ def _reading() -> Iterator[None]:
 def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]:
     """The head, and the number of live segments of each partition."""
     fields = Fields(parse(line))
-    fields.require_known_format()
+    slots = fields.require_known_format()
     require_own(fields, topic, version)
     starts, ends = starts_and_ends(fields)
     config = fields.strings("config")
@@ -146,9 +148,10 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
         boundary=fields.integer("boundary"),
         deleted=fields.mark("deleted"),
         config=config,
+        routing=Routing.read(Fields(fields.value("routing")), version, ends) if slots and "routing" in fields else None,
         starts=starts,
         ends=ends,
     )
-    if head.deleted and (queries or any(counts) or starts != ends):
-        raise Damaged("it is of a deleted topic, and has records or queries")
+    if head.deleted and (queries or any(counts) or starts != ends or head.routing):
+        raise Damaged("it is of a deleted topic, and has records, queries or slots")
     return head, counts

@@ -10,6 +10,8 @@ from sparklog.ondisk.names import INT64_MAX
 from sparklog.store.store import Damaged
 
 FORMAT = 1
+SLOTS = "slots"
+"""The feature of a topic whose keys are in slots."""
 DEPTH_MAX = 8
 STRING_BYTES_MAX = 32 * 1024
 CONTAINERS_MAX = 2_100_000
@@ -79,17 +81,21 @@ class Fields:
             raise Damaged(f"`{name}` is not an object of strings")
         return value
 
-    def require_known_format(self) -> None:
-        """Checks `format` and `features`. TooNew if a later version of the format wrote them."""
+    def __contains__(self, name: str) -> bool:
+        return name in self._fields
+
+    def require_known_format(self) -> bool:
+        """Checks `format` and `features`. Whether it has the feature `slots`. TooNew if a later version of the format wrote them."""
         format = self.integer("format", least=1)
         if format > FORMAT:
             raise TooNew(f"its format is {format}, and this version of sparklog reads up to {FORMAT}")
         features = self.array("features", most=INT64_MAX)
         if not all(type(feature) is str for feature in features):
             raise Damaged("`features` holds something other than strings")
-        if features:
-            names = ", ".join(features)
+        if unknown := [feature for feature in features if feature != SLOTS]:
+            names = ", ".join(unknown)
             raise TooNew(f"it needs the features {names if len(names) <= _NAMES_SHOWN else names[:_NAMES_SHOWN] + '…'}")
+        return SLOTS in features
 
 
 def integer(value: object, name: str, least: int, most: int) -> int:

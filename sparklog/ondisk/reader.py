@@ -30,8 +30,8 @@ class Wanted(NamedTuple):
     """Which records to read: those with this key, those with times from `since` to before `until` (milliseconds since 1970-01-01 UTC)."""
 
     key: bytes | None = None
-    home: int | None = None
-    """The partition that the partitioner chooses for the key. If it is known, `routed` segments of other partitions are not read."""
+    routes: Callable[[Segment], bool] | None = None
+    """Whether a `routed` segment may hold the key. Others are read in any case; without it, all are."""
     since: int | None = None
     until: int | None = None
 
@@ -41,8 +41,8 @@ class Wanted(NamedTuple):
         return self == EVERYTHING
 
     def may_be_in(self, segment: Segment) -> bool:
-        """Whether the partition and the times of a segment let it hold such a record."""
-        if self.home is not None and segment.routed and segment.partition != self.home:
+        """Whether the place and the times of a segment let it hold such a record."""
+        if self.routes and segment.routed and not self.routes(segment):
             return False
         # Times below −1 count as −1 in a segment's bounds.
         early = self.until is None or segment.min_timestamp < max(self.until, 0)

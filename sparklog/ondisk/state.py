@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.faults import Unreadable
+from sparklog.ondisk.routing import Routing
 from sparklog.ondisk.version import Segment, Version, require_whole
 from sparklog.store.store import Damaged
 
@@ -85,6 +86,8 @@ class State:
     deleted: bool
     """Whether its version deleted the topic: then nothing counts but what the next version must follow."""
     config: Mapping[str, str]
+    routing: Routing | None
+    """None while the topic has no slots."""
     starts: tuple[int, ...]
     ends: tuple[int, ...]
     checkpoint: str | None
@@ -103,10 +106,20 @@ class State:
         require_whole(version.config, version.partitions)
         # A topic may begin at any offsets.
         none = tuple(LiveSegments(partition, None) for partition in range(version.partitions))
-        return cls._at(topic, version, version.config, checkpoint, _live_after(none, version.starts, version))
+        if version.reroute:
+            raise Damaged("it begins a topic, and is a re-route")
+        return cls._at(topic, version, version.config, None, checkpoint, _live_after(none, version.starts, version))
 
     @classmethod
-    def _at(cls, topic: str, version: Version, config: Mapping[str, str], checkpoint: str | None, live: tuple[LiveSegments, ...]) -> State:
+    def _at(
+        cls,
+        topic: str,
+        version: Version,
+        config: Mapping[str, str],
+        routing: Routing | None,
+        checkpoint: str | None,
+        live: tuple[LiveSegments, ...],
+    ) -> State:
         return cls(
             topic=topic,
             topic_id=version.topic_id,
@@ -117,6 +130,7 @@ class State:
             boundary=version.boundary,
             deleted=version.deleted,
             config=config,
+            routing=None if version.deleted else routing,
             starts=version.starts,
             ends=version.ends,
             checkpoint=checkpoint,
@@ -155,7 +169,15 @@ class State:
     def agrees_with(self, version: Version) -> bool:
         """Whether a checkpoint says of the topic what the file of its version says."""
         names = ("topic_id", "time", "horizon", "boundary", "deleted", "starts", "ends")
-        return all(getattr(self, name) == getattr(version, name) for name in names) and version.config.items() <= self.config.items()
+        if self.routing is None:
+            routes = version.reroute is None
+        else:
+            routes = version.slots and (version.reroute is None or self.routing.agrees_with(version.reroute))
+        return (
+            routes
+            and all(getattr(self, name) == getattr(version, name) for name in names)
+            and version.config.items() <= self.config.items()
+        )
 
     def precedes(self, version: Version) -> bool:
         """Whether a version was written as the successor of this state's version."""
@@ -179,9 +201,28 @@ class State:
         require_whole(config, version.partitions)
         # Partitions that are added to a topic begin at offset 0.
         new = range(self.partitions, version.partitions)
-        before = [each.unrouted() for each in self.live] if new else self.live
+        routing = None if version.deleted else self._routing_after(version)
+        before = [each.unrouted() for each in self.live] if new and not routing else self.live
         live = (*before, *(LiveSegments(partition, None) for partition in new))
-        return self._at(self.topic, version, config, self.checkpoint, _live_after(live, (*self.ends, *[0] * len(new)), version))
+        return self._at(self.topic, version, config, routing, self.checkpoint, _live_after(live, (*self.ends, *[0] * len(new)), version))
+
+    def _routing_after(self, version: Version) -> Routing | None:
+        """The routing after the next version, which does not end the topic."""
+        routing, reroute = self.routing, version.reroute
+        if routing and not version.slots:
+            raise Damaged("it does not have the feature slots, and the topic has slots")
+        if routing and not reroute and version.partitions != self.partitions:
+            raise Damaged("it adds partitions, and is no re-route")
+        if reroute:
+            if not routing and reroute.slots % self.partitions:
+                raise Damaged(f"its slots are no multiple of {self.partitions} partitions")
+            cut = (*self.ends, *[0] * (version.partitions - self.partitions))
+            routing = (routing or Routing.modulo(self.partitions, reroute.slots)).followed_by(reroute, version.version, cut)
+        return routing and routing.since(version.starts)
+
+    def reroutes_before(self, segment: Segment) -> int:
+        """The number of re-routes, of those that have records from before them, that a segment comes after."""
+        return self.routing.reroutes_before(segment.partition, segment.base) if self.routing else 0
 
 
 def _falls(before: tuple[int, ...], after: tuple[int, ...]) -> bool:

@@ -12,6 +12,7 @@ import google_crc32c
 from sparklog.ondisk.fields import Fields, integer, parse
 from sparklog.ondisk.header import CODECS, HEADER_BYTES
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity, is_own_file
+from sparklog.ondisk.routing import Reroute
 from sparklog.store.store import Damaged
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
@@ -121,6 +122,9 @@ class Version(NamedTuple):
     horizon: int
     boundary: int
     deleted: bool
+    slots: bool
+    """Whether it has the feature `slots`."""
+    reroute: Reroute | None
     config: dict[str, str]
     starts: tuple[int, ...]
     ends: tuple[int, ...]
@@ -136,7 +140,7 @@ class Version(NamedTuple):
     def read(cls, data: bytes, topic: str, version: int) -> Version:
         """The version file with these bytes. Damaged if it breaks a rule; TooNew if a later version of the format wrote it."""
         fields = Fields(parse(_summed_line(data)))
-        fields.require_known_format()
+        slots = fields.require_known_format()
         require_own(fields, topic, version)
         previous = fields.value("previous")
         if version == 0 and previous is not None:
@@ -166,6 +170,8 @@ class Version(NamedTuple):
             horizon=fields.integer("horizon"),
             boundary=fields.integer("boundary"),
             deleted=fields.mark("deleted"),
+            slots=slots,
+            reroute=Reroute.read(Fields(fields.value("routing")), len(ends)) if slots and "routing" in fields else None,
             config=config,
             starts=starts,
             ends=ends,
@@ -177,7 +183,7 @@ class Version(NamedTuple):
         return read
 
     def _only_deletes(self) -> bool:
-        changes = (self.query, self.config, self.removed, self.added)
+        changes = (self.query, self.reroute, self.config, self.removed, self.added)
         return not any(changes) and self.starts == self.ends and self.horizon == self.version + 1 and self.boundary == self.version
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from sparklog.log import by_time
 from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
+from sparklog.ondisk.version import Segment
 
 ROWS_MAX = 500
 MERGED_MAX = 256
@@ -56,10 +57,10 @@ class Found(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Which records are wanted: those with a key, with its home as in `Wanted`, those with some bytes in key or value."""
+    """Which records are wanted: those with a key, with its `routes` as in `Wanted`, those with some bytes in key or value."""
 
     key: bytes | None
-    home: int | None
+    routes: Callable[[Segment], bool] | None
     contains: bytes | None
 
 
@@ -220,7 +221,7 @@ class Records:
 
     def _matching(self, partition: int, first: int, end: int, wanted: Search) -> Iterator[dict[str, Any]]:
         for batch in self._reader(partition).records(
-            first, end, wanted=self._wanted._replace(key=wanted.key, home=wanted.home), columns=_COLUMNS
+            first, end, wanted=self._wanted._replace(key=wanted.key, routes=wanted.routes), columns=_COLUMNS
         ):
             yield from rows_of(batch, None if wanted.contains is None else _containing(batch, wanted.contains))
 

@@ -57,7 +57,7 @@ def records(root: Root, request: Request) -> dict[str, Any]:
     searched = wanted != (None, None, None)
     if wanted.key is not None and partition is None:
         key = Key.of(state, wanted.key)
-        partitions, wanted = key.partitions(log, state), wanted._replace(home=key.home)
+        partitions, wanted = key.partitions(log, state), wanted._replace(routes=key.may_be_in)
     too_many = len(partitions) > MERGED_MAX and not searched
     if too_many:
         partitions = []

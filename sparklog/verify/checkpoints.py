@@ -88,7 +88,18 @@ def _read_lines(root: Root, topic: str, name: str) -> bytes:
 def difference(sound: Sound, state: State, queries: Queries) -> str | None:
     """The difference between a checkpoint and the state at its version; None if they agree."""
     head = sound.head
-    for name in ("topic_id", "hash", "time", "horizon", "boundary", "deleted", "starts", "ends", *(() if state.deleted else ("config",))):
+    for name in (
+        "topic_id",
+        "hash",
+        "time",
+        "horizon",
+        "boundary",
+        "deleted",
+        "starts",
+        "ends",
+        "routing",
+        *(() if state.deleted else ("config",)),
+    ):
         here, there = getattr(head, name), getattr(state, name)
         if here != there:
             return f"its `{name}` is {_short(here)}, that of the version is {_short(there)}"

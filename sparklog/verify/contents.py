@@ -5,12 +5,14 @@ FORMAT.md section 9, "What a reader may conclude from fields".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
 from sparklog.ondisk.records import Payload, Records, locate
 from sparklog.ondisk.version import Segment
-from sparklog.router import router
+from sparklog.router import Router, router
 from sparklog.verify.report import DAMAGE, Finding
 
 Longs = npt.NDArray[np.int64]
@@ -21,10 +23,11 @@ _RESTORE = "nothing makes the field right: read the records without conditions o
 class Contents:
     """The records of one segment. `batches` adds some, and `findings` says what was wrong, each kind of fault once for a segment."""
 
-    def __init__(self, segment: Segment, partitions: int, partitioner: str) -> None:
+    def __init__(self, segment: Segment, partitions: int, partitioner: str, table: Sequence[int] | None = None) -> None:
         self._segment = segment
         self._partitions = partitions
-        self._router = router(partitions, partitioner)
+        self._router = Router(partitions, partitioner, table) if table else router(partitions, partitioner)
+        self._when = " in the routing epoch of the segment" if table else ""
         self._least: int | None = None
         self._greatest = _NONE
         self._claimed = -1
@@ -97,7 +100,7 @@ class Contents:
         wrong = placed != self._segment.partition
         if wrong.any():
             nth = int(wrong.argmax())
-            self._misrouted(records, nth, f"its key belongs to partition {placed[nth]}", found, firsts, before)
+            self._misrouted(records, nth, f"its key belongs to partition {placed[nth]}{self._when}", found, firsts, before)
 
     def _misrouted(self, records: Records, nth: int, why: str, found: list[tuple[int, Payload]], firsts: Longs, before: int) -> None:
         batch = int(np.searchsorted(firsts, before + nth, side="right")) - 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sparklog.ondisk.version import Segment
@@ -11,7 +12,7 @@ class Expected(NamedTuple):
     """A segment as it is committed, and what else must be known to check it.
 
     * start: the log start offset of its partition.
-    * partitions, partitioner, message_bytes_max: of the topic.
+    * partitions, partitioner, message_bytes_max: of the topic. table: the slot table of the segment's routing epoch; None without slots.
     * intervals: every value that `index.interval.bytes` had.
     * has_view: whether the topic's Kafka view was ever made, and the segment belongs in it.
     * file_end: where the data file must end, if this is its last segment and that is known.
@@ -22,6 +23,7 @@ class Expected(NamedTuple):
     start: int
     partitions: int
     partitioner: str
+    table: Sequence[int] | None
     message_bytes_max: int
     intervals: tuple[int, ...]
     has_view: bool

@@ -14,6 +14,8 @@ from typing import NamedTuple
 from sparklog.errors import SparklogError
 from sparklog.ondisk.names import is_own_file
 from sparklog.ondisk.root import Root
+from sparklog.ondisk.state import State
+from sparklog.ondisk.version import Segment
 from sparklog.store.store import Damaged
 from sparklog.verify.expected import Expected
 from sparklog.verify.folders import Folders, listing, topics_in, view_findings
@@ -214,6 +216,7 @@ def _expected(chain: Chain, has_view: bool) -> list[Expected]:
     ends = {segment.file: 0 for segment in chain.segments}
     for segment in chain.segments:
         ends[segment.file] = max(ends[segment.file], segment.position + segment.bytes)
+    tables: dict[int, Sequence[int]] = {}
     return [
         Expected(
             chain.topic,
@@ -221,6 +224,7 @@ def _expected(chain: Chain, has_view: bool) -> list[Expected]:
             state.starts[segment.partition] if segment.partition < len(state.starts) else 0,
             state.partitions,
             state.config["partitioner"],
+            _table(state, segment, tables),
             int(state.config["max.message.bytes"]),
             tuple(sorted(chain.intervals)),
             has_view and segment.in_view(state.config),
@@ -228,6 +232,16 @@ def _expected(chain: Chain, has_view: bool) -> list[Expected]:
         )
         for segment in chain.segments
     ]
+
+
+def _table(state: State, segment: Segment, known: dict[int, Sequence[int]]) -> Sequence[int] | None:
+    """The slot table of the routing epoch of a segment; None without slots, and where it is forgotten."""
+    if not state.routing or segment.end <= state.starts[segment.partition] or not segment.routed:
+        return None
+    after = state.reroutes_before(segment)
+    if after not in known:
+        known[after] = state.routing.table_after(after)
+    return known[after]
 
 
 def _file_end(chain: Chain, file: str) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparklog.ondisk.header import decompressed_max
+from sparklog.ondisk.routing import Routing
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import Version
 from sparklog.verify.checkpoints import Queries
@@ -17,6 +18,7 @@ _CHANGES = {
     "merge": {"removed", "added"},
     "delete-records": {"starts", "removed"},
     "alter": {"config", "partitions"},
+    "reroute": {"config", "partitions", "routing"},
     "vacuum": {"horizon"},
     "delete": {"starts", "horizon", "deleted"},
 }
@@ -49,6 +51,8 @@ class Writers:
         changed = _changed(before, version)
         if allowed is not None and (odd := sorted(changed - allowed)):
             yield DAMAGE, "VERSION_ODD", f"its operation is {version.operation}, and it changes {', '.join(f'`{name}`' for name in odd)}"
+        if version.reroute and not before.routing and version.reroute.slots != len(Routing.modulo(before.partitions).table):
+            yield DAMAGE, "VERSION_ODD", f"it begins {version.reroute.slots} slots for {before.partitions} partitions"
         config = {**before.config, **version.config}
         if config["partitioner"] != before.config["partitioner"]:
             yield DAMAGE, "VERSION_ODD", "it changes the `partitioner`: keys are no longer where readers look for them"
@@ -62,6 +66,7 @@ def _changed(before: State, version: Version) -> set[str]:
         "starts": version.starts[: before.partitions] != before.starts,
         "ends": version.ends[: before.partitions] != before.ends,
         "config": bool(version.config),
+        "routing": bool(version.reroute),
         "removed": bool(version.removed),
         "added": bool(version.added),
         "horizon": version.horizon != before.horizon,

@@ -2,10 +2,12 @@ package io.sparklog.admin;
 
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.Repeatable;
 import java.io.IOException;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -29,6 +31,15 @@ abstract class AdministrativeChange implements Repeatable {
 
   /** Whether {@code newest}, of the same topic, says already what this would change. */
   abstract boolean isIn(State newest);
+
+  /** Whether a topic has a configuration already, and as many partitions at least. */
+  static boolean says(State newest, Map<String, String> config) {
+    return config.entrySet()
+        .stream()
+        .allMatch(each -> each.getKey().equals(TopicConfig.PARTITIONS)
+            ? newest.partitions() >= Integer.parseInt(each.getValue())
+            : each.getValue().equals(newest.config().get(each.getKey())));
+  }
 
   /** The version that changes {@code newest}, of the same topic. */
   abstract NextVersion change(State newest) throws IOException;

@@ -93,16 +93,7 @@ final class AlterTopic extends AdministrativeChange {
 
   @Override
   boolean isIn(State newest) {
-    return isIn(newest, changes);
-  }
-
-  /** Whether a topic has a configuration already, and as many partitions. */
-  static boolean isIn(State newest, Map<String, String> changes) {
-    return changes.entrySet()
-        .stream()
-        .allMatch(change -> change.getKey().equals(TopicConfig.PARTITIONS)
-            ? newest.partitions() >= Integer.parseInt(change.getValue())
-            : change.getValue().equals(newest.config().get(change.getKey())));
+    return says(newest, changes);
   }
 
   @Override

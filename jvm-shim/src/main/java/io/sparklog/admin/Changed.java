@@ -1,6 +1,5 @@
 package io.sparklog.admin;
 
-import io.sparklog.log.Routing;
 import io.sparklog.log.State;
 import java.util.List;
 import java.util.stream.IntStream;
@@ -17,8 +16,8 @@ public record Changed(State was, State is) {
 
   /** Of each partition, how the change moved its slots. */
   public List<Slots> slots() {
-    int[] before = Routing.of(was).table().counts(is.partitions());
-    int[] after = Routing.of(is).table().counts(is.partitions());
+    int[] before = was.slots().table().counts(is.partitions());
+    int[] after = is.slots().table().counts(is.partitions());
     return IntStream.range(0, after.length).mapToObj(partition -> new Slots(partition, before[partition], after[partition])).toList();
   }
 }

@@ -47,8 +47,8 @@ final class RerouteTopic extends AdministrativeChange {
   /** Adds partitions. @param config to change, of which {@code partitions} is one key, and more than there are */
   static RerouteTopic grown(TopicLog log, State planned, Map<String, String> config) {
     int partitions = Integer.parseInt(config.get(TopicConfig.PARTITIONS));
-    int[] before = Routing.of(planned).weights();
-    int slots = Routing.of(planned).table().slots();
+    int[] before = planned.slots().weights();
+    int slots = planned.slots().table().slots();
     long open = Arrays.stream(before).filter(weight -> weight > 0).count() + partitions - before.length;
     if (open > slots) {
       throw Option.invalidValue(TopicConfig.PARTITIONS, config.get(TopicConfig.PARTITIONS),
@@ -73,7 +73,7 @@ final class RerouteTopic extends AdministrativeChange {
       throw Option.invalidValue(option, "[]", "it must name partitions");
     }
     partitions.forEach(partition -> planned.requirePartition(option, log.store().root(), partition));
-    int[] before = Routing.of(planned).weights();
+    int[] before = planned.slots().weights();
     if (IntStream.range(0, before.length).noneMatch(p -> before[p] > 0 && !partitions.contains(p))) {
       throw Option.invalidValue(option, partitions.toString(), "one partition at least must stay open for new records");
     }
@@ -89,7 +89,7 @@ final class RerouteTopic extends AdministrativeChange {
    * @throws PartlogException PARTITION_NOT_FOUND; OPTION_VALUE for a weight that is out of range, or of a closed partition
    */
   static RerouteTopic weighed(TopicLog log, State planned, SortedMap<Integer, Long> changes) {
-    int[] before = Routing.of(planned).weights();
+    int[] before = planned.slots().weights();
     changes.forEach((partition, weight) -> {
       planned.requirePartition(WEIGHTS, log.store().root(), partition);
       String value = partition + ": " + weight;
@@ -111,11 +111,11 @@ final class RerouteTopic extends AdministrativeChange {
   /** Partitions that another program has added in the meantime need not be added again. */
   @Override
   boolean isIn(State newest) {
-    Routing routing = Routing.of(newest);
+    Routing routing = newest.slots();
     int[] is = routing.weights();
     int[] wanted = weights.apply(is);
-    boolean balanced = !balances || routing.table().replan(wanted).isEmpty();
-    return Arrays.equals(is, wanted) && balanced && AlterTopic.isIn(newest, config);
+    boolean balanced = !balances || routing.table().isBalanced(wanted);
+    return Arrays.equals(is, wanted) && balanced && says(newest, config);
   }
 
   @Override
@@ -124,7 +124,7 @@ final class RerouteTopic extends AdministrativeChange {
       throw PartlogException.of("REROUTED", "topic", log.topic(), "root", log.store().root(), "found", newest.router(), "expected",
           planned.router());
     }
-    Routing routing = Routing.of(newest);
+    Routing routing = newest.slots();
     int[] now = weights.apply(routing.weights());
     Map<String, String> changes = new TreeMap<>(config);
     if (now.length > newest.partitions()) {

@@ -85,7 +85,7 @@ final class Replay {
         && head.boundary() == version.boundary() && head.deleted() == version.deleted() && Arrays.equals(head.starts(), version.starts())
         && Arrays.equals(head.ends(), version.ends()) && (head.routing() == null
             ? version.reroute() == null
-            : version.reroute() == null || head.routing().agreesWith(version.reroute()))
+            : version.slots() && (version.reroute() == null || head.routing().agreesWith(version.reroute())))
         && head.config().entries().entrySet().containsAll(version.config().entrySet());
   }
 
@@ -122,6 +122,7 @@ final class Replay {
       Damaged.unless(version.starts()[p] >= head.starts()[p], "the log start offset of partition " + p + " falls");
       Damaged.unless(version.ends()[p] >= head.ends()[p], "the end of partition " + p + " falls");
     }
+    Damaged.unless(!begins || version.reroute() == null, "it begins a topic, and is a re-route");
     Routing routing = begins || version.deleted() ? null : routing(version, known);
     if (!begins && changed.partitions() > known && routing == null) {
       unroute();

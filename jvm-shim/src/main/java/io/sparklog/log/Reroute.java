@@ -48,8 +48,11 @@ public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved
   static Reroute parse(JsonNode json, int partitions) throws Damaged {
     int slots = (int) Json.number(Json.field(json, "slots"), "slots", 1, SlotTable.SLOTS_MAX);
     int[] weights = weights(json, partitions);
-    return new Reroute((int) Json.number(Json.field(json, "epoch"), "epoch", 1, Integer.MAX_VALUE), slots, weights,
-        moved(json, slots, partitions), (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL));
+    List<SlotMoves> moved = moved(json, slots, partitions);
+    for (SlotMoves moves : moved) {
+      Damaged.unless(weights[moves.to()] > 0, "it moves slots to partition " + moves.to() + ", which is closed");
+    }
+    return new Reroute((int) Json.number(Json.field(json, "epoch"), "epoch", 1, Integer.MAX_VALUE), slots, weights, moved, (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL));
   }
 
   static int[] weights(JsonNode json, int partitions) throws Damaged {

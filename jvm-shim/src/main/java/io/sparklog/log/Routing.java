@@ -52,17 +52,17 @@ public final class Routing {
     this.numbers = numbers;
   }
 
-  /** That of a topic without slots, as one with so many: hashing modulo the number of partitions, which divides the number of slots. */
+  /** That of a topic without slots, as one with those that it gets in its first re-route. */
+  static Routing modulo(int partitions) {
+    return modulo(partitions, SlotTable.modulo(partitions).slots());
+  }
+
+  /** As {@link #modulo(int)}, with so many slots: hashing modulo the number of partitions, which divides them. */
   private static Routing modulo(int partitions, int slots) {
     int[] equal = new int[partitions];
     Arrays.fill(equal, 1);
     SlotTable table = SlotTable.modulo(partitions, slots);
     return new Routing(0, equal, table, table, List.of(), 0);
-  }
-
-  /** The routing of a state, as that of a topic with slots. */
-  public static Routing of(State state) {
-    return state.routing().orElseGet(() -> modulo(state.partitions(), SlotTable.modulo(state.partitions()).slots()));
   }
 
   /** The routing epoch: how many re-routes the topic has had. */

@@ -81,6 +81,11 @@ public final class State {
     return Optional.ofNullable(head.routing());
   }
 
+  /** How the topic routes and has routed; of one that has no slots, as of one with slots that routes alike. */
+  public Routing slots() {
+    return head.routing() == null ? Routing.modulo(partitions()) : head.routing();
+  }
+
   /** Where records go by their keys: what two writers must agree on. */
   public Router router() {
     return head.routing() == null

@@ -145,7 +145,6 @@ public record Version(String topic, String topicId, long version, String txn, St
         query(Json.field(json, "query")), Json.number(json, "horizon", 0), Json.number(json, "boundary", 0), deleted(json), slots, reroute,
         config(Json.field(json, "config")), starts, ends, removed, added);
     Damaged.unless(!parsed.deleted || parsed.isDeletion(), "it deletes the topic, and does something else too");
-    Damaged.unless(reroute == null || version > 0, "it begins a topic, and is a re-route");
     return parsed;
   }
 

@@ -120,6 +120,19 @@ public final class SlotTable implements Serializable {
     return moves;
   }
 
+  /**
+   * Whether each partition has its share of the slots, to one slot. Where two weights leave equal remainders, there are several such tables,
+   * and {@link #replan} may lead from one to another.
+   */
+  public boolean isBalanced(int[] weights) {
+    int[] owned = counts(weights.length);
+    long sum = Arrays.stream(weights).asLongStream().sum();
+    return IntStream.range(0, owned.length).allMatch(p -> {
+      long above = owned[p] - (long) partitions.length * weights[p] / sum;
+      return above == 0 || above == 1 && weights[p] > 0;
+    });
+  }
+
   /** By largest remainder; of equal ones, first those that have more slots, then the lower numbers. */
   private int[] targets(int[] owned, int[] weights) {
     long all = partitions.length;

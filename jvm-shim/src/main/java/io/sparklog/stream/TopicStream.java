@@ -178,7 +178,7 @@ public final class TopicStream {
     }
     StreamOffsets next;
     try {
-      next = after(read, taken(waiting, limits));
+      next = after(read, taken(Barrier.before(waiting), limits));
     } catch (SegmentGone gone) {
       // Other files hold its offsets by now, or they have expired; if neither is so, this throws.
       State known = waiting.stream().map(OffsetBounds.Range::state).filter(of -> of.topic().equals(gone.topic())).findFirst().orElseThrow();

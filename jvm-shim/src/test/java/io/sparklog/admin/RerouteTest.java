@@ -140,7 +140,7 @@ final class RerouteTest extends CommitsOverFaults {
     }
     administration().reroute(weights(0, 3), false);
     int[] counts = routing().table().counts(9);
-    assertArrayEquals(new int[] {1755, 0, 586, 585, 0, 585, 0, 585, 0}, counts);
+    assertArrayEquals(new int[] {1756, 0, 585, 585, 0, 585, 0, 585, 0}, counts);
     assertEquals("[\"slots\"]", file(state().version()).get("features").toString());
     assertEquals(List.of(4, 9), List.of(routing().epoch(), state().partitions()));
 

@@ -1,5 +1,6 @@
 package io.sparklog.kit;
 
+import io.sparklog.admin.Administration;
 import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.HeadersEncoder;
@@ -14,6 +15,7 @@ import io.sparklog.log.TopicConfig;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.TopicWork;
 import io.sparklog.write.Once;
 import io.sparklog.write.Piece;
 import io.sparklog.write.TopicCommits;
@@ -189,6 +191,16 @@ public final class WrittenTopic {
   public void partitions(int count) {
     new Committer(root.topic(topic), Names.identity(random), Clock.systemUTC(), random)
         .commit(newest -> Optional.of(new NextVersion(newest.get(), "alter").configure(Map.of("partitions", Integer.toString(count)))));
+  }
+
+  /** Changes where keys go, as an operator does. */
+  public Administration operator() {
+    return new Administration(new TopicWork(root.topic(topic), Clock.systemUTC(), random));
+  }
+
+  /** The newest state. */
+  public State state() {
+    return root.topic(topic).newest().orElseThrow();
   }
 
   /** The records of [start, end) of a partition. */

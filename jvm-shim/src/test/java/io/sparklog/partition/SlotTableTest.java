@@ -130,7 +130,10 @@ class SlotTableTest {
     }
     int[] again = table(SlotTable.of(table(table)).after(SlotTable.of(table(table)).replan(weights)));
     assertArrayEquals(table(after), again, plan);
-    assertEquals(0, moved(after.replan(weights)), plan + ", repeated");
+    assertTrue(after.isBalanced(weights), plan);
+    if (equal) {
+      assertEquals(0, moved(after.replan(weights)), plan + ", repeated");
+    }
   }
 
   @Test

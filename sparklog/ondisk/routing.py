@@ -1,0 +1,246 @@
+"""How a topic with slots routes keys, and how it did for the records that it still has. FORMAT.md sections 5, 6 and 13."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+from array import array
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import google_crc32c
+
+from sparklog.ondisk.fields import Fields, integer
+from sparklog.store.store import Damaged
+
+SLOTS_MAX = 65_536
+WEIGHT_MAX = 1_000_000
+_NUMBERS_MAX = 2_000_000
+_SLOTS_LEAST = 4096
+_EPOCH_MAX = 2**31 - 1
+
+Moved = Sequence[tuple[int, Sequence[int]]]
+"""The slots that move, by the partition that takes them."""
+
+
+class Reroute(NamedTuple):
+    """The field of a version that gives slots to other partitions. `table` is the CRC-32C of the slot table after it."""
+
+    epoch: int
+    slots: int
+    weights: tuple[int, ...]
+    moved: Moved
+    table: int
+
+    @classmethod
+    def read(cls, fields: Fields, partitions: int) -> Reroute:
+        """The field of a version with this number of partitions. Damaged if it breaks a rule."""
+        slots = fields.integer("slots", 1, SLOTS_MAX)
+        weights = _weights(fields, partitions)
+        return cls(
+            epoch=fields.integer("epoch", 1, _EPOCH_MAX),
+            slots=slots,
+            weights=weights,
+            moved=_moved(fields, slots, weights),
+            table=fields.integer("table", most=2**32 - 1),
+        )
+
+
+class Past(NamedTuple):
+    """A re-route that has records from before it. `cut` has the end offset of each partition before it, 0 of those that it added."""
+
+    version: int
+    cut: tuple[int, ...]
+    moved: Moved
+
+    def cut_of(self, partition: int) -> int:
+        """The cut in a partition, which a later re-route may have added."""
+        return self.cut[partition] if partition < len(self.cut) else 0
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers it has, for the limit of section 10."""
+        return len(self.cut) + sum(1 + len(slots) for _, slots in self.moved)
+
+
+class Routing:
+    """The routing of a topic at one version. It never changes."""
+
+    def __init__(self, epoch: int, weights: tuple[int, ...], first: array[int], table: array[int], past: Sequence[Past]) -> None:
+        """`first` is the slot table before the oldest of `past`, the re-routes that have records from before them."""
+        self.epoch = epoch
+        self.weights = weights
+        self.first = first
+        self.table = table
+        self.past = tuple(past)
+
+    @classmethod
+    def modulo(cls, partitions: int, slots: int | None = None) -> Routing:
+        """The routing of a topic without slots, as one with that number of them."""
+        table = array("H", (slot % partitions for slot in range(slots or partitions * -(-_SLOTS_LEAST // partitions))))
+        return cls(0, (1,) * partitions, table, table, ())
+
+    @classmethod
+    def read(cls, fields: Fields, version: int, ends: Sequence[int]) -> Routing:
+        """The field of a checkpoint of a version, after which the partitions end there. Damaged if it breaks a rule."""
+        slots = fields.integer("slots", 1, SLOTS_MAX)
+        weights = _weights(fields, len(ends))
+        partitions = fields.array("first", slots)
+        if len(partitions) != slots:
+            raise Damaged(f"its first slot table has {len(partitions)} of {slots} slots")
+        first = array("H", (integer(partition, "first", 0, len(ends) - 1) for partition in partitions))
+        table, past = first, list[Past]()
+        for entry in fields.array("reroutes", _NUMBERS_MAX):
+            its = Fields(entry)
+            cut = its.integers("cut", len(ends))
+            before = past[-1] if past else None
+            one = Past(
+                its.integer("version", before.version + 1 if before else 0, version),
+                cut,
+                _moved(its, slots, weights, len(cut), closed=True),
+            )
+            _require_risen(before, cut)
+            table = _after(table, one.moved)
+            past.append(one)
+        _require_risen(past[-1] if past else None, ends)
+        routing = cls(fields.integer("epoch", 1, _EPOCH_MAX), weights, first, table, past)
+        routing._require(fields.integer("table", most=2**32 - 1))
+        return routing
+
+    def followed_by(self, reroute: Reroute, version: int, cut: tuple[int, ...]) -> Routing:
+        """The routing after a re-route, whose version begins at this cut. Damaged if it cannot come next."""
+        if (reroute.epoch, reroute.slots) != (self.epoch + 1, len(self.table)):
+            raise Damaged("its routing epoch or its number of slots does not follow those of the version before it")
+        for partition, weight in enumerate(self.weights):
+            if not weight and reroute.weights[partition]:
+                raise Damaged(f"it opens partition {partition}, which is closed")
+        past = (*self.past, Past(version, cut, reroute.moved))
+        routing = Routing(reroute.epoch, reroute.weights, self.first, _after(self.table, reroute.moved), past)
+        routing._require(reroute.table)
+        return routing
+
+    def since(self, starts: Sequence[int]) -> Routing:
+        """The same without the oldest re-routes that no record is from before; `starts` has the log start offset of each partition."""
+        gone, first = 0, self.first
+        while gone < len(self.past) and all(cut <= start for cut, start in zip(self.past[gone].cut, starts, strict=False)):
+            first = _after(first, self.past[gone].moved)
+            gone += 1
+        return Routing(self.epoch, self.weights, first, self.table, self.past[gone:]) if gone else self
+
+    def _require(self, table: int) -> None:
+        for partition in sorted(set(self.table)):
+            if partition >= len(self.weights) or not self.weights[partition]:
+                raise Damaged(f"partition {partition} has slots, and is closed or not there")
+        if len(self.past) > self.epoch:
+            raise Damaged(f"it has had {self.epoch} re-routes, and has {len(self.past)}")
+        if self.crc != table:
+            raise Damaged("its slot table is not that of its checksum")
+        if (numbers := sum(each.numbers for each in self.past)) > _NUMBERS_MAX:
+            raise Damaged(f"its re-routes have {numbers} numbers, more than {_NUMBERS_MAX}")
+
+    @functools.cached_property
+    def crc(self) -> int:
+        """The CRC-32C of the slot table: two bytes for each slot, the low one first."""
+        return int(google_crc32c.value(b"".join(partition.to_bytes(2, "little") for partition in self.table)))
+
+    def reroutes_before(self, partition: int, offset: int) -> int:
+        """The number of re-routes in `past` that an offset of a partition comes after."""
+        return bisect.bisect_right(self.past, offset, key=lambda each: each.cut_of(partition))
+
+    def partition(self, slot: int, reroutes: int) -> int:
+        """The partition that had a slot after this number of re-routes in `past`."""
+        found = self.first[slot]
+        for after, partition in self._moves.get(slot, ()):
+            found = partition if after <= reroutes else found
+        return found
+
+    @functools.cached_property
+    def _moves(self) -> dict[int, list[tuple[int, int]]]:
+        """By slot, after which re-routes it was in another partition, and in which one."""
+        moves: dict[int, list[tuple[int, int]]] = {}
+        for after, each in enumerate(self.past, 1):
+            for partition, slots in each.moved:
+                for slot in slots:
+                    moves.setdefault(slot, []).append((after, partition))
+        return moves
+
+    def table_after(self, reroutes: int) -> array[int]:
+        """The slot table after this number of re-routes in `past`."""
+        table = self.first
+        for each in self.past[:reroutes]:
+            table = _after(table, each.moved)
+        return table
+
+    @functools.cached_property
+    def donors(self) -> tuple[dict[int, frozenset[int]], ...]:
+        """For each re-route in `past`, the partitions that gave slots, by the partition that took them."""
+        found, table = [], self.first
+        for each in self.past:
+            found.append({to: frozenset(table[slot] for slot in slots) for to, slots in each.moved})
+            table = _after(table, each.moved)
+        return tuple(found)
+
+    def agrees_with(self, reroute: Reroute) -> bool:
+        """Whether a version, of which this is the routing by a checkpoint, says the same of it."""
+        return (self.epoch, len(self.table), self.weights, self.crc) == (reroute.epoch, reroute.slots, reroute.weights, reroute.table)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Routing) and self._told() == other._told()
+
+    def __hash__(self) -> int:
+        return hash((self.epoch, self.crc))
+
+    def _told(self) -> tuple[object, ...]:
+        return self.epoch, self.weights, self.first, self.table, self.past
+
+    def __repr__(self) -> str:
+        return f"routing epoch {self.epoch}, weights {self.weights}, {len(self.table)} slots of CRC {self.crc}, {len(self.past)} re-routes"
+
+
+def _after(table: array[int], moved: Moved) -> array[int]:
+    after = table[:]
+    for partition, slots in moved:
+        for slot in slots:
+            if table[slot] == partition:
+                raise Damaged(f"slot {slot} is in partition {partition} already")
+            after[slot] = partition
+    return after
+
+
+def _weights(fields: Fields, partitions: int) -> tuple[int, ...]:
+    weights = tuple(integer(weight, "weights", 0, WEIGHT_MAX) for weight in fields.array("weights", partitions))
+    if len(weights) != partitions or not any(weights):
+        raise Damaged(f"the weights are not of {partitions} partitions, or all of these are closed")
+    return weights
+
+
+def _moved(fields: Fields, slots: int, weights: Sequence[int], partitions: int | None = None, *, closed: bool = False) -> Moved:
+    """`moved`, of `partitions` partitions, all that have weights if that is not given. `closed`: some may have been closed since."""
+    most = len(weights) if partitions is None else partitions
+    moved: list[tuple[int, tuple[int, ...]]] = []
+    seen: set[int] = set()
+    for entry in fields.array("moved", most):
+        if type(entry) is not list or len(entry) < 2:
+            raise Damaged("an entry of `moved` has no slots")
+        partition = integer(entry[0], "moved", moved[-1][0] + 1 if moved else 0, most - 1)
+        if not weights[partition] and not closed:
+            raise Damaged(f"it moves slots to partition {partition}, which is closed")
+        its = _ascending(entry[1:], slots)
+        if not seen.isdisjoint(its):
+            raise Damaged("`moved` moves a slot twice")
+        seen.update(its)
+        moved.append((partition, its))
+    return moved
+
+
+def _ascending(given: Iterable[object], slots: int) -> tuple[int, ...]:
+    found: list[int] = []
+    for slot in given:
+        found.append(integer(slot, "moved", found[-1] + 1 if found else 0, slots - 1))
+    return tuple(found)
+
+
+def _require_risen(before: Past | None, ends: Sequence[int]) -> None:
+    for partition, cut in enumerate(before.cut if before else ()):
+        if partition >= len(ends) or cut > ends[partition]:
+            raise Damaged(f"the cut of partition {partition} falls")
