@@ -228,6 +228,10 @@ class World:
         tp = self.one()
         self.know(tp, self.consumer.position(tp))
 
+    def waiting(self) -> None:
+        """No topic is re-routed here."""
+        assert self.consumer.waiting() == {}
+
     def commit(self) -> None:
         if len(self.acts) % 2:  # no random number: those of seeds that found faults stay as they are
             self.consumer.commit()
@@ -286,6 +290,7 @@ class World:
                 (3, "poll_batches", self.poll_batches),
                 (12, "iterate", self.iterate),
                 (4, "position", self.position),
+                (1, "waiting", self.waiting),
                 (2, "lookups", lambda: lookups(self)),
                 (1, "wakeup", self.consumer.wakeup),
                 (1, "unsubscribe", self.unsubscribe),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.consumer.records import TopicPartition, last_offset, together
+from sparklog.consumer.records import TopicPartition, last_offset, rows_before, together
 from sparklog.consumer.topic_reads import TopicReads
 
 
@@ -45,11 +45,11 @@ class AssignedPartition:
         """Whether there are more records than the last `take` returned."""
         return self._held is not None
 
-    def take(self, records_max: int, bytes_max: int) -> tuple[pa.RecordBatch, int] | None:
-        """The next records, and the position after them. None if there is nothing to read, or if the newest state must be asked for first.
+    def take(self, records_max: int, bytes_max: int, until: int) -> tuple[pa.RecordBatch, int] | None:
+        """The next records before the offset `until`, and the position after them.
 
-        It reads a part of `bytes_max` bytes and holds what exceeds `records_max`. The position must be in the log. It stays as it is,
-        unless the next offsets have no records.
+        None if there is nothing to read, or if the newest state must be asked for first. It reads a part of `bytes_max` bytes and holds
+        what exceeds `records_max` or `until`. The position must be in the log. It stays as it is, unless the next offsets have no records.
         """
         if self.followed.has_moved:
             return None  # another partition of the topic found that out, and this position may be in a topic that is gone
@@ -57,19 +57,24 @@ class AssignedPartition:
             self._held = None
         while self._held is None:
             assert self.position is not None
-            if self.position >= self.end:
+            if self.position >= min(self.end, until):
                 return None
             part = self.followed.part(self.number, self.position, bytes_max)
             if part.offset == self.position:
                 return None
             if part.batches:
                 self._held, self._held_to = together(part.batches), part.offset
+                self._held_from = self.position
             else:
-                self.position = part.offset
+                self.position = min(part.offset, until)
         batch = self._held
-        if batch.num_rows > records_max:
-            self._held = batch.slice(records_max)
-            batch = batch.slice(0, records_max)
+        rows = min(records_max, rows_before(batch, until))
+        if not rows:
+            self.position = self._held_from = until
+            return None
+        if batch.num_rows > rows:
+            self._held = batch.slice(rows)
+            batch = batch.slice(0, rows)
             self._held_from = last_offset(batch) + 1
         else:
             self._held = None

@@ -307,6 +307,16 @@ class Consumer(AnyPartition):
         assert each.position is not None
         return each.position
 
+    def waiting(self) -> dict[TopicPartition, dict[TopicPartition, int]]:
+        """The partitions that wait for others, so that each key comes in order over a change of partitions.
+
+        Of each, the partitions that keys came from, with the offset up to which they must be consumed first: by this consumer, or where it
+        does not read them by its group. A partition that is paused is waited for, too.
+        """
+        self._require_open("waiting")
+        self._reader.settle()
+        return self._reader.barrier.waiting()
+
     def highwater(self, partition: TopicPartition) -> int:
         """The end offset of a partition as far as this consumer has looked."""
         (each,) = self._assigned([partition])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sparklog import arguments
 from sparklog.consumer.assigned_partition import AssignedPartition
+from sparklog.consumer.barrier import Barrier
 from sparklog.consumer.beside import Beside, Given
 from sparklog.consumer.metrics import Metrics
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
@@ -59,6 +60,7 @@ class Reader:
         """Whether all was read that is known to be there."""
         self._looked = float("-inf")
         self._woken = False
+        self.barrier = Barrier(subscription, self.committed, interval_s)
         self.beside = Beside(self._commit)
         self.metrics = Metrics()
         self.turn: Callable[[], None] = lambda: None
@@ -109,9 +111,9 @@ class Reader:
                 looked = True
             if not self._idle:
                 self.settle()
-                if found := self._subscription.turns.take(records_max, bytes_max, self._part_bytes):
+                if found := self._subscription.turns.take(records_max, bytes_max, self._part_bytes, self.barrier.until):
                     return found
-                self._idle = True
+                self._idle = not self.barrier.depends_on_group
             if looked:
                 return []
 

@@ -86,6 +86,13 @@ def last_offset(batch: pa.RecordBatch) -> int:
     return int(batch.column(_COLUMNS[0])[-1].as_py())
 
 
+def rows_before(batch: pa.RecordBatch, offset: int) -> int:
+    """How many of the first records of a batch that is not empty have offsets below this one."""
+    if last_offset(batch) < offset:
+        return int(batch.num_rows)
+    return int(np.searchsorted(batch.column(_COLUMNS[0]).to_numpy(), offset))
+
+
 def records_of(
     partition: TopicPartition, batch: pa.RecordBatch, key: Deserializer | None, value: Deserializer | None
 ) -> list[ConsumerRecord]:

@@ -180,6 +180,28 @@ class Routing:
             table = _after(table, each.moved)
         return tuple(found)
 
+    @functools.cached_property
+    def awaited(self) -> dict[int, list[tuple[int, dict[int, int]]]]:
+        """By partition, the re-routes of `past` that gave it slots, from old to new.
+
+        Of each, the cut in the partition, and the partitions that must be read up to an offset first: those that gave the slots, up to
+        their cuts; and what they wait for themselves at the same cut, since a partition that got no record between two re-routes is read
+        up to the second one without passing the first.
+        """
+        found: dict[int, list[tuple[int, dict[int, int]]]] = {}
+        for each, taken in zip(self.past, self.donors, strict=True):
+            added: dict[int, tuple[int, dict[int, int]]] = {}
+            for partition, donors in taken.items():
+                awaited: dict[int, int] = {}
+                for donor in sorted(donors):
+                    its = [{donor: each.cut_of(donor)}, *(more for cut, more in found.get(donor, ()) if cut == each.cut_of(donor))]
+                    for one in its:
+                        awaited |= {other: max(offset, awaited.get(other, 0)) for other, offset in one.items() if offset}
+                added[partition] = each.cut_of(partition), awaited
+            for partition, entry in added.items():
+                found.setdefault(partition, []).append(entry)
+        return found
+
     def agrees_with(self, reroute: Reroute) -> bool:
         """Whether a version, of which this is the routing by a checkpoint, says the same of it."""
         return (self.epoch, len(self.table), self.weights, self.crc) == (reroute.epoch, reroute.slots, reroute.weights, reroute.table)

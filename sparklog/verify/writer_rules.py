@@ -53,11 +53,21 @@ class Writers:
             yield DAMAGE, "VERSION_ODD", f"its operation is {version.operation}, and it changes {', '.join(f'`{name}`' for name in odd)}"
         if version.reroute and not before.routing and version.reroute.slots != len(Routing.modulo(before.partitions).table):
             yield DAMAGE, "VERSION_ODD", f"it begins {version.reroute.slots} slots for {before.partitions} partitions"
+        yield from _over_cuts(before, version)
         config = {**before.config, **version.config}
         if config["partitioner"] != before.config["partitioner"]:
             yield DAMAGE, "VERSION_ODD", "it changes the `partitioner`: keys are no longer where readers look for them"
         if decompressed_max(int(config["max.message.bytes"])) < decompressed_max(int(before.config["max.message.bytes"])):
             yield DAMAGE, "VERSION_ODD", "it lowers `max.message.bytes`: larger batches can no longer be read"
+
+
+def _over_cuts(before: State, version: Version) -> Iterator[tuple[str, str, str]]:
+    routing = before.routing
+    for segment in version.added if routing else ():
+        assert routing
+        first, last = (routing.reroutes_before(segment.partition, offset) for offset in (segment.base, segment.end - 1))
+        if first < last:
+            yield DAMAGE, "VERSION_ODD", f"it joins segments of partition {segment.partition} over a re-route, at offset {segment.base}"
 
 
 def _changed(before: State, version: Version) -> set[str]:

@@ -1,0 +1,181 @@
+"""A consumer over re-routes: each key comes in order, however the partitions change meanwhile. FORMAT.md section 9."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from broken_reroutes import Routed
+from handmade import Record, Topic, batch
+from mmh3 import hash as murmur3
+
+from sparklog import Consumer, TopicPartition
+from sparklog.offsets import OffsetTable
+from sparklog.slots import replan
+
+KEYS = [f"key-{number}".encode() for number in range(25)]
+
+
+class Written(Routed):
+    """A topic of two partitions whose records have numbers that rise for each key."""
+
+    def __init__(self, root: Path, seed: int) -> None:
+        super().__init__(Topic(root, partitions=2))
+        self.random = random.Random(seed)
+        self.written: Counter[bytes] = Counter()
+        self.write()
+
+    def write(self, count: int | None = None) -> None:
+        chosen: dict[int, list[Record]] = {}
+        for _ in range(count or self.random.randint(1, 60)):
+            key = self.random.choice(KEYS)
+            self.written[key] += 1
+            home = self.table[(murmur3(key) & 0x7FFFFFFF) % len(self.table)]
+            chosen.setdefault(home, []).append(Record(b"%d" % self.written[key], key))
+        added = [self.topic.data(batch(records), partition) for partition, records in sorted(chosen.items())]
+        self.topic.commit(*added, features=["slots"] if self.epoch else [])
+
+    def change(self, weights: list[int]) -> None:
+        after, moves = replan(self.table, {partition: weight for partition, weight in enumerate(weights) if weight})
+        taken: dict[int, list[int]] = {}
+        for move in moves:
+            taken.setdefault(move.after, []).append(move.slot)
+        self.put(self.reroute(weights, {partition: sorted(taken[partition]) for partition in sorted(taken)}))
+        assert self.table == after
+
+    def change_somehow(self) -> None:
+        weights, open_ = list(self.weights), [partition for partition, weight in enumerate(self.weights) if weight]
+        match self.random.randrange(3):
+            case 0:
+                weights += [1] * self.random.randint(1, 3)
+            case 1:
+                weights[self.random.choice(open_)] = self.random.randint(1, 4)
+            case _ if len(open_) > 1:
+                weights[self.random.choice(open_)] = 0
+        self.change(weights)
+
+
+class Reader:
+    """What a consumer has returned, in order."""
+
+    def __init__(self) -> None:
+        self.read: Counter[bytes] = Counter()
+
+    def take(self, consumer: Consumer, count: int | None = None) -> int:
+        found = consumer.poll(max_records=count)
+        for records in found.values():
+            for record in records:
+                key, number = record.key, int(record.value)
+                assert number == self.read[key] + 1, f"key {key!r} at {record.partition}:{record.offset}"
+                self.read[key] = number
+        return sum(map(len, found.values()))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_keys_come_in_order(tmp_path: Path, seed: int) -> None:
+    written = Written(tmp_path / "root", seed)
+    chance = random.Random(seed)
+    reader = Reader()
+    with Consumer(tmp_path / "root", "t", auto_offset_reset="earliest", poll_interval_ms=1) as consumer:
+        for _ in range(80):
+            match chance.randrange(5):
+                case 0 | 1:
+                    written.write()
+                case 2:
+                    written.change_somehow()
+                case _:
+                    reader.take(consumer, chance.choice([None, 1, 7, 30]))
+        while reader.take(consumer):
+            pass
+        assert reader.read == written.written
+        assert consumer.waiting() == {}
+
+
+def test_a_consumer_says_what_it_waits_for(tmp_path: Path) -> None:
+    written = Written(tmp_path / "root", 1)
+    written.write(200)
+    written.change([1, 1, 1])
+    written.write(200)
+    ends = written.past[0]["cut"]
+    with Consumer(tmp_path / "root", "t", auto_offset_reset="earliest") as consumer:
+        one, other, new = (TopicPartition("t", number) for number in range(3))
+        consumer.pause(one)
+        waits = {new: {one: ends[0], other: ends[1]}}
+        assert consumer.waiting() == waits
+        while found := consumer.poll():
+            assert found.keys() == {other}
+        assert consumer.position(other) == written.topic.versions[-1]["ends"][1]
+        assert consumer.waiting() == {new: {one: ends[0]}}
+        consumer.seek(other, ends[1] - 1)
+        assert consumer.waiting() == waits
+        consumer.resume(one)
+        reader: set[int] = set()
+        while found := consumer.poll(max_records=50):
+            reader |= {each.partition for each in found}
+            if new in found:
+                assert consumer.position(one) >= ends[0]
+        assert reader == {0, 1, 2}
+        assert consumer.waiting() == {}
+
+
+def test_partitions_that_nobody_reads_are_not_waited_for(tmp_path: Path) -> None:
+    written = Written(tmp_path / "root", 1)
+    written.change([1, 1, 1])
+    written.write(100)
+    new = TopicPartition("t", 2)
+    with Consumer(tmp_path / "root", auto_offset_reset="earliest") as consumer:
+        consumer.assign([new])
+        assert consumer.poll().keys() == {new}
+
+
+def test_what_the_group_has_not_consumed_is_waited_for(tmp_path: Path) -> None:
+    written = Written(tmp_path / "root", 1)
+    written.write(100)
+    written.change([1, 1, 1])
+    written.write(100)
+    table = OffsetTable(tmp_path / "offsets", tmp_path / "root")
+    cut = written.past[0]["cut"]
+    one, other, new = (TopicPartition("t", number) for number in range(3))
+    options = {"enable_auto_commit": False, "auto_offset_reset": "earliest", "poll_interval_ms": 1}
+    with Consumer(tmp_path / "root", group="g", table=table, **options) as consumer:
+        consumer.assign([one, other])
+        consumer.poll(max_records=1)
+        consumer.commit({one: cut[0] - 1, other: cut[1]})
+        consumer.assign([new])
+        assert consumer.poll() == {}
+        assert consumer.waiting() == {new: {one: cut[0]}}
+        consumer.commit({one: cut[0]})
+        assert consumer.poll(timeout_ms=2_000).keys() == {new}
+
+
+def test_a_consumer_that_begins_again_keeps_the_order(tmp_path: Path) -> None:
+    """It dies at any moment: what it had committed is where the next one begins, and the barrier looks at that."""
+    written = Written(tmp_path / "root", 3)
+    table = OffsetTable(tmp_path / "offsets", tmp_path / "root")
+    committed, chance = Reader(), random.Random(3)
+    for _ in range(8):
+        written.write()
+        written.change_somehow()
+        written.write()
+        reader = Reader()
+        reader.read = Counter(committed.read)
+        consumer = Consumer(
+            tmp_path / "root", "t", group="g", table=table, auto_offset_reset="earliest", enable_auto_commit=False, poll_interval_ms=1
+        )
+        for _ in range(chance.randint(1, 6)):
+            reader.take(consumer, chance.randint(1, 40))
+            if chance.random() < 0.5:
+                consumer.commit()
+                committed.read = Counter(reader.read)
+
+
+def test_without_the_barrier_keys_come_out_of_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test above would find it."""
+    monkeypatch.setattr("sparklog.consumer.barrier.Barrier.until", lambda self, each: 2**63 - 1)
+    disorder = 0
+    for seed in range(6):
+        try:
+            test_keys_come_in_order(tmp_path / str(seed), seed)
+        except AssertionError as found:
+            disorder += "key b'key-" in str(found)
+    assert disorder
