@@ -18,6 +18,8 @@ _SQL = {
     "topic": "STRING",
     "offsets": "STRING",
     "keep": "STRING",
+    "weights": "STRING",
+    "partitions": "ARRAY<INT>",
     "boolean": "BOOLEAN",
     "int": "INT",
     "long": "BIGINT",

@@ -50,14 +50,15 @@ def errors() -> Iterator[None]:
 
 
 def call(session: SparkSession, procedure: str, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a procedure. An argument is a text, a number, a truth value, a timedelta, or a dict of texts."""
+    """The rows of a procedure. An argument is a text, a number, a truth value, a timedelta, a dict of texts, or a list of numbers."""
     given: dict[str, Any] = {}
     words = []
     for name, value in arguments.items():
-        if isinstance(value, dict):
-            texts = [text for pair in value.items() for text in pair]
-            given |= {f"{name}_{number}": text for number, text in enumerate(texts)}
-            words.append(f"{name} => map({', '.join(f':{name}_{number}' for number in range(len(texts)))})")
+        if isinstance(value, dict | list):
+            parts = value if isinstance(value, list) else [text for pair in value.items() for text in pair]
+            given |= {f"{name}_{number}": part for number, part in enumerate(parts)}
+            made = "array" if isinstance(value, list) else "map"
+            words.append(f"{name} => {made}({', '.join(f':{name}_{number}' for number in range(len(parts)))})")
         else:
             given[name] = value
             words.append(f"{name} => :{name}")

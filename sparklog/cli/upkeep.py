@@ -18,7 +18,9 @@ from sparklog.cli.show import table, write_json
 from sparklog.show.display import counted
 
 _EXAMPLES = {
-    "add_partitions": ["ROOT orders --partitions 16"],
+    "add_partitions": ["ROOT orders --partitions 16 --dry-run", "ROOT orders --partitions 16"],
+    "close_partitions": ["ROOT orders --partitions 3,4"],
+    "reroute": ["ROOT orders --weights 0:2,3:1 --dry-run", 'ROOT orders --weights \'{"0":2,"3":1}\''],
     "delete_records": ["ROOT orders --offsets 0:100,1:-1", 'ROOT orders --offsets \'{"0":100,"1":-1}\' --execute'],
     "delete_topic": ["ROOT orders", "ROOT orders --execute"],
     "merge": ["ROOT orders --rebatch", "ROOT --dry-run"],
@@ -37,6 +39,7 @@ _UNITS = {
 """By what a number counts, the units that it may have."""
 _TOPIC: dict[str, Any] = {"metavar": "[TOPIC]", "help": "The topic; all topics of the root without it.", "show_default": False}
 _PAIRS = re.compile(r"\d{1,9}:-?\d{1,19}(,\d{1,9}:-?\d{1,19})*")
+_NUMBERS = re.compile(r"\d{1,9}(,\d{1,9})*")
 
 
 def _number(text: str, unit: str | None, least: int | None = None, most: int | None = None) -> int:
@@ -72,6 +75,13 @@ def _offsets(text: str) -> str:
     return json.dumps({partition: int(offset) for partition, offset in (pair.split(":") for pair in text.split(","))})
 
 
+def _partitions(text: str) -> list[int]:
+    """Numbers with commas between them: `3,4`."""
+    if not _NUMBERS.fullmatch(text):
+        raise typer.BadParameter(f"{text!r} is not a list of partitions, such as 3,4.")
+    return [int(number) for number in text.split(",")]
+
+
 def _plain(markdown: str) -> str:
     """A text of the declarations without Markdown's signs."""
     return re.sub(r"\[(.+?)\]\([^)]*\)", r"\1", markdown).replace("`", "")
@@ -87,11 +97,18 @@ def _option(parameter: Parameter) -> Any:
         return Annotated[bool, typer.Option(flag, **words)]
     if interval := re.fullmatch(r"INTERVAL '(\d+)' (\w)\w*", parameter.default or ""):
         words["show_default"] = interval[1] + interval[2].lower()
-    kinds: dict[str, Any] = {"long": _long(parameter), "interval": _interval(parameter), "offsets": _offsets, "keep": _offsets}
-    metavar = {"long": "NUMBER", "interval": "DURATION"}.get(parameter.type, "OFFSETS")
+    kinds: dict[str, Any] = {
+        "long": _long(parameter),
+        "interval": _interval(parameter),
+        **dict.fromkeys(("offsets", "keep", "weights"), _offsets),
+    }
+    kinds["partitions"] = _partitions
+    metavars = {"long": "NUMBER", "interval": "DURATION", "weights": "WEIGHTS", "partitions": "NUMBER[,…]"}
     if parameter.type in ("offsets", "keep"):
         words["help"] += " Offsets by partition may be given as 0:100,1:150 too."
-    return Annotated[Any, typer.Option(flag, parser=kinds[parameter.type], metavar=metavar, **words)]
+    if parameter.type == "weights":
+        words["help"] += " They may be given as 0:2,3:1 too."
+    return Annotated[Any, typer.Option(flag, parser=kinds[parameter.type], metavar=metavars.get(parameter.type, "OFFSETS"), **words)]
 
 
 def _command(procedure: Procedure) -> Callable[..., None]:

@@ -200,7 +200,15 @@ def test_what_a_group_needs_is_kept(spark: SparkSession, root: Path, call: Call,
 
 def test_partitions_and_configuration(spark: SparkSession, root: Path, call: Call, fails: Callable[..., str]) -> None:
     save(numbers(spark, 20), root, partitions=2)
-    assert call("add_partitions", topic="'orders'", partitions=4) == [{"topic": "orders", "partitions_before": 2, "partitions_after": 4}]
+    table = call("add_partitions", topic="'orders'", partitions=4, dry_run="true")
+    assert call("add_partitions", topic="'orders'", partitions=4) == table
+    assert [(row["partition"], row["slots_before"], row["slots_after"], row["moved"]) for row in table] == [
+        (0, 2048, 1024, 1024),
+        (1, 2048, 1024, 1024),
+        (2, 0, 1024, 1024),
+        (3, 0, 1024, 1024),
+    ]
+    assert {(row["topic"], row["partitions_before"], row["partitions_after"]) for row in table} == {("orders", 2, 4)}
     fails("ARGUMENT_VALUE", lambda: call("add_partitions", topic="'orders'", partitions=4))
     save(numbers(spark, 20, 4), root, partitions=4)
     assert Log(root)["orders"].end_offsets() == {0: 15, 1: 15, 2: 5, 3: 5}
@@ -299,7 +307,12 @@ def test_connect(spark: SparkSession, connect: str, root: Path) -> None:
         "vacuum(:root)": "[('orders', 0, 0, 0, 0)]",
         "vacuum(:root, older_than => INTERVAL '59' MINUTE)": "PARTLOG_ARGUMENT_VALUE",
         "vacuum(:root, 'orders', INTERVAL '2' HOUR, true)": "[('orders', 0, 0, 0, 0)]",
-        "add_partitions(topic => 'orders', root => :root, partitions => 3)": "[('orders', 2, 3)]",
+        "add_partitions(topic => 'orders', root => :root, partitions => 3)": (
+            "[('orders', 2, 3, 0, 2048, 1366, 682), ('orders', 2, 3, 1, 2048, 1365, 683), ('orders', 2, 3, 2, 0, 1365, 1365)]"
+        ),
+        "close_partitions(:root, 'orders', array(1, 2))": "[('orders', 0, 1, 1366, 4096, 2730), ('orders', 1, 0, 1365, 0, 1365), "
+        "('orders', 2, 0, 1365, 0, 1365)]",
+        "reroute(:root, 'orders', '{\"1\":2}')": "PARTLOG_ARGUMENT_VALUE",
         "set_config(:root, 'orders', map('retention.bytes', '1000000'))": "[('orders', 'retention.bytes', '-1', '1000000')]",
         "set_config(:root, 'orders', map('retention', '1'))": "PARTLOG_OPTION_UNKNOWN",
         "delete_topic(root => :root, topic => 'orders', dry_run => true)": None,

@@ -52,8 +52,8 @@ final class RerouteTopic extends AdministrativeChange {
     long open = Arrays.stream(before).filter(weight -> weight > 0).count() + partitions - before.length;
     if (open > slots) {
       throw Option.invalidValue(TopicConfig.PARTITIONS, config.get(TopicConfig.PARTITIONS),
-          "topic " + log.topic() + " has " + slots + " slots for its keys, and " + open + " partitions would be open; with rehash => true, or"
-              + " in a new topic, there can be more");
+          "topic " + log.topic() + " has " + slots + " slots for its keys, and " + open
+              + " partitions would be open; with rehash => true, or" + " in a new topic, there can be more");
     }
     return new RerouteTopic(log, planned, config, false, was -> grown(was, partitions));
   }

@@ -83,7 +83,8 @@ final class Replay {
   boolean agreesWith(Version version) {
     return head.topicId().equals(version.topicId()) && head.time() == version.time() && head.horizon() == version.horizon()
         && head.boundary() == version.boundary() && head.deleted() == version.deleted() && Arrays.equals(head.starts(), version.starts())
-        && Arrays.equals(head.ends(), version.ends()) && (head.routing() == null
+        && Arrays.equals(head.ends(), version.ends())
+        && (head.routing() == null
             ? version.reroute() == null
             : version.slots() && (version.reroute() == null || head.routing().agreesWith(version.reroute())))
         && head.config().entries().entrySet().containsAll(version.config().entrySet());

@@ -52,7 +52,8 @@ public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved
     for (SlotMoves moves : moved) {
       Damaged.unless(weights[moves.to()] > 0, "it moves slots to partition " + moves.to() + ", which is closed");
     }
-    return new Reroute((int) Json.number(Json.field(json, "epoch"), "epoch", 1, Integer.MAX_VALUE), slots, weights, moved, (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL));
+    return new Reroute((int) Json.number(Json.field(json, "epoch"), "epoch", 1, Integer.MAX_VALUE), slots, weights, moved,
+        (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL));
   }
 
   static int[] weights(JsonNode json, int partitions) throws Damaged {

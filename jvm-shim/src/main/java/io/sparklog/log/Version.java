@@ -150,8 +150,8 @@ public record Version(String topic, String topicId, long version, String txn, St
 
   /** Whether nothing but the topic's end is in this version. */
   private boolean isDeletion() {
-    return query == null && reroute == null && horizon - 1 == version && boundary == version && config.isEmpty() && removed.isEmpty() && added.isEmpty()
-        && Arrays.equals(starts, ends);
+    return query == null && reroute == null && horizon - 1 == version && boundary == version && config.isEmpty() && removed.isEmpty()
+        && added.isEmpty() && Arrays.equals(starts, ends);
   }
 
   static boolean deleted(JsonNode json) throws Damaged {

@@ -142,7 +142,8 @@ public final class SlotTable implements Serializable {
     IntStream.range(0, weights.length)
         .filter(p -> weights[p] > 0)
         .boxed()
-        .sorted(Comparator.comparingLong((Integer p) -> -(all * weights[p] % sum)).thenComparingInt(p -> -owned[p]).thenComparingInt(p -> p))
+        .sorted(
+            Comparator.comparingLong((Integer p) -> -(all * weights[p] % sum)).thenComparingInt(p -> -owned[p]).thenComparingInt(p -> p))
         .limit(left)
         .forEach(p -> targets[p]++);
     return targets;

@@ -102,7 +102,11 @@ final class RerouteTest extends CommitsOverFaults {
         .map(one -> one.version() + " " + Arrays.toString(one.cut()) + " " + moves(one.moved()))
         .toList();
     return routing.epoch() + " " + Arrays.toString(routing.weights()) + " " + routing.table().crc() + " " + past + " "
-        + state.segments().stream().flatMap(List::stream).map(segment -> state.reroutesBefore(segment.partition(), segment.base())).toList();
+        + state.segments()
+            .stream()
+            .flatMap(List::stream)
+            .map(segment -> state.reroutesBefore(segment.partition(), segment.base()))
+            .toList();
   }
 
   private static List<String> moves(List<SlotMoves> moves) {

@@ -73,7 +73,9 @@ class PartitionTest {
   }
 
   private static int[] starts(long[] committed, long batchRecords, int tasks) {
-    return IntStream.range(0, tasks).map(task -> new NullKeyRouter(committed, equal(committed.length), batchRecords, tasks, task).partition()).toArray();
+    return IntStream.range(0, tasks)
+        .map(task -> new NullKeyRouter(committed, equal(committed.length), batchRecords, tasks, task).partition())
+        .toArray();
   }
 
   /**

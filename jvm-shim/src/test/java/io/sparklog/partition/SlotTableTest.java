@@ -155,7 +155,7 @@ class SlotTableTest {
   @Test
   void aFirstTableRoutesAsModuloDoes() {
     Random random = new Random(1);
-    for (int partitions : new int[]{1, 2, 3, 7, 8, 100, 4095, 4096, 4097, 10_000}) {
+    for (int partitions : new int[] {1, 2, 3, 7, 8, 100, 4095, 4096, 4097, 10_000}) {
       int[] equal = new int[partitions];
       Arrays.fill(equal, 1);
       SlotTable table = SlotTable.modulo(partitions);
@@ -176,11 +176,11 @@ class SlotTableTest {
   @Test
   void routersOfDifferentEpochsDiffer() {
     SlotTable table = SlotTable.modulo(2);
-    Router first = new Router(Partitioner.MURMUR3, 1, table, new int[]{1, 1});
-    assertEquals(first, new Router(Partitioner.MURMUR3, 1, table, new int[]{1, 1}));
-    assertNotEquals(first, new Router(Partitioner.MURMUR3, 2, table, new int[]{1, 1}));
+    Router first = new Router(Partitioner.MURMUR3, 1, table, new int[] {1, 1});
+    assertEquals(first, new Router(Partitioner.MURMUR3, 1, table, new int[] {1, 1}));
+    assertNotEquals(first, new Router(Partitioner.MURMUR3, 2, table, new int[] {1, 1}));
     assertNotEquals(first, new Router(Partitioner.MURMUR3, 2));
-    Router closed = new Router(Partitioner.MURMUR3, 2, table.after(table.replan(new int[]{1, 0})), new int[]{1, 0});
+    Router closed = new Router(Partitioner.MURMUR3, 2, table.after(table.replan(new int[] {1, 0})), new int[] {1, 0});
     assertTrue(closed.isOpen(0));
     assertFalse(closed.isOpen(1));
     assertEquals("2 partitions by murmur3 in routing epoch 2", closed.toString());
@@ -190,8 +190,8 @@ class SlotTableTest {
   @Test
   void aTableHasTheCrcOfItsBytes() {
     java.util.zip.CRC32C crc = new java.util.zip.CRC32C();
-    crc.update(new byte[]{0, 0, 0x0f, 0x27, 1, 0});
-    assertEquals((int) crc.getValue(), SlotTable.of(new int[]{0, 9_999, 1}).crc());
+    crc.update(new byte[] {0, 0, 0x0f, 0x27, 1, 0});
+    assertEquals((int) crc.getValue(), SlotTable.of(new int[] {0, 9_999, 1}).crc());
   }
 
   /** BLAKE2b of 8 bytes, for the digests of the vectors (RFC 7693). */

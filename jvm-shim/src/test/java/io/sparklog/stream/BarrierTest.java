@@ -94,8 +94,9 @@ final class BarrierTest extends StreamRuns {
     }
 
     private void start() throws IOException {
-      StreamStart start = new StreamStart(io.sparklog.storage.CheckpointFolders.open("file:" + folder.resolve("checkpoint/" + name),
-          Map.<String, String>of()::entrySet), random);
+      StreamStart start = new StreamStart(
+          io.sparklog.storage.CheckpointFolders.open("file:" + folder.resolve("checkpoint/" + name), Map.<String, String>of()::entrySet),
+          random);
       stream = new TopicStream(topic.root, options("subscribe", name, "startingOffsets", "earliest"), start, clock);
     }
 

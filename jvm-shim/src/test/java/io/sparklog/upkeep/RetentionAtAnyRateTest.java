@@ -245,7 +245,8 @@ final class RetentionAtAnyRateTest {
   void withoutTheSpanRecordsStay(int rate, long retentionMs) {
     configure("retention.ms", retentionMs);
     spanMs = TimeGroups.spanMs(state.config());
-    merging = state -> new MergePlan(BUDGET, BUDGET, Long.MAX_VALUE, 8, segment -> false, segment -> false).due(List.of(new ArrayList<>(state.segments(0))));
+    merging = state -> new MergePlan(BUDGET, BUDGET, Long.MAX_VALUE, 8, segment -> false, segment -> false)
+        .due(List.of(new ArrayList<>(state.segments(0))));
     assertThrows(AssertionError.class, () -> days(365, rate, everyMs(retentionMs), retentionMs));
   }
 
