@@ -76,7 +76,14 @@ final class Mutants {
           "    Throwable failure = null;\n    if (failure == null) {\n"),
       new Mutant(3, "a version need not be durable before it is extended", "log/Committer", "if (log.isDurable(extended)) {",
           "if (true) {"),
-      new Mutant(379, "a version need not be durable before its checkpoint", "log/TopicLog", "if (!isDurable(state)) {", "if (false) {"));
+      new Mutant(379, "a version need not be durable before its checkpoint", "log/TopicLog", "if (!isDurable(state)) {", "if (false) {"),
+      new Mutant(10, "a write that was planned in an earlier routing epoch is committed", "write/Append",
+          "if (!state.router().equals(plan.router())) {", "if (false) {"),
+      new Mutant(9, "a re-route has no cut", "log/Replay", "Arrays.copyOf(head.ends(), version.ends().length)",
+          "new long[version.ends().length]"),
+      new Mutant(9, "the cut of one partition is missing", "log/Routing", "    Past last = new Past(version, ends, reroute.moved());\n",
+          "    ends[0] = 0;\n    Past last = new Past(version, ends, reroute.moved());\n"),
+      new Mutant(9, "a merge joins segments over a cut", "merge/MergePlan", "if (afterCut.test(group.get(i))) {", "if (false) {"));
 
   /** Those that take more seeds than a test has time for: {@code make sim-mutants}. */
   static final List<Mutant> SOUGHT = List.of(

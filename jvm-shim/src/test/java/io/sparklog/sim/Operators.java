@@ -8,6 +8,7 @@ import io.sparklog.merge.Merging;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.upkeep.TopicWork;
 import java.util.Map;
+import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
 
@@ -17,7 +18,10 @@ final class Operators {
    * The errors that a call may give without any fault: the topic is another one, or its version files were deleted while the caller slept.
    */
   private static final Set<String> EXPECTED = Set.of("TOPIC_NOT_FOUND", "TOPIC_RECREATED", "COMMIT_UNKNOWN", "OFFSETS_OUT_OF_RANGE",
-      "PARTITION_NOT_FOUND", "OPTION_VALUE");
+      "PARTITION_NOT_FOUND", "OPTION_VALUE", "REROUTED");
+
+  /** Worlds whose topic is re-routed. The others need the same acts as ever: the seeds of broken rules are searched among them. */
+  private static final Set<Long> REROUTED = Set.of(9L, 10L, 12L);
 
   private Operators() {}
 
@@ -39,6 +43,17 @@ final class Operators {
     if (world.chance(4)) {
       Process.start(world, "config", process -> call(process, 300, Operators::configure));
     }
+    if (isRerouted(world)) {
+      Process.start(world, "router", process -> {
+        for (int n = 0; n < 4; n++) {
+          call(process, 150, Operators::reroute);
+        }
+      });
+    }
+  }
+
+  private static boolean isRerouted(World world) {
+    return REROUTED.contains(world.seed % 16);
   }
 
   private interface Call {
@@ -85,6 +100,23 @@ final class Operators {
   private static void vacuum(Process process) {
     process.world.pass(Vacuum.OLDER_THAN_MIN.toMillis());
     new Vacuum(new TopicWork(process.log(), process.clock, process.world.random)).run(Vacuum.OLDER_THAN_MIN, false);
+  }
+
+  /** Closes only partitions that were added: writers name the others. */
+  private static void reroute(Process process) {
+    State state = process.latest().filter(latest -> !latest.isDeleted()).orElse(null);
+    if (state == null) {
+      return;
+    }
+    Random random = process.world.random;
+    int one = random.nextInt(state.partitions());
+    if (one >= process.world.partitions && state.router().isOpen(one)) {
+      of(process).closePartitions(Set.of(one), false);
+    } else if (random.nextBoolean() && state.partitions() < 5) {
+      of(process).addPartitions(state.partitions() + 1, false, false);
+    } else {
+      of(process).reroute(new TreeMap<>(Map.of(random.nextInt(process.world.partitions), 1L + random.nextInt(4))), false);
+    }
   }
 
   private static void configure(Process process) {
