@@ -19,6 +19,7 @@ _SQL = {
     "offsets": "STRING",
     "keep": "STRING",
     "weights": "STRING",
+    "when": "STRING",
     "partitions": "ARRAY<INT>",
     "boolean": "BOOLEAN",
     "int": "INT",

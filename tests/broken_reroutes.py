@@ -167,6 +167,17 @@ RIGHT: dict[str, Change] = {
 }
 """Changes of a first re-route after which it is still right."""
 
+NOTES: dict[str, Change] = {
+    **{f"asked is {value!r}": of_routing("asked", value) for value in [*WRONG, [], [0, 0], [1], [1, -1], [1, 1_000_001], [1] * 10_001]},
+    "a note of the next routing epoch": of_routing("epoch", 1),
+    "a note with other weights": of_routing("weights", [1, 2]),
+    "a note with another table": lambda content: of_routing("table", content["routing"]["table"] ^ 1)(content),
+    "a note that moves slots": of_routing("moved", [[1, 0]]),
+    "a note that adds partitions": lambda content: content.update(config={"partitions": "3"}, starts=[0, 0, 0], ends=[5, 5, 0]),
+    "not a note": lambda content: content["routing"].pop("asked"),
+}
+"""Changes of a note in a topic without slots after which it is corrupt."""
+
 HEADS: dict[str, Change] = {
     **{f"no {name}": without_of_routing(name) for name in ("epoch", "slots", "weights", "first", "reroutes", "table")},
     **{f"{name} is {value!r}": of_routing(name, value) for name in ("epoch", "slots", "weights", "first", "table") for value in WRONG},
@@ -196,6 +207,14 @@ def rerouted(topic: Topic, change: Change) -> None:
     """Writes a first re-route as version 2, with a change."""
     routed = begun(topic)
     _put(topic, changed(routed.reroute([1, 1, 1], {2: [*range(2731, 4096)]}), change))
+
+
+def noted(topic: Topic, change: Change) -> None:
+    """Writes a note as version 2, with a change."""
+    routed = begun(topic)
+    content = routed.reroute([1, 1], {})
+    content["routing"].update(epoch=0, asked=[1, 0, 1])
+    _put(topic, changed(content, change))
 
 
 def rerouted_again(topic: Topic, change: Change) -> None:

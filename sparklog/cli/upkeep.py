@@ -93,6 +93,8 @@ def _option(parameter: Parameter) -> Any:
     flag = "--" + parameter.name.replace("_", "-")
     if parameter.type == "string":
         return Annotated[str, typer.Option(flag, metavar="PATH", **words)]
+    if parameter.type == "when":
+        return Annotated[str, typer.Option(flag, metavar="now|next_write", **words)]
     if parameter.type == "boolean":
         return Annotated[bool, typer.Option(flag, **words)]
     if interval := re.fullmatch(r"INTERVAL '(\d+)' (\w)\w*", parameter.default or ""):

@@ -18,31 +18,40 @@ WEIGHT_MAX = 1_000_000
 _NUMBERS_MAX = 2_000_000
 _SLOTS_LEAST = 4096
 _EPOCH_MAX = 2**31 - 1
+_PARTITIONS_MAX = 10_000
 
 Moved = Sequence[tuple[int, Sequence[int]]]
 """The slots that move, by the partition that takes them."""
 
 
 class Reroute(NamedTuple):
-    """The field of a version that gives slots to other partitions. `table` is the CRC-32C of the slot table after it."""
+    """The field of a version that gives slots to other partitions. `table` is the CRC-32C of the slot table after it.
+
+    With `asked` it is a note, and moves nothing: it says to which weights the topic is to be re-routed before the next write.
+    """
 
     epoch: int
     slots: int
     weights: tuple[int, ...]
     moved: Moved
     table: int
+    asked: tuple[int, ...] | None
 
     @classmethod
     def read(cls, fields: Fields, partitions: int) -> Reroute:
         """The field of a version with this number of partitions. Damaged if it breaks a rule."""
         slots = fields.integer("slots", 1, SLOTS_MAX)
-        weights = _weights(fields, partitions)
+        weights, asked = _weights(fields, partitions), _asked(fields, partitions)
+        moved = _moved(fields, slots, weights)
+        if asked and moved:
+            raise Damaged("it is a note, and moves slots")
         return cls(
-            epoch=fields.integer("epoch", 1, _EPOCH_MAX),
+            epoch=fields.integer("epoch", 0 if asked else 1, _EPOCH_MAX),
             slots=slots,
             weights=weights,
-            moved=_moved(fields, slots, weights),
+            moved=moved,
             table=fields.integer("table", most=2**32 - 1),
+            asked=asked,
         )
 
 
@@ -66,13 +75,25 @@ class Past(NamedTuple):
 class Routing:
     """The routing of a topic at one version. It never changes."""
 
-    def __init__(self, epoch: int, weights: tuple[int, ...], first: array[int], table: array[int], past: Sequence[Past]) -> None:
-        """`first` is the slot table before the oldest of `past`, the re-routes that have records from before them."""
+    def __init__(
+        self,
+        epoch: int,
+        weights: tuple[int, ...],
+        first: array[int],
+        table: array[int],
+        past: Sequence[Past],
+        asked: tuple[int, ...] | None = None,
+    ) -> None:
+        """`first` is the slot table before the oldest of `past`, the re-routes that have records from before them.
+
+        `asked` are the weights to which the topic is to be re-routed before the next write; there may be more than partitions.
+        """
         self.epoch = epoch
         self.weights = weights
         self.first = first
         self.table = table
         self.past = tuple(past)
+        self.asked = asked
 
     @classmethod
     def modulo(cls, partitions: int, slots: int | None = None) -> Routing:
@@ -103,17 +124,21 @@ class Routing:
             table = _after(table, one.moved)
             past.append(one)
         _require_risen(past[-1] if past else None, ends)
-        routing = cls(fields.integer("epoch", 1, _EPOCH_MAX), weights, first, table, past)
+        routing = cls(fields.integer("epoch", 0, _EPOCH_MAX), weights, first, table, past, _asked(fields, len(ends)))
         routing._require(fields.integer("table", most=2**32 - 1))
         return routing
 
     def followed_by(self, reroute: Reroute, version: int, cut: tuple[int, ...]) -> Routing:
         """The routing after a re-route, whose version begins at this cut. Damaged if it cannot come next."""
-        if (reroute.epoch, reroute.slots) != (self.epoch + 1, len(self.table)):
+        if (reroute.epoch, reroute.slots) != (self.epoch + (not reroute.asked), len(self.table)):
             raise Damaged("its routing epoch or its number of slots does not follow those of the version before it")
         for partition, weight in enumerate(self.weights):
-            if not weight and reroute.weights[partition]:
+            if not weight and (reroute.asked or reroute.weights)[partition]:
                 raise Damaged(f"it opens partition {partition}, which is closed")
+        if reroute.asked:
+            if (reroute.weights, reroute.table) != (self.weights, self.crc):
+                raise Damaged("it is a note, and has other weights or another slot table than the version before it")
+            return Routing(self.epoch, self.weights, self.first, self.table, self.past, reroute.asked)
         past = (*self.past, Past(version, cut, reroute.moved))
         routing = Routing(reroute.epoch, reroute.weights, self.first, _after(self.table, reroute.moved), past)
         routing._require(reroute.table)
@@ -125,7 +150,7 @@ class Routing:
         while gone < len(self.past) and all(cut <= start for cut, start in zip(self.past[gone].cut, starts, strict=False)):
             first = _after(first, self.past[gone].moved)
             gone += 1
-        return Routing(self.epoch, self.weights, first, self.table, self.past[gone:]) if gone else self
+        return Routing(self.epoch, self.weights, first, self.table, self.past[gone:], self.asked) if gone else self
 
     def _require(self, table: int) -> None:
         for partition in sorted(set(self.table)):
@@ -204,7 +229,8 @@ class Routing:
 
     def agrees_with(self, reroute: Reroute) -> bool:
         """Whether a version, of which this is the routing by a checkpoint, says the same of it."""
-        return (self.epoch, len(self.table), self.weights, self.crc) == (reroute.epoch, reroute.slots, reroute.weights, reroute.table)
+        its = (reroute.epoch, reroute.slots, reroute.weights, reroute.table, reroute.asked)
+        return its == (self.epoch, len(self.table), self.weights, self.crc, self.asked)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Routing) and self._told() == other._told()
@@ -213,7 +239,7 @@ class Routing:
         return hash((self.epoch, self.crc))
 
     def _told(self) -> tuple[object, ...]:
-        return self.epoch, self.weights, self.first, self.table, self.past
+        return self.epoch, self.weights, self.first, self.table, self.past, self.asked
 
     def __repr__(self) -> str:
         return f"routing epoch {self.epoch}, weights {self.weights}, {len(self.table)} slots of CRC {self.crc}, {len(self.past)} re-routes"
@@ -234,6 +260,15 @@ def _weights(fields: Fields, partitions: int) -> tuple[int, ...]:
     if len(weights) != partitions or not any(weights):
         raise Damaged(f"the weights are not of {partitions} partitions, or all of these are closed")
     return weights
+
+
+def _asked(fields: Fields, partitions: int) -> tuple[int, ...] | None:
+    if "asked" not in fields:
+        return None
+    asked = tuple(integer(weight, "asked", 0, WEIGHT_MAX) for weight in fields.array("asked", _PARTITIONS_MAX))
+    if len(asked) < partitions or not any(asked):
+        raise Damaged(f"it asks for weights of fewer than {partitions} partitions, or to close all of them")
+    return asked
 
 
 def _moved(fields: Fields, slots: int, weights: Sequence[int], partitions: int | None = None, *, closed: bool = False) -> Moved:

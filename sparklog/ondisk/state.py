@@ -216,6 +216,8 @@ class State:
         if reroute:
             if not routing and reroute.slots % self.partitions:
                 raise Damaged(f"its slots are no multiple of {self.partitions} partitions")
+            if reroute.asked and version.partitions != self.partitions:
+                raise Damaged("it is a note, and adds partitions")
             cut = (*self.ends, *[0] * (version.partitions - self.partitions))
             routing = (routing or Routing.modulo(self.partitions, reroute.slots)).followed_by(reroute, version.version, cut)
         return routing and routing.since(version.starts)

@@ -59,12 +59,13 @@ public final class Administration {
    *
    * @param partitions how many there shall be
    * @param rehash whether all keys may move, and their order is lost; otherwise as few slots as can be go to the new partitions
-   * @param dryRun whether to tell only what would be; so in the other methods
+   * @param later whether it is only asked for: the driver of the next write does it first, so that a lone writer is not refused
+   * @param dryRun whether to tell only what would be; both also in the methods below
    * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE if there are as many already or more, FOREIGN_SEGMENTS, TOPIC_RECREATED,
    *     REROUTED, REROUTES_TOO_MANY; those of a commit
    */
-  public Changed addPartitions(int partitions, boolean rehash, boolean dryRun) {
-    return commit(AlterTopic.partitions(log, existing(), partitions, rehash), dryRun);
+  public Changed addPartitions(int partitions, boolean rehash, boolean later, boolean dryRun) {
+    return commit(AlterTopic.partitions(log, existing(), partitions, rehash, later), dryRun);
   }
 
   /**
@@ -73,8 +74,8 @@ public final class Administration {
    * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OPTION_VALUE if none stays open, TOPIC_RECREATED, REROUTED,
    *     REROUTES_TOO_MANY; those of a commit
    */
-  public Changed closePartitions(Collection<Integer> partitions, boolean dryRun) {
-    return commit(RerouteTopic.closed(log, existing(), partitions), dryRun);
+  public Changed closePartitions(Collection<Integer> partitions, boolean later, boolean dryRun) {
+    return commit(RerouteTopic.closed(log, existing(), partitions).asking(later), dryRun);
   }
 
   /**
@@ -84,8 +85,8 @@ public final class Administration {
    * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OPTION_VALUE for a weight, TOPIC_RECREATED, REROUTED, REROUTES_TOO_MANY;
    *     those of a commit
    */
-  public Changed reroute(SortedMap<Integer, Long> weights, boolean dryRun) {
-    return commit(RerouteTopic.weighed(log, existing(), weights), dryRun);
+  public Changed reroute(SortedMap<Integer, Long> weights, boolean later, boolean dryRun) {
+    return commit(RerouteTopic.weighed(log, existing(), weights).asking(later), dryRun);
   }
 
   /**

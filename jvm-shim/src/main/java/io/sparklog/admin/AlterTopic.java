@@ -32,16 +32,20 @@ final class AlterTopic extends AdministrativeChange {
    * More partitions.
    *
    * @param rehash whether keys go where their hashes modulo the new number say, and not as few of them as can be to the new partitions
+   * @param later whether it is only asked for, and the driver of the next write does it
    * @throws PartlogException OPTION_VALUE if there are as many partitions already, or there cannot be as many
    */
-  static AdministrativeChange partitions(TopicLog log, State planned, int partitions, boolean rehash) {
+  static AdministrativeChange partitions(TopicLog log, State planned, int partitions, boolean rehash, boolean later) {
     Map<String, String> changes = Map.of(TopicConfig.PARTITIONS, Integer.toString(partitions));
     requireMore(log, planned, changes);
     if (rehash && planned.routing().isPresent()) {
       throw Option.invalidValue("rehash", "true", "the keys of topic " + log.topic() + " are in slots since its first re-route, and stay"
           + " there: leave it out, or write the records to a new topic");
     }
-    return rehash ? new AlterTopic(log, planned, changes) : RerouteTopic.grown(log, planned, changes);
+    if (rehash && later) {
+      throw Option.invalidValue("when", "next_write", "with rehash => true, partitions are added now");
+    }
+    return rehash ? new AlterTopic(log, planned, changes) : RerouteTopic.grown(log, planned, changes).asking(later);
   }
 
   private static void requireMore(TopicLog log, State planned, Map<String, String> changes) {

@@ -1,6 +1,7 @@
 package io.sparklog.admin;
 
 import io.sparklog.log.State;
+import io.sparklog.partition.SlotTable;
 import java.util.List;
 import java.util.stream.IntStream;
 
@@ -14,10 +15,17 @@ public record Changed(State was, State is) {
     }
   }
 
-  /** Of each partition, how the change moved its slots. */
+  /** The weights that the change leads to, by partition. */
+  public int[] weights() {
+    return is.slots().asked().orElse(is.slots().weights());
+  }
+
+  /** Of each partition, how the change moves its slots; also of partitions that it only asks for. */
   public List<Slots> slots() {
-    int[] before = was.slots().table().counts(is.partitions());
-    int[] after = is.slots().table().counts(is.partitions());
+    SlotTable table = is.slots().table();
+    int[] weights = weights();
+    int[] before = was.slots().table().counts(weights.length);
+    int[] after = (is.slots().asked().isPresent() ? table.after(table.replan(weights)) : table).counts(weights.length);
     return IntStream.range(0, after.length).mapToObj(partition -> new Slots(partition, before[partition], after[partition])).toList();
   }
 }

@@ -1,22 +1,18 @@
 package io.sparklog.admin;
 
-import io.sparklog.log.ForeignSegments;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Routing;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
-import io.sparklog.partition.SlotMoves;
 import io.sparklog.partition.SlotTable;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Collection;
-import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
-import java.util.TreeMap;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
@@ -29,11 +25,12 @@ final class RerouteTopic extends AdministrativeChange {
   private final Map<String, String> config;
   private final boolean balances;
   private final UnaryOperator<int[]> weights;
+  private boolean later;
 
   /**
    * @param config that changes with it; with {@code partitions} if it adds some
    * @param balances whether it is wanted though the weights are right already, if the slots are not
-   * @param weights of all partitions that there shall be, from those of the partitions that there are
+   * @param weights of all partitions that there shall be, from those that are there or are asked for
    */
   private RerouteTopic(TopicLog log, State planned, Map<String, String> config, boolean balances, UnaryOperator<int[]> weights) {
     super(log, planned);
@@ -44,10 +41,22 @@ final class RerouteTopic extends AdministrativeChange {
     this.weights = weights;
   }
 
+  /** Asks for it only: the driver of the next write does it. @param later whether it is so */
+  RerouteTopic asking(boolean later) {
+    this.later = later;
+    return this;
+  }
+
+  /** The weights that there are, or what a note asks for: that counts as if it were there. */
+  private static int[] known(State state) {
+    Routing routing = state.slots();
+    return routing.asked().orElse(routing.weights());
+  }
+
   /** Adds partitions. @param config to change, of which {@code partitions} is one key, and more than there are */
   static RerouteTopic grown(TopicLog log, State planned, Map<String, String> config) {
     int partitions = Integer.parseInt(config.get(TopicConfig.PARTITIONS));
-    int[] before = planned.slots().weights();
+    int[] before = known(planned);
     int slots = planned.slots().table().slots();
     long open = Arrays.stream(before).filter(weight -> weight > 0).count() + partitions - before.length;
     if (open > slots) {
@@ -73,7 +82,7 @@ final class RerouteTopic extends AdministrativeChange {
       throw Option.invalidValue(option, "[]", "it must name partitions");
     }
     partitions.forEach(partition -> planned.requirePartition(option, log.store().root(), partition));
-    int[] before = planned.slots().weights();
+    int[] before = known(planned);
     if (IntStream.range(0, before.length).noneMatch(p -> before[p] > 0 && !partitions.contains(p))) {
       throw Option.invalidValue(option, partitions.toString(), "one partition at least must stay open for new records");
     }
@@ -89,7 +98,7 @@ final class RerouteTopic extends AdministrativeChange {
    * @throws PartlogException PARTITION_NOT_FOUND; OPTION_VALUE for a weight that is out of range, or of a closed partition
    */
   static RerouteTopic weighed(TopicLog log, State planned, SortedMap<Integer, Long> changes) {
-    int[] before = planned.slots().weights();
+    int[] before = known(planned);
     changes.forEach((partition, weight) -> {
       planned.requirePartition(WEIGHTS, log.store().root(), partition);
       String value = partition + ": " + weight;
@@ -112,10 +121,13 @@ final class RerouteTopic extends AdministrativeChange {
   @Override
   boolean isIn(State newest) {
     Routing routing = newest.slots();
-    int[] is = routing.weights();
-    int[] wanted = weights.apply(is);
+    int[] known = known(newest);
+    int[] wanted = weights.apply(known);
+    if (later && routing.asked().isPresent()) {
+      return Arrays.equals(known, wanted);
+    }
     boolean balanced = !balances || routing.table().isBalanced(wanted);
-    return Arrays.equals(is, wanted) && balanced && says(newest, config);
+    return Arrays.equals(routing.weights(), wanted) && balanced && says(newest, config);
   }
 
   @Override
@@ -124,19 +136,8 @@ final class RerouteTopic extends AdministrativeChange {
       throw PartlogException.of("REROUTED", "topic", log.topic(), "root", log.store().root(), "found", newest.router(), "expected",
           planned.router());
     }
-    Routing routing = newest.slots();
-    int[] now = weights.apply(routing.weights());
-    Map<String, String> changes = new TreeMap<>(config);
-    if (now.length > newest.partitions()) {
-      ForeignSegments.requireNone(log, newest.partitions(), now.length);
-    } else {
-      changes.remove(TopicConfig.PARTITIONS);
-    }
-    List<SlotMoves> moves = routing.table().replan(now);
-    if (!routing.fits(now.length, moves)) {
-      throw PartlogException.of("REROUTES_TOO_MANY", "topic", log.topic(), "root", log.store().root(), "count", routing.past().size());
-    }
-    return new NextVersion(newest, "reroute").configure(changes).reroute(routing.reroute(now, moves));
+    int[] now = weights.apply(known(newest));
+    return later ? new NextVersion(newest, "reroute").reroute(newest.slots().note(now)) : NextVersion.rerouting(log, newest, now, config);
   }
 
   @Override

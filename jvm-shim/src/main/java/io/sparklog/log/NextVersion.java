@@ -1,6 +1,8 @@
 package io.sparklog.log;
 
+import io.sparklog.partition.SlotMoves;
 import io.sparklog.spec.Invariant;
+import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -67,7 +69,7 @@ public final class NextVersion {
    *
    * @param deleted the state of an earlier topic of the name, whose Kafka view is this topic's now; empty if there was none
    * @param topicId a new identity
-   * @throws io.sparklog.spec.PartlogException FOREIGN_SEGMENTS
+   * @throws PartlogException FOREIGN_SEGMENTS
    */
   public static NextVersion beginning(TopicLog log, Optional<State> deleted, String topicId, TopicConfig config, String operation)
       throws IOException {
@@ -154,6 +156,27 @@ public final class NextVersion {
       ends = Arrays.copyOf(ends, partitions);
     }
     return this;
+  }
+
+  /**
+   * The version that gives each partition of {@code newest} its share of the slots by new weights, and adds those that it lacks.
+   *
+   * @param weights by partition
+   * @param config that changes too
+   * @throws PartlogException FOREIGN_SEGMENTS, REROUTES_TOO_MANY
+   */
+  public static NextVersion rerouting(TopicLog log, State newest, int[] weights, Map<String, String> config) throws IOException {
+    NextVersion next = new NextVersion(newest, "reroute").configure(config);
+    if (weights.length > newest.partitions()) {
+      ForeignSegments.requireNone(log, newest.partitions(), weights.length);
+      next.configure(Map.of(TopicConfig.PARTITIONS, Integer.toString(weights.length)));
+    }
+    Routing routing = newest.slots();
+    List<SlotMoves> moves = routing.table().replan(weights);
+    if (!routing.fits(weights.length, moves)) {
+      throw PartlogException.of("REROUTES_TOO_MANY", "topic", log.topic(), "root", log.store().root(), "count", routing.past().size());
+    }
+    return next.reroute(routing.reroute(weights, moves));
   }
 
   /** Gives slots to other partitions; those that are added by it must be set before. The version must not have records of a write. */

@@ -172,6 +172,7 @@ final class Replay {
     Reroute reroute = version.reroute();
     Damaged.unless(before == null || version.slots(), "it does not have the feature slots, and the topic has slots");
     Damaged.unless(before == null || reroute != null || version.ends().length == partitions, "it adds partitions, and is no re-route");
+    Damaged.unless(reroute == null || reroute.asked() == null || version.ends().length == partitions, "it is a note, and adds partitions");
     if (reroute != null) {
       before = Routing.after(before, reroute, version.version(), Arrays.copyOf(head.ends(), version.ends().length), partitions);
     }

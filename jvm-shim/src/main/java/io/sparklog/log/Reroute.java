@@ -19,14 +19,34 @@ import java.util.List;
  * @param weights by partition
  * @param moved by partition that takes them
  * @param table CRC-32C of the slot table after this version
+ * @param asked in a note, which moves nothing: the weights to re-route to before the next write. Null otherwise
  */
-public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved, int table) {
+public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved, int table, int[] asked) {
 
   ObjectNode toJson() {
     ObjectNode json = Json.MAPPER.createObjectNode();
     json.put("epoch", epoch).put("slots", slots).set("weights", numbers(weights));
     json.set("moved", toJson(moved));
-    return json.put("table", Integer.toUnsignedLong(table));
+    json.put("table", Integer.toUnsignedLong(table));
+    putAsked(json, asked);
+    return json;
+  }
+
+  static void putAsked(ObjectNode json, int[] asked) {
+    if (asked != null) {
+      json.set("asked", numbers(asked));
+    }
+  }
+
+  /** The weights that a note asks for, of which there are at least as many as partitions; null if there is none. */
+  static int[] asked(JsonNode json, int partitions) throws Damaged {
+    if (!json.has("asked")) {
+      return null;
+    }
+    int[] asked = ints(json, "asked", Router.PARTITIONS_MAX, SlotTable.WEIGHT_MAX);
+    Damaged.unless(asked.length >= partitions && Arrays.stream(asked).anyMatch(weight -> weight > 0),
+        "it asks for weights of fewer than " + partitions + " partitions, or to close all of them");
+    return asked;
   }
 
   static ArrayNode toJson(List<SlotMoves> moved) {
@@ -52,8 +72,10 @@ public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved
     for (SlotMoves moves : moved) {
       Damaged.unless(weights[moves.to()] > 0, "it moves slots to partition " + moves.to() + ", which is closed");
     }
-    return new Reroute((int) Json.number(Json.field(json, "epoch"), "epoch", 1, Integer.MAX_VALUE), slots, weights, moved,
-        (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL));
+    int[] asked = asked(json, partitions);
+    Damaged.unless(asked == null || moved.isEmpty(), "it is a note, and moves slots");
+    int epoch = (int) Json.number(Json.field(json, "epoch"), "epoch", asked == null ? 1 : 0, Integer.MAX_VALUE);
+    return new Reroute(epoch, slots, weights, moved, (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL), asked);
   }
 
   static int[] weights(JsonNode json, int partitions) throws Damaged {

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Optional;
 
 /** How a topic with slots routes at one version, and how it did for the records that it still has. FORMAT.md sections 5 and 13. */
 public final class Routing {
@@ -40,16 +41,19 @@ public final class Routing {
   private final SlotTable table;
   private final List<Past> past;
   private final long numbers;
+  /** Null if no note asks for any. */
+  private final int[] asked;
   private SlotHistory history;
 
   /** @param numbers of all of {@code past} */
-  private Routing(int epoch, int[] weights, SlotTable first, SlotTable table, List<Past> past, long numbers) {
+  private Routing(int epoch, int[] weights, SlotTable first, SlotTable table, List<Past> past, long numbers, int[] asked) {
     this.epoch = epoch;
     this.weights = weights;
     this.first = first;
     this.table = table;
     this.past = Collections.unmodifiableList(past);
     this.numbers = numbers;
+    this.asked = asked;
   }
 
   /** That of a topic without slots, as one with those that it gets in its first re-route. */
@@ -62,7 +66,7 @@ public final class Routing {
     int[] equal = new int[partitions];
     Arrays.fill(equal, 1);
     SlotTable table = SlotTable.modulo(partitions, slots);
-    return new Routing(0, equal, table, table, List.of(), 0);
+    return new Routing(0, equal, table, table, List.of(), 0, null);
   }
 
   /** The routing epoch: how many re-routes the topic has had. */
@@ -77,6 +81,11 @@ public final class Routing {
 
   public SlotTable table() {
     return table;
+  }
+
+  /** The weights that the topic is to be re-routed to before the next write; there may be more than partitions. */
+  public Optional<int[]> asked() {
+    return Optional.ofNullable(asked).map(int[]::clone);
   }
 
   /** The re-routes that have records from before them, from old to new. */
@@ -118,7 +127,12 @@ public final class Routing {
 
   /** The field of the version that moves these slots. */
   public Reroute reroute(int[] weights, List<SlotMoves> moved) {
-    return new Reroute(epoch + 1, table.slots(), weights, moved, table.after(moved).crc());
+    return new Reroute(epoch + 1, table.slots(), weights, moved, table.after(moved).crc(), null);
+  }
+
+  /** The field of the version that asks for a re-route to these weights. */
+  public Reroute note(int[] asked) {
+    return new Reroute(epoch, table.slots(), weights, List.of(), table.crc(), asked);
   }
 
   /**
@@ -131,10 +145,17 @@ public final class Routing {
   static Routing after(Routing before, Reroute reroute, long version, long[] ends, int partitions) throws Damaged {
     Damaged.unless(before != null || reroute.slots() % partitions == 0, "its slots are no multiple of " + partitions + " partitions");
     Routing from = before == null ? modulo(partitions, reroute.slots()) : before;
-    Damaged.unless(reroute.epoch() == from.epoch + 1 && reroute.slots() == from.table.slots(),
+    boolean isNote = reroute.asked() != null;
+    Damaged.unless(reroute.epoch() == from.epoch + (isNote ? 0 : 1) && reroute.slots() == from.table.slots(),
         "its routing epoch or its number of slots does not follow those of the version before it");
     for (int p = 0; p < from.weights.length; p++) {
-      Damaged.unless(from.weights[p] > 0 || reroute.weights()[p] == 0, "it opens partition " + p + ", which is closed");
+      int[] after = isNote ? reroute.asked() : reroute.weights();
+      Damaged.unless(from.weights[p] > 0 || after[p] == 0, "it opens partition " + p + ", which is closed");
+    }
+    if (isNote) {
+      Damaged.unless(Arrays.equals(reroute.weights(), from.weights) && reroute.table() == from.table.crc(),
+          "it is a note, and has other weights or another slot table than the version before it");
+      return new Routing(from.epoch, from.weights, from.first, from.table, from.past, from.numbers, reroute.asked());
     }
     SlotTable table = moved(from.table, reroute.moved());
     requireOpen(table, reroute.weights());
@@ -144,7 +165,7 @@ public final class Routing {
     past.add(last);
     long numbers = from.numbers + last.numbers();
     Damaged.unless(numbers <= NUMBERS_MAX, "the re-routes up to it have " + numbers + " numbers, more than " + NUMBERS_MAX);
-    return new Routing(reroute.epoch(), reroute.weights(), from.first, table, past, numbers);
+    return new Routing(reroute.epoch(), reroute.weights(), from.first, table, past, numbers, null);
   }
 
   private static SlotTable moved(SlotTable table, List<SlotMoves> moved) throws Damaged {
@@ -178,7 +199,7 @@ public final class Routing {
       oldest = oldest.after(one.moved());
       left -= one.numbers();
     }
-    return new Routing(epoch, weights, oldest, table, new ArrayList<>(past.subList(gone, past.size())), left);
+    return new Routing(epoch, weights, oldest, table, new ArrayList<>(past.subList(gone, past.size())), left, asked);
   }
 
   private static boolean isBelow(long[] cut, long[] starts) {
@@ -193,7 +214,7 @@ public final class Routing {
   /** Whether {@code reroute}, of the version that a checkpoint is of, says of the topic what the checkpoint says. */
   boolean agreesWith(Reroute reroute) {
     return epoch == reroute.epoch() && table.slots() == reroute.slots() && Arrays.equals(weights, reroute.weights())
-        && table.crc() == reroute.table();
+        && table.crc() == reroute.table() && Arrays.equals(asked, reroute.asked());
   }
 
   /** As a checkpoint has it. FORMAT.md section 6. */
@@ -211,12 +232,14 @@ public final class Routing {
       Arrays.stream(one.cut()).forEach(cut::add);
       entry.set("moved", Reroute.toJson(one.moved()));
     }
-    return json.put("table", Integer.toUnsignedLong(table.crc()));
+    json.put("table", Integer.toUnsignedLong(table.crc()));
+    Reroute.putAsked(json, asked);
+    return json;
   }
 
   /** @param ends of the state, which has this version */
   static Routing parse(JsonNode json, long version, long[] ends) throws Damaged {
-    int epoch = (int) Json.number(Json.field(json, "epoch"), "epoch", 1, Integer.MAX_VALUE);
+    int epoch = (int) Json.number(Json.field(json, "epoch"), "epoch", 0, Integer.MAX_VALUE);
     int slots = (int) Json.number(Json.field(json, "slots"), "slots", 1, SlotTable.SLOTS_MAX);
     int[] weights = Reroute.weights(json, ends.length);
     int[] partitions = Reroute.ints(json, "first", slots, ends.length - 1);
@@ -241,7 +264,7 @@ public final class Routing {
         "its slot table is not that of its checksum");
     long numbers = past.stream().mapToLong(Past::numbers).sum();
     Damaged.unless(numbers <= NUMBERS_MAX, "its re-routes have " + numbers + " numbers, more than " + NUMBERS_MAX);
-    return new Routing(epoch, weights, first, table, past, numbers);
+    return new Routing(epoch, weights, first, table, past, numbers, Reroute.asked(json, ends.length));
   }
 
   private static void requireRisen(Past before, long[] ends) throws Damaged {

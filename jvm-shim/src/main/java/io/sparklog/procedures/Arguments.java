@@ -61,7 +61,7 @@ final class Arguments {
   /** How SQL passes a parameter of a declared type. Numbers are as wide as they can be, so that all of them reach the check of range. */
   static DataType sqlType(String type) {
     return switch (type) {
-      case "string", "topic", "offsets", "weights", "keep" -> DataTypes.StringType;
+      case "string", "topic", "offsets", "weights", "keep", "when" -> DataTypes.StringType;
       case "partitions" -> DataTypes.createArrayType(DataTypes.IntegerType, true);
       case "boolean" -> DataTypes.BooleanType;
       case "long" -> DataTypes.LongType;
@@ -81,6 +81,7 @@ final class Arguments {
       case "offsets", "weights" -> offsets(parameter, input.getString(i));
       case "partitions" -> partitions(parameter, input.getArray(i));
       case "keep" -> keep(parameter, input.getString(i));
+      case "when" -> when(parameter, input.getString(i));
       default -> text(parameter, input.getString(i));
     };
   }
@@ -127,6 +128,13 @@ final class Arguments {
 
   private SortedMap<Integer, Long> offsets(Signature.Parameter parameter, String given) {
     return asArgument(parameter.name(), () -> PartitionJson.ofTopic(parameter.name(), given));
+  }
+
+  private String when(Signature.Parameter parameter, String given) {
+    if (!List.of("now", "next_write").contains(given)) {
+      throw signature.invalid(parameter.name(), "'" + given + "'", "it must be 'now' or 'next_write'");
+    }
+    return given;
   }
 
   private List<Integer> partitions(Signature.Parameter parameter, ArrayData given) {

@@ -21,6 +21,7 @@ import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.List;
 import java.util.Map;
+import java.util.SortedMap;
 import java.util.stream.Collectors;
 
 /** Procedures that change a topic, or write something else. */
@@ -66,29 +67,36 @@ final class Operations {
   static void addPartitions(Call call) {
     int partitions = (int) call.arguments().number("partitions");
     boolean rehash = call.arguments().bool("rehash");
-    boolean dryRun = call.arguments().bool("dry_run");
-    Changed changed = call.arguments().asArgument("partitions", () -> administration(call).addPartitions(partitions, rehash, dryRun));
+    Changed changed = call.arguments()
+        .asArgument("partitions",
+            () -> administration(call).addPartitions(partitions, rehash, isLater(call), call.arguments().bool("dry_run")));
     for (Changed.Slots slots : changed.slots()) {
       Integer before = rehash ? null : Integer.valueOf(slots.before());
       Integer after = rehash ? null : Integer.valueOf(slots.after());
       Integer moved = rehash ? null : Integer.valueOf(slots.moved());
-      call.row(changed.was().partitions(), changed.is().partitions(), slots.partition(), before, after, moved);
+      call.row(changed.was().partitions(), Math.max(changed.is().partitions(), changed.weights().length), slots.partition(), before, after,
+          moved);
     }
   }
 
   static void closePartitions(Call call) {
     List<Integer> partitions = call.arguments().partitions("partitions");
     boolean dryRun = call.arguments().bool("dry_run");
-    rows(call, call.arguments().asArgument("partitions", () -> administration(call).closePartitions(partitions, dryRun)));
+    rows(call, call.arguments().asArgument("partitions", () -> administration(call).closePartitions(partitions, isLater(call), dryRun)));
   }
 
   static void reroute(Call call) {
     boolean dryRun = call.arguments().bool("dry_run");
-    rows(call, call.arguments().asArgument("weights", () -> administration(call).reroute(call.arguments().offsets("weights"), dryRun)));
+    SortedMap<Integer, Long> weights = call.arguments().offsets("weights");
+    rows(call, call.arguments().asArgument("weights", () -> administration(call).reroute(weights, isLater(call), dryRun)));
+  }
+
+  private static boolean isLater(Call call) {
+    return call.arguments().text("when").equals("next_write");
   }
 
   private static void rows(Call call, Changed changed) {
-    int[] weights = changed.is().router().weights();
+    int[] weights = changed.weights();
     for (Changed.Slots slots : changed.slots()) {
       call.row(slots.partition(), weights[slots.partition()], slots.before(), slots.after(), slots.moved());
     }

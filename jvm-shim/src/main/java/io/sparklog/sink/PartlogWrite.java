@@ -1,6 +1,5 @@
 package io.sparklog.sink;
 
-import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.spark.SparkErrors;
@@ -115,7 +114,7 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
     if (!prepared) {
       root.requireWritable();
     }
-    WritePlan plan = WritePlan.of(root, options, columns, Names.identity(random), clock.millis(), existence, topics);
+    WritePlan plan = WritePlan.of(root, options, columns, clock, random, existence, topics);
     if (!prepared) {
       root.prepare();
     }

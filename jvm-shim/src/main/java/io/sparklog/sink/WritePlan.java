@@ -1,21 +1,25 @@
 package io.sparklog.sink;
 
 import io.sparklog.log.ForeignSegments;
+import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.StoreRef;
+import io.sparklog.write.AskedReroute;
 import io.sparklog.write.TopicPlan;
 import java.io.IOException;
 import java.io.Serializable;
+import java.time.Clock;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Supplier;
+import java.util.random.RandomGenerator;
 import java.util.stream.Collectors;
 
 /**
@@ -39,26 +43,27 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
    * @throws PartlogException TOPIC_EXISTS, TOPIC_NOT_FOUND: what a commit would find too, but before any task runs; what
    *     {@link #topicPlan} throws
    */
-  static WritePlan of(Root root, Options options, RowColumns columns, String txn, long timeMs, Existence asked,
+  static WritePlan of(Root root, Options options, RowColumns columns, Clock clock, RandomGenerator random, Existence asked,
       Supplier<List<String>> names) throws IOException {
     String topic = options.text("topic");
     TreeMap<String, TopicPlan> known = new TreeMap<>();
     TreeMap<String, String> config = new TreeMap<>(options.topicConfig());
     TreeMap<String, String> given = new TreeMap<>(options.givenTopicConfig());
-    WritePlan plan = new WritePlan(root.store().ref(), txn, topic, columns, timeMs, options.integer("batch.size"),
-        options.number("write.buffer.bytes"), known, new TreeMap<>(), config, given,
+    WritePlan plan = new WritePlan(root.store().ref(), Names.identity(random), topic, columns, clock.millis(),
+        options.integer("batch.size"), options.number("write.buffer.bytes"), known, new TreeMap<>(), config, given,
         given.keySet().stream().filter(options::isOfTable).collect(Collectors.toCollection(TreeSet::new)));
     if (topic == null) {
       for (String name : names.get()) {
         try {
-          root.topic(name).latest().ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config)));
+          AskedReroute.latest(root.topic(name), clock, random)
+              .ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config)));
         } catch (PartlogException e) {
           plan.unreadable.put(name, e);
         }
       }
       plan.require(root, asked);
     } else {
-      Optional<State> latest = root.topic(topic).latest();
+      Optional<State> latest = AskedReroute.latest(root.topic(topic), clock, random);
       known.put(topic, TopicPlan.of(topic, latest, config));
       plan.require(root, asked); // Before its options are compared with those of a topic that should not be there.
       int partitions = plan.topicPlan(topic).config().partitions();

@@ -120,7 +120,7 @@ final class RerouteTest extends CommitsOverFaults {
     assertEquals("[]", file(0).get("features").toString());
     State first = state();
 
-    Changed grown = administration().addPartitions(6, false, false);
+    Changed grown = administration().addPartitions(6, false, false, false);
     assertEquals(List.of(new Changed.Slots(0, 1024, 683), new Changed.Slots(1, 1024, 683), new Changed.Slots(2, 1024, 683),
         new Changed.Slots(3, 1024, 683), new Changed.Slots(4, 0, 682), new Changed.Slots(5, 0, 682)), grown.slots());
     assertEquals(List.of(1, 6), List.of(routing().epoch(), state().partitions()));
@@ -132,17 +132,17 @@ final class RerouteTest extends CommitsOverFaults {
     }
     assertTrue(state().end(4) > 0 && state().end(5) > 0);
 
-    administration().addPartitions(9, false, false);
+    administration().addPartitions(9, false, false, false);
     write(300);
     State nine = state();
-    Changed closed = administration().closePartitions(List.of(1, 4, 6, 8), false);
+    Changed closed = administration().closePartitions(List.of(1, 4, 6, 8), false, false);
     assertEquals(IntStream.of(1, 4, 6, 8).map(p -> nine.routing().get().table().counts(9)[p]).sum(),
         closed.slots().stream().filter(slots -> slots.after() > slots.before()).mapToInt(Changed.Slots::moved).sum());
     write(300);
     for (int p : new int[] {1, 4, 6, 8}) {
       assertEquals(nine.end(p), state().end(p), "a closed partition gets no records");
     }
-    administration().reroute(weights(0, 3), false);
+    administration().reroute(weights(0, 3), false, false);
     int[] counts = routing().table().counts(9);
     assertArrayEquals(new int[] {1756, 0, 585, 585, 0, 585, 0, 585, 0}, counts);
     assertEquals("[\"slots\"]", file(state().version()).get("features").toString());
@@ -184,9 +184,9 @@ final class RerouteTest extends CommitsOverFaults {
 
   private Changed change(int step, boolean dryRun) {
     return switch (step) {
-      case 0 -> administration().addPartitions(6, false, dryRun);
-      case 1 -> administration().closePartitions(List.of(2, 5), dryRun);
-      default -> administration().reroute(weights(0, 2, 1, 7), dryRun);
+      case 0 -> administration().addPartitions(6, false, false, dryRun);
+      case 1 -> administration().closePartitions(List.of(2, 5), false, dryRun);
+      default -> administration().reroute(weights(0, 2, 1, 7), false, dryRun);
     };
   }
 
@@ -211,8 +211,8 @@ final class RerouteTest extends CommitsOverFaults {
   void aReroutePlannedInAnotherRoutingEpochIsRefused() throws IOException {
     write(100);
     Administration other = administration(Stores.open(root.toString()));
-    before("putIfAbsent " + version(1), 1, () -> other.reroute(weights(0, 5), false));
-    PartlogException refused = assertFails("REROUTED", () -> administration().addPartitions(6, false, false));
+    before("putIfAbsent " + version(1), 1, () -> other.reroute(weights(0, 5), false, false));
+    PartlogException refused = assertFails("REROUTED", () -> administration().addPartitions(6, false, false, false));
     assertTrue(refused.getMessage().contains("4 partitions by murmur3 in routing epoch 1"), refused.getMessage());
     assertEquals(List.of(1, 4), List.of(routing().epoch(), state().partitions()));
   }
@@ -221,8 +221,8 @@ final class RerouteTest extends CommitsOverFaults {
   void aRerouteThatAnotherProgramMadeFirstIsDone() throws IOException {
     write(100);
     Administration other = administration(Stores.open(root.toString()));
-    before("putIfAbsent " + version(1), 1, () -> other.addPartitions(8, false, false));
-    Changed changed = administration().addPartitions(6, false, false);
+    before("putIfAbsent " + version(1), 1, () -> other.addPartitions(8, false, false, false));
+    Changed changed = administration().addPartitions(6, false, false, false);
     assertEquals(List.of(8, 1), List.of(changed.is().partitions(), routing().epoch()));
   }
 
@@ -230,7 +230,7 @@ final class RerouteTest extends CommitsOverFaults {
   void aWriteInBetweenMovesTheCut() throws IOException {
     write(100);
     before("putIfAbsent " + version(1), 1, () -> write(50));
-    State before = administration().addPartitions(5, false, false).was();
+    State before = administration().addPartitions(5, false, false, false).was();
     assertEquals(1, before.version());
     assertArrayEquals(Arrays.copyOf(before.ends(), 5), routing().past().get(0).cut());
   }
@@ -238,32 +238,32 @@ final class RerouteTest extends CommitsOverFaults {
   @Test
   void whatCannotBeIsRefusedAndChangesNothing() throws IOException {
     write(100);
-    administration().closePartitions(List.of(3), false);
+    administration().closePartitions(List.of(3), false, false);
     long version = state().version();
     for (TreeMap<Integer, Long> wrong : List.of(weights(0, 0), weights(0, -1), weights(1, 1_000_001), weights(3, 1))) {
-      assertFails("OPTION_VALUE", () -> administration().reroute(wrong, false));
+      assertFails("OPTION_VALUE", () -> administration().reroute(wrong, false, false));
     }
-    assertFails("PARTITION_NOT_FOUND", () -> administration().reroute(weights(4, 1), false));
-    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(1, 4), false));
-    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(-1), false));
-    assertFails("OPTION_VALUE", () -> administration().closePartitions(List.of(), false));
-    assertFails("OPTION_VALUE", () -> administration().closePartitions(List.of(0, 1, 2), false));
-    assertFails("OPTION_VALUE", () -> administration().addPartitions(4, false, false));
-    assertFails("OPTION_VALUE", () -> administration().addPartitions(10_001, false, false));
-    assertFails("OPTION_VALUE", () -> administration().addPartitions(6, true, false));
-    PartlogException slots = assertFails("OPTION_VALUE", () -> administration().addPartitions(4098, false, false));
+    assertFails("PARTITION_NOT_FOUND", () -> administration().reroute(weights(4, 1), false, false));
+    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(1, 4), false, false));
+    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(-1), false, false));
+    assertFails("OPTION_VALUE", () -> administration().closePartitions(List.of(), false, false));
+    assertFails("OPTION_VALUE", () -> administration().closePartitions(List.of(0, 1, 2), false, false));
+    assertFails("OPTION_VALUE", () -> administration().addPartitions(4, false, false, false));
+    assertFails("OPTION_VALUE", () -> administration().addPartitions(10_001, false, false, false));
+    assertFails("OPTION_VALUE", () -> administration().addPartitions(6, true, false, false));
+    PartlogException slots = assertFails("OPTION_VALUE", () -> administration().addPartitions(4098, false, false, false));
     assertTrue(slots.getMessage().contains("has 4096 slots for its keys, and 4097 partitions would be open"), slots.getMessage());
     assertEquals(version, state().version());
 
     before("putIfAbsent " + version(version + 1), 1, () -> administration(Stores.open(root.toString())).delete(false));
-    assertFails("TOPIC_RECREATED", () -> administration().addPartitions(6, false, false));
-    assertFails("TOPIC_NOT_FOUND", () -> administration().addPartitions(6, false, false));
+    assertFails("TOPIC_RECREATED", () -> administration().addPartitions(6, false, false, false));
+    assertFails("TOPIC_NOT_FOUND", () -> administration().addPartitions(6, false, false, false));
   }
 
   @Test
   void aClosedPartitionIsRefusedToRowsThatNameIt() throws IOException {
     write(100);
-    administration().closePartitions(List.of(2), false);
+    administration().closePartitions(List.of(2), false, false);
     TopicPlan plan = TopicPlan.of("t", new TopicLog(store.store(), "t").latest(), Writes.config());
     byte[] row = "value".getBytes(StandardCharsets.US_ASCII);
     try (TaskWriter writer = new TaskWriter(store.store(), Names.identity(random), 0, 1, 0, 1 << 14, 1 << 20)) {
@@ -280,9 +280,9 @@ final class RerouteTest extends CommitsOverFaults {
     for (int i = 0; i < 10; i++) {
       planned(keyless).run();
     }
-    administration().addPartitions(5, false, false);
-    administration().closePartitions(List.of(0), false);
-    administration().reroute(weights(1, 3), false);
+    administration().addPartitions(5, false, false, false);
+    administration().closePartitions(List.of(0), false, false);
+    administration().reroute(weights(1, 3), false, false);
     long[] before = state().ends();
     for (int i = 0; i < 10; i++) {
       planned(keyless).run();
@@ -299,9 +299,9 @@ final class RerouteTest extends CommitsOverFaults {
   @Test
   void reroutesWithoutRecordsFromBeforeAreForgotten() throws IOException {
     write(100);
-    administration().addPartitions(5, false, false);
+    administration().addPartitions(5, false, false, false);
     write(100);
-    administration().addPartitions(6, false, false);
+    administration().addPartitions(6, false, false, false);
     assertEquals(2, routing().past().size());
     int crc = routing().table().crc();
     TreeMap<Integer, Long> toFirst = new TreeMap<>();
@@ -312,7 +312,7 @@ final class RerouteTest extends CommitsOverFaults {
     IntStream.range(0, 6).forEach(p -> toFirst.put(p, -1L));
     administration().deleteRecords(toFirst, new TreeMap<>(), false);
     assertEquals(List.of(0, 2, crc), List.of(routing().past().size(), routing().epoch(), routing().table().crc()));
-    administration().addPartitions(7, false, false);
+    administration().addPartitions(7, false, false, false);
     assertEquals(List.of(), routing().past(), "nothing is before it");
     assertEquals(3, routing().epoch());
     String replayed = told(state());
@@ -325,7 +325,7 @@ final class RerouteTest extends CommitsOverFaults {
     for (int i = 0; i < 6; i++) {
       write(40);
     }
-    administration().addPartitions(5, false, false);
+    administration().addPartitions(5, false, false, false);
     for (int i = 0; i < 6; i++) {
       write(40);
     }
@@ -342,7 +342,7 @@ final class RerouteTest extends CommitsOverFaults {
   @Test
   void moreReroutesThanFitAreRefused() throws IOException {
     write(100);
-    administration().reroute(weights(0, 2), false);
+    administration().reroute(weights(0, 2), false, false);
     State state = state();
     Routing full = state.routing().orElseThrow();
     assertTrue(full.fits(4, List.of()));
@@ -354,11 +354,32 @@ final class RerouteTest extends CommitsOverFaults {
     assertFalse(full.fits(4, all));
   }
 
+  @Test
+  void whatIsOnlyAskedForChangesNothingButIsKnown() throws IOException {
+    write(100);
+    Planned write = planned(Writes.of("x", 2, 28, 0));
+    Changed told = administration().addPartitions(6, false, true, true);
+    assertEquals(0, state().version());
+    assertEquals(told.slots(), administration().addPartitions(6, false, true, false).slots());
+    assertEquals(List.of(1L, 4L, 0L), List.of(state().version(), (long) state().partitions(), (long) routing().epoch()));
+    administration().addPartitions(6, false, true, false);
+    assertEquals(1, state().version(), "to repeat it changes nothing more");
+    write.run();
+    administration().reroute(weights(3, 3), true, false);
+    assertArrayEquals(new int[] {1, 1, 1, 3, 1, 1}, routing().asked().orElseThrow(), "it adds to what was asked before");
+    Checkpoint.write(store.store(), state(), Names.identity(random));
+    assertArrayEquals(new int[] {1, 1, 1, 3, 1, 1}, routing().asked().orElseThrow());
+    administration().closePartitions(List.of(0), false, false);
+    assertEquals(List.of(6, 1, true), List.of(state().partitions(), routing().epoch(), routing().asked().isEmpty()));
+    assertArrayEquals(new int[] {0, 1, 1, 3, 1, 1}, routing().weights());
+    assertFails("OPTION_VALUE", () -> administration().addPartitions(8, true, true, false));
+  }
+
   /** The next version of a state that has slots must say so, and one that adds partitions must be a re-route. */
   @Test
   void aVersionThatLosesTheSlotsIsCorrupt() throws IOException {
     write(100);
-    administration().addPartitions(5, false, false);
+    administration().addPartitions(5, false, false, false);
     Path newest = root.resolve(version(1));
     NextVersion next = new NextVersion(state(), "alter").configure(Map.of("partitions", "6"));
     assertThrows(IllegalStateException.class, next::preview);

@@ -342,7 +342,7 @@ public final class LogTool {
         }
         administration.deleteRecords(offsets, new TreeMap<>(), false);
       }
-      case "partitions" -> administration.addPartitions(number("to", 0), false, false);
+      case "partitions" -> administration.addPartitions(number("to", 0), false, false, false);
       case "config" -> {
         TreeMap<String, String> config = new TreeMap<>(arguments);
         config.keySet().removeAll(Set.of("root", "topic", "what", "clock"));

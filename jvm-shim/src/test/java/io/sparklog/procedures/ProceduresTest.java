@@ -175,10 +175,10 @@ final class ProceduresTest {
   void partitionsAndConfigurationsAreCheckedAsOptionsAre() throws Exception {
     append("a");
     for (long bad : new long[] {Long.MIN_VALUE, -1, 0, 10_001, 1L << 32}) {
-      assertTrue(refused("ARGUMENT_VALUE", "add_partitions", "a", bad, false, false).contains("it must be from 1 to 10000"));
+      assertTrue(refused("ARGUMENT_VALUE", "add_partitions", "a", bad, false, "now", false).contains("it must be from 1 to 10000"));
     }
     for (long bad : new long[] {1, 2}) {
-      assertTrue(refused("ARGUMENT_VALUE", "add_partitions", "a", bad, false, false).contains("topic a has 2 partitions"));
+      assertTrue(refused("ARGUMENT_VALUE", "add_partitions", "a", bad, false, "now", false).contains("topic a has 2 partitions"));
     }
     assertTrue(refused("ARGUMENT_VALUE", "set_config", "a", Map.of()).contains("it must name what to change"));
     assertTrue(refused("ARGUMENT_VALUE", "set_config", "a", Collections.singletonMap("retention.ms", null)).contains("NULL"));
@@ -194,9 +194,9 @@ final class ProceduresTest {
     assertEquals(List.of(List.of("a", "compression.type", "none", "zstd")), call("set_config", "a", Map.of("compression.type", "ZSTD")));
     List<List<Object>> moved = List.of(List.of("a", 2, 3, 0, 2048, 1366, 682), List.of("a", 2, 3, 1, 2048, 1365, 683),
         List.of("a", 2, 3, 2, 0, 1365, 1365));
-    assertEquals(moved, call("add_partitions", "a", 3L, false, true));
+    assertEquals(moved, call("add_partitions", "a", 3L, false, "now", true));
     assertEquals(1, version("a"));
-    assertEquals(moved, call("add_partitions", "a", 3L, false, false));
+    assertEquals(moved, call("add_partitions", "a", 3L, false, "now", false));
     assertEquals(2, version("a"));
   }
 
@@ -205,27 +205,28 @@ final class ProceduresTest {
     append("a");
     append("b");
     assertEquals(List.of(Arrays.asList("b", 2, 3, 0, null, null, null), Arrays.asList("b", 2, 3, 1, null, null, null),
-        Arrays.asList("b", 2, 3, 2, null, null, null)), call("add_partitions", "b", 3L, true, false));
+        Arrays.asList("b", 2, 3, 2, null, null, null)), call("add_partitions", "b", 3L, true, "now", false));
     for (boolean dryRun : new boolean[] {true, false}) {
       assertEquals(List.of(List.of("a", 0, 3, 2048, 3072, 1024), List.of("a", 1, 1, 2048, 1024, 1024)),
-          call("reroute", "a", "{\"0\":3}", dryRun));
+          call("reroute", "a", "{\"0\":3}", "now", dryRun));
       assertEquals(dryRun ? 0 : 1, version("a"));
     }
     for (boolean dryRun : new boolean[] {true, false}) {
       assertEquals(List.of(List.of("a", 0, 0, 3072, 0, 3072), List.of("a", 1, 1, 1024, 4096, 3072)),
-          call("close_partitions", "a", List.of(0), dryRun));
+          call("close_partitions", "a", List.of(0), "now", dryRun));
       assertEquals(dryRun ? 1 : 2, version("a"));
     }
-    assertTrue(refused("ARGUMENT_VALUE", "close_partitions", "a", List.of(1), false).contains("one partition at least must stay open"));
-    assertTrue(refused("ARGUMENT_VALUE", "close_partitions", "a", List.of(), false).contains("it must name partitions"));
-    assertTrue(refused("ARGUMENT_VALUE", "close_partitions", "a", Collections.singletonList(null), false).contains("NULL"));
-    assertTrue(refused("PARTITION_NOT_FOUND", "close_partitions", "a", List.of(2), false).contains("names partition 2 of topic a"));
-    assertTrue(refused("PARTITION_NOT_FOUND", "reroute", "a", "{\"2\":1}", false).contains("names partition 2 of topic a"));
-    assertTrue(refused("ARGUMENT_VALUE", "reroute", "a", "{\"0\":1}", false).contains("partition 0 is closed, and stays so"));
+    assertTrue(
+        refused("ARGUMENT_VALUE", "close_partitions", "a", List.of(1), "now", false).contains("one partition at least must stay open"));
+    assertTrue(refused("ARGUMENT_VALUE", "close_partitions", "a", List.of(), "now", false).contains("it must name partitions"));
+    assertTrue(refused("ARGUMENT_VALUE", "close_partitions", "a", Collections.singletonList(null), "now", false).contains("NULL"));
+    assertTrue(refused("PARTITION_NOT_FOUND", "close_partitions", "a", List.of(2), "now", false).contains("names partition 2 of topic a"));
+    assertTrue(refused("PARTITION_NOT_FOUND", "reroute", "a", "{\"2\":1}", "now", false).contains("names partition 2 of topic a"));
+    assertTrue(refused("ARGUMENT_VALUE", "reroute", "a", "{\"0\":1}", "now", false).contains("partition 0 is closed, and stays so"));
     for (String weight : List.of("0", "-1", "1000001", "1.5", "\"1\"")) {
-      refused("ARGUMENT_VALUE", "reroute", "a", "{\"1\":" + weight + "}", false);
+      refused("ARGUMENT_VALUE", "reroute", "a", "{\"1\":" + weight + "}", "now", false);
     }
-    assertTrue(refused("ARGUMENT_VALUE", "add_partitions", "a", 3L, true, false).contains("are in slots since its first re-route"));
+    assertTrue(refused("ARGUMENT_VALUE", "add_partitions", "a", 3L, true, "now", false).contains("are in slots since its first re-route"));
     assertEquals(2, version("a"));
   }
 

@@ -111,11 +111,11 @@ final class Operators {
     Random random = process.world.random;
     int one = random.nextInt(state.partitions());
     if (one >= process.world.partitions && state.router().isOpen(one)) {
-      of(process).closePartitions(Set.of(one), false);
+      of(process).closePartitions(Set.of(one), false, false);
     } else if (random.nextBoolean() && state.partitions() < 5) {
-      of(process).addPartitions(state.partitions() + 1, false, false);
+      of(process).addPartitions(state.partitions() + 1, false, false, false);
     } else {
-      of(process).reroute(new TreeMap<>(Map.of(random.nextInt(process.world.partitions), 1L + random.nextInt(4))), false);
+      of(process).reroute(new TreeMap<>(Map.of(random.nextInt(process.world.partitions), 1L + random.nextInt(4))), false, false);
     }
   }
 
@@ -123,7 +123,7 @@ final class Operators {
     if (process.world.chance(2)) {
       of(process).configure(Map.of("file.delete.delay.ms", "100"));
     } else if (process.latest().isPresent()) {
-      of(process).addPartitions(3, false, false);
+      of(process).addPartitions(3, false, false, false);
     }
   }
 }

@@ -200,7 +200,7 @@ final class Truth {
     List<Map.Entry<Long, long[]>> found = new ArrayList<>();
     for (int n = 1; n <= Math.min(until.version(), versions.size() - 1); n++) {
       Known known = versions.get(n);
-      if (known.topicId().equals(until.topicId()) && known.json().has("routing")) {
+      if (known.topicId().equals(until.topicId()) && known.json().has("routing") && !known.json().path("routing").has("asked")) {
         found.add(Map.entry((long) n, Arrays.copyOf(versions.get(n - 1).ends(), known.ends().length)));
       }
     }

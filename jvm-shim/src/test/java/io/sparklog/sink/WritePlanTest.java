@@ -1,6 +1,7 @@
 package io.sparklog.sink;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
@@ -33,6 +34,36 @@ final class WritePlanTest {
     new TopicCommits(root, Names.identity(random), topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, List.of());
   }
 
+  /** Each epoch of a lone stream is planned after what was asked for before it, and none is refused. */
+  @Test
+  void whatIsAskedForIsDoneBeforeTheNextWriteIsPlanned(@TempDir Path folder) throws IOException {
+    Root root = new Root(Stores.open(folder.toString()));
+    Options options = Options.of(Map.of("topic", "t", "partitions", "2"), Options.Side.WRITE);
+    commit(root, TopicPlan.of("t", Optional.empty(), options.topicConfig()));
+    Administration operator = new Administration(new TopicWork(root.topic("t"), Clock.systemUTC(), random));
+    RowColumns columns = RowColumns.of(new StructType().add("value", DataTypes.StringType), true);
+    TopicPlan before = WritePlan
+        .of(root, Options.of(Map.of("topic", "t"), Options.Side.WRITE), columns, Clock.systemUTC(), random, Existence.ANY, root::names)
+        .topicPlan("t");
+    operator.addPartitions(4, false, true, false);
+    assertEquals(List.of(2, 0), List.of(root.state("t").partitions(), root.state("t").slots().epoch()));
+    commit(root, before);
+    assertEquals(2, root.state("t").partitions());
+    TopicPlan after = WritePlan
+        .of(root, Options.of(Map.of("topic", "t"), Options.Side.WRITE), columns, Clock.systemUTC(), random, Existence.ANY, root::names)
+        .topicPlan("t");
+    assertEquals(List.of(4, 1), List.of(root.state("t").partitions(), root.state("t").slots().epoch()));
+    commit(root, after);
+    operator.closePartitions(List.of(0), true, false);
+    TopicPlan named = WritePlan
+        .of(root, Options.of(Map.of(), Options.Side.WRITE),
+            RowColumns.of(new StructType().add("topic", DataTypes.StringType).add("value", DataTypes.StringType), false), Clock.systemUTC(),
+            random, Existence.ANY, root::names)
+        .topicPlan("t");
+    assertFalse(named.router().isOpen(0));
+    assertEquals(Optional.empty(), root.state("t").slots().asked());
+  }
+
   @Test
   void rowsThatNameADeletedTopicBeginItAgain(@TempDir Path folder) throws IOException {
     Root root = new Root(Stores.open(folder.toString()));
@@ -41,8 +72,7 @@ final class WritePlanTest {
     String first = root.state("t").topicId();
     new Administration(new TopicWork(root.topic("t"), Clock.systemUTC(), random)).delete(false);
     StructType schema = new StructType().add("topic", DataTypes.StringType).add("value", DataTypes.StringType);
-    TopicPlan plan = WritePlan.of(root, options, RowColumns.of(schema, false), Names.identity(random), 0, Existence.ANY, root::names)
-        .topicPlan("t");
+    TopicPlan plan = WritePlan.of(root, options, RowColumns.of(schema, false), Clock.systemUTC(), random, Existence.ANY, root::names).topicPlan("t");
     assertNull(plan.topicId());
     assertEquals(2, plan.plannedVersion());
     commit(root, plan);

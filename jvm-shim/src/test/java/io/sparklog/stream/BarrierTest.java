@@ -29,9 +29,9 @@ final class BarrierTest extends StreamRuns {
     topic.segment(0, 10).segment(1, 20).segment(2, 5).commit();
     TopicStream stream = run("startingOffsets", "earliest");
     StreamOffsets from = stream.initial();
-    topic.operator().addPartitions(5, false, false);
+    topic.operator().addPartitions(5, false, false, false);
     topic.segment(0, 3).segment(3, 4).commit();
-    topic.operator().closePartitions(List.of(1), false);
+    topic.operator().closePartitions(List.of(1), false, false);
     topic.segment(0, 1).segment(4, 6).commit();
     List<String> ends = new ArrayList<>();
     for (int batch = 0; batch < 4; batch++) {
@@ -50,7 +50,7 @@ final class BarrierTest extends StreamRuns {
     TriggerLimits limits = TriggerLimits.of(options("minOffsetsPerTrigger", "8", "maxTriggerDelay", "1m"));
     StreamOffsets first = stream.next(stream.initial(), limits);
     topic.segment(0, 1).commit();
-    topic.operator().addPartitions(5, false, false);
+    topic.operator().addPartitions(5, false, false, false);
     assertEquals(first, stream.next(first, limits));
     topic.segment(0, 7).commit();
     assertEquals(topic.json(11, 0, 0), stream.next(first, limits).json());
@@ -60,7 +60,7 @@ final class BarrierTest extends StreamRuns {
   @Test
   void partitionsThatAreNotReadAreNotWaitedFor() throws IOException {
     topic.segment(0, 10).segment(1, 20).commit();
-    topic.operator().addPartitions(5, false, false);
+    topic.operator().addPartitions(5, false, false, false);
     topic.segment(3, 4).commit();
     TopicStream assigned = run("assign", "{\"t\":[0,3]}", "startingOffsets", "latest");
     StreamOffsets from = assigned.initial();
@@ -143,11 +143,11 @@ final class BarrierTest extends StreamRuns {
       List<Integer> open = IntStream.range(0, state.partitions()).filter(state.router()::isOpen).boxed().toList();
       int one = open.get(random.nextInt(open.size()));
       switch (random.nextInt(3)) {
-        case 0 -> topic.operator().addPartitions(state.partitions() + 1 + random.nextInt(3), false, false);
-        case 1 -> topic.operator().reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(4))), false);
+        case 0 -> topic.operator().addPartitions(state.partitions() + 1 + random.nextInt(3), false, false, false);
+        case 1 -> topic.operator().reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(4))), false, false);
         default -> {
           if (open.size() > 1) {
-            topic.operator().closePartitions(List.of(one), false);
+            topic.operator().closePartitions(List.of(one), false, false);
           }
         }
       }

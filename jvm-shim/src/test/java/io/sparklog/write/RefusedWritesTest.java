@@ -100,7 +100,7 @@ final class RefusedWritesTest extends Drivers {
   @ValueSource(booleans = {false, true})
   void aRefusedWriteLeavesNothing(boolean big) throws IOException {
     nowMs = System.currentTimeMillis();
-    assertRefused("ROUTING_CHANGED", big, true, () -> operator().addPartitions(5, false, false));
+    assertRefused("ROUTING_CHANGED", big, true, () -> operator().addPartitions(5, false, false, false));
     deleted();
     assertRefused("TOPIC_RECREATED", big, true, this::deleted);
     assertRefused("TOPIC_RECREATED", big, true, () -> {
