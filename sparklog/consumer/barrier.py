@@ -53,7 +53,7 @@ class Barrier:
         return any(awaited not in self._subscription.assigned for its in self.waiting().values() for awaited in its)
 
     def _open(self, each: AssignedPartition) -> Iterator[tuple[int, TopicPartition, int]]:
-        """What keeps a partition from going on, by re-routes from old to new: its cut, and a partition that must reach an offset first."""
+        """The re-routes that keep a partition from going on, from old to new: its cut, and a partition that must reach an offset first."""
         state = each.followed.state
         if not state.routing or state.topic_id != each.topic_id:
             return

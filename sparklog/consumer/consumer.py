@@ -310,8 +310,8 @@ class Consumer(AnyPartition):
     def waiting(self) -> dict[TopicPartition, dict[TopicPartition, int]]:
         """The partitions that wait for others, so that each key comes in order over a change of partitions.
 
-        Of each, the partitions that keys came from, with the offset up to which they must be consumed first: by this consumer, or where it
-        does not read them by its group. A partition that is paused is waited for, too.
+        Each is given with the partitions that its keys came from, and the offsets up to which these must be consumed first: by this
+        consumer, or where it does not read them by its group. A partition that is paused is waited for, too.
         """
         self._require_open("waiting")
         self._reader.settle()

@@ -209,7 +209,7 @@ class Routing:
     def awaited(self) -> dict[int, list[tuple[int, dict[int, int]]]]:
         """By partition, the re-routes of `past` that gave it slots, from old to new.
 
-        Of each, the cut in the partition, and the partitions that must be read up to an offset first: those that gave the slots, up to
+        Each has the cut in the partition, and the partitions that must be read up to an offset first: those that gave the slots, up to
         their cuts; and what they wait for themselves at the same cut, since a partition that got no record between two re-routes is read
         up to the second one without passing the first.
         """

@@ -22,7 +22,7 @@ def verdict(root: Path, topic: str) -> str:
 
 
 def told(tool: LogTool, names: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """What each reader finds, by what was done to the topic."""
+    """The findings of both readers, by what was done to the topic."""
     here = {rule: verdict(tool.root, name) for name, rule in names.items()}
     return here, {names[name]: found for name, found in (line.split(" ") for line in tool.run("states"))}
 

@@ -56,7 +56,7 @@ class Written(Routed):
 
 
 class Reader:
-    """What a consumer has returned, in order."""
+    """The records that a consumer has returned, which must be in order."""
 
     def __init__(self) -> None:
         self.read: Counter[bytes] = Counter()

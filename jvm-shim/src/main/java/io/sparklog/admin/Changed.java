@@ -20,7 +20,7 @@ public record Changed(State was, State is) {
     return is.slots().asked().orElse(is.slots().weights());
   }
 
-  /** Of each partition, how the change moves its slots; also of partitions that it only asks for. */
+  /** How the change moves the slots of each partition, also of those that it only asks for. */
   public List<Slots> slots() {
     SlotTable table = is.slots().table();
     int[] weights = weights();

@@ -19,13 +19,13 @@ public final class Router implements Serializable {
   private final SlotTable table;
   private final int[] weights;
 
-  /** Of a topic without slots. @param partitions how many it has, from 1 to {@link #PARTITIONS_MAX} */
+  /** The router of a topic without slots. @param partitions how many it has, from 1 to {@link #PARTITIONS_MAX} */
   public Router(Partitioner partitioner, int partitions) {
     this(partitioner, partitions, 0, null, null);
   }
 
   /**
-   * Of a topic with slots, in a routing epoch: in one topic, there is one table for each.
+   * The router of a topic with slots in a routing epoch. In one topic, there is one table for each.
    *
    * @param weights by partition; the partitions of weight 0 are closed
    */
@@ -79,7 +79,7 @@ public final class Router implements Serializable {
     return Partitioner.positive(hash) % partitions;
   }
 
-  /** Of two routers of one topic. */
+  /** Compares two routers of one topic. */
   @Override
   public boolean equals(Object other) {
     return other instanceof Router router && partitioner == router.partitioner && partitions == router.partitions && epoch == router.epoch;

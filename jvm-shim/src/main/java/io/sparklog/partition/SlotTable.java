@@ -121,8 +121,8 @@ public final class SlotTable implements Serializable {
   }
 
   /**
-   * Whether each partition has its share of the slots, to one slot. Where two weights leave equal remainders, there are several such tables,
-   * and {@link #replan} may lead from one to another.
+   * Whether each partition has its share of the slots, to one slot. Where two weights leave equal remainders, there are several such
+   * tables, and {@link #replan} may lead from one to another.
    */
   public boolean isBalanced(int[] weights) {
     int[] owned = counts(weights.length);

@@ -14,7 +14,7 @@ import java.util.Map;
 final class Barrier {
   private Barrier() {}
 
-  /** What may be read of each partition in one micro-batch: up to the cuts of the first re-route that is ahead in one of its topic's. */
+  /** The part of each range that one micro-batch may read: up to the cut of the first re-route that is ahead in a partition of its topic. */
   static List<OffsetBounds.Range> before(List<OffsetBounds.Range> waiting) {
     Map<State, Integer> passed = new HashMap<>();
     for (OffsetBounds.Range range : waiting) {

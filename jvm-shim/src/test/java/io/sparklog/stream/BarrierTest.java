@@ -42,7 +42,7 @@ final class BarrierTest extends StreamRuns {
         "{\"t\":{\"0\":14,\"1\":20,\"2\":5,\"3\":4,\"4\":6}}", "{\"t\":{\"0\":14,\"1\":20,\"2\":5,\"3\":4,\"4\":6}}"), ends);
   }
 
-  /** What is before a cut can never become more: it does not wait for as many offsets as a trigger shall have. */
+  /** Nothing is added before a cut: the rest there does not wait for as many offsets as a trigger shall have. */
   @Test
   void whatIsLeftBeforeACutDoesNotWait() throws IOException {
     topic.segment(0, 10).commit();
