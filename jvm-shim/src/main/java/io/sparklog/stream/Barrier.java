@@ -14,7 +14,7 @@ import java.util.Map;
 final class Barrier {
   private Barrier() {}
 
-  /** The part of each range that one micro-batch may read: up to the cut of the first re-route that is ahead in a partition of its topic. */
+  /** The part of each range that one micro-batch may read: up to the cut of the first re-route that is ahead in its topic. */
   static List<OffsetBounds.Range> before(List<OffsetBounds.Range> waiting) {
     Map<State, Integer> passed = new HashMap<>();
     for (OffsetBounds.Range range : waiting) {

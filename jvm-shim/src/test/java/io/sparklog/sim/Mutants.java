@@ -54,7 +54,7 @@ final class Mutants {
           "filter(name -> numberOf(name).getAsLong() < boundary).sorted(Comparator.reverseOrder()).toList();"),
       new Mutant(513, "a version need not be durable before what it removed is deleted", "upkeep/ReplacedFiles",
           "      store.flush(Names.topicFolder(state.topic()));\n", ""),
-      new Mutant(8101, "a merge does not heed the horizon", "merge/Merge", "&& plannedVersion(planned) >= newest.horizon();", ";"),
+      new Mutant(1401, "a merge does not heed the horizon", "merge/Merge", "&& plannedVersion(planned) >= newest.horizon();", ";"),
       new Mutant(259, "an epoch is known by its number alone", "write/Once", "boolean isLast = last.epoch() == query.epoch();",
           "boolean isLast = last.epoch() == query.epoch();\n    if (query != null) {\n      return true;\n    }"),
       new Mutant(2963, "an epoch that follows another's is taken for new", "write/Once", "if (own != null && !own.equals(last.input())) {",
