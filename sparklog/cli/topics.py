@@ -111,7 +111,21 @@ def _describe(about: dict[str, Any]) -> None:
     rows = [
         [*(each[name] for name in columns[:6]), when(each["min_timestamp"]), when(each["max_timestamp"])] for each in about["partitions"]
     ]
+    if about["routing"]:
+        lines.append(_routing(about["routing"]))
+        columns.insert(3, "slots")
+        for row, each in zip(rows, about["partitions"], strict=True):
+            row.insert(3, each["slots"] if each["weight"] else "closed")
     table(f"Topic {about['topic']}", lines, columns, rows, ["segments", "from (UTC)", "to (UTC)"])
+
+
+def _routing(routing: dict[str, Any]) -> str:
+    parts = [f"routing epoch {routing['epoch']}, {routing['slots']:,} slots"]
+    if routing["closed"]:
+        parts.append(f"closed: {', '.join(map(str, routing['closed']))}")
+    if routing["asked"]:
+        parts.append(f"before the next write to be re-routed to the weights {', '.join(map(str, routing['asked']))}")
+    return "; ".join(parts)
 
 
 def _waiting(about: dict[str, Any]) -> str:

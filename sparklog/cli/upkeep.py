@@ -94,7 +94,7 @@ def _option(parameter: Parameter) -> Any:
     if parameter.type == "string":
         return Annotated[str, typer.Option(flag, metavar="PATH", **words)]
     if parameter.type == "when":
-        return Annotated[str, typer.Option(flag, metavar="now|next_write", **words)]
+        return Annotated[str, typer.Option(flag, metavar="now|next_write", **words | {"show_default": "now"})]
     if parameter.type == "boolean":
         return Annotated[bool, typer.Option(flag, **words)]
     if interval := re.fullmatch(r"INTERVAL '(\d+)' (\w)\w*", parameter.default or ""):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
+from sparklog.ondisk.routing import Routing
 from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
@@ -18,6 +20,8 @@ def describe(log: TopicLog) -> dict[str, Any]:
     state = log.newest()
     totals = Totals.of_partitions(log, state)
     assert totals is not None
+    routing = state.routing
+    slots = Counter(routing.table) if routing else None
     waiting = Waiting.of(log, state)
     return {
         "topic": state.topic,
@@ -25,11 +29,25 @@ def describe(log: TopicLog) -> dict[str, Any]:
         "version": state.version,
         "committed_at": state.time,
         "config": dict(sorted(state.config.items())),
+        "routing": routing and _routing(routing),
         **Totals.together(totals)._asdict(),
         "view_bytes": view_bytes(log, state),
         "waiting": waiting and waiting._asdict(),
         "partitions": [
-            {"partition": number, "start": state.starts[number], "end": state.ends[number], **each._asdict()}
+            {
+                **{"partition": number, "start": state.starts[number], "end": state.ends[number], **each._asdict()},
+                **({"slots": slots[number], "weight": routing.weights[number]} if routing and slots is not None else {}),
+            }
             for number, each in enumerate(totals)
         ],
+    }
+
+
+def _routing(routing: Routing) -> dict[str, Any]:
+    return {
+        "epoch": routing.epoch,
+        "slots": len(routing.table),
+        "closed": [number for number, weight in enumerate(routing.weights) if not weight],
+        "asked": routing.asked and list(routing.asked),
+        "reroutes": [{"version": each.version, "cut": list(each.cut)} for each in routing.past],
     }

@@ -1,0 +1,57 @@
+"""Topics that were re-routed, as the command line shows them."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from broken_reroutes import Routed, grown
+from handmade import Record, Topic, batch
+from mmh3 import hash as murmur3
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def test_describe(tmp_path: Path, run: Callable[..., str]) -> None:
+    grown(Topic(tmp_path, partitions=2))
+    shown = run("describe", tmp_path, "t")
+    assert "routing epoch 2, 4,096 slots; closed: 1" in shown
+    assert re.findall(r"^\W*[012]\W+0\W+[27]\W+([\d,]+|closed)\b", shown, re.MULTILINE) == ["2,731", "closed", "1,365"]
+    about = json.loads(run("describe", tmp_path, "t", "--json"))
+    assert about["routing"] == {
+        "epoch": 2,
+        "slots": 4096,
+        "closed": [1],
+        "asked": None,
+        "reroutes": [{"version": 2, "cut": [5, 5, 0]}, {"version": 4, "cut": [7, 7, 2]}],
+    }
+    assert [(each["slots"], each["weight"]) for each in about["partitions"]] == [(2731, 2), (0, 0), (1365, 1)]
+
+
+def test_what_is_asked_for(tmp_path: Path, run: Callable[..., str]) -> None:
+    routed = grown(Topic(tmp_path, partitions=2))
+    content = routed.reroute(routed.weights, {})
+    content["routing"].update(epoch=2, asked=[2, 0, 1, 1])
+    routed.topic.put(content)
+    assert "before the next write to be re-routed to the weights 2, 0, 1, 1" in run("describe", tmp_path, "t")
+
+
+def test_a_key_is_read_where_it_was_in_each_routing_epoch(tmp_path: Path, run: Callable[..., str]) -> None:
+    """In two partitions, and in none of the segments of these partitions that are of another routing epoch."""
+    routed = Routed(Topic(tmp_path, partitions=2))
+    key = next(b"key-%d" % n for n in range(100) if (murmur3(b"key-%d" % n) & 0x7FFFFFFF) % 4096 > 2731)
+    slot = (murmur3(key) & 0x7FFFFFFF) % 4096
+    home = slot % 2
+    for partition in range(2):
+        routed.topic.append([Record(key=key if partition == home else b"other")], partition)
+    routed.put(routed.reroute([1, 1, 1], {2: [*range(2731, 4096)]}))
+    routed.topic.commit(
+        *(routed.topic.data(batch([Record(key=key if partition == 2 else b"other")]), partition) for partition in range(3)),
+        features=["slots"],
+    )
+    found = json.loads(run("keys", tmp_path, "t", key.decode(), "--json"))
+    assert [(each["partition"], each["records"], each["first"]) for each in found] == [(2, 1, 0), (home, 1, 0)]
