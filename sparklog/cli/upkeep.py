@@ -20,6 +20,7 @@ from sparklog.show.display import counted
 _EXAMPLES = {
     "add_partitions": ["ROOT orders --partitions 16 --dry-run", "ROOT orders --partitions 16"],
     "close_partitions": ["ROOT orders --partitions 3,4"],
+    "suggest_moves": ["ROOT orders", "ROOT orders --max-moves 20 --execute"],
     "reroute": ["ROOT orders --weights 0:2,3:1 --dry-run", 'ROOT orders --weights \'{"0":2,"3":1}\''],
     "delete_records": ["ROOT orders --offsets 0:100,1:-1", 'ROOT orders --offsets \'{"0":100,"1":-1}\' --execute'],
     "delete_topic": ["ROOT orders", "ROOT orders --execute"],
@@ -32,6 +33,8 @@ _EXAMPLES = {
 """By procedure, the words after the command of its examples. A procedure that is not here has a command of another kind."""
 _LOSES = {"delete_records", "delete_topic", "expire", "vacuum"}
 """Procedures that delete: their commands only say so, unless `--execute` is given."""
+_CAREFUL = _LOSES | {"suggest_moves"}
+"""Procedures whose commands do nothing unless `--execute` is given."""
 _UNITS = {
     "ms": {"ms": 1, "s": 1_000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000},
     "bytes": {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40},
@@ -99,6 +102,8 @@ def _option(parameter: Parameter) -> Any:
         return Annotated[bool, typer.Option(flag, **words)]
     if interval := re.fullmatch(r"INTERVAL '(\d+)' (\w)\w*", parameter.default or ""):
         words["show_default"] = interval[1] + interval[2].lower()
+    if parameter.type == "long" and (parameter.default or "").isdigit():
+        words["show_default"] = parameter.default
     kinds: dict[str, Any] = {
         "long": _long(parameter),
         "interval": _interval(parameter),
@@ -115,7 +120,7 @@ def _option(parameter: Parameter) -> Any:
 
 def _command(procedure: Procedure) -> Callable[..., None]:
     """The command of a procedure: root and topic are its arguments, each other parameter is an option."""
-    loses = procedure.name in _LOSES
+    careful = procedure.name in _CAREFUL
     annotations: dict[str, tuple[Any, Any]] = {}
     """By name: the type with what typer needs, and the default."""
     for each in procedure.parameters:
@@ -126,15 +131,16 @@ def _command(procedure: Procedure) -> Callable[..., None]:
         elif each.name != "root":
             annotation = _option(each)
         annotations[each.name] = (annotation, inspect.Parameter.empty if required else False if each.type == "boolean" else None)
-    if loses:
+    if careful:
+        would = "deleted" if procedure.name in _LOSES else "done"
         annotations["execute"] = (
-            Annotated[bool, typer.Option("--execute", help="Do it. Without it, only say what would be deleted.")],
+            Annotated[bool, typer.Option("--execute", help=f"Do it. Without it, only say what would be {would}.")],
             False,
         )
     annotations["as_json"] = (Json, False)
 
     def command(root: str, as_json: bool, topic: str | None = None, **given: Any) -> None:
-        if loses:
+        if careful:
             execute = given.pop("execute")
             if execute and given["dry_run"]:
                 raise typer.BadParameter("--dry-run and --execute contradict each other")
@@ -146,13 +152,13 @@ def _command(procedure: Procedure) -> Callable[..., None]:
             return
         title = procedure.name.replace("_", " ") + ": " + counted(len(rows), "row")
         if given.get("dry_run"):
-            title += " of a dry run; nothing was changed (" + ("add --execute to do it)" if loses else "leave out --dry-run to do it)")
+            title += " of a dry run; nothing was changed (" + ("add --execute to do it)" if careful else "leave out --dry-run to do it)")
         _show(title, procedure.columns, rows)
 
     words = procedure.name.replace("_", "-")
     examples = [f"{'Examples' if len(_EXAMPLES[procedure.name]) > 1 else 'Example'}:  "] + [" " * 11] * len(_EXAMPLES[procedure.name])
     lines = [f"{lead}sparklog {words} {line}" for lead, line in zip(examples, _EXAMPLES[procedure.name], strict=False)]
-    dry = "A dry run unless --execute is given. " if loses else ""
+    dry = "A dry run unless --execute is given. " if careful else ""
     command.__name__ = procedure.name
     command.__doc__ = f"{_plain(procedure.text)}\n\n{dry}It starts Spark, as CALL partlog.{procedure.name} does.\n\n" + "\n".join(lines)
     command.__annotations__ = {name: annotation for name, (annotation, _) in annotations.items()}

@@ -5,6 +5,7 @@ import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
+import io.sparklog.partition.SlotMoves;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.RetentionTerms;
 import io.sparklog.upkeep.TopicWork;
@@ -12,6 +13,7 @@ import io.sparklog.upkeep.Uninterrupted;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
@@ -87,6 +89,16 @@ public final class Administration {
    */
   public Changed reroute(SortedMap<Integer, Long> weights, boolean later, boolean dryRun) {
     return commit(RerouteTopic.weighed(log, existing(), weights).asking(later), dryRun);
+  }
+
+  /**
+   * Moves slots.
+   *
+   * @param planned the state that {@code moves} were found for: in another routing epoch they are refused
+   * @throws PartlogException TOPIC_RECREATED, REROUTED, REROUTES_TOO_MANY; those of a commit
+   */
+  public Changed move(State planned, List<SlotMoves> moves, boolean dryRun) {
+    return commit(new MoveSlots(log, planned, moves), dryRun);
   }
 
   /**

@@ -171,12 +171,21 @@ public final class NextVersion {
       ForeignSegments.requireNone(log, newest.partitions(), weights.length);
       next.configure(Map.of(TopicConfig.PARTITIONS, Integer.toString(weights.length)));
     }
-    Routing routing = newest.slots();
-    List<SlotMoves> moves = routing.table().replan(weights);
+    return next.move(log, newest.slots(), weights, newest.slots().table().replan(weights));
+  }
+
+  /**
+   * Moves slots.
+   *
+   * @param routing of the state before it, with slots
+   * @param weights of all partitions
+   * @throws PartlogException REROUTES_TOO_MANY
+   */
+  public NextVersion move(TopicLog log, Routing routing, int[] weights, List<SlotMoves> moves) {
     if (!routing.fits(weights.length, moves)) {
       throw PartlogException.of("REROUTES_TOO_MANY", "topic", log.topic(), "root", log.store().root(), "count", routing.past().size());
     }
-    return next.reroute(routing.reroute(weights, moves));
+    return reroute(routing.reroute(weights, moves));
   }
 
   /** Gives slots to other partitions; those that are added by it must be set before. The version must not have records of a write. */

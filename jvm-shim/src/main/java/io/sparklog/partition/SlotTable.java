@@ -60,7 +60,12 @@ public final class SlotTable implements Serializable {
 
   /** The slot of a key. */
   public int slot(Partitioner partitioner, byte[] key) {
-    return Partitioner.positive(partitioner.hash(key, 0, key.length)) % partitions.length;
+    return slot(partitioner, key, 0, key.length);
+  }
+
+  /** The slot of the key in [at, at + length). */
+  public int slot(Partitioner partitioner, byte[] key, int at, int length) {
+    return Partitioner.positive(partitioner.hash(key, at, length)) % partitions.length;
   }
 
   /** How many slots each of {@code count} partitions has. */

@@ -3,6 +3,10 @@ package io.sparklog.procedures;
 import io.sparklog.log.Names;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
+import io.sparklog.partition.SlotMoves;
+import io.sparklog.partition.SlotSwaps;
+import io.sparklog.partition.SlotTable;
+import io.sparklog.read.SlotLoads;
 import io.sparklog.spec.Options;
 import io.sparklog.storage.StoreCheck;
 import io.sparklog.admin.Administration;
@@ -32,6 +36,9 @@ final class Operations {
 
   /** The bytes of a batch before compression if a write does not say otherwise. */
   private static final int BATCH_BYTES = Options.of(Map.of(), Options.Side.WRITE).integer("batch.size");
+
+  /** How much of each partition tells how busy its slots are. */
+  private static final long SAMPLE_BYTES = 32L << 20;
 
   private Operations() {}
 
@@ -89,6 +96,25 @@ final class Operations {
     boolean dryRun = call.arguments().bool("dry_run");
     SortedMap<Integer, Long> weights = call.arguments().offsets("weights");
     rows(call, call.arguments().asArgument("weights", () -> administration(call).reroute(weights, isLater(call), dryRun)));
+  }
+
+  static void suggestMoves(Call call) throws IOException {
+    State state = call.state();
+    long[] loads = SlotLoads.of(call.root(), state, SAMPLE_BYTES);
+    int most = (int) call.arguments().number("max_moves");
+    List<SlotMoves> moves = SlotSwaps.of(state.slots().table(), loads, state.slots().weights(), most);
+    SlotTable after = state.slots().table().after(moves);
+    if (!moves.isEmpty() && !call.arguments().bool("dry_run")) {
+      administration(call).move(state, moves, false);
+    }
+    int partitions = state.partitions();
+    int[] taken = new int[partitions];
+    moves.forEach(move -> taken[move.to()] = move.slots().length);
+    long[] before = SlotSwaps.sums(state.slots().table(), loads, partitions);
+    long[] now = SlotSwaps.sums(after, loads, partitions);
+    for (int p = 0; p < partitions; p++) {
+      call.row(p, state.slots().weights()[p], before[p], now[p], taken[p]);
+    }
   }
 
   private static boolean isLater(Call call) {
