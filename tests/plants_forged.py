@@ -10,6 +10,7 @@ from typing import Any
 
 import google_crc32c
 from handmade import split
+from mmh3 import hash as murmur3
 from planting import (
     DATA,
     VERSION,
@@ -83,9 +84,18 @@ def a_forged_key(root: Root, some: random.Random) -> Planted | None:
     live = forged_segment(root, some, change)
     if live is None:
         return None
-    if partition_for(b"\xfe\xfd", Log(root.path)[live.topic].partitions) == live.partition:
+    if _home(root, live, b"\xfe\xfd") == live.partition:
         return None
     return Planted("a key of another partition", (live.file,), {"damage"}, {"ROUTE_WRONG"})
+
+
+def _home(root: Root, live: Live, key: bytes) -> int:
+    """The partition of a key when a segment was written."""
+    routing = Log(root.path)[live.topic]._log.newest().routing
+    if not routing:
+        return partition_for(key, Log(root.path)[live.topic].partitions)
+    table = routing.table_after(sum(each.cut_of(live.partition) <= live.base for each in routing.past))
+    return table[(murmur3(key) & 0x7FFFFFFF) % len(table)]
 
 
 @plant

@@ -137,7 +137,7 @@ def test_what_java_does_python_sees_at_once(tool: LogTool) -> None:
     assert topic.read().num_rows == 80
     tool.run("change", what="config", segment_bytes=4096)
     assert topic.config["segment.bytes"] == "4096"
-    assert [each.operation for each in topic.commits()] == [*["write"] * 2, *["delete-records"] * 2, "alter", "write", "alter"]
+    assert [each.operation for each in topic.commits()] == [*["write"] * 2, *["delete-records"] * 2, "reroute", "write", "alter"]
 
     tool.run("change", what="delete")
     assert (root.topics(), "t" in root, len(root)) == ([], False, 0)
