@@ -59,6 +59,11 @@ public final class Router implements Serializable {
     return equal;
   }
 
+  /** Whether the partition is the hash modulo the number of partitions: the topic has no slots. */
+  public boolean isModulo() {
+    return table == null;
+  }
+
   /** Whether records may go to a partition. */
   public boolean isOpen(int partition) {
     return weights == null || weights[partition] > 0;
@@ -79,10 +84,11 @@ public final class Router implements Serializable {
     return Partitioner.positive(hash) % partitions;
   }
 
-  /** Compares two routers of one topic. */
+  /** In routing epoch 0, a topic with slots routes as one without. */
   @Override
   public boolean equals(Object other) {
-    return other instanceof Router router && partitioner == router.partitioner && partitions == router.partitions && epoch == router.epoch;
+    return other instanceof Router router && partitioner == router.partitioner && partitions == router.partitions && epoch == router.epoch
+        && (epoch == 0 || table.equals(router.table) && Arrays.equals(weights, router.weights));
   }
 
   @Override

@@ -52,7 +52,8 @@ record Grouping(String function, boolean ofTopics) {
     }
 
     private boolean areMet(StructType schema, Set<Router> routers, List<Split> splits) {
-      if (!allowed || routers.size() != 1 || !Arrays.asList(schema.fieldNames()).contains(Columns.KEY)) {
+      if (!allowed || routers.size() != 1 || !routers.iterator().next().isModulo()
+          || !Arrays.asList(schema.fieldNames()).contains(Columns.KEY)) {
         return false;
       }
       long partitions = splits.stream().map(Split::partition).distinct().count();
@@ -68,7 +69,7 @@ record Grouping(String function, boolean ofTopics) {
    */
   static Grouping of(ReadRequest request, StructType schema, List<Split> splits, Terms terms) {
     List<State> states = request.ranges().stream().map(OffsetBounds.Range::state).distinct().toList();
-    Set<Router> routers = new HashSet<>(states.stream().map(state -> state.config().router()).toList());
+    Set<Router> routers = new HashSet<>(states.stream().map(state -> state.router()).toList());
     return terms.areMet(schema, routers, splits)
         ? new Grouping(KeyRouting.name(routers.iterator().next()), false)
         : new Grouping(null, !request.isOfOneTopic());

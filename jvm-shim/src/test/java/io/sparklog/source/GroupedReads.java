@@ -114,8 +114,8 @@ final class GroupedReads {
     List<Split> splits = Reads.splits(scan);
     boolean routed = splits.stream().flatMap(split -> split.extents().stream()).allMatch(extent -> extent.segment().routed());
     boolean enough = splits.stream().map(Split::partition).distinct().count() >= cores;
-    Set<Router> routers = new HashSet<>(states.stream().map(state -> state.config().router()).toList());
-    boolean expected = ofCatalog && withKey && routed && enough && routers.size() == 1;
+    Set<Router> routers = new HashSet<>(states.stream().map(state -> state.router()).toList());
+    boolean expected = ofCatalog && withKey && routed && enough && routers.size() == 1 && routers.iterator().next().isModulo();
     check(scan, expected, withKey, states.size() > 1);
   }
 

@@ -147,7 +147,7 @@ final class GroupingTest {
     }
     log.write("given", Map.of(), 100, List.of(new Given("k1", (KeyedLog.home(log.state("given"), "k1") + 1) % 4)));
     log.write("null", Map.of(), 100, List.of(new Given(null, null)));
-    log.addPartitions("added", 5);
+    log.rehash("added", 5);
     log.write("added", Map.of(), 100, KeyedLog.routed(200));
     for (String topic : List.of("given", "null", "added")) {
       assertEquals("[identity(partition)]", groups(reads(topic).scan()), topic);
@@ -160,6 +160,15 @@ final class GroupingTest {
     }
     log.merge("given");
     assertEquals("[identity(partition)]", groups(reads("given").scan()), "what is merged from both");
+  }
+
+  /** Slots of one partition may be anywhere in another topic, and in another routing epoch of the same one. */
+  @Test
+  void groupsOfATopicThatWasReroutedAreByPartition() throws IOException {
+    log.write("t", Map.of("partitions", "4"), 100, KeyedLog.routed(200));
+    log.of("t").addPartitions(8, false, false, false);
+    log.write("t", Map.of(), 100, KeyedLog.routed(200));
+    assertEquals("[identity(partition)]", groups(reads("t").scan()));
   }
 
   /** The offset where the segments that are not routed end, or where they begin. */

@@ -31,8 +31,18 @@ final class KeyedLog {
   private final Path directory;
   private final Random ids = new Random(1);
 
+  /** Whether what happens to topics gives slots to other partitions. */
+  private boolean reroutes;
+
   KeyedLog(Path directory) {
     this.directory = directory;
+  }
+
+  /** A log whose topics get slots. */
+  static KeyedLog withSlots(Path directory) {
+    KeyedLog log = new KeyedLog(directory);
+    log.reroutes = true;
+    return log;
   }
 
   private Root root() {
@@ -66,8 +76,34 @@ final class KeyedLog {
     }
   }
 
-  void addPartitions(String topic, int partitions) {
-    new Administration(new TopicWork(root().topic(topic), Clock.systemUTC(), ids)).addPartitions(partitions);
+  Administration of(String topic) {
+    return new Administration(new TopicWork(root().topic(topic), Clock.systemUTC(), ids));
+  }
+
+  /** Adds partitions as Kafka does: it is not known any more where earlier keys are. */
+  void rehash(String topic, int partitions) {
+    of(topic).addPartitions(partitions, true, false, false);
+  }
+
+  /** Changes where keys go: adds partitions with slots or without, or gives the partitions other weights, or closes one. */
+  private void reroute(String topic, Random random) {
+    State state = state(topic);
+    List<Integer> open = open(state);
+    int one = open.get(random.nextInt(open.size()));
+    switch (random.nextInt(4)) {
+      case 0 -> of(topic).addPartitions(state.partitions() + 1, state.routing().isEmpty() && random.nextBoolean(), false, false);
+      case 1 -> of(topic).addPartitions(state.partitions() + 1 + random.nextInt(2), false, false, false);
+      case 2 -> of(topic).reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(5))), false, false);
+      default -> {
+        if (open.size() > 1) {
+          of(topic).closePartitions(List.of(one), false, false);
+        }
+      }
+    }
+  }
+
+  private static List<Integer> open(State state) {
+    return IntStream.range(0, state.partitions()).filter(state.router()::isOpen).boxed().toList();
   }
 
   void merge(String topic) {
@@ -85,14 +121,20 @@ final class KeyedLog {
 
   static int home(State state, String key) {
     byte[] bytes = key.getBytes(StandardCharsets.UTF_8);
-    return state.config().router().ofKey(bytes, 0, bytes.length);
+    return state.router().ofKey(bytes, 0, bytes.length);
   }
 
   /** One of the things that can happen to a topic, which it creates if it is not there. Topic {@code b} hashes by murmur2. */
   void change(String topic, Random random) throws IOException {
-    int partitions = root().topic(topic).latest().map(State::partitions).orElse(2);
+    List<Integer> open = root().topic(topic).newest().map(KeyedLog::open).orElse(List.of(0, 1));
     switch (random.nextInt(9)) {
-      case 0 -> addPartitions(topic, partitions + 1);
+      case 0 -> {
+        if (reroutes) {
+          reroute(topic, random);
+        } else {
+          rehash(topic, open.size() + 1);
+        }
+      }
       case 1, 2 -> merge(topic);
       default -> {
         int kind = random.nextInt(4);
@@ -100,7 +142,7 @@ final class KeyedLog {
         for (int i = 1 + random.nextInt(20); i > 0; i--) {
           boolean isNull = kind == 1 && random.nextInt(3) == 0;
           String key = isNull ? null : RandomPredicates.KEYS[random.nextInt(RandomPredicates.KEYS.length)];
-          records.add(new Given(key, kind == 2 && random.nextBoolean() ? (Integer) random.nextInt(partitions) : null));
+          records.add(new Given(key, kind == 2 && random.nextBoolean() ? open.get(random.nextInt(open.size())) : null));
         }
         write(topic, Map.of("partitions", "2", "partitioner", topic.equals("b") ? "murmur2" : "murmur3"), 100, records);
       }

@@ -1,6 +1,7 @@
 package io.sparklog.source;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.Seed;
@@ -43,7 +44,7 @@ final class KeysTest {
 
   @BeforeEach
   void makesALog() {
-    log = new KeyedLog(directory);
+    log = KeyedLog.withSlots(directory);
   }
 
   /** A record as {@link RandomPredicates} wants it. */
@@ -171,9 +172,37 @@ final class KeysTest {
   }
 
   @Test
-  void segmentsOfBeforePartitionsWereAddedAreAllReadAndLaterOnesAreNot() throws IOException {
+  void aKeyIsReadWhereItsSlotWasInEachRoutingEpoch() throws IOException {
     log.write("t", Map.of("partitions", "2"), 1000, KeyedLog.routed(100));
-    log.addPartitions("t", 8);
+    List<Integer> homes = new ArrayList<>(List.of(KeyedLog.home(log.state("t"), "k7")));
+    log.of("t").addPartitions(8, false, false, false);
+    log.write("t", Map.of(), 1000, KeyedLog.routed(100));
+    homes.add(KeyedLog.home(log.state("t"), "k7"));
+    log.of("t").closePartitions(List.of(homes.get(1)), false, false);
+    log.write("t", Map.of(), 1000, KeyedLog.routed(100));
+    homes.add(KeyedLog.home(log.state("t"), "k7"));
+    assertNotEquals(homes.get(1), homes.get(2));
+    for (int round = 0; round < 2; round++) {
+      State state = log.state("t");
+      List<Segment> read = splits(keyIs("k7")).stream().flatMap(split -> split.extents().stream()).map(extent -> extent.segment()).toList();
+      List<String> expected = new ArrayList<>();
+      for (int epoch = 0; epoch < 3; epoch++) {
+        for (Segment segment : state.segments(homes.get(epoch))) {
+          if (state.reroutesBefore(segment.partition(), segment.base()) == epoch) {
+            expected.add(segment.toString());
+          }
+        }
+      }
+      assertEquals(expected.stream().sorted().toList(), read.stream().map(Segment::toString).sorted().toList());
+      assertTrue(state.segments().stream().flatMap(List::stream).allMatch(Segment::routed));
+      log.merge("t");
+    }
+  }
+
+  @Test
+  void segmentsOfBeforeARehashAreAllReadAndLaterOnesAreNot() throws IOException {
+    log.write("t", Map.of("partitions", "2"), 1000, KeyedLog.routed(100));
+    log.rehash("t", 8);
     log.write("t", Map.of(), 1000, KeyedLog.routed(100));
     for (int round = 0; round < 2; round++) {
       State state = log.state("t");

@@ -97,7 +97,9 @@ final class BarrierTest extends StreamRuns {
       StreamStart start = new StreamStart(
           io.sparklog.storage.CheckpointFolders.open("file:" + folder.resolve("checkpoint/" + name), Map.<String, String>of()::entrySet),
           random);
-      stream = new TopicStream(topic.root, options("subscribe", name, "startingOffsets", "earliest"), start, clock);
+      stream = new TopicStream(topic.root,
+          options(from == null ? new String[] {"subscribe", name, "startingOffsets", "earliest"} : new String[] {"subscribe", name}), start,
+          clock);
     }
 
     private void run() throws IOException {
