@@ -4,6 +4,7 @@ import io.sparklog.log.ForeignSegments;
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
@@ -101,7 +102,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
     }
     for (Map.Entry<String, String> option : given.entrySet()) {
       String found = existing.config().get(option.getKey());
-      if (!option.getValue().equals(found)) {
+      if (!option.getValue().equals(found) && !hasGrown(existing, option)) {
         String key = option.getKey();
         String way = ofTable.contains(key)
             ? "It comes from the table or view; remove it there, for example with ALTER TABLE … UNSET TBLPROPERTIES ('" + key + "')"
@@ -111,5 +112,11 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       }
     }
     return existing;
+  }
+
+  /** Whether an option says how many partitions a topic had once: a stream that was started with it goes on when some are added. */
+  private static boolean hasGrown(TopicPlan existing, Map.Entry<String, String> option) {
+    return option.getKey().equals(TopicConfig.PARTITIONS) && !existing.router().isModulo()
+        && Integer.parseInt(option.getValue()) < existing.config().partitions();
   }
 }

@@ -4,10 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.Stores;
 import io.sparklog.admin.Administration;
 import io.sparklog.upkeep.TopicWork;
@@ -49,11 +51,13 @@ final class WritePlanTest {
     assertEquals(List.of(2, 0), List.of(root.state("t").partitions(), root.state("t").slots().epoch()));
     commit(root, before);
     assertEquals(2, root.state("t").partitions());
-    TopicPlan after = WritePlan
-        .of(root, Options.of(Map.of("topic", "t"), Options.Side.WRITE), columns, Clock.systemUTC(), random, Existence.ANY, root::names)
-        .topicPlan("t");
+    TopicPlan after = WritePlan.of(root, options, columns, Clock.systemUTC(), random, Existence.ANY, root::names).topicPlan("t");
     assertEquals(List.of(4, 1), List.of(root.state("t").partitions(), root.state("t").slots().epoch()));
     commit(root, after);
+    Options more = Options.of(Map.of("topic", "t", "partitions", "5"), Options.Side.WRITE);
+    PartlogException contradicts = assertThrows(PartlogException.class,
+        () -> WritePlan.of(root, more, columns, Clock.systemUTC(), random, Existence.ANY, root::names));
+    assertEquals("OPTION_CONTRADICTS_TOPIC", contradicts.id());
     operator.closePartitions(List.of(0), true, false);
     TopicPlan named = WritePlan
         .of(root, Options.of(Map.of(), Options.Side.WRITE),
