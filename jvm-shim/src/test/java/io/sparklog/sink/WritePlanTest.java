@@ -76,7 +76,8 @@ final class WritePlanTest {
     String first = root.state("t").topicId();
     new Administration(new TopicWork(root.topic("t"), Clock.systemUTC(), random)).delete(false);
     StructType schema = new StructType().add("topic", DataTypes.StringType).add("value", DataTypes.StringType);
-    TopicPlan plan = WritePlan.of(root, options, RowColumns.of(schema, false), Clock.systemUTC(), random, Existence.ANY, root::names).topicPlan("t");
+    TopicPlan plan = WritePlan.of(root, options, RowColumns.of(schema, false), Clock.systemUTC(), random, Existence.ANY, root::names)
+        .topicPlan("t");
     assertNull(plan.topicId());
     assertEquals(2, plan.plannedVersion());
     commit(root, plan);
