@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import broken_reroutes
+import pytest
 from handmade import Topic, given
 from logtool import LogTool
 
 from sparklog import Log, SparklogError
+from sparklog.ondisk import fields
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 
@@ -96,3 +98,20 @@ def test_a_checkpoint_says_what_replay_says(tool: LogTool) -> None:
             loaded.routing.table_after(after)[slot] for after in range(3)
         ]
     assert tool.run("states") == ["t ok"]
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_a_program_that_does_not_know_slots_refuses_the_topic_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: bool
+) -> None:
+    """From the first re-route on, whatever versions and checkpoints it finds; and neither before, nor after the topic was deleted."""
+    topic = Topic(tmp_path, partitions=2)
+    routed = broken_reroutes.grown(topic)
+    if checkpoint:
+        topic.checkpoint(features=["slots"], routing=routed.routing())
+        for version in range(4):
+            topic.version_file(version).unlink()
+    broken_reroutes.begun(Topic(tmp_path, "other", partitions=2))
+    assert [verdict(tmp_path, name) for name in ("t", "other")] == ["ok", "ok"]
+    monkeypatch.setattr(fields, "SLOTS", "not known")
+    assert [verdict(tmp_path, name) for name in ("t", "other")] == ["FORMAT_TOO_NEW", "ok"]

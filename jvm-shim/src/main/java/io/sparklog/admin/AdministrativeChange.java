@@ -41,6 +41,17 @@ abstract class AdministrativeChange implements Repeatable {
             : each.getValue().equals(newest.config().get(each.getKey())));
   }
 
+  /** A change of the routing is for the routing that an operator has looked at. @throws PartlogException REROUTED */
+  final void requireRouting(State newest) {
+    if (!newest.router().equals(planned.router())) {
+      throw rerouted(newest.router().toString());
+    }
+  }
+
+  final PartlogException rerouted(String found) {
+    return PartlogException.of("REROUTED", "topic", log.topic(), "root", log.store().root(), "found", found, "expected", planned.router());
+  }
+
   /** The version that changes {@code newest}, of the same topic. */
   abstract NextVersion change(State newest) throws IOException;
 

@@ -4,21 +4,18 @@ import io.sparklog.log.NextVersion;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.partition.SlotMoves;
-import io.sparklog.spec.PartlogException;
 import java.util.Arrays;
 import java.util.List;
 
 /** Moves these slots, whatever the weights of partitions are. FORMAT.md section 5. */
 final class MoveSlots extends AdministrativeChange {
   private final TopicLog log;
-  private final State planned;
   private final List<SlotMoves> moves;
 
   /** @param planned the state that {@code moves} were found for */
   MoveSlots(TopicLog log, State planned, List<SlotMoves> moves) {
     super(log, planned);
     this.log = log;
-    this.planned = planned;
     this.moves = moves;
   }
 
@@ -30,9 +27,10 @@ final class MoveSlots extends AdministrativeChange {
 
   @Override
   NextVersion change(State newest) {
-    if (!newest.router().equals(planned.router())) {
-      throw PartlogException.of("REROUTED", "topic", log.topic(), "root", log.store().root(), "found", newest.router(), "expected",
-          planned.router());
+    requireRouting(newest);
+    if (newest.slots().asked().isPresent()) {
+      // This re-route would end the note, and what it asks for.
+      throw rerouted(newest.router() + ", and is to be re-routed before the next write");
     }
     return new NextVersion(newest, "reroute").move(log, newest.slots(), newest.slots().weights(), moves);
   }

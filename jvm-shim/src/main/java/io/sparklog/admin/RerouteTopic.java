@@ -21,7 +21,6 @@ final class RerouteTopic extends AdministrativeChange {
   private static final String WEIGHTS = "weights";
 
   private final TopicLog log;
-  private final State planned;
   private final Map<String, String> config;
   private final boolean balances;
   private final UnaryOperator<int[]> weights;
@@ -35,7 +34,6 @@ final class RerouteTopic extends AdministrativeChange {
   private RerouteTopic(TopicLog log, State planned, Map<String, String> config, boolean balances, UnaryOperator<int[]> weights) {
     super(log, planned);
     this.log = log;
-    this.planned = planned;
     this.config = config;
     this.balances = balances;
     this.weights = weights;
@@ -123,8 +121,9 @@ final class RerouteTopic extends AdministrativeChange {
     Routing routing = newest.slots();
     int[] known = known(newest);
     int[] wanted = weights.apply(known);
-    if (later && routing.asked().isPresent()) {
-      return Arrays.equals(known, wanted);
+    if (routing.asked().isPresent()) {
+      // A note stays until a re-route ends it, though it may ask for what there is.
+      return later && Arrays.equals(known, wanted);
     }
     boolean balanced = !balances || routing.table().isBalanced(wanted);
     return Arrays.equals(routing.weights(), wanted) && balanced && says(newest, config);
@@ -132,10 +131,7 @@ final class RerouteTopic extends AdministrativeChange {
 
   @Override
   NextVersion change(State newest) throws IOException {
-    if (!newest.router().equals(planned.router())) {
-      throw PartlogException.of("REROUTED", "topic", log.topic(), "root", log.store().root(), "found", newest.router(), "expected",
-          planned.router());
-    }
+    requireRouting(newest);
     int[] now = weights.apply(known(newest));
     return later ? new NextVersion(newest, "reroute").reroute(newest.slots().note(now)) : NextVersion.rerouting(log, newest, now, config);
   }

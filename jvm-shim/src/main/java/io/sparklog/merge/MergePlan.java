@@ -18,8 +18,8 @@ import java.util.stream.IntStream;
  * each byte is copied a few times at most, and few small segments are left at any time, whatever the sizes of the writes are.
  *
  * <p>Only segments of one group of {@link TimeGroups} become one, so that records do not stay much longer than retention says, and none
- * over a cut of a re-route, so that keys of a segment are routed alike. A group that
- * is not the newest gets no more segments, so that all small neighbours in it become one at once.
+ * over a cut of a re-route, so that keys of a segment are routed alike. A group that is not the newest gets no more segments, so that all
+ * small neighbours in it become one at once.
  *
  * <p>Segments of half the limit or more are left alone: what they would become is too large, so that any two of the others fit into one.
  * They end a stretch of neighbours, as segments with stored offsets do, and those that are known to be damaged. Segments wholly below the

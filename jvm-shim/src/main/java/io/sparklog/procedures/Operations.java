@@ -104,8 +104,8 @@ final class Operations {
     int most = (int) call.arguments().number("max_moves");
     List<SlotMoves> moves = SlotSwaps.of(state.slots().table(), loads, state.slots().weights(), most);
     SlotTable after = state.slots().table().after(moves);
-    if (!moves.isEmpty() && !call.arguments().bool("dry_run")) {
-      administration(call).move(state, moves, false);
+    if (!moves.isEmpty()) {
+      administration(call).move(state, moves, call.arguments().bool("dry_run"));
     }
     int partitions = state.partitions();
     int[] taken = new int[partitions];

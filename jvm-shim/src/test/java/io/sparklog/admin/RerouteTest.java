@@ -375,6 +375,23 @@ final class RerouteTest extends CommitsOverFaults {
     assertFails("OPTION_VALUE", () -> administration().addPartitions(8, true, true, false));
   }
 
+  @Test
+  void whatIsAskedForEndsWithAReroute() throws IOException {
+    write(100);
+    administration().reroute(weights(0, 3), true, false);
+    administration().reroute(weights(0, 1), false, false);
+    assertEquals(List.of(1, true), List.of(routing().epoch(), routing().asked().isEmpty()), "the next write changes nothing more");
+    assertArrayEquals(new int[] {1, 1, 1, 1}, routing().weights());
+    administration().reroute(weights(0, 3), true, false);
+    long version = state().version();
+    List<SlotMoves> moves = List.of(new SlotMoves(0, new int[] {1}));
+    for (boolean dryRun : new boolean[] {true, false}) {
+      PartlogException refused = assertFails("REROUTED", () -> administration().move(state(), moves, dryRun));
+      assertTrue(refused.getMessage().contains("is to be re-routed before the next write"), refused.getMessage());
+    }
+    assertEquals(version, state().version());
+  }
+
   /** The next version of a state that has slots must say so, and one that adds partitions must be a re-route. */
   @Test
   void aVersionThatLosesTheSlotsIsCorrupt() throws IOException {

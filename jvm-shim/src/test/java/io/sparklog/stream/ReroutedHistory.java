@@ -1,0 +1,146 @@
+package io.sparklog.stream;
+
+import io.sparklog.kit.WrittenTopic;
+import io.sparklog.log.State;
+import io.sparklog.partition.Partitioner;
+import io.sparklog.partition.Router;
+import io.sparklog.read.OffsetBounds;
+import io.sparklog.spec.Options;
+import io.sparklog.storage.CheckpointFolders;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
+
+/** A topic whose records have keys and numbers that rise for each key, and a query that reads it while it is written and re-routed. */
+final class ReroutedHistory {
+  private static final int KEYS = 25;
+
+  private final Random random;
+  private final Path checkpoint;
+  private final WrittenTopic topic;
+  /** By partition and offset, the key and the number of a record. */
+  private final List<List<int[]>> records = new ArrayList<>();
+  private final int[] written = new int[KEYS];
+  private final int[] read = new int[KEYS];
+  private StreamOffsets from;
+  private TopicStream stream;
+
+  private ReroutedHistory(long seed, Path folder) throws IOException {
+    random = new Random(seed);
+    checkpoint = folder.resolve("checkpoint");
+    topic = new WrittenTopic(folder.resolve("root"), "t");
+    write();
+    start();
+    from = stream.initial();
+  }
+
+  /** What a query sees of a random history: {@code in order}, or {@code wrong} and what. */
+  static String run(long seed, Path folder) throws IOException {
+    try {
+      new ReroutedHistory(seed, folder).run();
+      return "in order";
+    } catch (Wrong e) {
+      return "wrong: " + e.getMessage();
+    }
+  }
+
+  private static final class Wrong extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    private Wrong(String message) {
+      super(message);
+    }
+  }
+
+  private static void require(boolean right, String otherwise) {
+    if (!right) {
+      throw new Wrong(otherwise);
+    }
+  }
+
+  private void start() throws IOException {
+    Map<String, String> options = from == null ? Map.of("subscribe", "t", "startingOffsets", "earliest") : Map.of("subscribe", "t");
+    StreamStart start = new StreamStart(CheckpointFolders.open("file:" + checkpoint, Map.<String, String>of()::entrySet), random);
+    stream = new TopicStream(topic.root, Options.of(new TreeMap<>(options), Options.Side.READ).ofStream(), start, Clock.systemUTC());
+  }
+
+  private void run() throws IOException {
+    for (int step = 0; step < 50; step++) {
+      switch (random.nextInt(6)) {
+        case 0, 1 -> write();
+        case 2 -> reroute();
+        case 3 -> start();
+        default -> micro(random.nextBoolean() ? TriggerLimits.NONE : TriggerLimits.NONE.offsetsMax(1 + random.nextInt(40)));
+      }
+    }
+    StreamOffsets before = null;
+    while (!from.equals(before)) {
+      before = from;
+      micro(TriggerLimits.NONE);
+    }
+    for (int key = 0; key < KEYS; key++) {
+      require(written[key] == read[key], read[key] + " of " + written[key] + " records of key " + key);
+    }
+  }
+
+  private void write() throws IOException {
+    Router router = topic.root.topic("t").newest().map(State::router).orElse(new Router(Partitioner.MURMUR3, 3));
+    TreeMap<Integer, Integer> counts = new TreeMap<>();
+    for (int i = random.nextInt(60); i >= 0; i--) {
+      int key = random.nextInt(KEYS);
+      byte[] bytes = ("key " + key).getBytes(StandardCharsets.UTF_8);
+      int partition = router.ofKey(bytes, 0, bytes.length);
+      while (records.size() <= partition) {
+        records.add(new ArrayList<>());
+      }
+      records.get(partition).add(new int[] {key, ++written[key]});
+      counts.merge(partition, 1, Integer::sum);
+    }
+    for (Map.Entry<Integer, Integer> each : counts.entrySet()) {
+      topic.segment(each.getKey(), each.getValue());
+    }
+    topic.commit();
+  }
+
+  private void reroute() {
+    State state = topic.state();
+    List<Integer> open = IntStream.range(0, state.partitions()).filter(state.router()::isOpen).boxed().toList();
+    int one = open.get(random.nextInt(open.size()));
+    switch (random.nextInt(3)) {
+      case 0 -> topic.operator().addPartitions(state.partitions() + 1 + random.nextInt(3), false, false, false);
+      case 1 -> topic.operator().reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(4))), false, false);
+      default -> {
+        if (open.size() > 1) {
+          topic.operator().closePartitions(List.of(one), false, false);
+        }
+      }
+    }
+  }
+
+  /** Reads a micro-batch: of each key, from one partition, what comes next. */
+  private void micro(TriggerLimits limits) throws IOException {
+    StreamOffsets to = stream.next(from, limits);
+    Map<Integer, Set<Integer>> partitions = new HashMap<>();
+    for (OffsetBounds.Range range : stream.ranges(from, to)) {
+      for (long offset = range.start(); offset < range.end(); offset++) {
+        int[] record = records.get(range.partition()).get((int) offset);
+        partitions.computeIfAbsent(record[0], key -> new HashSet<>()).add(range.partition());
+        require(read[record[0]] + 1 == record[1],
+            "number " + record[1] + " after " + read[record[0]] + " of key " + record[0] + ", at " + range.partition() + ":" + offset);
+        read[record[0]]++;
+      }
+    }
+    require(partitions.values().stream().allMatch(its -> its.size() == 1), "a key comes from several partitions: " + partitions);
+    from = to;
+  }
+}
