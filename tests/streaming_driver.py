@@ -8,19 +8,20 @@ between them. SETTINGS is JSON: `stream` has the options of reading, `java` thos
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 import sparklog
 
 NAMES = ("append", "split", "own", "named")
-"""All queries but `odd`, which writes half of its input."""
+"""All queries but `odd`, which writes half of its input, and `ordered`, which says what came before each record of its key."""
 BUFFER = {"write.buffer.bytes": 1 << 20}
 """As small as it may be: what a task has beyond it goes to files of its own."""
 RUNNING = "the queries are running"
@@ -49,13 +50,36 @@ def start(
     given = {**subscribed, "startingOffsets": "earliest", "maxOffsetsPerTrigger": 60, **options}
     rows = spark.readStream.format("partlog").options(**given).load(str(folder / "in"))
     named = rows.selectExpr("key", "concat_ws(':', topic, partition, offset, CAST(value AS STRING)) AS value", "offset % 2 AS half")
+    if name == "ordered":
+        named = in_order(rows)
     writer = _writer(named, folder / "out", name, between).option("checkpointLocation", str(checkpoint(folder, name)))
     return writer.trigger(**({"availableNow": True} if available else {"processingTime": "0 seconds"})).queryName(name).start()
 
 
+def in_order(rows: DataFrame) -> DataFrame:
+    """For each record of a key the value of the record before it, and its own. Columns `key` and `value`."""
+
+    class InOrder(StatefulProcessor):
+        def init(self, handle: StatefulProcessorHandle) -> None:
+            self.last = handle.getValueState("last", "value STRING")
+
+        def handleInputRows(self, key: tuple[str], rows: Iterator[Row], timerValues: object) -> Iterator[Row]:
+            last = self.last.get()[0] if self.last.exists() else "none"
+            for row in sorted(rows, key=lambda row: row.offset):
+                yield Row(key=key[0], value=f"{last} {row.value}")
+                last = row.value
+            self.last.update((last,))
+
+        def close(self) -> None:
+            pass
+
+    texts = rows.selectExpr("CAST(key AS STRING) AS key", "offset", "CAST(value AS STRING) AS value").groupBy("key")
+    return texts.transformWithState(InOrder(), "key STRING, value STRING", "append", "none")
+
+
 def _writer(rows: DataFrame, out: Path, name: str, between: Callable[[int], None]) -> DataStreamWriter:
-    if name == "append":
-        return rows.drop("half").writeStream.format("partlog").options(path=str(out), topic="append", **BUFFER)
+    if name in ("append", "ordered"):
+        return rows.drop("half").writeStream.format("partlog").options(path=str(out), topic=name, **BUFFER)
     if name == "odd":
         return rows.where("half = 1").drop("half").writeStream.format("partlog").options(path=str(out), topic="odd", **BUFFER)
     if name == "split":
@@ -86,6 +110,9 @@ def main() -> None:
             "spark.sql.streaming.minBatchesToRetain": "1000000",
             # Where a driver dies while it writes offsets/0, Spark refuses its temporary file in the checkpoint.
             "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
+            # What `ordered` needs.
+            "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+            "spark.sql.shuffle.partitions": "3",
             # Starts sooner.
             "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {given['java']}",
         }

@@ -37,6 +37,7 @@ import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.view.KafkaExport;
 import io.sparklog.view.KafkaView;
+import io.sparklog.write.AskedReroute;
 import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
@@ -56,6 +57,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * Writes and reads topics through the log alone, in a process that starts in a fraction of a second: what the tests of the protocol kill
@@ -72,7 +74,8 @@ import java.util.stream.IntStream;
  * {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…},
  * {@code state root=…}, {@code bits root=… topic=… file=… [step=1]},
  * {@code change root=… topic=… [clock=…]
- * what=records offsets=<partition>:<offset>,…|partitions to=…|config <option>=…|delete|create},
+ * what=records offsets=<partition>:<offset>,…|partitions to=… [later=true]|close partitions=<partition>,… [later=true]
+ * |weights weights=<partition>:<weight>,… [later=true]|config <option>=…|delete|create},
  * {@code walk root=… topic=… seconds=…}. Each takes settings of Hadoop, too: {@code fs.…=…}, {@code dfs.…=…}.
  */
 public final class LogTool {
@@ -163,7 +166,7 @@ public final class LogTool {
   /** One commit, of that name. Returns its version. */
   private long append(String name, int commit, TreeMap<String, String> config, Clock clock, Random random) throws IOException {
     String txn = Names.identity(random);
-    TopicPlan plan = TopicPlan.of(log.topic(), log.latest(), config);
+    TopicPlan plan = TopicPlan.of(log.topic(), AskedReroute.latest(log, clock, random), config);
     Writes writes = new Writes(name, number("tasks", 2), number("records", 10), number("big", 0), number("batch", 1 << 14),
         number("buffer", 64 << 20), number("fall", 0), number("keys", 7));
     Once once = once(commit);
@@ -332,17 +335,23 @@ public final class LogTool {
     }
   }
 
+  private TreeMap<Integer, Long> byPartition(String argument) {
+    TreeMap<Integer, Long> numbers = new TreeMap<>();
+    for (String each : text(argument, null).split(",")) {
+      numbers.put(Integer.valueOf(each.split(":")[0]), Long.valueOf(each.split(":")[1]));
+    }
+    return numbers;
+  }
+
   private void change() {
     Administration administration = new Administration(new TopicWork(log, clock(), new Random()));
+    boolean isLater = arguments.containsKey("later");
     switch (text("what", null)) {
-      case "records" -> {
-        TreeMap<Integer, Long> offsets = new TreeMap<>();
-        for (String each : text("offsets", null).split(",")) {
-          offsets.put(Integer.valueOf(each.split(":")[0]), Long.valueOf(each.split(":")[1]));
-        }
-        administration.deleteRecords(offsets, new TreeMap<>(), false);
-      }
-      case "partitions" -> administration.addPartitions(number("to", 0), false, false, false);
+      case "records" -> administration.deleteRecords(byPartition("offsets"), new TreeMap<>(), false);
+      case "partitions" -> administration.addPartitions(number("to", 0), false, isLater, false);
+      case "close" -> administration.closePartitions(Stream.of(text("partitions", null).split(",")).map(Integer::valueOf).toList(), isLater,
+          false);
+      case "weights" -> administration.reroute(byPartition("weights"), isLater, false);
       case "config" -> {
         TreeMap<String, String> config = new TreeMap<>(arguments);
         config.keySet().removeAll(Set.of("root", "topic", "what", "clock"));
