@@ -187,6 +187,45 @@ def test_a_lone_stream_is_not_refused(spark: SparkSession, tmp_path: Path, call:
     assert faults(root, unfinished=True) == []
 
 
+REFUSED: list[tuple[str, dict[str, object], str, str]] = [
+    ("close_partitions", {"partitions": "array(0, 1, 2)"}, "ARGUMENT_VALUE", "one partition at least must stay open"),
+    ("close_partitions", {"partitions": "array()"}, "ARGUMENT_VALUE", "it must name partitions"),
+    ("close_partitions", {"partitions": "array(1, 4)"}, "PARTITION_NOT_FOUND", "partition 4 of topic t"),
+    ("close_partitions", {"partitions": "array(-1)"}, "PARTITION_NOT_FOUND", "partition -1 of topic t"),
+    ("reroute", {"weights": "'{\"0\":0}'"}, "ARGUMENT_VALUE", "a weight must be from 1 to 1000000"),
+    ("reroute", {"weights": "'{\"0\":-2}'"}, "ARGUMENT_VALUE", "a weight must be from 1 to 1000000"),
+    ("reroute", {"weights": "'{\"0\":1000001}'"}, "ARGUMENT_VALUE", "a weight must be from 1 to 1000000"),
+    ("reroute", {"weights": "'{\"3\":1}'"}, "ARGUMENT_VALUE", "partition 3 is closed, and stays so"),
+    ("reroute", {"weights": "'{\"9\":1}'"}, "PARTITION_NOT_FOUND", "partition 9 of topic t"),
+    ("reroute", {"weights": "'[1]'"}, "ARGUMENT_VALUE", "weights"),
+    ("reroute", {"weights": "'{\"0\":2}'", "when": "'later'"}, "ARGUMENT_VALUE", "'now' or 'next_write'"),
+    ("add_partitions", {"partitions": 4}, "ARGUMENT_VALUE", "has 4 partitions"),
+    ("add_partitions", {"partitions": 10_001}, "ARGUMENT_VALUE", "from 1 to 10000"),
+    ("add_partitions", {"partitions": 4_098}, "ARGUMENT_VALUE", "has 4096 slots for its keys"),
+    ("add_partitions", {"partitions": 6, "rehash": "true"}, "ARGUMENT_VALUE", "in slots since its first re-route"),
+    ("suggest_moves", {"max_moves": -1}, "ARGUMENT_VALUE", "from 0 to 65536"),
+]
+
+
+def test_what_cannot_be_is_refused(
+    spark: SparkSession, tmp_path: Path, call: Call, fails: Callable[[str, Callable[[], object]], str]
+) -> None:
+    root = tmp_path / "root"
+    Written(spark, root).write()
+    call("close_partitions", topic="'t'", partitions="array(3)")
+    files = {file: file.read_bytes() for file in root.rglob("*") if file.is_file()}
+    for procedure, arguments, condition, part in REFUSED:
+        for dry_run in ({}, {"dry_run": "true"}):
+            assert part in fails(condition, lambda: call(procedure, topic="'t'", **arguments, **dry_run)), procedure  # noqa: B023
+    rows = spark.createDataFrame([("key", "value", 3)], "key STRING, value STRING, partition INT")
+    assert "partition 3 of topic t" in fails(
+        "PARTITION_CLOSED", lambda: rows.write.format("partlog").option("topic", "t").mode("append").save(str(root))
+    )
+    assert {file: file.read_bytes() for file in root.rglob("*") if file.is_file()} == files
+    call("delete_topic", topic="'t'")
+    fails("TOPIC_NOT_FOUND", lambda: call("add_partitions", topic="'t'", partitions=6))
+
+
 def _records(root: Path) -> int:
     log = Log(root)
     time.sleep(0.05)
