@@ -21,6 +21,8 @@ public final class NullKeyRouter {
   /** Batches by partition that the tasks are filling in this round. */
   private final long[] batches;
 
+  /** The round, from 0 on; but for whole turns of the tasks. */
+  private int round;
   private int current;
   private long records;
 
@@ -76,12 +78,14 @@ public final class NullKeyRouter {
       }
       long size = records;
       records = 0;
+      round = (round + 1) % tasks;
       choose(size, load -> true);
     }
   }
 
   /**
-   * A round: the tasks choose one after another, each the partition that will be emptiest.
+   * A round: the tasks choose one after another, each the partition that will be emptiest. In the next round each is one place later, so
+   * that each comes to all partitions, and tasks that write more than others do not fill one of them.
    *
    * <p>The offer of partition p, one choice after the other, is its load, its load + a batch, its load + two batches, and so on; the tasks
    * take the least of all offers, and of equal offers that of the lowest partition. This is computed without a loop over tasks, of which
@@ -96,7 +100,7 @@ public final class NullKeyRouter {
       leads[partition] = weights[partition] > 0 && takesPart.test(loads[partition]) ? loads[partition] - least : -1;
       steps[partition] = weighed(batchRecords, partition);
     }
-    current = take(leads, steps, task + 1);
+    current = take(leads, steps, (task + round) % tasks + 1);
     take(leads, steps, tasks);
   }
 

@@ -349,8 +349,8 @@ public final class LogTool {
     switch (text("what", null)) {
       case "records" -> administration.deleteRecords(byPartition("offsets"), new TreeMap<>(), false);
       case "partitions" -> administration.addPartitions(number("to", 0), false, isLater, false);
-      case "close" -> administration.closePartitions(Stream.of(text("partitions", null).split(",")).map(Integer::valueOf).toList(), isLater,
-          false);
+      case "close" ->
+        administration.closePartitions(Stream.of(text("partitions", null).split(",")).map(Integer::valueOf).toList(), isLater, false);
       case "weights" -> administration.reroute(byPartition("weights"), isLater, false);
       case "config" -> {
         TreeMap<String, String> config = new TreeMap<>(arguments);

@@ -11,6 +11,7 @@ import io.sparklog.format.Vectors;
 import io.sparklog.kit.Seed;
 import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Random;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -18,6 +19,8 @@ import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.FieldSource;
 
 class PartitionTest {
   @TestFactory
@@ -163,6 +166,68 @@ class PartitionTest {
     router.count();
     router.next();
     assertEquals(0, router.partition());
+  }
+
+  /** Loads before a write, the records of its tasks on average, and how far apart the loads may be after it, as a part of their mean. */
+  private record Unequal(String name, long[] loads, int records, double most) {
+    @Override
+    public String toString() {
+      return name;
+    }
+  }
+
+  /** What 16 tasks write, as parts of 1,000. */
+  private static final int[] PARTS = {634, 755, 1261, 1152, 594, 1393, 933, 1196, 1222, 1091, 1401, 522, 1439, 1186, 1226, 1264};
+
+  private static final long[] LEVEL = {5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000};
+
+  static final List<Unequal> UNEQUAL = List.of(new Unequal("level, 100,000 records", new long[8], 6250, 0.027),
+      new Unequal("a partition is 20,000 behind", new long[] {100_000, 100_000, 100_000, 100_000, 100_000, 100_000, 100_000, 80_000}, 6250,
+          0.009),
+      new Unequal("loads of 10,000 to 80,000", new long[] {10_000, 20_000, 30_000, 40_000, 50_000, 60_000, 70_000, 80_000}, 50_000, 0.006),
+      new Unequal("1,000 records", LEVEL, 62, 0.0125));
+
+  /** A write of 16 tasks, in batches of 160 records. @return the loads after it */
+  private static long[] write(long[] loads, int records) {
+    long[] totals = loads.clone();
+    for (int task = 0; task < PARTS.length; task++) {
+      NullKeyRouter router = new NullKeyRouter(loads, equal(loads.length), 160, PARTS.length, task);
+      for (int i = 1; i <= records * PARTS[task] / 1000; i++) {
+        totals[router.partition()]++;
+        router.count();
+        if (i % 160 == 0) {
+          router.next();
+        }
+      }
+    }
+    return totals;
+  }
+
+  private static double spread(long[] loads) {
+    return (Arrays.stream(loads).max().orElseThrow() - Arrays.stream(loads).min().orElseThrow())
+        / Arrays.stream(loads).average().orElseThrow();
+  }
+
+  @ParameterizedTest
+  @FieldSource("UNEQUAL")
+  void tasksThatDoNotWriteAlikeEndNearLevel(Unequal given) {
+    assertTrue(spread(write(given.loads, given.records)) <= given.most, given + ": " + spread(write(given.loads, given.records)));
+  }
+
+  @Test
+  void smallWritesOneAfterAnotherEndNearLevel() {
+    long[] loads = LEVEL;
+    for (int write = 0; write < 20; write++) {
+      loads = write(loads, 62);
+    }
+    assertTrue(spread(loads) <= 0.04, Arrays.toString(loads));
+  }
+
+  /** Loads that are counted since partitions changed begin at 0. */
+  @Test
+  void anAddedPartitionGetsItsShare() {
+    long[] totals = write(new long[9], 62_500);
+    assertEquals(1 / 9.0, totals[8] / (double) Arrays.stream(totals).sum(), 0.002);
   }
 
   @Test
