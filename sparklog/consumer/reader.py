@@ -111,11 +111,17 @@ class Reader:
                 looked = True
             if not self._idle:
                 self.settle()
+                before = self._positions()
                 if found := self._subscription.turns.take(records_max, bytes_max, self._part_bytes, self.barrier.until):
                     return found
+                if before != self._positions():
+                    continue  # offsets without records were passed, for which another partition may have waited
                 self._idle = not self.barrier.depends_on_group
-            if looked:
+            if looked or not self._idle:
                 return []
+
+    def _positions(self) -> list[int | None]:
+        return [each.position for each in self._subscription.assigned.values()]
 
     def settle(self) -> None:
         """Finds out the positions that are not known, and moves those that are not in the log."""

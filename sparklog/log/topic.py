@@ -67,9 +67,9 @@ class Topic(Displayed):
         return dict(self._log.newest().config)
 
     def partition_for(self, key: bytes | bytearray | memoryview | str) -> int:
-        """The partition that the topic's partitioner chooses for this key; a string is encoded as UTF-8.
+        """The partition that the topic chooses for this key; a string is encoded as UTF-8.
 
-        A record that was written to an explicit partition, or before partitions were added, can be in another one: see `partitions_for`.
+        A record that was written to an explicit partition, or before partitions changed, can be in another one: see `partitions_for`.
         TypeError if the key is None.
         """
         return Key.of(self._log.newest(), key).home
@@ -77,8 +77,8 @@ class Topic(Displayed):
     def partitions_for(self, key: bytes | bytearray | memoryview | str) -> list[int]:
         """All partitions that may hold records of this key, in order; a string is encoded as UTF-8. TypeError if the key is None.
 
-        They are the one that the partitioner chooses, and those that have records whose partition a caller chose, or that were written
-        before partitions were added.
+        They are the one that the topic chooses now, those that it chose before its partitions changed and that have records of that time,
+        and those that have records whose partition a caller chose.
         """
         state = self._log.newest()
         return Key.of(state, key).partitions(self._log, state)

@@ -179,3 +179,17 @@ def test_without_the_barrier_keys_come_out_of_order(tmp_path: Path, monkeypatch:
         except AssertionError as found:
             disorder += "key b'key-" in str(found)
     assert disorder
+
+
+def test_offsets_without_records_before_a_cut_keep_nobody_waiting(tmp_path: Path) -> None:
+    """A control batch is all that is left before the cut: once it is passed, the partition that waits goes on, without a new commit."""
+    topic = Topic(tmp_path, partitions=2)
+    marked = batch([Record(b"value")]) + batch([Record(b"", b"")], 1, attributes=0x20)
+    topic.commit(*(topic.data(marked, partition, dense=False) for partition in range(2)))
+    routed = Routed(topic)
+    routed.put(routed.reroute([1, 1, 1], {2: [*range(2731, 4096)]}))
+    topic.commit(topic.data(batch([Record(b"after")]), 2), features=["slots"])
+    options = {"auto_offset_reset": "earliest", "poll_interval_ms": 60_000, "max_partition_fetch_bytes": 1}
+    with Consumer(tmp_path, "t", **options) as consumer:
+        # The turn of the partition that waits is before those of the others.
+        assert [{each.partition for each in consumer.poll(max_records=1)} for _ in range(3)] == [{0}, {1}, {2}]
