@@ -12,11 +12,12 @@ import java.util.stream.IntStream;
  * decides, so a retried task routes in the same way.
  */
 public final class NullKeyRouter {
+  private final boolean byBytes;
   private final int tasks;
   private final int task;
   private final int[] weights;
   private final int greatestWeight;
-  /** Weighed records by partition: committed ones, and those of the rounds that are over. */
+  /** Weighed records or bytes by partition: committed ones, and those of the rounds that are over. */
   private final long[] loads;
   /** Batches by partition that the tasks are filling in this round. */
   private final long[] batches;
@@ -27,37 +28,39 @@ public final class NullKeyRouter {
   private long records;
 
   /**
-   * @param committedRecords of each partition, at planning
-   * @param weights of each partition: one of twice the weight gets twice as many records, and one of weight 0 none
-   * @param batchRecords how many records the first batch of a task is taken to hold, at least 1
+   * @param committed records or bytes of each partition, at planning
+   * @param weights of each partition: one of twice the weight gets twice as much, and one of weight 0 nothing
+   * @param batch how many records or bytes the first batch of a task is taken to hold, at least 1
+   * @param byBytes whether bytes are levelled, and not records
    */
-  public NullKeyRouter(long[] committedRecords, int[] weights, long batchRecords, int tasks, int task) {
+  public NullKeyRouter(long[] committed, int[] weights, long batch, boolean byBytes, int tasks, int task) {
+    this.byBytes = byBytes;
     this.tasks = tasks;
     this.task = task;
     this.weights = weights;
     this.greatestWeight = Arrays.stream(weights).max().orElseThrow();
-    this.loads = new long[committedRecords.length];
+    this.loads = new long[committed.length];
     this.batches = new long[loads.length];
     for (int partition = 0; partition < loads.length; partition++) {
-      loads[partition] = weighed(committedRecords[partition], partition);
+      loads[partition] = weighed(committed[partition], partition);
     }
     long least = open().mapToLong(partition -> loads[partition]).min().orElseThrow();
     double averageLead = open().mapToDouble(partition -> loads[partition] - least).average().orElseThrow();
-    choose(batchRecords, load -> load - least <= averageLead);
+    choose(batch, load -> load - least <= averageLead);
   }
 
   private IntStream open() {
     return IntStream.range(0, loads.length).filter(partition -> weights[partition] > 0);
   }
 
-  /** A number of records of a partition as that of one with the greatest weight; 0 of a closed partition, which has none to come. */
-  private long weighed(long records, int partition) {
+  /** The load of a partition as that of one with the greatest weight; 0 of a closed partition, which has none to come. */
+  private long weighed(long load, int partition) {
     if (weights[partition] == greatestWeight || weights[partition] == 0) {
-      return weights[partition] == 0 ? 0 : records;
+      return weights[partition] == 0 ? 0 : load;
     }
-    long high = Math.multiplyHigh(records, greatestWeight);
-    long weighed = records * greatestWeight / weights[partition];
-    return high != 0 || records * greatestWeight < 0 ? Long.MAX_VALUE : weighed;
+    long high = Math.multiplyHigh(load, greatestWeight);
+    long weighed = load * greatestWeight / weights[partition];
+    return high != 0 || load * greatestWeight < 0 ? Long.MAX_VALUE : weighed;
   }
 
   /** The partition of records without a key, until {@link #next}. */
@@ -70,13 +73,13 @@ public final class NullKeyRouter {
     records++;
   }
 
-  /** A batch of {@link #partition} was closed: moves on, if records without a key are in it. */
-  public void next() {
+  /** A batch of {@link #partition} with so many bytes was closed: moves on, if records without a key are in it. */
+  public void next(long bytes) {
     if (records > 0) {
+      long size = byBytes ? bytes : records;
       for (int partition = 0; partition < loads.length; partition++) {
-        loads[partition] += batches[partition] * weighed(records, partition);
+        loads[partition] += batches[partition] * weighed(size, partition);
       }
-      long size = records;
       records = 0;
       round = (round + 1) % tasks;
       choose(size, load -> true);
@@ -91,14 +94,14 @@ public final class NullKeyRouter {
    * take the least of all offers, and of equal offers that of the lowest partition. This is computed without a loop over tasks, of which
    * there may be thousands.
    */
-  private void choose(long batchRecords, LongPredicate takesPart) {
+  private void choose(long batch, LongPredicate takesPart) {
     long[] leads = new long[loads.length];
     // Unsigned, so that an expectation beyond 2⁶³ is a large one.
     long least = open().mapToObj(partition -> loads[partition]).min(Long::compareUnsigned).orElseThrow();
     long[] steps = new long[loads.length];
     for (int partition = 0; partition < loads.length; partition++) {
       leads[partition] = weights[partition] > 0 && takesPart.test(loads[partition]) ? loads[partition] - least : -1;
-      steps[partition] = weighed(batchRecords, partition);
+      steps[partition] = weighed(batch, partition);
     }
     current = take(leads, steps, (task + round) % tasks + 1);
     take(leads, steps, tasks);

@@ -29,6 +29,7 @@ import java.util.stream.Collectors;
  * @param txn the random identity of the write
  * @param topic the topic of all rows; null if each row names its own
  * @param timeMs the time of the write, ms since 1970: of records without a time, and of all records of LogAppendTime topics
+ * @param byBytes whether rows without a key level the bytes of partitions, and not their records
  * @param known the plans of the topics that exist or were deleted; of {@code topic} alone if that is given
  * @param unreadable the topics whose state cannot be read, and why: only rows of these topics fail
  * @param config the configuration that a topic is created with
@@ -36,7 +37,7 @@ import java.util.stream.Collectors;
  * @param ofTable those of {@code given} that come from the table, not from the write
  */
 record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, long timeMs, int batchBytes, long bufferBytes,
-    TreeMap<String, TopicPlan> known, TreeMap<String, PartlogException> unreadable, TreeMap<String, String> config,
+    boolean byBytes, TreeMap<String, TopicPlan> known, TreeMap<String, PartlogException> unreadable, TreeMap<String, String> config,
     TreeMap<String, String> given, TreeSet<String> ofTable) implements Serializable {
 
   /**
@@ -47,17 +48,18 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
   static WritePlan of(Root root, Options options, RowColumns columns, Clock clock, RandomGenerator random, Existence asked,
       Supplier<List<String>> names) throws IOException {
     String topic = options.text("topic");
+    boolean byBytes = options.text("null.keys.by").equals("bytes");
     TreeMap<String, TopicPlan> known = new TreeMap<>();
     TreeMap<String, String> config = new TreeMap<>(options.topicConfig());
     TreeMap<String, String> given = new TreeMap<>(options.givenTopicConfig());
     WritePlan plan = new WritePlan(root.store().ref(), Names.identity(random), topic, columns, clock.millis(),
-        options.integer("batch.size"), options.number("write.buffer.bytes"), known, new TreeMap<>(), config, given,
+        options.integer("batch.size"), options.number("write.buffer.bytes"), byBytes, known, new TreeMap<>(), config, given,
         given.keySet().stream().filter(options::isOfTable).collect(Collectors.toCollection(TreeSet::new)));
     if (topic == null) {
       for (String name : names.get()) {
         try {
           AskedReroute.latest(root.topic(name), clock, random)
-              .ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config)));
+              .ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config, byBytes)));
         } catch (PartlogException e) {
           plan.unreadable.put(name, e);
         }
@@ -65,7 +67,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       plan.require(root, asked);
     } else {
       Optional<State> latest = AskedReroute.latest(root.topic(topic), clock, random);
-      known.put(topic, TopicPlan.of(topic, latest, config));
+      known.put(topic, TopicPlan.of(topic, latest, config, byBytes));
       plan.require(root, asked); // Before its options are compared with those of a topic that should not be there.
       int partitions = plan.topicPlan(topic).config().partitions();
       if (latest.isEmpty()) {
@@ -98,7 +100,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
     }
     if (existing == null) {
       ReadableTopics.requireLegal(name);
-      return TopicPlan.of(name, Optional.empty(), config);
+      return TopicPlan.of(name, Optional.empty(), config, byBytes);
     }
     for (Map.Entry<String, String> option : given.entrySet()) {
       String found = existing.config().get(option.getKey());

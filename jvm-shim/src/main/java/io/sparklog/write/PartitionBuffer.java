@@ -73,7 +73,7 @@ final class PartitionBuffer implements TaskTotals.Holder {
     totals.countBatch(batch.length);
     routed = true;
     if (nullKeys.partition() == number) {
-      nullKeys.next();
+      nullKeys.next(batch.length);
     }
     return batch.length;
   }

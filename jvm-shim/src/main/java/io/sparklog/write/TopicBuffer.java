@@ -39,7 +39,7 @@ public final class TopicBuffer {
     this.batchBytesTarget = Math.min(batchBytes, batchBytesMax);
     this.router = plan.router();
     this.partitions = new PartitionBuffer[router.partitions()];
-    this.nullKeys = new NullKeyRouter(plan.loads(), router.weights(), plan.batchRecords(), tasks, task);
+    this.nullKeys = new NullKeyRouter(plan.loads(), router.weights(), plan.batchLoad(), plan.byBytes(), tasks, task);
   }
 
   public TopicPlan plan() {

@@ -16,36 +16,45 @@ import java.util.Optional;
  * @param topicId null if the topic did not exist
  * @param plannedVersion the version after the newest one, also if that deleted the topic; 0 if there was none
  * @param router where it puts records by their keys
- * @param loads committed records by partition, since the topic was re-routed last
- * @param batchRecords how many records a live batch holds on average, rounded up; 1 if there is none
+ * @param loads committed records by partition, since the topic was re-routed last; or bytes of segments
+ * @param batchLoad how many records or bytes a live batch holds on average, rounded up; 1 if there is none
+ * @param byBytes whether rows without a key level the bytes of partitions, and not their records
  */
-public record TopicPlan(String topic, String topicId, long plannedVersion, TopicConfig config, Router router, long[] loads,
-    long batchRecords) implements Serializable {
+public record TopicPlan(String topic, String topicId, long plannedVersion, TopicConfig config, Router router, long[] loads, long batchLoad,
+    boolean byBytes) implements Serializable {
 
   /**
    * The plan of a write to a topic whose log is at {@code latest}; if that is empty or of a deleted topic, the write creates the topic with
    * {@code config}.
    */
   public static TopicPlan of(String topic, Optional<State> latest, Map<String, String> config) {
+    return of(topic, latest, config, false);
+  }
+
+  /** The same. @param byBytes whether rows without a key level the bytes of partitions */
+  public static TopicPlan of(String topic, Optional<State> latest, Map<String, String> config, boolean byBytes) {
     if (latest.isEmpty() || latest.get().isDeleted()) {
       TopicConfig created = TopicConfig.of(config);
       long planned = latest.map(deleted -> deleted.version() + 1).orElse(0L);
       Router router = new Router(created.partitioner(), created.partitions());
-      return new TopicPlan(topic, null, planned, created, router, new long[created.partitions()], 1);
+      return new TopicPlan(topic, null, planned, created, router, new long[created.partitions()], 1, byBytes);
     }
     State existing = latest.get();
     long[] loads = new long[existing.partitions()];
-    long records = 0;
+    long all = 0;
     long batches = 0;
     for (int p = 0; p < loads.length; p++) {
-      loads[p] = existing.end(p) - Math.max(existing.start(p), existing.lastCut(p));
+      long since = Math.max(existing.start(p), existing.lastCut(p));
       for (Segment segment : existing.segments(p)) {
-        records += segment.records();
+        loads[p] += byBytes && segment.end() > since ? segment.bytes() : 0;
+        all += byBytes ? segment.bytes() : segment.records();
         batches += segment.batches();
       }
+      loads[p] = byBytes ? loads[p] : existing.end(p) - since;
     }
-    long batchRecords = batches == 0 ? 1 : Math.max(1, (records + batches - 1) / batches);
-    return new TopicPlan(topic, existing.topicId(), existing.version() + 1, existing.config(), existing.router(), loads, batchRecords);
+    long batchLoad = batches == 0 ? 1 : Math.max(1, (all + batches - 1) / batches);
+    return new TopicPlan(topic, existing.topicId(), existing.version() + 1, existing.config(), existing.router(), loads, batchLoad,
+        byBytes);
   }
 
   /** The folder for the data files of the write {@code txn}, relative to the topic's folder. */

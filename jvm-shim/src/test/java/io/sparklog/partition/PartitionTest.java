@@ -77,7 +77,7 @@ class PartitionTest {
 
   private static int[] starts(long[] committed, long batchRecords, int tasks) {
     return IntStream.range(0, tasks)
-        .map(task -> new NullKeyRouter(committed, equal(committed.length), batchRecords, tasks, task).partition())
+        .map(task -> new NullKeyRouter(committed, equal(committed.length), batchRecords, false, tasks, task).partition())
         .toArray();
   }
 
@@ -88,13 +88,13 @@ class PartitionTest {
   private static long[] write(long[] committed, long batchRecords, int tasks, int batches, int records) {
     long[] totals = committed.clone();
     for (int task = 0; task < tasks; task++) {
-      NullKeyRouter router = new NullKeyRouter(committed, equal(committed.length), batchRecords, tasks, task);
+      NullKeyRouter router = new NullKeyRouter(committed, equal(committed.length), batchRecords, false, tasks, task);
       for (int batch = 0; batch < batches; batch++) {
         for (int record = 0; record < records; record++) {
           totals[router.partition()]++;
           router.count();
         }
-        router.next();
+        router.next(0);
       }
     }
     return totals;
@@ -138,33 +138,49 @@ class PartitionTest {
   @Test
   void aTaskGoesOnWhereAllTasksTogetherLeaveLeast() {
     long[] committed = {0, 100, 55};
-    NullKeyRouter router = new NullKeyRouter(committed, equal(committed.length), 1, 10, 0);
+    NullKeyRouter router = new NullKeyRouter(committed, equal(committed.length), 1, false, 10, 0);
     assertEquals(0, router.partition());
     for (int i = 0; i < 4; i++) {
       router.count();
     }
-    router.next();
+    router.next(0);
     assertEquals(0, router.partition()); // all ten were there: 40 is still less than 55
-    router.next();
+    router.next(0);
     assertEquals(0, router.partition()); // a batch in which it has no records is not its own
     router.count();
     assertEquals(0, router.partition()); // stays until the batch is closed
-    router.next();
+    router.next(0);
     assertEquals(0, router.partition()); // seven of the ten were there: 47
     for (int i = 0; i < 6; i++) {
       router.count();
     }
-    router.next();
+    router.next(0);
     assertEquals(2, router.partition()); // 47 + 10 × 6 is more than the 55 + 3 there
     assertEquals(0, committed[0]);
   }
 
   @Test
+  void bytesAreLevelledWhereThatIsAskedFor() {
+    for (boolean byBytes : new boolean[] {false, true}) {
+      NullKeyRouter router = new NullKeyRouter(new long[] {0, 1000}, equal(2), 100, byBytes, 1, 0);
+      int[] batches = new int[2];
+      for (int batch = 0; batch < 30; batch++) {
+        batches[router.partition()]++;
+        for (int record = 0; record < 100; record++) {
+          router.count();
+        }
+        router.next(1000);
+      }
+      assertArrayEquals(byBytes ? new int[] {16, 14} : new int[] {20, 10}, batches);
+    }
+  }
+
+  @Test
   void loadsBeyondALongAreLarge() {
-    NullKeyRouter router = new NullKeyRouter(new long[] {Long.MAX_VALUE, Long.MAX_VALUE - 5}, new int[] {1, 1}, 1, 100, 0);
+    NullKeyRouter router = new NullKeyRouter(new long[] {Long.MAX_VALUE, Long.MAX_VALUE - 5}, new int[] {1, 1}, 1, false, 100, 0);
     assertEquals(1, router.partition());
     router.count();
-    router.next();
+    router.next(0);
     assertEquals(0, router.partition());
   }
 
@@ -191,12 +207,12 @@ class PartitionTest {
   private static long[] write(long[] loads, int records) {
     long[] totals = loads.clone();
     for (int task = 0; task < PARTS.length; task++) {
-      NullKeyRouter router = new NullKeyRouter(loads, equal(loads.length), 160, PARTS.length, task);
+      NullKeyRouter router = new NullKeyRouter(loads, equal(loads.length), 160, false, PARTS.length, task);
       for (int i = 1; i <= records * PARTS[task] / 1000; i++) {
         totals[router.partition()]++;
         router.count();
         if (i % 160 == 0) {
-          router.next();
+          router.next(0);
         }
       }
     }
