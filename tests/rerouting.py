@@ -18,7 +18,7 @@ TIDY = {"pace": 7, "merge": MERGE_BYTES, "file.delete.delay.ms": 0}
 CHANGES: list[tuple[int, dict[str, object]]] = [
     (6, {"what": "partitions", "to": 6}),
     (9, {"what": "partitions", "to": 9, "later": "true"}),
-    (5, {"what": "close", "partitions": "1,4,6,7"}),
+    (5, {"what": "close", "partitions": "1:0,4:0,6:0,7:0"}),
 ]
 """How many partitions are open after each: 4 → 6 → 9 → 5."""
 OPERATOR_STEPS = ["admin.put", "admin.linked", "publish.done", "checkpoint.put", "checkpoint.done", "clean.version"]
@@ -72,7 +72,7 @@ class World:
         self.life("last", 1, None, lambda: False)
 
     def change(self, arguments: dict[str, object], stop: str | None) -> None:
-        """A call of an operator, which may be killed. What was done before cannot be done again, and another one may have been faster."""
+        """A call of an operator, which may be killed. A change that was made before is refused, and another operator may have been faster."""
         process = self.tool.start("change", stop=stop, **arguments)
         _, err = process.communicate(timeout=TIMEOUT_S)
         allowed = any(f"PARTLOG_{known}" in err for known in ("OPTION_VALUE", "REROUTED"))

@@ -110,7 +110,7 @@ def main() -> None:
             "spark.sql.streaming.minBatchesToRetain": "1000000",
             # Where a driver dies while it writes offsets/0, Spark refuses its temporary file in the checkpoint.
             "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
-            # What `ordered` needs.
+            # For the state of `ordered`.
             "spark.sql.streaming.stateStore.providerClass": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
             "spark.sql.shuffle.partitions": "3",
             # Starts sooner.

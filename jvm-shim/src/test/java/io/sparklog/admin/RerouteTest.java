@@ -34,7 +34,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -343,15 +342,9 @@ final class RerouteTest extends CommitsOverFaults {
   void moreReroutesThanFitAreRefused() throws IOException {
     write(100);
     administration().reroute(weights(0, 2), false, false);
-    State state = state();
-    Routing full = state.routing().orElseThrow();
-    assertTrue(full.fits(4, List.of()));
     int[] slots = IntStream.range(0, 4096).toArray();
-    List<SlotMoves> all = new ArrayList<>();
-    for (int i = 0; i < 500; i++) {
-      all.add(new SlotMoves(i, slots));
-    }
-    assertFalse(full.fits(4, all));
+    assertTrue(routing().fits(4, List.of()));
+    assertFalse(routing().fits(4, IntStream.range(0, 500).mapToObj(partition -> new SlotMoves(partition, slots)).toList()));
   }
 
   @Test

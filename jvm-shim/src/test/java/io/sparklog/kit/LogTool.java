@@ -57,7 +57,6 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
-import java.util.stream.Stream;
 
 /**
  * Writes and reads topics through the log alone, in a process that starts in a fraction of a second: what the tests of the protocol kill
@@ -74,8 +73,8 @@ import java.util.stream.Stream;
  * {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…},
  * {@code state root=…}, {@code bits root=… topic=… file=… [step=1]},
  * {@code change root=… topic=… [clock=…]
- * what=records offsets=<partition>:<offset>,…|partitions to=… [later=true]|close partitions=<partition>,… [later=true]
- * |weights weights=<partition>:<weight>,… [later=true]|config <option>=…|delete|create},
+ * what=records offsets=<partition>:<offset>,…|partitions to=…|close partitions=<partition>:0,…|weights weights=<partition>:<weight>,…
+ * |config <option>=…|delete|create}, of which re-routes take {@code later=true},
  * {@code walk root=… topic=… seconds=…}. Each takes settings of Hadoop, too: {@code fs.…=…}, {@code dfs.…=…}.
  */
 public final class LogTool {
@@ -349,8 +348,7 @@ public final class LogTool {
     switch (text("what", null)) {
       case "records" -> administration.deleteRecords(byPartition("offsets"), new TreeMap<>(), false);
       case "partitions" -> administration.addPartitions(number("to", 0), false, isLater, false);
-      case "close" ->
-        administration.closePartitions(Stream.of(text("partitions", null).split(",")).map(Integer::valueOf).toList(), isLater, false);
+      case "close" -> administration.closePartitions(byPartition("partitions").keySet(), isLater, false);
       case "weights" -> administration.reroute(byPartition("weights"), isLater, false);
       case "config" -> {
         TreeMap<String, String> config = new TreeMap<>(arguments);

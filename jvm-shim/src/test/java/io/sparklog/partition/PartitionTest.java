@@ -192,7 +192,7 @@ class PartitionTest {
     }
   }
 
-  /** What 16 tasks write, as parts of 1,000. */
+  /** The records of 16 tasks, as parts of 1,000 of their mean. */
   private static final int[] PARTS = {634, 755, 1261, 1152, 594, 1393, 933, 1196, 1222, 1091, 1401, 522, 1439, 1186, 1226, 1264};
 
   private static final long[] LEVEL = {5000, 5000, 5000, 5000, 5000, 5000, 5000, 5000};

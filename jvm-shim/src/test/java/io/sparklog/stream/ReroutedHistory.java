@@ -44,7 +44,7 @@ final class ReroutedHistory {
     from = stream.initial();
   }
 
-  /** What a query sees of a random history: {@code in order}, or {@code wrong} and what. */
+  /** How a query sees a random history: {@code in order}, or {@code wrong} and why. */
   static String run(long seed, Path folder) throws IOException {
     try {
       new ReroutedHistory(seed, folder).run();
