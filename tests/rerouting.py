@@ -72,7 +72,7 @@ class World:
         self.life("last", 1, None, lambda: False)
 
     def change(self, arguments: dict[str, object], stop: str | None) -> None:
-        """A call of an operator, which may be killed. A change that was made before is refused, and another operator may have been faster."""
+        """A call of an operator, which may be killed. A change that was made before is refused, or another one was faster."""
         process = self.tool.start("change", stop=stop, **arguments)
         _, err = process.communicate(timeout=TIMEOUT_S)
         allowed = any(f"PARTLOG_{known}" in err for known in ("OPTION_VALUE", "REROUTED"))

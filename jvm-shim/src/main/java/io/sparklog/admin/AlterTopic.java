@@ -43,7 +43,7 @@ final class AlterTopic extends AdministrativeChange {
           + " there: leave it out, or write the records to a new topic");
     }
     if (rehash && later) {
-      throw Option.invalidValue("when", "next_write", "with rehash => true, partitions are added now");
+      throw Option.invalidValue("when", "next_write", "it must be now with rehash => true");
     }
     return rehash ? new AlterTopic(log, planned, changes) : RerouteTopic.grown(log, planned, changes).asking(later);
   }

@@ -60,7 +60,7 @@ final class RerouteTopic extends AdministrativeChange {
     if (open > slots) {
       throw Option.invalidValue(TopicConfig.PARTITIONS, config.get(TopicConfig.PARTITIONS),
           "topic " + log.topic() + " has " + slots + " slots for its keys, and " + open
-              + " partitions would be open; with rehash => true, or" + " in a new topic, there can be more");
+              + " partitions would be open: take rehash => true, or a new topic, for more");
     }
     return new RerouteTopic(log, planned, config, false, was -> grown(was, partitions));
   }
@@ -105,7 +105,7 @@ final class RerouteTopic extends AdministrativeChange {
             "a weight must be from 1 to " + SlotTable.WEIGHT_MAX + "; CALL partlog.close_partitions gives a partition no new records");
       }
       if (before[partition] == 0) {
-        throw Option.invalidValue(WEIGHTS, value, "partition " + partition + " is closed, and stays so");
+        throw Option.invalidValue(WEIGHTS, value, "partition " + partition + " is closed, and stays so: name open partitions");
       }
     });
     return new RerouteTopic(log, planned, Map.of(), true, was -> {
