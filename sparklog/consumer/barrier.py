@@ -27,6 +27,8 @@ class Barrier:
         self._asked = float("-inf")
         self._committed: Committed = {}
         self._told: set[tuple[TopicPartition, TopicPartition, int]] = set()
+        self.shares = False
+        """Whether members of the group read all partitions: then one without a position is waited for, too."""
 
     def until(self, each: AssignedPartition) -> int:
         """The offset before which records of a partition may be returned now."""
@@ -65,7 +67,7 @@ class Barrier:
                     yield cut, awaited, offset
 
     def _consumed(self, each: AssignedPartition, awaited: TopicPartition) -> int | None:
-        """The offset up to which a partition was consumed; None if neither the consumer nor its group knows it."""
+        """The offset up to which a partition was consumed; None if neither the consumer nor its group reads it, as far as is known."""
         its = self._subscription.assigned.get(awaited)
         if its is not None:
             return its.position or 0
@@ -73,4 +75,6 @@ class Barrier:
             self._asked = time.monotonic()
             self._committed = self._ask()
         found = self._committed.get((awaited, each.topic_id))
-        return None if found is None else found.offset
+        if found is None:
+            return 0 if self.shares else None
+        return found.offset

@@ -164,6 +164,7 @@ class Consumer(AnyPartition):
         if self._membership is not None:
             told = Told(self, on_assign, on_revoke, on_lost or on_revoke)
             self._sharing = Sharing(self._membership, self._subscription, self._reader, told, commits=enable_auto_commit)
+            self._reader.barrier.shares = True
 
     # ---- topics and partitions
 

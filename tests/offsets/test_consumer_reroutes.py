@@ -1,6 +1,7 @@
 """A consumer over re-routes: each key comes in order, however the partitions change meanwhile. FORMAT.md section 9."""
 
 import random
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -193,3 +194,26 @@ def test_offsets_without_records_before_a_cut_keep_nobody_waiting(tmp_path: Path
     with Consumer(tmp_path, "t", **options) as consumer:
         # The turn of the partition that waits is before those of the others.
         assert [{each.partition for each in consumer.poll(max_records=1)} for _ in range(3)] == [{0}, {1}, {2}]
+
+
+def test_members_of_a_group_keep_the_order_among_them(tmp_path: Path) -> None:
+    """A member returns nothing of a new partition before others have committed what is ahead of it, also if they have not begun to."""
+    written = Written(tmp_path / "root", 5)
+    for weights in ([1, 1, 1], [2, 1, 1, 1], [1, 0, 1, 1]):
+        written.write(80)
+        written.change(weights)
+    written.write(80)
+    reader = Reader()
+    options = {"group": "g", "table": tmp_path / "offsets", "assignor": "range", "auto_offset_reset": "earliest", "poll_interval_ms": 1}
+    members = [Consumer(tmp_path / "root", "t", auto_commit_interval_ms=1, **options) for _ in range(2)]
+    try:
+        until, both = time.monotonic() + 60, False
+        while reader.read != written.written:
+            assert time.monotonic() < until, [member.waiting() for member in members]
+            both = both or all(member.assignment() for member in members)
+            for member in reversed(members):
+                reader.take(member, 9 if both else 1)
+        assert both
+    finally:
+        for member in members:
+            member.close()
