@@ -207,12 +207,12 @@ def test_members_of_a_group_keep_the_order_among_them(tmp_path: Path) -> None:
     options = {"group": "g", "table": tmp_path / "offsets", "assignor": "range", "auto_offset_reset": "earliest", "poll_interval_ms": 1}
     members = [Consumer(tmp_path / "root", "t", auto_commit_interval_ms=1, **options) for _ in range(2)]
     try:
-        until, both = time.monotonic() + 60, False
+        until, both = time.monotonic() + 120, False
         while reader.read != written.written:
             assert time.monotonic() < until, [member.waiting() for member in members]
             both = both or all(member.assignment() for member in members)
             for member in reversed(members):
-                reader.take(member, 9 if both else 1)
+                reader.take(member, 60 if both else 1)
         assert both
     finally:
         for member in members:
