@@ -61,10 +61,10 @@ def test_the_commands_of_the_guide(folder, repository):
         assert (program, command) == ("sparklog", "ui")
         with running(folder, *words, "--port", "0") as (url, process):
             port = url.rstrip("/").rpartition(":")[2]
-            about = httpx.get(f"http://127.0.0.1:{port}/api/about").json()
+            about = httpx.get(f"http://127.0.0.1:{port}/api/about", timeout=60).json()
             assert about["root"] == str(folder / "my-log")
             if "--table" in words:
-                assert httpx.get(f"{url}api/groups").json()["groups"][0]["group"] == "mail"
+                assert httpx.get(f"{url}api/groups", timeout=60).json()["groups"][0]["group"] == "mail"
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=60)
             assert process.returncode == 130
@@ -104,7 +104,7 @@ def resident(process: subprocess.Popen[str]) -> int:
 def test_it_ends_at_once_and_quietly_while_pages_follow_a_topic(folder):
     with running(folder, "my-log", "--port", "0", "--host", "::1") as (url, process):
         assert url.startswith("http://[::1]:")
-        with httpx.stream("GET", f"{url}api/topics/t/tail") as tail, follow(url), follow(url, "records"):
+        with httpx.stream("GET", f"{url}api/topics/t/tail", timeout=60) as tail, follow(url), follow(url, "records"):
             assert next(tail.iter_lines()) == "event: begin"
             begun = time.monotonic()
             process.send_signal(signal.SIGINT)
@@ -126,7 +126,7 @@ def test_pages_that_do_not_read_what_they_follow(folder):
             time.sleep(0.6)
         assert resident(process) - before < 600
         # They are at the limit, until they are closed.
-        assert httpx.get(f"{url}api/topics/t/tail").json()["error"]["condition"] == "BUSY"
+        assert httpx.get(f"{url}api/topics/t/tail", timeout=60).json()["error"]["condition"] == "BUSY"
         for each in asleep:
             each.close()
         again: list[socket.socket] = []
