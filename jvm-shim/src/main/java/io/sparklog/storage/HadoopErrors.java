@@ -10,6 +10,9 @@ import org.apache.hadoop.security.AccessControlException;
 
 /** Hadoop's exceptions as those of {@code java.nio}, which {@link LogStore} promises and the classes above decide by. */
 final class HadoopErrors {
+  /** S3A's, known by its name, as it is there only when a program runs. It is an EOFException for a connection that ended. */
+  private static final String CONNECTION_ENDED = "HttpChannelEOFException";
+
   private HadoopErrors() {}
 
   /** A call of Hadoop's. */
@@ -38,7 +41,11 @@ final class HadoopErrors {
         ? new FileAlreadyExistsException(location)
         : e instanceof FileNotFoundException
             ? new NoSuchFileException(location)
-            : e instanceof AccessControlException ? new AccessDeniedException(location, null, e.getMessage()) : null;
+            : e instanceof AccessControlException
+                ? new AccessDeniedException(location, null, e.getMessage())
+                : e.getClass().getSimpleName().equals(CONNECTION_ENDED)
+                    ? new IOException("the connection ended: " + location + ": " + e.getMessage())
+                    : null;
     return translated == null ? e : (IOException) translated.initCause(e);
   }
 }

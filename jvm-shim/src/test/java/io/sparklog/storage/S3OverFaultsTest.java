@@ -1,6 +1,5 @@
 package io.sparklog.storage;
 
-import java.util.Map;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 
 /** The same server behind a proxy, where requests go wrong at random, in ways that a client may repeat. */
@@ -8,6 +7,6 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 final class S3OverFaultsTest extends S3StoreTest {
   @Override
   StoreRef newRoot() {
-    return StoreSettings.newRoot("stores.s3faults", Map.of());
+    return StoreSettings.newRoot("stores.s3faults", QUICK);
   }
 }

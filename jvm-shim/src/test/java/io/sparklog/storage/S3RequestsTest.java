@@ -255,21 +255,11 @@ final class S3RequestsTest {
     assertThrows(FileAlreadyExistsException.class, () -> put(FILE, "three"));
   }
 
-  private S3Store impatient(int attempts, int retries) {
-    TreeMap<String, String> settings = new TreeMap<>(ref.settings());
-    settings.put("fs.s3a.attempts.maximum", String.valueOf(attempts));
-    settings.put("fs.s3a.retry.limit", String.valueOf(retries));
-    settings.put("fs.s3a.retry.interval", "10ms");
-    settings.put("fs.s3a.retry.throttle.limit", String.valueOf(retries));
-    settings.put("fs.s3a.retry.throttle.interval", "10ms");
-    return S3Store.open(new StoreRef(ref.root(), settings));
-  }
-
   /** By the SDK, or by S3A. */
   @ParameterizedTest
   @ValueSource(ints = {1, 3})
   void aRefusalOfARepeatedRequestTellsNothingOfTheFirst(int attempts) throws Exception {
-    S3Store place = impatient(attempts, 3);
+    S3Store place = StoreSettings.impatient(ref, attempts, 3);
     server.begin(List.of(FaultyServer.cut(FILE, 1), FaultyServer.answer(403, FILE, 9)));
     assertThrows(NoAnswerException.class, () -> place.putIfAbsent(FILE, "x", new byte[9], PutObserver.NONE));
   }
@@ -277,7 +267,7 @@ final class S3RequestsTest {
   @ParameterizedTest
   @ValueSource(ints = {408, 500, 503})
   void anAnswerThatProvesNothingIsNone(int status) throws Exception {
-    S3Store place = impatient(1, 1);
+    S3Store place = StoreSettings.impatient(ref, 1, 1);
     server.begin(List.of(FaultyServer.answer(status, FILE, 99)));
     assertThrows(NoAnswerException.class, () -> place.putIfAbsent(FILE, "x", new byte[9], PutObserver.NONE));
   }
@@ -359,14 +349,14 @@ final class S3RequestsTest {
 
   @Test
   void aLatePutKeepsTheContract() throws Throwable {
-    late(impatient(1, 1)).aPutWithoutAnAnswerTakesEffectLater();
-    late(impatient(1, 1)).aPutThatTakesEffectLaterNeverReplaces();
+    late(StoreSettings.impatient(ref, 1, 1)).aPutWithoutAnAnswerTakesEffectLater();
+    late(StoreSettings.impatient(ref, 1, 1)).aPutThatTakesEffectLaterNeverReplaces();
   }
 
   /** A put without an answer does not count as one that failed. */
   @Test
   void aStoreThatTakesNoAnswerForAFailureIsFound() throws Throwable {
-    LogStore hasty = FaultyStore.of(impatient(1, 1)).answer("putIfAbsent", (real, with) -> {
+    LogStore hasty = FaultyStore.of(StoreSettings.impatient(ref, 1, 1)).answer("putIfAbsent", (real, with) -> {
       try {
         real.putIfAbsent((String) with[0], (String) with[1], (byte[]) with[2], (PutObserver) with[3]);
         return null;

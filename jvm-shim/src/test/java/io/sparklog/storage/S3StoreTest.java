@@ -28,11 +28,14 @@ import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 /** A real S3 server, which {@code make test-stores} starts. */
 @EnabledIfSystemProperty(named = "stores.s3", matches = ".+")
 class S3StoreTest extends LogStoreContract {
+  /** This server ends the connection of a long put that loses, so that the client repeats it, until it hears the answer in time. */
+  static final Map<String, String> QUICK = Map.of("fs.s3a.retry.interval", "20ms");
+
   private final StoreRef ref = newRoot();
 
   /** In the server of this test. */
   StoreRef newRoot() {
-    return StoreSettings.newRoot("stores.s3", Map.of());
+    return StoreSettings.newRoot("stores.s3", QUICK);
   }
 
   @Override

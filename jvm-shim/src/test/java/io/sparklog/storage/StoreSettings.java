@@ -23,4 +23,15 @@ final class StoreSettings {
     }
     return new StoreRef(System.getProperty(property) + "/" + UUID.randomUUID() + "/odd %41 ü+?#*", settings);
   }
+
+  /** The store of {@code ref}, whose client soon gives up a request without an answer, so that a test sees it. */
+  static S3Store impatient(StoreRef ref, int attempts, int retries) {
+    TreeMap<String, String> settings = new TreeMap<>(ref.settings());
+    settings.put("fs.s3a.attempts.maximum", String.valueOf(attempts));
+    settings.put("fs.s3a.retry.limit", String.valueOf(retries));
+    settings.put("fs.s3a.retry.interval", "10ms");
+    settings.put("fs.s3a.retry.throttle.limit", String.valueOf(retries));
+    settings.put("fs.s3a.retry.throttle.interval", "10ms");
+    return S3Store.open(new StoreRef(ref.root(), settings));
+  }
 }
