@@ -124,13 +124,22 @@ final class TopicLoad {
       throw new Moved(start, next, missing(start, next, last));
     }
     // At the end and not before: version files are deleted from the lowest on, so while the first is there, so are those after it.
-    // Without a checkpoint, that may be one of a writer that slept through the clean-up; but then there is a checkpoint.
-    boolean isThere = (start.version >= 0 || checkpoints.containsAll(checkpoints(files.list())))
-        && start.tag.equals(files.tag(start.first()));
-    if (!isThere) {
+    if (!isStillThere(start, checkpoints)) {
       throw new Moved(start, next, missing(start, start.first(), last));
     }
     return builder.build();
+  }
+
+  /**
+   * Whether the first version file is still the one that was read. Without a checkpoint, that may be one of a writer that slept through the
+   * clean-up; but then there is a checkpoint, and not among {@code checkpoints}, which were tried.
+   */
+  private boolean isStillThere(Start start, List<String> checkpoints) throws IOException {
+    if (start.version >= 0) {
+      return start.tag.equals(files.tag(start.version));
+    }
+    Map<String, LogStore.Listed> told = new TreeMap<>();
+    return checkpoints.containsAll(checkpoints(files.list(told))) && start.tag.equals(files.tag(0, told));
   }
 
   /**
