@@ -58,9 +58,8 @@ final class RerouteTopic extends AdministrativeChange {
     int slots = planned.slots().table().slots();
     long open = Arrays.stream(before).filter(weight -> weight > 0).count() + partitions - before.length;
     if (open > slots) {
-      throw Option.invalidValue(TopicConfig.PARTITIONS, config.get(TopicConfig.PARTITIONS),
-          "topic " + log.topic() + " has " + slots + " slots for its keys, and " + open
-              + " partitions would be open: take rehash => true, or a new topic, for more");
+      throw Option.invalidValue(TopicConfig.PARTITIONS, config.get(TopicConfig.PARTITIONS), "topic " + log.topic() + " has " + slots
+          + " slots for its keys, and " + open + " partitions would be open: take rehash => true, or a new topic, for more");
     }
     return new RerouteTopic(log, planned, config, false, was -> grown(was, partitions));
   }

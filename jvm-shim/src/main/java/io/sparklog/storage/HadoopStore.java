@@ -220,7 +220,7 @@ abstract class HadoopStore implements LogStore {
   }
 
   /**
-   * What an end means that comes before byte {@code bytes} of a file: the file is shorter, or gone, or the place cannot be asked. A client
+   * An end that comes before byte {@code bytes} of a file means: the file is shorter, or gone, or the place cannot be asked. A client
    * may take a connection that was cut, again and again, for the end of the file.
    */
   final IOException unlessShorter(String name, long bytes, EOFException end) {
