@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.kit.Drivers;
+import io.sparklog.kit.Seed;
 import io.sparklog.log.Names;
 import io.sparklog.log.Pace;
 import io.sparklog.log.Segment;
@@ -258,7 +259,7 @@ final class UpkeepTest extends Drivers {
   /** The processes after one that dies do what it left undone. */
   @Test
   void aProcessMayEndAnywhere() throws IOException {
-    long seed = System.nanoTime();
+    long seed = Seed.draw();
     System.out.println("aProcessMayEndAnywhere: seed " + seed);
     Random deaths = new Random(seed);
     pace = new Pace(4, 8, ms -> {});
