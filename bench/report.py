@@ -110,6 +110,15 @@ Merging, of 5,000,000 records, in one run of the case `tidy` on an idle machine 
 * 2,000,000 records, one in each batch, take 372 MB and 0.268 s to scan. Merged without `rebatch` it is the same. After
   `rebatch => true` they take 252 MB and 0.118 s, as those that were written in bulk do (252 MB and 0.129 s).
 
+Members of a group, by the case `members`, on a loaded machine, so counts only:
+
+* An idle member with Kafka's intervals makes 12 heartbeats a minute. Each is a file of 200 bytes that is renamed, one listing of
+  the folder of heartbeats, and a look whether the offset table has a new version. Together with the looks at the log, one each
+  100 ms, that is 781 calls of `newfstatat` a minute, 151 of `statx`, 95 of `openat`, 54 of `getdents64`, 13 of `rename`.
+* A group commits one row a minute while all its members are idle.
+* 100,000 commits of one position to a table are 322,624 bytes of rows after maintenance. Maintenance deletes files that were
+  replaced an hour before, and Delta's own log is kept for an hour.
+
 ## All cases
 
 """
