@@ -138,7 +138,7 @@ def race_in_hdfs(hdfs: Hdfs, jvm: str, versions: int) -> None:
     race_alone("HDFS", tool, versions, lambda: in_name_node(hdfs, tool, versions))
 
 
-def race_over_faults(s3: S3, jvm: str, proxy: FaultProxy, versions: int, seed: int) -> Counter[str]:
+def race_over_faults(s3: S3, jvm: str, proxy: FaultProxy, versions: int, seed: int) -> None:
     tool = in_s3(s3, jvm, proxy.endpoint, **IMPATIENT)
     proxy.inject_at_random(0.1, FAULTS, seed)
     for version, fault in UNCLEAR_VERSIONS.items():
@@ -153,7 +153,6 @@ def race_over_faults(s3: S3, jvm: str, proxy: FaultProxy, versions: int, seed: i
     assert unclear, "no put ended unknown: the run shows nothing"
     without = unclear - {put_of(request) for request in proxy.requests if is_unanswered(request)}
     assert not without, f"unknown, though each request was answered: {sorted(without)[:5]}"
-    return counts
 
 
 def put_of(request: Request) -> str:
@@ -269,8 +268,7 @@ def test_a_long_race_for_versions_in_hdfs(hdfs: Hdfs, jvm: str, versions: int) -
 
 @pytest.mark.soak
 def test_a_long_race_where_requests_go_wrong(s3: S3, jvm: str, fault_proxy: Callable[[str], FaultProxy]) -> None:
-    counts = race_over_faults(s3, jvm, fault_proxy(s3.endpoint), 1_000, seeded().randrange(1 << 32))
-    assert counts["unknown"] > counts["came later"] > 0, "some unknown puts come later, and some never"
+    race_over_faults(s3, jvm, fault_proxy(s3.endpoint), 1_000, seeded().randrange(1 << 32))
 
 
 @pytest.mark.soak
