@@ -103,7 +103,8 @@ def test_upkeep(run: Run, root: Path, tmp_path: Path) -> None:
     ]
     run("retention", root, "t", "--ms", -1, "--bytes", "10g")
     assert [each["value"] for each in json.loads(run("retention", root, "t", "--json"))] == ["-1", str(10 << 30)]
-    assert json.loads(run("add-partitions", root, "t", "--partitions", 3, "--json"))[0]["partitions_after"] == 3
+    added = json.loads(run("add-partitions", root, "t", "--partitions", 3, "--json"))
+    assert added["executed"] is True and {each["partitions_after"] for each in added["rows"]} == {3}
     rows = would("delete-records", root, "t", "--offsets", "0:4,1:-1", "--keep", "1:7")
     assert [(each["start_after"], each["kept"]) for each in rows] == [(4, None), (7, 7)]
     assert log.topic("t").start_offsets() == {0: 4, 1: 7, 2: 0}

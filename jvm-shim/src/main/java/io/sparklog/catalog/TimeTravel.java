@@ -32,8 +32,8 @@ final class TimeTravel {
   static void requireNow(CaseInsensitiveStringMap options) {
     THEN.stream().filter(options::containsKey).findFirst().ifPresent(key -> {
       String value = options.get(key);
-      throw Option.invalidValue(key, value, "a batch can read a table of a catalog so: spark.read.option(\"" + key + "\", \"" + value
-          + "\").table(\"partlog.`<root>`.<topic>\"). A stream begins at startingOffsets or startingTimestamp");
+      throw Option.invalidValue(key, value, "name a table of a catalog in a batch, spark.read.option(\"" + key + "\", \"" + value
+          + "\").table(\"partlog.`<root>`.<topic>\"); a stream takes startingOffsets or startingTimestamp");
     });
   }
 
