@@ -82,5 +82,16 @@ def wait_until(done: Callable[[], bool], query: StreamingQuery, seconds: float =
         time.sleep(0.05)
 
 
+def stop(query: StreamingQuery) -> None:
+    """Stops a query wherever it is. The interrupt must not fail it; only Spark itself takes one for a failure, while it copies a plan."""
+    query.stop()
+    if query.exception() is not None:
+        causes = [query._jsq.exception().get().getCause()]
+        while (cause := causes[-1].getCause()) is not None:
+            causes.append(cause)
+        names = [cause.getClass().getName() for cause in causes]
+        assert names == ["java.lang.reflect.InvocationTargetException", "java.lang.InterruptedException"], query.exception()
+
+
 def numbers(values: list[str]) -> list[int]:
     return sorted(int(value) for value in values)

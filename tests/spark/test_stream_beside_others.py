@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from collecting import stop
 from handmade import seeded
 from logtool import LogTool
 from pyspark.sql import SparkSession
@@ -77,8 +78,7 @@ def test_available_now_beside_a_writer_and_a_reader(spark: SparkSession, tmp_pat
     for _ in range(6):
         query = copied(100).start()
         time.sleep(chance.uniform(0.05, 0.8))
-        query.stop()
-        assert query.exception() is None
+        stop(query)
     query = copied(100_000).trigger(availableNow=True).start()
     assert query.awaitTermination(SECONDS)
     assert found() == Counter(lines.values())

@@ -19,6 +19,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 import pytest
+from collecting import stop
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
@@ -77,11 +78,10 @@ class Air:
         options = {"topic": name, "partitions": 2, "path": self.root, "checkpointLocation": checkpoint}
         began = time.monotonic()
         first = as_json(rows).writeStream.format("partlog").options(**options).start()
-        while first.exception() is None and (first.lastProgress is None or first.lastProgress.batchId < 1):
-            assert time.monotonic() < began + SECONDS
+        while first.lastProgress is None or first.lastProgress.batchId < 1:
+            assert first.exception() is None and time.monotonic() < began + SECONDS
             time.sleep(0.02)
-        first.stop()
-        assert first.exception() is None
+        stop(first)
 
         # As if it had died before Spark noted the end of the epoch; if it stopped within an epoch, that is so.
         last = max(epoch_of(file) for file in (checkpoint / "offsets").iterdir())

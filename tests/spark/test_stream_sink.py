@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from collecting import stop
 from epochs import EPOCH, Sink
 from handmade import seeded
 from pyspark.errors import AnalysisException, StreamingQueryException
@@ -155,8 +156,7 @@ def test_a_query_may_be_stopped_at_any_moment(sink: Sink) -> None:
     while lives < 15 or sink.epochs() < 15:  # A machine that is busy finishes few epochs in these moments.
         query = writer.start()
         time.sleep(chance.uniform(0.05, 0.6 + 0.02 * lives))
-        query.stop()
-        assert query.exception() is None
+        stop(query)
         lives += 1
     sink.run()
     assert sink.epochs() > 15

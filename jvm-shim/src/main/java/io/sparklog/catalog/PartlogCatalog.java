@@ -331,9 +331,9 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     });
   }
 
-  /** Functions and procedures are in the empty namespace, and in the one that USE leads to. */
+  /** Functions and procedures are in the empty namespace, and in each that USE leads to: Spark looks for a bare name there. */
   private boolean isOwn(String[] namespace) {
-    return namespace.length == 0 || Arrays.equals(namespace, defaultNamespace());
+    return namespace.length == 0 || Arrays.equals(namespace, defaultNamespace()) || names.isOfRoot(namespace) && namespaceExists(namespace);
   }
 
   @Override

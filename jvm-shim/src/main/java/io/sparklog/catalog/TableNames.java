@@ -46,6 +46,11 @@ final class TableNames {
     return root != null;
   }
 
+  /** Whether a namespace with a name is below a root, so that it can be looked up. */
+  boolean isOfRoot(String[] namespace) {
+    return hasRoot() || namespace[0].contains("/");
+  }
+
   /** The thing that a table's name is about; empty if it cannot be one. @throws PartlogException CATALOG_WITHOUT_ROOT */
   Optional<Place> table(Identifier identifier) {
     List<String> parts = new ArrayList<>(Arrays.asList(identifier.namespace()));
