@@ -32,6 +32,7 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "consume": ("consume", lambda _: []),
     "verify": ("verify", lambda _: []),
     "members": ("members", lambda _: []),
+    "slots": ("slots", lambda _: []),
     "by-key-8": ("by_key", lambda given: [8, given.cores.split(",")]),
     "by-key-64": ("by_key", lambda given: [64, given.cores.split(",")]),
     STORES: ("stores", lambda _: []),
