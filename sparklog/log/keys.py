@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
+
 from sparklog.ondisk.routing import Routing
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Segment
 from sparklog.router import Router, partition_for
+
+KEY_TABLE = pa.schema([("key", pa.binary()), ("partition", pa.int32()), ("records", pa.int64()), ("timestamp", pa.timestamp("us", "UTC"))])
+
+
+def router_of(state: State) -> Router:
+    """Where the topic of a state puts records by their keys now."""
+    return Router(state.partitions, state.config["partitioner"], state.routing.table if state.routing else None)
+
+
+def key_table(state: State, records: pa.Table) -> pa.Table:
+    """The keys of records, which have `key` and `timestamp`, as `Topic.key_table` gives them."""
+    keyed = records.filter(records["key"].is_valid())
+    counted = keyed.group_by("key").aggregate([([], "count_all"), ("timestamp", "max")])
+    router = router_of(state)
+    found = sorted((router.of_key(each["key"]), each["key"], each["count_all"], each["timestamp_max"]) for each in counted.to_pylist())
+    return pa.table([[row[at] for row in found] for at in (1, 0, 2, 3)], schema=KEY_TABLE)
 
 
 class Key(NamedTuple):
@@ -22,13 +40,13 @@ class Key(NamedTuple):
     @classmethod
     def of(cls, state: State, key: bytes | bytearray | memoryview | str) -> Key:
         """A key of the topic; a string is encoded as UTF-8. TypeError if it is None."""
-        home = partition_for(key, state.partitions, partitioner := state.config["partitioner"])
+        home = partition_for(key, state.partitions, state.config["partitioner"])
         if home is None:
             raise TypeError("`key` is None; records without a key are in any partition")
         octets = key.encode() if isinstance(key, str) else bytes(key)
         if not state.routing:
             return cls(octets, home, home, None)
-        router = Router(state.partitions, partitioner, state.routing.table)
+        router = router_of(state)
         return cls(octets, router.of_key(octets), router.slot(octets), state.routing)
 
     def may_be_in(self, segment: Segment) -> bool:

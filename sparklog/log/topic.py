@@ -15,7 +15,7 @@ from sparklog.log import by_time
 from sparklog.log.batches import Batches, Segments
 from sparklog.log.commits import Commits
 from sparklog.log.description import describe
-from sparklog.log.keys import Key
+from sparklog.log.keys import Key, key_table
 from sparklog.ondisk.columns import schema_of
 from sparklog.ondisk.reader import PartitionReader, Wanted
 from sparklog.ondisk.root import Root
@@ -82,6 +82,17 @@ class Topic(Displayed):
         """
         state = self._log.newest()
         return Key.of(state, key).partitions(self._log, state)
+
+    def key_table(self, n: int = 10_000) -> pa.Table:
+        """The keys of the last n records of each partition, and the partition to which the topic sends each of them now.
+
+        A row for each key, by partition, then by key: `key`, `partition`, `records` (how many of those that were read have it), and the
+        newest `timestamp` among these. Records without a key are left out. A key is listed once, also where its partition has changed.
+        """
+        state, columns = self._log.newest(), ["key", "timestamp"]
+        n = arguments.count("n", n)
+        tails = [self._tail(state, partition, n, Wanted(), columns) for partition in range(state.partitions)]
+        return key_table(state, pa.concat_tables(tails))
 
     def start_offsets(self) -> dict[int, int]:
         """The log start offset of each partition: the first offset that can still be read."""

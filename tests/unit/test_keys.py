@@ -63,3 +63,26 @@ def test_segments_that_cannot_hold_the_key_are_not_read(tmp_path):
     gone = topic.append([Record(b"another", b"x", TIME)], 1 - home)
     (topic.folder / gone["file"]).unlink()
     assert sorted(Log(tmp_path)["t"].read(key="k")["value"].to_pylist()) == [b"elsewhere", b"here"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_key_table_has_each_key_of_the_newest_records_once(tmp_path, seed):
+    history(tmp_path, random.Random(seed))
+    topic = Log(tmp_path)["t"]
+    for n in (1, 3, 1000):
+        newest = [row for each in range(topic.partitions) for row in topic.tail(n, each, columns=["key", "timestamp"]).to_pylist()]
+        expected = {}
+        for row in newest:
+            if row["key"] is not None:
+                times = [*expected.get(row["key"], (0, 0, []))[2], row["timestamp"]]
+                expected[row["key"]] = topic.partition_for(row["key"]), len(times), times
+        found = topic.key_table(n).to_pylist()
+        assert {row["key"]: (row["partition"], row["records"], row["timestamp"]) for row in found} == {
+            key: (partition, count, max(times)) for key, (partition, count, times) in expected.items()
+        }
+        assert [(row["partition"], row["key"]) for row in found] == sorted((row["partition"], row["key"]) for row in found)
+
+
+def test_the_key_table_of_an_empty_topic(tmp_path):
+    Topic(tmp_path, "t", partitions=2).commit()
+    assert Log(tmp_path)["t"].key_table().num_rows == 0
