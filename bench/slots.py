@@ -24,14 +24,20 @@ MODULO, TABLE = "modulo", "by table"
 Ask = Callable[[str], str]
 
 
-def run(bench: Bench) -> None:
+def run(bench: Bench, what: str) -> None:
+    {"routing": _routing, "write": _writes, "topics": _topics}[what](bench)
+
+
+def _routing(bench: Bench) -> None:
     with _alone(bench) as ask:
         ask(f"keys {bench.records}")
         sides = {TABLE: lambda: ask("table"), MODULO: lambda: ask("modulo")}
         bench.compare("routing keys of 16 bytes, one thread, 8 partitions", TABLE, sides)
-        ask("keys 0")
-        _writes(bench)
-        rows = bench.data().limit(ROWS)
+
+
+def _topics(bench: Bench) -> None:
+    rows = bench.spark.range(ROWS).selectExpr("CAST(id AS STRING) AS key", "CAST(id AS STRING) AS value")
+    with _alone(bench) as ask:
         for made, number in (("reroute", REROUTES), ("slots", SLOTS)):
             root = Path(bench.path("rerouted"))
             bench.remove(root.name)
