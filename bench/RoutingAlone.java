@@ -21,15 +21,16 @@ import java.util.TreeMap;
 import java.util.stream.LongStream;
 
 /**
- * What routing costs without Spark: does what each line of standard input asks for, and answers with a line.
+ * The cost of routing without Spark: does whatever each line of standard input asks for, and answers with a line.
  *
  * <ul>
  * <li>{@code keys <number>}: makes so many random keys of 16 bytes.
  * <li>{@code modulo}, {@code table}: routes each of them once, to 8 partitions. Answers how many went to the last one.
  * <li>{@code reroute <root> <topic> <number>}: makes so many re-routes, in which a weight goes to 2 or back to 1.
- * <li>{@code slots <root> <topic> <number>}: makes one re-route of a topic without slots, which gets so many of them. Versions follow until a
- * checkpoint is due.
- * <li>{@code load <root> <topic>}: loads the newest state as a process that does not know it. Answers with µs, bytes of heap and the routing epoch.
+ * <li>{@code slots <root> <topic> <number>}: makes one re-route of a topic without slots, which gets so many of them. Versions follow
+ * until a checkpoint is due.
+ * <li>{@code load <root> <topic>}: loads the newest state as a process that does not know it. Answers with µs, bytes of heap and the
+ * routing epoch.
  * </ul>
  */
 final class RoutingAlone {
@@ -93,8 +94,8 @@ final class RoutingAlone {
       SlotTable table = SlotTable.modulo(weights.length, slots);
       weights[0] = 2;
       List<SlotMoves> moves = table.replan(weights);
-      return Optional.of(new NextVersion(newest.orElseThrow(), "reroute")
-          .reroute(new Reroute(1, slots, weights, moves, table.after(moves).crc(), null)));
+      return Optional.of(
+          new NextVersion(newest.orElseThrow(), "reroute").reroute(new Reroute(1, slots, weights, moves, table.after(moves).crc(), null)));
     });
     for (int n = 1; n <= 100; n++) {
       new Administration(work).configure(Map.of("segment.ms", Integer.toString(n)));
