@@ -19,7 +19,7 @@ _LISTED = 20
 _OF_OPERATORS = ("reset", "load", "forget")
 """Events after which the members of a group go on."""
 _MAINTAINED_AFTER = 50
-"""An object maintains the table after this many commits of its own: a look-up opens each file that was written since."""
+"""The table is maintained after this many of its versions, by the program that made the last one: a look-up opens each file of them."""
 
 
 class Generations:
@@ -34,7 +34,6 @@ class Generations:
         self._lake = lake
         self._known: dict[str, tuple[int, Group]] = {}
         """By name, the groups that this object committed to, each as it was after its commit of the number."""
-        self._commits = 0
 
     # ---- reading
 
@@ -149,7 +148,6 @@ class Generations:
                 return 0
             if (numbered := self.commit(name, last + 1, generation, added)) is not None:
                 self._known[name] = last + 1, group.after(numbered)
-                self.maintain_when_due()
                 return sum(not rows.is_note(each) for each in added)
 
     def end(self, name: str, generation: int) -> None:
@@ -176,14 +174,11 @@ class Generations:
         None too if one of these members has another version by now; it has the next one after the commit.
         """
         numbered = _numbered(added, number, generation)
-        return numbered if self._lake.append(rows.table_of(numbered), name, number, versions) else None
+        return numbered if self._append(numbered, name, number, versions or {}) else None
 
     def commit_of_member(self, name: str, number: int, generation: int, added: list[Position], member: str, version: int) -> bool:
         """Commits rows of a member, which knows the state of this number. False if the member has another version by now."""
-        if not self._lake.append(rows.table_of(_numbered(added, number, generation)), name, None, {member: version}):
-            return False
-        self.maintain_when_due()
-        return True
+        return self._append(_numbered(added, number, generation), name, None, {member: version})
 
     def last(self, name: str) -> int:
         """The number of the newest change of a group. Cheap if nothing was committed to the table."""
@@ -193,15 +188,17 @@ class Generations:
         """How often a member committed or was fenced."""
         return self._lake.versions([member])[member]
 
-    def maintain_when_due(self) -> None:
-        """Counts a commit of this object, and maintains the table after each 50."""
-        self._commits += 1
-        if self._commits % _MAINTAINED_AFTER:
-            return
-        try:
-            self._lake.maintain()
-        except SparklogError as error:
-            _log.warning("the offset table was not maintained: %s", error)
+    def _append(self, added: list[Position], name: str, number: int | None, versions: Mapping[str, int]) -> bool:
+        """Commits rows as `Lake.append` does, and maintains the table if it is due."""
+        version = self._lake.append(rows.table_of(added), name, number, versions)
+        if version is None:
+            return False
+        if version % _MAINTAINED_AFTER == 0:
+            try:
+                self._lake.maintain()
+            except SparklogError as error:
+                _log.warning("the offset table was not maintained: %s", error)
+        return True
 
     def _fenced(self, name: str, generation: int, newest: int) -> SparklogError:
         return SparklogError("GENERATION_FENCED", group=name, generation=generation, newest=newest, table=self._path)

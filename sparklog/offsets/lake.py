@@ -72,19 +72,18 @@ class Lake:
             table = self._table()
             return {member: 0 if table is None else _version(table, member) for member in members}
 
-    def append(self, rows: pa.Table, group: str, number: int | None, versions: Mapping[str, int] | None = None) -> bool:
-        """Adds rows in one commit, which has this number among those of the group: False if one has it already, or a greater one.
+    def append(self, rows: pa.Table, group: str, number: int | None, versions: Mapping[str, int]) -> int | None:
+        """Adds rows in one commit, which has this number among those of the group; None if one has it already, or a greater one.
 
-        Without a number it is a commit of members alone. It has the version after the one that is given of each member: False if that is
+        Without a number it is a commit of members alone. It has the version after the one that is given of each member: None if that is
         not its version any more. Delta lets only one commit have a number or a version. Which one it was is read from the table, not from
-        the error of a commit that failed.
+        the error of a commit that failed. Returns the version of the table that the commit made.
         """
         with self._faults():
             table = self._table() or self._create()
-            seen = versions or {}
-            if not _are_free(table, group, number, seen):
-                return False
-            taken = {_member(member): version + 1 for member, version in seen.items()}
+            if not _are_free(table, group, number, versions):
+                return None
+            taken = {_member(member): version + 1 for member, version in versions.items()}
             taken |= {} if number is None else {_application(group): number}
             transactions = [self._delta.Transaction(*each) for each in taken.items()]
             properties = self._delta.CommitProperties(max_commit_retries=_TRIES, app_transactions=transactions)
@@ -98,11 +97,11 @@ class Lake:
                 )
             except self._delta.exceptions.CommitFailedError:
                 now = self._table()
-                if now is None or _are_free(now, group, number, seen):
+                if now is None or _are_free(now, group, number, versions):
                     raise
                 # The commit that was first may be this one, whose answer was lost: then its rows count, and adding them again is safe.
-                return False
-        return True
+                return None
+            return int(table.version())
 
     def maintain(self) -> dict[str, int]:
         """Joins small files, writes a checkpoint, and deletes files that were replaced long ago; never one that may still be committed.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import random
 import socket
 import threading
 import time
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from sparklog.assignors import Partition, canonical
 from sparklog.errors import SparklogError
 from sparklog.offsets import rows
+from sparklog.offsets.attempts import attempts
 from sparklog.offsets.committed import Committed
 from sparklog.offsets.heartbeats import clock
 from sparklog.offsets.members import Held, MemberSettings, State
@@ -23,7 +23,6 @@ from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.topics import Ids, Offsets
 
 _log = logging.getLogger(__name__)
-_PAUSE_S = 0.2  # the longest before a change of the state is tried again
 _ROW_EVERY_S = 60  # a group without a new row for three minutes does not count as running
 
 
@@ -225,7 +224,7 @@ class Membership:
 
     def _enter(self, me: str) -> None:
         """Adds this member to the state, under this id."""
-        while True:
+        for _ in attempts():
             carried: list[Position] = []
             number, generation, found = self._generations.state(self.group)
             if found is None:
@@ -244,7 +243,6 @@ class Membership:
             fenced = {replaced: self._generations.version(replaced)} if replaced else {}
             if self._generations.commit(self.group, number + 1, generation, [note, *carried], fenced) is not None:
                 break
-            time.sleep(random.random() * _PAUSE_S)
         self.id, self._number, self._generation, self._version = me, number + 1, generation, 0
         self._state, self._mine, self._committed = after, {}, Committed()
         self._known |= after.known(before)
@@ -267,13 +265,17 @@ class Membership:
         own: the commit counts as one of this member, as one with rows does. fenced: members that it fences.
         """
         placed = list(moved)
-        while self.id is not None:
+        for number in attempts():
+            if number:
+                self._adopt()
+                placed = [each for each in placed if (each.topic, each.partition) in self._state.owned(self.id or "")]
+            if self.id is None:
+                break
             after = step(self._state)
             if after == self._state and not placed:
                 return False
             versions = {each: self._generations.version(each) for each in fenced}
-            if own or placed:
-                versions[self.id] = self._version
+            versions |= {self.id: self._version} if own or placed else {}
             note = rows.note_of_members(self.group, self._generation, self.id, why, after)
             if self._generations.commit(self.group, self._number + 1, self._generation, [note, *placed], versions) is not None:
                 self._number, self._state = self._number + 1, after
@@ -281,15 +283,14 @@ class Membership:
                 self._version += self.id in versions
                 self._remember(placed)
                 return True
-            time.sleep(random.random() * _PAUSE_S)
-            self._adopt()
-            placed = [each for each in placed if (each.topic, each.partition) in self._state.owned(self.id or "")]
         return False
 
     def _go_back(self, placed: list[Position]) -> bool:
         """Commits offsets that are lower than before: a reset of these shares, which this member keeps. False if it lost one of them."""
         ids, moved = {each.topic: each.topic_id for each in placed}, {(each.topic, each.partition) for each in placed}
-        while self.id is not None:
+        for _ in attempts():
+            if self.id is None:
+                break
             number, group, versions = self._generations.fenceable(self.group)
             if group.state is None or moved - group.state.owned(self.id).keys():
                 self._adopt()
@@ -301,7 +302,6 @@ class Membership:
                 self._remember(placed)
                 self._adopt()
                 return True
-            time.sleep(random.random() * _PAUSE_S)
         return False
 
     def _adopt(self) -> None:

@@ -209,7 +209,6 @@ class OffsetTable:
         """
         moved = self.topics.placed(rows.require_group(group), offsets, ids)
         self.generations.claim(group, "load", lambda _: moved)
-        self.generations.maintain_when_due()
 
     def end(self, group: str, generation: int) -> None:
         """Says that the owner of this generation ends, so that the group is not running. GenerationFenced as in `append`."""

@@ -1,6 +1,6 @@
 """Owners of one group that overlap, and die at any step: it skips nothing, and loses no acknowledged commit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
@@ -31,10 +31,10 @@ def test_commits_that_are_made_whatever_was_committed_before_are_found(tmp_path:
         engine = process.table._lake
         conditional = engine.append
 
-        def append(rows: pa.Table, group: str, _: int, versions: object = None) -> bool:
-            while not conditional(rows, group, engine.last(group) + 1):
+        def append(rows: pa.Table, group: str, _: int | None, versions: Mapping[str, int]) -> int:
+            while (version := conditional(rows, group, engine.last(group) + 1, {})) is None:
                 pass
-            return True
+            return version
 
         engine.append = append  # type: ignore[method-assign]
 
