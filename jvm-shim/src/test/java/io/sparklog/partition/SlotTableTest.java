@@ -174,6 +174,19 @@ class SlotTableTest {
   }
 
   @Test
+  void theSlotOfAHashIsItsRemainder() {
+    Random random = new Random(1);
+    for (int slots : new int[] {1, 2, 3, 641, 4095, 4096, 4098, 10_000, 65_521, 65_535, 65_536}) {
+      SlotTable table = SlotTable.of(IntStream.range(0, slots).toArray());
+      int multiple = Integer.MAX_VALUE / slots * slots;
+      IntStream chosen = IntStream.of(0, 1, -1, slots - 1, slots, slots + 1, multiple - 1, multiple, Integer.MAX_VALUE, Integer.MIN_VALUE);
+      IntStream multiples = random.ints(10_000, 1, Integer.MAX_VALUE / slots).map(n -> n * slots).flatMap(m -> IntStream.of(m - 1, m, -m));
+      IntStream.concat(IntStream.concat(chosen, multiples), random.ints(10_000))
+          .forEach(hash -> assertEquals((hash & Integer.MAX_VALUE) % slots, table.ofHash(hash), () -> hash + " of " + slots));
+    }
+  }
+
+  @Test
   void routersOfDifferentEpochsDiffer() {
     SlotTable table = SlotTable.modulo(2);
     Router first = new Router(Partitioner.MURMUR3, 1, table, new int[] {1, 1});
