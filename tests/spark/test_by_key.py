@@ -1,5 +1,6 @@
 """Queries by key without a shuffle give what those with one give; and a scan is grouped by key exactly where its records are."""
 
+import json
 import random
 import re
 from collections.abc import Iterator
@@ -28,8 +29,14 @@ TOPICS = {
     "i8": (8, "murmur3", "null keys"),
     "j8": (8, "murmur3", "explicit"),
     "k8": (5, "murmur3", "added"),
+    "l6": (4, "murmur3", "re-routed, nothing is from before"),
+    "m6": (4, "murmur3", "re-routed, and read from there on"),
+    "n6": (4, "murmur3", "re-routed"),
+    "o6": (4, "murmur3", "re-routed to other weights, nothing is from before"),
 }
-ROUTED = [topic for topic, (_, _, kind) in TOPICS.items() if kind == "routed"]
+ROUTED = [topic for topic, (_, _, kind) in TOPICS.items() if kind == "routed" or topic in ("l6", "m6", "o6")]
+STARTS: dict[str, dict[str, str]] = {}
+"""The options of a read of a topic, where it does not read all: those of `m6`."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +46,8 @@ def log(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     fill(spark, root)
     sparklog.attach(spark, "bykey", root)
     for topic in TOPICS:
-        spark.read.format("partlog").option("topic", topic).load(str(root)).createOrReplaceTempView(f"bytes_{topic}")
+        read = spark.read.format("partlog").option("topic", topic).options(**STARTS.get(topic, {}))
+        read.load(str(root)).createOrReplaceTempView(f"bytes_{topic}")
     return root
 
 
@@ -56,8 +64,29 @@ def fill(spark: SparkSession, root: Path) -> None:
         elif kind == "explicit":
             write(topic, partitions, partitioner, place="IF(id % 3 = 0, id % 8, NULL)")
         elif kind == "added":
-            spark.sql(f"CALL partlog.add_partitions('{root}', '{topic}', 8)")
+            spark.sql(f"CALL partlog.add_partitions('{root}', '{topic}', 8, rehash => true)")
             write(topic, 8, partitioner)
+        elif kind.startswith("re-routed"):
+            reroute(spark, root, topic, kind)
+            write(topic, 6, partitioner)
+
+
+def reroute(spark: SparkSession, root: Path, topic: str, kind: str) -> None:
+    """From 4 to 6 partitions, whose shares of the keys may differ."""
+    spark.sql(f"CALL partlog.add_partitions('{root}', '{topic}', 6)")
+    if "weights" in kind:
+        spark.sql(f"""CALL partlog.reroute('{root}', '{topic}', '{{"2":3}}')""")
+    ends = json.dumps(sparklog.Log(root).topic(topic).end_offsets())
+    if "nothing is from before" in kind:
+        spark.sql(f"CALL partlog.delete_records('{root}', '{topic}', '{ends}')")
+    elif "read from there on" in kind:
+        STARTS[topic] = {"startingOffsets": f'{{"{topic}":{ends}}}'}
+
+
+def with_options(options: dict[str, str]) -> str:
+    """The clause of SQL that gives options to a table."""
+    pairs = ", ".join(f"'{name}' = '{value}'" for name, value in options.items())
+    return f"WITH ({pairs})" if pairs else ""
 
 
 @contextmanager
@@ -97,7 +126,8 @@ class Questions:
         if not self.text:
             return f"bytes_{topic}"
         splits = self.random.choice([1, 8, 50 * TOPICS[topic][0]])
-        return f"bykey.{topic} WITH ('minPartitions' = '{splits}')"
+        options = {"minPartitions": str(splits), **STARTS.get(topic, {})}
+        return f"bykey.{topic} {with_options(options)}"
 
     def topic(self) -> str:
         return self.random.choice([*TOPICS, *ROUTED])
@@ -233,6 +263,13 @@ DEFAULTS = {
         ("SELECT key, count(*) FROM i8 GROUP BY key", 1),
         ("SELECT key, count(*) FROM j8 GROUP BY key", 1),
         ("SELECT key, count(*) FROM k8 GROUP BY key", 1),
+        ("SELECT key, count(*) FROM l6 GROUP BY key", 0),
+        ("SELECT key, count(*) FROM m6 GROUP BY key", 0),
+        ("SELECT key, count(*) FROM n6 GROUP BY key", 1),
+        ("SELECT a.offset FROM l6 a JOIN m6 b ON a.key = b.key", 0),
+        ("SELECT a.offset FROM l6 a JOIN n6 b ON a.key = b.key", 2),
+        ("SELECT a.offset FROM l6 a JOIN o6 b ON a.key = b.key", 2),
+        ("SELECT a.offset FROM l6 a JOIN c4 b ON a.key = b.key", 2),
         ("SELECT CAST(key AS STRING), count(*) FROM bytes_a8 GROUP BY CAST(key AS STRING)", 1),
         ("SELECT a.offset FROM a8 a JOIN bytes_b8 b ON a.key = b.key", 2),
         ("SELECT partition, count(*) FROM a8 GROUP BY partition", 0),
@@ -240,7 +277,10 @@ DEFAULTS = {
     ],
 )
 def test_what_the_guide_says_is_without_a_shuffle(spark: SparkSession, log: Path, query: str, expected: int) -> None:
-    table = re.sub(r"\b((?:FROM|JOIN) )(?!bytes)(\w+)", r"\1bykey.\2", query)
+    def named(match: re.Match[str]) -> str:
+        return f"{match[1]}bykey.{match[2]} {with_options(STARTS.get(match[2], {}))}"
+
+    table = re.sub(r"\b((?:FROM|JOIN) )(?!bytes)(\w+)", named, query)
     with settings(spark, {"spark.sql.autoBroadcastJoinThreshold": -1, CORES: 2}):
         assert shuffles(spark.sql(table)) == expected, plan(spark.sql(table))
 

@@ -112,6 +112,15 @@ public final class Routing {
     return low;
   }
 
+  /** The slot table after so many of {@link #past}. */
+  SlotTable table(int after) {
+    SlotTable table = first;
+    for (Past one : past.subList(0, after)) {
+      table = table.after(one.moved());
+    }
+    return table;
+  }
+
   /** The partition that had a slot after so many of {@link #past}. */
   int partition(int slot, int after) {
     synchronized (this) {

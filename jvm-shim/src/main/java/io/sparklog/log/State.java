@@ -2,6 +2,7 @@ package io.sparklog.log;
 
 import io.sparklog.partition.Partitioner;
 import io.sparklog.partition.Router;
+import io.sparklog.partition.SlotTable;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.util.Collections;
@@ -102,6 +103,11 @@ public final class State {
   /** The re-routes that an offset of a partition comes after, of those that have records from before them. */
   public int reroutesBefore(int partition, long offset) {
     return head.routing() == null ? 0 : head.routing().after(partition, offset);
+  }
+
+  /** The slot table of records that come after so many of the re-routes that have records from before them. */
+  public SlotTable tableAfter(int reroutes) {
+    return head.routing() == null ? SlotTable.modulo(partitions(), partitions()) : head.routing().table(reroutes);
   }
 
   /** Whether a re-route cut the partition of a segment where the segment begins. */

@@ -1,13 +1,15 @@
 package io.sparklog.source;
 
 import io.sparklog.log.State;
-import io.sparklog.partition.Router;
-import io.sparklog.read.OffsetBounds;
+import io.sparklog.read.Extent;
 import io.sparklog.read.Split;
 import io.sparklog.spark.Columns;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -26,7 +28,7 @@ import org.apache.spark.unsafe.types.UTF8String;
  * @param function of the key, whose value is the number of the partition; null if the value is the partition itself
  * @param ofTopics whether the topic is a part of the value
  */
-record Grouping(String function, boolean ofTopics) {
+record Grouping(KeyRouting function, boolean ofTopics) {
 
   /**
    * When groups may be by key.
@@ -51,14 +53,9 @@ record Grouping(String function, boolean ofTopics) {
       return new Terms(functions && !(ofOneSide && dropsGroups), Math.max(1, cores), ofOneSide);
     }
 
-    private boolean areMet(StructType schema, Set<Router> routers, List<Split> splits) {
-      if (!allowed || routers.size() != 1 || !routers.iterator().next().isModulo()
-          || !Arrays.asList(schema.fieldNames()).contains(Columns.KEY)) {
-        return false;
-      }
+    private boolean areMet(KeyRouting function, List<Split> splits) {
       long partitions = splits.stream().map(Split::partition).distinct().count();
-      return partitions >= (all ? routers.iterator().next().partitions() : 1) && partitions >= partitionsMin
-          && splits.stream().allMatch(Split::isRouted);
+      return partitions >= (all ? function.partitions() : 1) && partitions >= partitionsMin;
     }
   }
 
@@ -68,11 +65,34 @@ record Grouping(String function, boolean ofTopics) {
    * @param schema the columns that are read
    */
   static Grouping of(ReadRequest request, StructType schema, List<Split> splits, Terms terms) {
-    List<State> states = request.ranges().stream().map(OffsetBounds.Range::state).distinct().toList();
-    Set<Router> routers = new HashSet<>(states.stream().map(state -> state.router()).toList());
-    return terms.areMet(schema, routers, splits)
-        ? new Grouping(KeyRouting.name(routers.iterator().next()), false)
-        : new Grouping(null, !request.isOfOneTopic());
+    boolean isAsked = terms.allowed && Arrays.asList(schema.fieldNames()).contains(Columns.KEY);
+    Optional<KeyRouting> function = isAsked ? routing(request, splits).filter(its -> terms.areMet(its, splits)) : Optional.empty();
+    return new Grouping(function.orElse(null), function.isEmpty() && !request.isOfOneTopic());
+  }
+
+  /** Where all records of the splits were put by their keys; empty unless each topic did that in one routing epoch, and all alike. */
+  private static Optional<KeyRouting> routing(ReadRequest request, List<Split> splits) {
+    Map<String, State> states = new HashMap<>();
+    request.ranges().forEach(range -> states.put(range.state().topic(), range.state()));
+    Map<String, Integer> reroutes = new HashMap<>();
+    for (Split split : splits) {
+      for (Extent extent : split.extents()) {
+        int its = states.get(split.topic()).reroutesBefore(split.partition(), extent.segment().base());
+        if (reroutes.merge(split.topic(), its, (one, other) -> one.equals(other) ? one : -1) < 0) {
+          return Optional.empty();
+        }
+      }
+    }
+    Set<KeyRouting> functions = new HashSet<>();
+    for (Map.Entry<String, Integer> topic : reroutes.entrySet()) {
+      State state = states.get(topic.getKey());
+      Optional<KeyRouting> function = KeyRouting.of(state.config().partitioner(), state.tableAfter(topic.getValue()));
+      if (function.isEmpty()) {
+        return function;
+      }
+      functions.add(function.get());
+    }
+    return functions.size() == 1 && splits.stream().allMatch(Split::isRouted) ? functions.stream().findFirst() : Optional.empty();
   }
 
   Partitioning partitioning(List<Split> splits) {
@@ -82,7 +102,7 @@ record Grouping(String function, boolean ofTopics) {
 
   private Expression[] expressions() {
     if (function != null) {
-      return new Expression[] {Expressions.apply(function, Expressions.column(Columns.KEY))};
+      return new Expression[] {Expressions.apply(function.name(), Expressions.column(Columns.KEY))};
     }
     Expression partition = Expressions.identity(Columns.PARTITION);
     return ofTopics ? new Expression[] {Expressions.identity(Columns.TOPIC), partition} : new Expression[] {partition};

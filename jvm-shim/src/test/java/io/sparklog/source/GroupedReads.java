@@ -1,21 +1,25 @@
 package io.sparklog.source;
 
+import io.sparklog.log.Routing;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
-import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.Router;
+import io.sparklog.partition.SlotTable;
 import io.sparklog.read.Split;
 import io.sparklog.spark.Columns;
 import java.io.IOException;
+import java.math.BigInteger;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.stream.Collectors;
+import java.util.stream.LongStream;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
@@ -28,7 +32,10 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** Random reads of random topics: the groups that a scan reports hold what they say, record by record, and are by key where they can be. */
+/**
+ * Random reads of random topics: the groups that a scan reports hold what they say, record by record, and are by key where they can be.
+ * Scans that report the same function put a key into the same group. Topics of odd seeds get slots.
+ */
 final class GroupedReads {
   private static final String CORES = "spark.sql.files.minPartitionNum";
   private static final StructType ALL = Columns.read(false);
@@ -38,6 +45,9 @@ final class GroupedReads {
   private final Path directory;
   private final KeyedLog log;
 
+  /** By function, the group in which each key was found by any scan. */
+  private final Map<String, Map<String, Integer>> groupsOfKeys = new HashMap<>();
+
   /** How many scans were grouped by key, and how many otherwise. */
   private int byKey;
   private int otherwise;
@@ -46,7 +56,7 @@ final class GroupedReads {
     this.random = new Random(seed);
     this.predicates = new RandomPredicates(seed);
     this.directory = directory;
-    this.log = new KeyedLog(directory);
+    this.log = seed % 2 == 0 ? new KeyedLog(directory) : KeyedLog.withSlots(directory);
   }
 
   /** The fault that the seed finds; otherwise how many scans were grouped by key, and how many not. @param directory an empty one */
@@ -57,6 +67,10 @@ final class GroupedReads {
         Map<String, String> config = Map.of("partitions", reads.oneIn(2) ? "4" : Integer.toString(1 + reads.random.nextInt(8)),
             "partitioner", topic.equals("b") ? "murmur2" : "murmur3");
         reads.log.write(topic, config, 100, KeyedLog.routed(reads.random.nextInt(60) + 1));
+        if (seed % 2 != 0) {
+          reads.log.of(topic).addPartitions(reads.log.state(topic).partitions() + 1 + reads.random.nextInt(2), false, false, false);
+          reads.log.write(topic, Map.of(), 100, KeyedLog.routed(reads.random.nextInt(60) + 1));
+        }
       }
       for (int i = 0; i < 12; i++) {
         if (reads.oneIn(2)) {
@@ -97,9 +111,11 @@ final class GroupedReads {
     List<State> states = (topics.isEmpty() ? List.of(topic) : topics).stream().map(log::state).toList();
     int cores = 1 + random.nextInt(5);
     SQLConf.get().setConfString(CORES, Integer.toString(cores));
+    Map<String, Integer> epochs = epochs(states);
     Reads reads = Reads.of(directory, "includeHeaders", "false", "minPartitions", Integer.toString(1 + random.nextInt(50)))
         .with("subscribe", states.stream().map(State::topic).collect(Collectors.joining(",")))
-        .with("startingOffsets", states.stream().map(this::starts).collect(Collectors.joining(",", "{", "}")));
+        .with("startingOffsets", offsets(states, epochs, this::start))
+        .with("endingOffsets", offsets(states, epochs, GroupedReads::end));
     boolean ofCatalog = !oneIn(8);
     PartlogScanBuilder builder = (ofCatalog ? reads.ofCatalog() : reads).builder();
     if (oneIn(4)) {
@@ -114,21 +130,83 @@ final class GroupedReads {
     List<Split> splits = Reads.splits(scan);
     boolean routed = splits.stream().flatMap(split -> split.extents().stream()).allMatch(extent -> extent.segment().routed());
     boolean enough = splits.stream().map(Split::partition).distinct().count() >= cores;
-    Set<Router> routers = new HashSet<>(states.stream().map(state -> state.router()).toList());
-    boolean expected = ofCatalog && withKey && routed && enough && routers.size() == 1 && routers.iterator().next().isModulo();
+    boolean expected = ofCatalog && withKey && routed && enough && isAlike(splits);
     check(scan, expected, withKey, states.size() > 1);
   }
 
-  /** In a part of the reads a topic is read from offsets in its middle: what lies before them does not matter. */
-  private String starts(State state) {
-    boolean whole = oneIn(2);
-    List<String> starts = new ArrayList<>();
-    for (int p = 0; p < state.partitions(); p++) {
-      List<Segment> segments = state.segments(p);
-      long afterOther = segments.stream().filter(segment -> !segment.routed()).mapToLong(Segment::end).max().orElse(state.start(p));
-      starts.add("\"" + p + "\":" + (whole ? state.start(p) : afterOther - (oneIn(20) && afterOther > state.start(p) ? 1 : 0)));
+  /** The routing epoch of the state, from 0 on, that a read of each topic begins with and ends with; −1 if it reads all. */
+  private Map<String, Integer> epochs(List<State> states) {
+    Map<String, Integer> epochs = new HashMap<>();
+    for (State state : states) {
+      int reroutes = state.routing().map(routing -> routing.past().size()).orElse(0);
+      epochs.put(state.topic(), oneIn(4) ? -1 : random.nextInt(reroutes + 1));
     }
-    return "\"" + state.topic() + "\":{" + String.join(",", starts) + "}";
+    return epochs;
+  }
+
+  /** The offset of a partition at which the read of a routing epoch begins, or ends. */
+  private interface Edge {
+    long of(State state, int partition, int epoch);
+  }
+
+  private static String offsets(List<State> states, Map<String, Integer> epochs, Edge edge) {
+    List<String> topics = new ArrayList<>();
+    for (State state : states) {
+      List<String> all = new ArrayList<>();
+      for (int p = 0; p < state.partitions(); p++) {
+        long offset = edge.of(state, p, epochs.get(state.topic()));
+        all.add("\"" + p + "\":" + Math.min(state.end(p), Math.max(state.start(p), offset)));
+      }
+      topics.add("\"" + state.topic() + "\":{" + String.join(",", all) + "}");
+    }
+    return topics.stream().collect(Collectors.joining(",", "{", "}"));
+  }
+
+  /** In a part of the reads a topic is read from offsets in its middle: what lies before them does not matter. */
+  private long start(State state, int partition, int epoch) {
+    List<Segment> segments = state.segments(partition);
+    long afterOther = segments.stream()
+        .filter(segment -> !segment.routed() && segment.end() <= end(state, partition, epoch))
+        .mapToLong(Segment::end)
+        .max()
+        .orElse(0);
+    long cut = epoch > 0 ? state.routing().orElseThrow().past().get(epoch - 1).cut(partition) : 0;
+    long start = oneIn(6) ? cut : Math.max(cut, afterOther);
+    return start - (oneIn(20) ? 1 : 0);
+  }
+
+  private static long end(State state, int partition, int epoch) {
+    List<Routing.Past> past = state.routing().map(Routing::past).orElse(List.of());
+    return epoch < 0 || epoch == past.size() ? state.end(partition) : past.get(epoch).cut(partition);
+  }
+
+  /** Whether each topic of the splits has one routing epoch in them, and all the same hash and slot table, written out to one length. */
+  private boolean isAlike(List<Split> splits) {
+    State one = null;
+    SlotTable its = null;
+    for (String topic : splits.stream().map(Split::topic).distinct().toList()) {
+      State state = log.state(topic);
+      Set<Integer> epochs = new HashSet<>();
+      splits.stream()
+          .filter(split -> split.topic().equals(topic))
+          .forEach(
+              split -> split.extents().forEach(extent -> epochs.add(state.reroutesBefore(split.partition(), extent.segment().base()))));
+      SlotTable table = state.tableAfter(epochs.iterator().next());
+      if (epochs.size() > 1
+          || one != null && (one.config().partitioner() != state.config().partitioner() || !isSameWrittenOut(its, table))) {
+        return false;
+      }
+      one = state;
+      its = table;
+    }
+    return true;
+  }
+
+  private static boolean isSameWrittenOut(SlotTable one, SlotTable other) {
+    int common = BigInteger.valueOf(one.slots()).gcd(BigInteger.valueOf(other.slots())).intValueExact();
+    long multiple = (long) one.slots() / common * other.slots();
+    return LongStream.range(0, multiple)
+        .allMatch(i -> one.partition((int) (i % one.slots())) == other.partition((int) (i % other.slots())));
   }
 
   private void check(PartlogScan scan, boolean isByKey, boolean withKey, boolean ofTopics) throws IOException {
@@ -153,10 +231,8 @@ final class GroupedReads {
 
   /** The values of the groups, once it is known that each record is in the group of its value. */
   private Set<List<Object>> values(Batch batch, String groups, boolean withKey, boolean ofTopics) throws IOException {
-    Router router = groups.startsWith("[murmur")
-        ? new Router(Partitioner.named(groups.substring(1, 8)), Integer.parseInt(groups.replaceAll(".*_([0-9]+)\\(key\\)]", "$1")))
-        : null;
-    require(router != null || groups.equals(ofTopics ? "[identity(topic), identity(partition)]" : "[identity(partition)]"), groups);
+    String function = groups.startsWith("[murmur") ? groups.substring(1, groups.indexOf("(key)]")) : null;
+    require(function != null || groups.equals(ofTopics ? "[identity(topic), identity(partition)]" : "[identity(partition)]"), groups);
     Set<List<Object>> values = new HashSet<>();
     for (InputPartition part : batch.planInputPartitions()) {
       PartlogInputPartition its = (PartlogInputPartition) part;
@@ -172,8 +248,8 @@ final class GroupedReads {
       try (PartitionReader<ColumnarBatch> reader = batch.createReaderFactory().createColumnarReader(part)) {
         while (reader.next()) {
           for (int i = 0; i < reader.get().numRows(); i++) {
-            require(value.equals(valueOf(reader.get(), i, router, ofTopics)),
-                "a record in group " + value + " of " + groups + " is of " + valueOf(reader.get(), i, router, ofTopics));
+            require(function == null ? value.equals(valueOf(reader.get(), i, ofTopics)) : isOfGroup(reader.get(), i, function, value),
+                "a record is in group " + value + " of " + groups);
           }
         }
       }
@@ -181,16 +257,20 @@ final class GroupedReads {
     return values;
   }
 
-  /** Null for a record that belongs to no group. */
-  private static List<Object> valueOf(ColumnarBatch batch, int row, Router router, boolean ofTopics) {
-    if (router != null) {
-      int column = ALL.fieldIndex(Columns.KEY);
-      if (batch.column(column).isNullAt(row)) {
-        return null;
-      }
-      byte[] key = batch.column(column).getBinary(row);
-      return List.of(Integer.toString(router.ofKey(key, 0, key.length)));
+  /** Whether the function puts the key of a record into the group, and no scan has found the key in another one. */
+  private boolean isOfGroup(ColumnarBatch batch, int row, String function, List<Object> group) {
+    int column = ALL.fieldIndex(Columns.KEY);
+    if (batch.column(column).isNullAt(row)) {
+      return false;
     }
+    byte[] key = batch.column(column).getBinary(row);
+    KeyRouting its = (KeyRouting) KeyRouting.named(function).orElseThrow();
+    int value = its.produceResult(new GenericInternalRow(new Object[] {key}));
+    Integer before = groupsOfKeys.computeIfAbsent(function, f -> new HashMap<>()).putIfAbsent(Arrays.toString(key), value);
+    return group.equals(List.of(Integer.toString(value))) && (before == null || before == value);
+  }
+
+  private static List<Object> valueOf(ColumnarBatch batch, int row, boolean ofTopics) {
     String partition = Integer.toString(batch.column(ALL.fieldIndex(Columns.PARTITION)).getInt(row));
     String topic = batch.column(ALL.fieldIndex(Columns.TOPIC)).getUTF8String(row).toString();
     return ofTopics ? List.of(topic, partition) : List.of(partition);
