@@ -9,6 +9,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -24,10 +25,14 @@ from sparklog.store.store import Absent, Damaged, Entry, File, below
 PORT = 9870
 """The port at which a NameNode answers WebHDFS, if nothing says another one."""
 _TIMEOUT_S = 60
+_FAILOVER_S = 20.0
+_FAILOVER_WAIT_S = 0.2
 _ANSWER_BYTES_MAX = 64 << 20
 _TOLD_BYTES_MAX = 1 << 16
 _KINDS = {"FILE": "file", "DIRECTORY": "folder", "SYMLINK": "link"}
 _NOT_THERE = ("FileNotFoundException", "ParentNotDirectoryException")
+_NOT_ACTIVE = ("StandbyException", "RetriableException")
+"""The answers of a NameNode in standby, and of one that starts up."""
 
 
 class HdfsStore(RemoteStore):
@@ -117,28 +122,37 @@ class HdfsStore(RemoteStore):
                 return
 
     def _asked(self, call: str, name: str, **parameters: object) -> HTTPResponse:
-        """The answer of the NameNode that is active, or of the DataNode that it names. Absent if there is no such file or folder."""
+        """The answer of the NameNode that is active, or of the DataNode that it names. Absent if there is no such file or folder.
+
+        While a NameNode answers that it is in standby or starts up, the call waits for up to 20 seconds for one to become active.
+        """
         path = urllib.parse.quote(f"{self._folder}/{below(name)}" if name else self._folder or "/")
         query = urllib.parse.urlencode({"op": call, "user.name": self._user, **parameters})
-        failed: OSError | None = None
-        for address in tuple(self._addresses):
-            try:
-                answer = _OPENER.open(f"{address}/webhdfs/v1{path}?{query}", timeout=_TIMEOUT_S)
-                assert isinstance(answer, HTTPResponse)
-            except urllib.error.HTTPError as error:
-                kind, message = _told(error)
-                if kind in _NOT_THERE or "(is not a directory)" in message:
-                    raise Absent from None
-                failed = PermissionError(message) if kind == "AccessControlException" else OSError(f"{call}: {kind}: {message}")
-                # One that starts up is as little the active one: it says RetriableException.
-                if kind not in ("StandbyException", "RetriableException"):
-                    raise failed from None
-            except (OSError, HTTPException) as error:
-                failed = OSError(f"{address}: {error}")
-            else:
-                if self._addresses[0] != address:
-                    self._addresses = [address, *(each for each in self._addresses if each != address)]
-                return answer
+        deadline = time.monotonic() + _FAILOVER_S
+        while True:
+            comes, failed = False, ""
+            for address in tuple(self._addresses):
+                try:
+                    answer = _OPENER.open(f"{address}/webhdfs/v1{path}?{query}", timeout=_TIMEOUT_S)
+                    assert isinstance(answer, HTTPResponse)
+                except urllib.error.HTTPError as error:
+                    kind, message = _told(error)
+                    if kind in _NOT_THERE or "(is not a directory)" in message:
+                        raise Absent from None
+                    if kind not in _NOT_ACTIVE:
+                        raise (
+                            PermissionError(message) if kind == "AccessControlException" else OSError(f"{call}: {kind}: {message}")
+                        ) from None
+                    comes, failed = True, f"{call}: {kind}: {message}"
+                except (OSError, HTTPException) as error:
+                    failed = f"{address}: {error}"
+                else:
+                    if self._addresses[0] != address:
+                        self._addresses = [address, *(each for each in self._addresses if each != address)]
+                    return answer
+            if not comes or time.monotonic() > deadline:
+                break
+            time.sleep(_FAILOVER_WAIT_S)
         raise OSError(
             f"no active NameNode answers WebHDFS at {' or '.join(self._addresses)} ({failed}). Another address may be given in the URL, as "
             "?webhdfs=host:9870 with several addresses by commas, or by dfs.namenode.http-address in the hdfs-site.xml of HADOOP_CONF_DIR"

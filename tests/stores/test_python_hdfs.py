@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -217,13 +217,15 @@ def listing(*found: object, remaining: int = 0) -> dict[str, object]:
 
 
 @contextmanager
-def answering(code: int, sent: object) -> Iterator[str]:
-    """The address of a server that gives this answer to each question."""
+def answering(code: int, sent: object, first: Sequence[tuple[int, object]] = ()) -> Iterator[str]:
+    """The address of a server that gives this answer to each question, after the first ones."""
+    before = iter(first)
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            content = json.dumps(sent).encode()
-            self.send_response(code)
+            now, told = next(before, (code, sent))
+            content = json.dumps(told).encode()
+            self.send_response(now)
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
@@ -266,10 +268,20 @@ def test_a_listing_that_no_name_node_gives_is_refused(sent):
 
 
 @pytest.mark.parametrize("exception", ["StandbyException", "RetriableException"])
-def test_a_name_node_that_does_not_serve_yet_is_not_the_one_that_is_asked(exception):
+def test_a_name_node_that_does_not_serve_yet_is_not_the_one_that_is_asked(exception, monkeypatch):
     """One that starts up says RetriableException."""
+    monkeypatch.setattr("sparklog.store.hdfs._FAILOVER_S", 0.3)
     told = {"RemoteException": {"exception": exception, "message": "Namenode is in startup mode"}}
     with answering(403, told) as first, answering(200, listing(status("a"))) as second:
         assert HdfsStore("h", "/root", [first, second], "me").names("_partlog") == ["a"]
         with pytest.raises(OSError, match=f"no active NameNode answers .*{exception}: Namenode is in startup mode"):
             HdfsStore("h", "/root", [first], "me").names("_partlog")
+
+
+@pytest.mark.parametrize("exception", ["StandbyException", "RetriableException"])
+def test_a_failover_is_waited_out(exception):
+    """Its NameNodes are in standby or start up for some seconds, and one may be gone."""
+    told = (403, {"RemoteException": {"exception": exception, "message": "Namenode is in startup mode"}})
+    with answering(200, listing(status("a")), [told, told]) as address:
+        gone = f"http://127.0.0.1:{free_port()}"
+        assert HdfsStore("h", "/root", [gone, address], "me").names("_partlog") == ["a"]
