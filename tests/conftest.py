@@ -13,6 +13,13 @@ from xdist.scheduler import LoadScopeScheduling
 
 pytest_plugins = ["limits"]
 
+OF_STORES = {
+    # The first, as its session needs a JVM in which none has begun.
+    "cluster": ("cluster", "servers", "python_hdfs"),
+    "sessions": ("moves", "scans", "spark", "spark_faults"),
+    "rest": ("contract", "kills", "races", "python_s3", "python_programs", "faults", "cut_reads", "yarn"),
+}
+"""The files of tests/stores that share servers or a JVM, and in `rest` those that any process may run, the longest first."""
 FASTEST_FIRST = (
     "tests/test_tidy.py",
     "tests/test_layers.py",
@@ -25,7 +32,7 @@ FASTEST_FIRST = (
     "tests/ui/",
     "tests/kafka/",
     "tests/spark/",
-    "tests/stores/",
+    *(f"tests/stores/test_{name}.py" for names in OF_STORES.values() for name in names),
 )
 WITH_SPARK = ("tests/spark/", "tests/test_wheel.py")
 WITH_A_SPARK_OF_ITS_OWN = (
@@ -43,12 +50,16 @@ WITH_A_SPARK_OF_ITS_OWN = (
 class Lanes(LoadScopeScheduling):
     """One of two processes runs the tests that share a session, which takes both cores when it works, but seldom does; the other the rest.
 
-    Each of the files that start a Spark of their own is for the process that has nothing else to do.
+    Each of the files that start a Spark of their own is for the process that has nothing else to do. So is each of the tests of stores,
+    but for those that share what takes long to start.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         if nodeid.startswith(WITH_A_SPARK_OF_ITS_OWN):
             return nodeid.partition("::")[0]
+        if nodeid.startswith("tests/stores/"):
+            shared = (lane for lane in ("cluster", "sessions") for name in OF_STORES[lane] if f"/test_{name}.py::" in nodeid)
+            return next(shared, nodeid.partition("::")[0])
         return "spark" if nodeid.startswith(WITH_SPARK) else "log"
 
 

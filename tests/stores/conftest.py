@@ -66,7 +66,7 @@ def hdfs(hdfs_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def hdfs_ha(hdfs_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
     """Two NameNodes and two DataNodes. A test that kills one starts it again."""
     with _running(Hdfs(tmp_path_factory.mktemp("hdfs-ha"), hdfs_jars, ha=True)) as server:

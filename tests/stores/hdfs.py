@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import urllib.request
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 from xml.sax.saxutils import escape
@@ -67,12 +68,14 @@ class Hdfs(Servers):
         self.wait_for_data_nodes()
 
     def start(self, name: str) -> None:
-        """Starts a daemon again that was killed, with the data that it left; a NameNode of two begins in standby."""
+        """Starts a daemon again that was killed, with the data that it left, and waits until a failover may meet it.
+
+        A NameNode of two begins in standby.
+        """
         self.daemons[name].start()
         if name in self._names:
             self._wait_for_name_node(name)
-        if not self.ha or name in self._data:
-            self.wait_for_data_nodes()
+        self.wait_for_data_nodes()
 
     def failover(self) -> str:
         """SIGKILLs the active NameNode, makes the other one active, and returns the name of the one that was killed."""
@@ -88,16 +91,21 @@ class Hdfs(Servers):
         self.daemons[name].wait_until(lambda: self._bean(name, "NameNodeStatus")["State"] == state)
 
     def wait_for_data_nodes(self) -> None:
-        """Until the active NameNode takes writes, and knows which DataNodes run: of one that was killed after about 12 seconds."""
+        """Until each NameNode is out of safe mode, and knows which DataNodes run: of one that was killed after about 12 seconds.
+
+        One in standby, too: if it became the active one before, it would refuse writes.
+        """
         count = sum(self.daemons[name].runs for name in self._data)
 
-        def knows() -> bool:
-            about = self._bean(self.active, "NameNodeInfo")
+        def knows(name: str) -> bool:
+            about = self._bean(name, "NameNodeInfo")
             live = json.loads(str(about["LiveNodes"])).values()
             # A DataNode that has just come has no capacity, and gets no blocks, until it tells of its disks.
             return not about["Safemode"] and len(live) == count and all(node["capacity"] for node in live)
 
-        self.daemons[self.active].wait_until(knows)
+        for name in self._names:
+            if self.daemons[name].runs:
+                self.daemons[name].wait_until(partial(knows, name))
 
     def open_below(self, uri: str) -> list[str]:
         """The files in a folder that are being written, or were by a client that died: each has a lease, which others must not break."""

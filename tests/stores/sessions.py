@@ -29,4 +29,8 @@ def session(s3a_jars: Path, **more: str) -> Iterator[SparkSession]:
     try:
         yield spark
     finally:
+        jvm = spark.sparkContext._jvm
         spark.stop()
+        # Those with which a JVM begins would be settings of its later sessions, too.
+        for name in settings:
+            jvm.java.lang.System.clearProperty(name)

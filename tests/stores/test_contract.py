@@ -22,7 +22,7 @@ def run(repository: Path, tests: dict[str, int], servers: dict[str, tuple[str, d
     properties.append(f"-Dmaven.test.additionalClasspath={','.join(map(str, jars))}")
     maven = [*shlex.split(os.environ.get("MVN", "mvn -q -B")), "-f", str(repository / "jvm-shim" / "pom.xml")]
     ran = subprocess.run(
-        [*maven, "test", f"-Dtest={','.join(tests)}", *properties], capture_output=True, text=True, timeout=540, check=False
+        [*maven, "surefire:test", f"-Dtest={','.join(tests)}", *properties], capture_output=True, text=True, timeout=540, check=False
     )
     assert ran.returncode == 0, ran.stdout[-8_000:]
     for test, cases in tests.items():

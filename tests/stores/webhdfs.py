@@ -3,6 +3,7 @@
 import getpass
 import json
 import string
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -35,18 +36,21 @@ class WebHdfs:
             pass
 
     def _place(self, method: str, path: str, **parameters: object) -> str:
-        """Where the NameNode sends a client for bytes."""
+        """Where the NameNode sends a client for bytes. A failover is waited out."""
         query = urllib.parse.urlencode({**parameters, "noredirect": "true", "user.name": getpass.getuser()})
-        for address in self._addresses:
-            request = urllib.request.Request(f"http://{address}/webhdfs/v1{urllib.parse.quote(path)}?{query}", method=method)
-            try:
-                with urllib.request.urlopen(request, timeout=60) as answer:
-                    return urllib.parse.quote(str(json.load(answer)["Location"]), safe=string.punctuation)
-            except urllib.error.HTTPError as error:
-                told = error.read()
-                # A NameNode that starts up says the second.
-                if error.code != 403 or not (b"StandbyException" in told or b"RetriableException" in told):
-                    raise
-            except OSError:
-                continue
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            for address in self._addresses:
+                request = urllib.request.Request(f"http://{address}/webhdfs/v1{urllib.parse.quote(path)}?{query}", method=method)
+                try:
+                    with urllib.request.urlopen(request, timeout=60) as answer:
+                        return urllib.parse.quote(str(json.load(answer)["Location"]), safe=string.punctuation)
+                except urllib.error.HTTPError as error:
+                    told = error.read()
+                    # A NameNode that starts up says the second.
+                    if error.code != 403 or not (b"StandbyException" in told or b"RetriableException" in told):
+                        raise
+                except OSError:
+                    continue
+            time.sleep(0.1)
         raise OSError(f"no active NameNode answers at {', '.join(self._addresses)}")
