@@ -100,7 +100,7 @@ cluster: toolchain $(VENV) hdfs s3 ## run HDFS, S3 and a Spark cluster on this m
 .PHONY: test-stores
 test-stores: toolchain $(VENV) $(JAR) hdfs s3 ## run the tests of stores, with HDFS, S3 and a Spark cluster on this machine
 	@$(MVN) -f jvm-shim/pom.xml test-compile
-	@$(PY) -m pytest tests/stores --numprocesses 2 --dist loadscope $(ARGS)
+	@$(PY) -m pytest tests/stores --numprocesses 2 --dist loadscope --no-loadscope-reorder $(ARGS)
 
 .PHONY: soak-stores
 soak-stores: toolchain $(VENV) $(JAR) hdfs s3 ## run the long tests of stores: races of processes, and kills at every step

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import pytest
 from handmade import Topic, records, sample
+from logtool import SHORT_LIVED
 from stores.buckets import environment
 from stores.cluster import SparkCluster
 from stores.faults import FaultProxy
@@ -34,6 +35,14 @@ def _running(servers: _S) -> Iterator[_S]:
         pids = servers.pids
         assert pids and all(map(is_alive, pids)), "a test has left a server dead"
     assert not any(map(is_alive, pids))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def short_lived() -> Iterator[None]:
+    """Each JVM of the tests, also of those servers, executors and drivers that others start, lives for minutes at most."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("JAVA_TOOL_OPTIONS", " ".join(SHORT_LIVED))
+        yield
 
 
 @pytest.fixture(scope="session")
