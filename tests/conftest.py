@@ -90,7 +90,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     released = json.loads((Path(__file__).parent / "seconds.json").read_text())
     terminalreporter.write_line(f"seconds by part (in brackets: release {released['release']}, {released['circumstances']}):")
     for place, taken in sorted(seconds.items()):
-        terminalreporter.write_line(f"  {place:<22} {taken:>6.0f} {'(' + str(released['seconds'].get(place, 0)) + ')':>8}")
+        terminalreporter.write_line(f"  {place:<36} {taken:>6.0f} {'(' + str(released['seconds'].get(place, 0)) + ')':>8}")
 
 
 @pytest.fixture(scope="session")
