@@ -65,11 +65,12 @@ class Driver:
     folder: Path
     connect: str
 
-    def ends_of_tasks(self) -> list[str]:
-        """Why the tasks until now have ended, as the event log has it."""
+    def ends_of_tasks(self) -> dict[int, str]:
+        """Why each task until now has ended, by the id of the attempt, as the event log has it."""
         (log,) = (self.folder / "events").iterdir()
         events = [json.loads(line) for line in log.read_text().splitlines() if line.endswith("}")]
-        return [event["Task End Reason"]["Reason"] for event in events if event["Event"] == "SparkListenerTaskEnd"]
+        ends = [event for event in events if event["Event"] == "SparkListenerTaskEnd"]
+        return {event["Task Info"]["Task ID"]: event["Task End Reason"]["Reason"] for event in ends}
 
     def run(self, mode: str, program: str, *arguments: str, folder: Path) -> str:
         """Runs a program, classic or as a client of Connect, and returns what it has shown."""
@@ -249,39 +250,51 @@ def save(rows: DataFrame, root: str) -> None:
     rows.write.format("partlog").options(**options).mode("append").save(root)
 
 
-@pytest.mark.parametrize("place", ["hdfs"], indirect=True)
-def test_an_executor_is_killed_in_mid_write(driver: Driver, place: Place, tmp_path: Path):
-    root, count, stopped = f"{place.uri}/killed", 4_000, tmp_path / "stopped"
+def stopping(stopped: Path, count: int, seconds: float) -> Column:
+    """The values, padded. The first attempt that comes near the end tells which process it is, and waits there."""
 
     def padded(value: str) -> str:
         context = TaskContext.get()
         assert context
         if int(value) == count - 50 and context.attemptNumber() == 0:
-            stopped.with_suffix(".new").write_text(str(os.getppid()))
+            stopped.with_suffix(".new").write_text(f"{os.getppid()} {context.taskAttemptId()}")
             stopped.with_suffix(".new").rename(stopped)
-            time.sleep(60)
+            time.sleep(seconds)
         return value.zfill(3000)
 
-    def kill() -> list[str]:
-        deadline = time.monotonic() + 60
-        while not stopped.exists():
-            assert time.monotonic() < deadline, "no task has come so far"
-            time.sleep(0.02)
-        daemon = int(stopped.read_text())
+    return F.udf(padded, useArrow=False)("value")
+
+
+def stop_of(stopped: Path) -> tuple[int, int]:
+    """Waits until the attempt waits: its process, and its id."""
+    deadline = time.monotonic() + 60
+    while not stopped.exists():
+        assert time.monotonic() < deadline, "no task has come so far"
+        time.sleep(0.02)
+    process, attempt = stopped.read_text().split()
+    return int(process), int(attempt)
+
+
+@pytest.mark.parametrize("place", ["hdfs", "s3"], indirect=True)
+def test_an_executor_is_killed_in_mid_write(driver: Driver, place: Place, tmp_path: Path):
+    root, count, stopped = f"{place.uri}/killed", 4_000, tmp_path / "stopped"
+
+    def kill() -> tuple[list[str], int]:
+        daemon, attempt = stop_of(stopped)
         (executor,) = (pid for name in HOSTS for pid in driver.cluster.executors(name) if daemon in children(pid))
         begun = list(place.files(root, "t"))
         os.kill(executor, signal.SIGKILL)
-        return begun
+        return begun, attempt
 
     with ThreadPoolExecutor() as pool:
         killing = pool.submit(kill)
-        save(rows_of(driver, count, F.udf(padded, useArrow=False)("value")), root)
-        begun = killing.result()
-    last = {name for name in begun if f"-t{PARTITIONS - 1}-" in name}
+        save(rows_of(driver, count, stopping(stopped, count, 60)), root)
+        begun, attempt = killing.result()
+    last = {name for name in begun if f"-t{PARTITIONS - 1}-{attempt}-" in name}
     assert bool(last) == (place.name == "hdfs"), "in S3 a file is there when it is complete"
     assert_dense(driver, place, root, "t", count)
     assert place.log(root).verify().findings == []
-    assert any("ExecutorLostFailure" in reason for reason in driver.ends_of_tasks())
+    assert "ExecutorLostFailure" in driver.ends_of_tasks()[attempt]
 
 
 @pytest.mark.parametrize(("place", "mode"), [("s3", "connect")], indirect=["place"])
