@@ -22,47 +22,60 @@ from sparklog.offsets.rows import table_of
 
 MEMBERS = (1, 10, 50)
 PARTITIONS = 200
-SECONDS = 30.0
+SECONDS = 10.0
 COMMITS = 100_000
-_IDLE = """
+SINGLE = 1_000
+"""The last commits to the large table, which are made one by one."""
+SINGLE_S = 20.0
+POLLS = 2_000
+_JOINED = """
 import sys, time
 from sparklog import Consumer
 consumer = Consumer(sys.argv[1], "t", group="idle", table=sys.argv[2], assignor="sticky")
 consumer.poll(1_000)
 print("begins", flush=True)
-until = time.monotonic() + float(sys.argv[3])
+"""
+_IDLE = """
+until = time.monotonic() + 60
 while time.monotonic() < until:
     consumer.poll(1_000)
+"""
+_POLLS = f"""
+for _ in range({POLLS}):
+    consumer.poll(0)
 """
 
 
 def run(bench: Bench) -> None:
     root = bench.path("members-log")
     rows = bench.data().limit(PARTITIONS * 100)
-    rows.write.format("partlog").option("topic", "t").option("partitions", PARTITIONS).mode("overwrite").save(root)
-    for case, figures in measured(Path(root)).items():
+    rows.write.format("partlog").option("topic", "t").option("partitions", PARTITIONS).mode("append").save(root)
+    for case, figures in measured(Path(root)):
         bench.note(f"members: {case}", **figures)
     bench.remove("members-log")
 
 
-def measured(root: Path, seconds: float = SECONDS, commits: int = COMMITS) -> dict[str, dict[str, float]]:
-    """The figures by case, of a topic `t` that has records in each of its partitions."""
-    with tempfile.TemporaryDirectory() as folder:
-        found: dict[str, dict[str, float]] = {}
+def measured(
+    root: Path, seconds: float = SECONDS, commits: int = COMMITS, single_s: float = SINGLE_S
+) -> Iterator[tuple[str, dict[str, float]]]:
+    """The cases and their figures as they come, of a topic `t` that has records in each of its partitions."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         if shutil.which("strace"):
-            found["system calls on files of one that is idle, a minute"] = idle(root, Path(folder), 60)
-        found["a poll that finds nothing"] = empty_polls(root, Path(folder))
+            yield "system calls on files of one that is idle, a minute", calls(root, folder, _IDLE)
+            yield f"system calls on files of {POLLS:,} polls that find nothing", calls(root, folder, _POLLS)
+        yield "a poll that finds nothing", empty_polls(root, folder)
         for count in MEMBERS:
-            found[f"a commit of one of {count}, each once a second"] = latencies(root, Path(folder), count, seconds)
-        found[f"a table of {commits:,} commits"] = grown(root, Path(folder), commits)
-        return found
+            yield f"a commit of one of {count}, each once a second", latencies(root, folder, count, seconds)
+        yield f"commits one by one for {single_s:.0f} s, each of a position", one_by_one(root, folder, single_s)
+        yield f"a table of {commits:,} commits, the last {SINGLE:,} one by one, the others in bulk", grown(root, folder, commits)
 
 
-def idle(root: Path, folder: Path, seconds: float) -> dict[str, float]:
-    """The calls by name, of a minute, in which its own looks at the log count too."""
+def calls(root: Path, folder: Path, then: str) -> dict[str, float]:
+    """The calls by name of what a member does in a process of its own once it has joined. Rare ones, fewer than three, are left out."""
     trace = folder / "trace"
     command = ["strace", "-f", "-qq", "-e", "trace=%file,getdents64,fsync", "-o", str(trace)]
-    script = [sys.executable, "-c", _IDLE, str(root), str(folder / "idle"), str(seconds)]
+    script = [sys.executable, "-c", _JOINED + then, str(root), str(folder / "idle")]
     with subprocess.Popen([*command, *script], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stdout.readline() == "begins\n"
@@ -70,8 +83,8 @@ def idle(root: Path, folder: Path, seconds: float) -> dict[str, float]:
         assert process.wait() == 0
     with trace.open("rb") as file:
         file.seek(before)
-        calls = Counter(found[1].decode() for line in file if (found := re.match(rb"\d+ +(\w+)\(", line)))
-    return {name: count for name, count in calls.most_common() if count > seconds / 30}
+        counted = Counter(found[1].decode() for line in file if (found := re.match(rb"\d+ +(\w+)\(", line)))
+    return {name: count for name, count in counted.most_common() if count > 2}
 
 
 @contextmanager
@@ -95,7 +108,7 @@ def empty_polls(root: Path, folder: Path) -> dict[str, float]:
         one.seek_to_end()
         one.commit()
         took = []
-        for _ in range(2_000):
+        for _ in range(POLLS):
             began = time.perf_counter()
             one.poll(0)
             took.append(1e6 * (time.perf_counter() - began))
@@ -126,33 +139,55 @@ def latencies(root: Path, folder: Path, count: int, seconds: float) -> dict[str,
     return {**_told(took, "ms"), "commits a second": round(len(took) / seconds, 1)}
 
 
+def one_by_one(root: Path, folder: Path, seconds: float) -> dict[str, float]:
+    """The commits that one owner makes for so long, to a table that maintains itself meanwhile."""
+    table = OffsetTable(folder / "one-by-one", root)
+    generation, ends, until = table.begin("g"), table.topics.state("t").ends, time.monotonic() + seconds
+    took: list[float] = []
+    while (now := time.monotonic()) < until:
+        partition = len(took) % PARTITIONS
+        table.append("g", generation, {"t": {partition: min(len(took) // PARTITIONS + 1, ends[partition])}})
+        took.append(1e3 * (time.monotonic() - now))
+    tenth = len(took) // 10
+    told: dict[str, float] = {"commits": len(took), "median of the first tenth, ms": round(statistics.median(took[:tenth]), 1)}
+    return {**told, "median of the last tenth, ms": round(statistics.median(took[-tenth:]), 1), **_told(took, "ms"), **_kept(table)}
+
+
 def grown(root: Path, folder: Path, commits: int) -> dict[str, float]:
-    """A table with the rows of so many commits, of which the last thousand were made one by one, and the others in bulk."""
+    """A table with the rows of so many commits, of which the last were made one by one, and the others a hundredth at a time."""
     import deltalake
 
     table = OffsetTable(folder / "grown", root)
-    generation = table.begin("g")
-    state = table.topics.state("t")
+    generation, ends = table.begin("g"), table.topics.state("t").ends
     (first,) = table.topics.placed("g", {"t": {0: 0}})
-    single = min(1_000, commits // 2)
+    in_bulk = max(0, commits - SINGLE)
     for bulk in range(100):
-        numbers = range(2 + bulk * (commits - single) // 100, 2 + (bulk + 1) * (commits - single) // 100)
-        rows = [vars(first) | {"generation": generation, "seq": number, "partition": number % 200} for number in numbers]
+        numbers = range(2 + bulk * in_bulk // 100, 2 + (bulk + 1) * in_bulk // 100)
+        rows = [vars(first) | {"generation": generation, "seq": number, "partition": number % PARTITIONS} for number in numbers]
         deltalake.write_deltalake(table.path, table_of(type(first)(**row) for row in rows), mode="append")
-    for number in range(single):
-        table.append("g", generation, {"t": {number % 200: min(number // 200 + 1, state.ends[number % 200])}})
+    for number in range(min(SINGLE, commits)):
+        partition = number % PARTITIONS
+        table.append("g", generation, {"t": {partition: min(number // PARTITIONS + 1, ends[partition])}})
+    return _kept(table)
+
+
+def _kept(table: OffsetTable) -> dict[str, float]:
+    """The size of a table, and the cost of its maintenance and of a look-up."""
+    import deltalake
+
     before = _bytes(table.path)
     began = time.perf_counter()
     table.maintain()
     upkeep = time.perf_counter() - began
     began = time.perf_counter()
-    assert len(OffsetTable(table.path).positions("g")) == PARTITIONS
+    assert OffsetTable(table.path).positions("g")
     look = time.perf_counter() - began
-    rows_bytes = sum(Path(path.removeprefix("file://")).stat().st_size for path in deltalake.DeltaTable(table.path).file_uris())
+    opened = deltalake.DeltaTable(table.path)
     return {
-        "rows": deltalake.DeltaTable(table.path).count(),
-        "bytes of rows after maintenance": rows_bytes,
+        "rows": opened.count(),
+        "bytes of rows after maintenance": sum(Path(path.removeprefix("file://")).stat().st_size for path in opened.file_uris()),
         "bytes on disk before it": before,
+        "files of Delta's log": len(list(Path(table.path, "_delta_log").iterdir())),
         "maintenance, s": round(upkeep, 2),
         "positions of a group, s": round(look, 3),
     }
