@@ -24,10 +24,10 @@ import java.util.stream.LongStream;
  * The cost of routing without Spark: does whatever each line of standard input asks for, and answers with a line.
  *
  * <ul>
- * <li>{@code keys <number>}: makes so many random keys of 16 bytes.
+ * <li>{@code keys <number>}: makes {@code number} random keys of 16 bytes.
  * <li>{@code modulo}, {@code table}: routes each of them once, to 8 partitions. Answers how many went to the last one.
- * <li>{@code reroute <root> <topic> <number>}: makes so many re-routes, in which a weight goes to 2 or back to 1.
- * <li>{@code slots <root> <topic> <number>}: makes one re-route of a topic without slots, which gets so many of them. Versions follow
+ * <li>{@code reroute <root> <topic> <number>}: makes {@code number} re-routes, each of which sets a weight to 2 or back to 1.
+ * <li>{@code slots <root> <topic> <number>}: makes the first re-route of a topic, which gets {@code number} slots. Versions follow
  * until a checkpoint is due.
  * <li>{@code load <root> <topic>}: loads the newest state as a process that does not know it. Answers with µs, bytes of heap and the
  * routing epoch.

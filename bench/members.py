@@ -140,7 +140,7 @@ def latencies(root: Path, folder: Path, count: int, seconds: float) -> dict[str,
 
 
 def one_by_one(root: Path, folder: Path, seconds: float) -> dict[str, float]:
-    """The commits that one owner makes for so long, to a table that maintains itself meanwhile."""
+    """How long commits of one owner take, in ms, made for the given seconds in a table that maintains itself."""
     table = OffsetTable(folder / "one-by-one", root)
     generation, ends, until = table.begin("g"), table.topics.state("t").ends, time.monotonic() + seconds
     took: list[float] = []
@@ -154,7 +154,7 @@ def one_by_one(root: Path, folder: Path, seconds: float) -> dict[str, float]:
 
 
 def grown(root: Path, folder: Path, commits: int) -> dict[str, float]:
-    """A table with the rows of so many commits, of which the last were made one by one, and the others a hundredth at a time."""
+    """A table with the rows of the given number of commits. The last ones were made one by one; the others in a hundred large commits."""
     import deltalake
 
     table = OffsetTable(folder / "grown", root)

@@ -49,7 +49,7 @@ def _topics(bench: Bench) -> None:
 
 
 def _writes(bench: Bench) -> None:
-    """Both topics are made anew for each write. In one, slots have moved to and fro, so that each partition has its share of them."""
+    """Each write creates both topics. One has moved slots away and back, so each partition has its share of them."""
     roots = {TABLE: "write-by-table", MODULO: "write-modulo"}
     no_rows = bench.data().limit(0)
 

@@ -61,7 +61,7 @@ public final class Routing {
     return modulo(partitions, SlotTable.modulo(partitions).slots());
   }
 
-  /** As {@link #modulo(int)}, with so many slots: hashing modulo the number of partitions, which divides them. */
+  /** As {@link #modulo(int)}, with a given number of slots: hashing modulo the number of partitions, which divides them. */
   private static Routing modulo(int partitions, int slots) {
     int[] equal = new int[partitions];
     Arrays.fill(equal, 1);
@@ -112,7 +112,7 @@ public final class Routing {
     return low;
   }
 
-  /** The slot table after so many of {@link #past}. */
+  /** The slot table after the first {@code after} re-routes of {@link #past}. */
   SlotTable table(int after) {
     SlotTable table = first;
     for (Past one : past.subList(0, after)) {
@@ -121,7 +121,7 @@ public final class Routing {
     return table;
   }
 
-  /** The partition that had a slot after so many of {@link #past}. */
+  /** The partition that had a slot after the first {@code after} re-routes of {@link #past}. */
   int partition(int slot, int after) {
     synchronized (this) {
       history = history == null ? new SlotHistory(first, past) : history;

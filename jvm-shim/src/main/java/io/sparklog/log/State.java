@@ -105,7 +105,7 @@ public final class State {
     return head.routing() == null ? 0 : head.routing().after(partition, offset);
   }
 
-  /** The slot table of records that come after so many of the re-routes that have records from before them. */
+  /** The slot table of the records after the first {@code reroutes} of the re-routes that are remembered. */
   public SlotTable tableAfter(int reroutes) {
     return head.routing() == null ? SlotTable.modulo(partitions(), partitions()) : head.routing().table(reroutes);
   }
@@ -116,7 +116,7 @@ public final class State {
     return reroutesBefore(segment.partition(), segment.base()) > reroutesBefore(segment.partition(), before);
   }
 
-  /** Whether a routed segment of {@code partition} that comes after so many re-routes may have this key. */
+  /** Whether a routed segment of {@code partition} that comes after {@code reroutes} re-routes may have this key. */
   public boolean mayHold(int partition, int reroutes, byte[] key) {
     Partitioner partitioner = head.config().partitioner();
     Routing routing = head.routing();

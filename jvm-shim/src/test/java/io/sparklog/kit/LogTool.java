@@ -73,8 +73,8 @@ import java.util.stream.IntStream;
  * {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…},
  * {@code state root=…}, {@code bits root=… topic=… file=… [step=1]},
  * {@code change root=… topic=… [clock=…]
- * what=records offsets=<partition>:<offset>,…|partitions to=…|close partitions=<partition>:0,…|weights weights=<partition>:<weight>,…
- * |config <option>=…|delete|create}, of which re-routes take {@code later=true},
+ * what=records offsets=<partition>:<offset>,…|partitions to=…|close partitions=<partition>:0,…
+ * |weights weights=<partition>:<weight>,…|config <option>=…|delete|create}, of which re-routes take {@code later=true},
  * {@code walk root=… topic=… seconds=…}. Each takes settings of Hadoop, too: {@code fs.…=…}, {@code dfs.…=…}.
  */
 public final class LogTool {

@@ -180,7 +180,7 @@ final class GroupedReads {
     return epoch < 0 || epoch == past.size() ? state.end(partition) : past.get(epoch).cut(partition);
   }
 
-  /** Whether each topic of the splits has one routing epoch in them, and all the same hash and slot table, written out to one length. */
+  /** Whether the splits have records of one routing epoch of each topic, and all topics have the same hash and equal slot tables. */
   private boolean isAlike(List<Split> splits) {
     State one = null;
     SlotTable its = null;
