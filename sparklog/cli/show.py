@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 _FOLDED = {
     "key",
+    "busiest keys",
     "value",
     "headers",
     "error",

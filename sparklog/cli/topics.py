@@ -66,11 +66,15 @@ def topics(root: Root, as_json: Json = False) -> None:
 def describe(
     root: Root,
     names: Topics = None,
+    slots: Annotated[bool, typer.Option("--slots", help="Show the busiest slots of each partition, too, by a sample of records.")] = False,
     as_json: Json = False,
 ) -> None:
     """Describe topics: configuration, and offsets, records, bytes and times of each partition.
 
-    Examples:  sparklog describe /data/events orders
+    A topic whose partitions were changed shows its routing epoch, the slots of each partition, and which are closed. With `--slots`, about
+    1,000 of the newest records of each partition are read, of at most 32 partitions: which slots they have keys in, and which keys.
+
+    Examples:  sparklog describe /data/events orders --slots
                sparklog describe /data/events orders --json
     """
     from sparklog.errors import SparklogError
@@ -82,17 +86,22 @@ def describe(
     failed: SparklogError | None = None
     for name in progress(wanted, len(wanted), "topics"):
         try:
-            found.append(log.topic(name).describe())
+            topic = log.topic(name)
+            found.append({**topic.describe(), **({"hot_slots": topic.hot_slots()} if slots else {})})
         except SparklogError as error:
             if len(names or ()) == 1:
                 raise
             failed = failed or error
             found.append({"root": log.root, "topic": name, "error": str(error)})
     if as_json:
+        found = [{**each, "hot_slots": each["hot_slots"].as_dict()} if "hot_slots" in each else each for each in found]
         write_json(found[0] if names and len(names) == 1 else found)
     else:
         for each in found:
             _describe(each)
+            if "hot_slots" in each:
+                write("")
+                show(each["hot_slots"].display(None), ["different keys"])
     if failed is not None:
         raise failed
 

@@ -29,7 +29,8 @@ def describe(log: TopicLog) -> dict[str, Any]:
         "version": state.version,
         "committed_at": state.time,
         "config": dict(sorted(state.config.items())),
-        "routing": routing and _routing(routing),
+        "routing": routing
+        and {**routing_now(routing), "reroutes": [{"version": each.version, "cut": list(each.cut)} for each in routing.past]},
         **Totals.together(totals)._asdict(),
         "view_bytes": view_bytes(log, state),
         "waiting": waiting and waiting._asdict(),
@@ -43,11 +44,11 @@ def describe(log: TopicLog) -> dict[str, Any]:
     }
 
 
-def _routing(routing: Routing) -> dict[str, Any]:
+def routing_now(routing: Routing) -> dict[str, Any]:
+    """The facts of `Topic.describe` about a routing, without its re-routes."""
     return {
         "epoch": routing.epoch,
         "slots": len(routing.table),
         "closed": [number for number, weight in enumerate(routing.weights) if not weight],
         "asked": routing.asked and list(routing.asked),
-        "reroutes": [{"version": each.version, "cut": list(each.cut)} for each in routing.past],
     }

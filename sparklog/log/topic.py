@@ -27,6 +27,7 @@ from sparklog.show.display import SEGMENTS_SUMMED, SHOWN, Display, Displayed, co
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
+    from sparklog.log.hot_slots import HotSlots
     from sparklog.log.plots import TopicPlots
     from sparklog.log.stats import Stats
 
@@ -93,6 +94,17 @@ class Topic(Displayed):
         n = arguments.count("n", n)
         tails = [self._tail(state, partition, n, Wanted(), columns) for partition in range(state.partitions)]
         return key_table(state, pa.concat_tables(tails))
+
+    def hot_slots(self, n: int = 3, records: int = 1_000) -> HotSlots:
+        """The n busiest slots of each partition, by a sample of its newest records. Without slots yet, those that it would have.
+
+        The sample has about `records` of the newest records of a partition since the topic was re-routed last, and of these about 1 MiB of
+        stored batches; of at most 32 partitions, those with the most records since then. Records without a key, and those that a caller put
+        into another partition, do not count. `CALL partlog.suggest_moves` reads up to 32 MiB of each partition instead.
+        """
+        from sparklog.log.hot_slots import HotSlots
+
+        return HotSlots.of(self._log, self._log.newest(), arguments.count("n", n), arguments.count("records", records))
 
     def start_offsets(self) -> dict[int, int]:
         """The log start offset of each partition: the first offset that can still be read."""

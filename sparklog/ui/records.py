@@ -21,7 +21,8 @@ ROWS_MAX = 500
 MERGED_MAX = 256
 """The most partitions whose records a page shows together."""
 _VALUE_BYTES = 2_048
-_KEY_BYTES = 512
+KEY_BYTES = 512
+"""So many bytes of a key are shown in a list."""
 _HEADERS = 20
 _HEADER_BYTES = 64
 _SEARCH_S = 1.0
@@ -90,7 +91,7 @@ def rows_of(batch: pa.RecordBatch, numbers: Iterable[int] | None = None, value_b
             "offset": columns["offset"][number].as_py(),
             "time": times[number].as_py() // 1000,
             "appended": columns["timestampType"][number].as_py() == 1,
-            "key": shown(columns["key"][number].as_buffer(), _KEY_BYTES),
+            "key": shown(columns["key"][number].as_buffer(), KEY_BYTES),
             "value": shown(columns["value"][number].as_buffer(), value_bytes),
             "headers": [{"key": shown(header["key"].as_buffer(), _HEADER_BYTES)} for header in headers[:_HEADERS]],
             "header_count": len(headers),

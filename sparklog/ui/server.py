@@ -89,6 +89,7 @@ def application(
         Route(f"{one}/records/{{partition:int}}/{{offset:int}}/bytes", api(download)),
         Route(f"{one}/segments", api(topics.segments)),
         Route(f"{one}/commits", api(topics.commits)),
+        Route(f"{one}/slots", api(topics.slots)),
         Route(f"{one}/tail", api(tail)),
         Route("/api/groups", api(lambda root, request: groups.groups(root, offsets, request))),
         Route("/api/group", api(lambda root, request: groups.group(root, offsets, request))),

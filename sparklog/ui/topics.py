@@ -9,17 +9,19 @@ from starlette.requests import Request
 
 from sparklog import arguments
 from sparklog.log.commits import Commit
-from sparklog.log.description import describe
+from sparklog.log.description import describe, routing_now
+from sparklog.log.hot_slots import HotSlots
 from sparklog.log.keys import Key
 from sparklog.log.summary import Summary
 from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.root import Root
+from sparklog.ondisk.routing import Past
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
 from sparklog.ondisk.version import Segment
 from sparklog.ui import query
-from sparklog.ui.records import MERGED_MAX, ROWS_MAX, Records, Search, header_of, rows_of
+from sparklog.ui.records import KEY_BYTES, MERGED_MAX, ROWS_MAX, Records, Search, header_of, rows_of, shown
 from sparklog.ui.responses import text_of
 
 _SEGMENTS_MAX = 200
@@ -30,6 +32,10 @@ _COMMITS_BACK = 5_000
 _PART_BYTES = 65_536
 _PART_BYTES_MAX = 1 << 20
 _HEADERS_MAX = 200
+_REROUTES_MAX = 50
+_TAKERS = 10
+_HOT_SLOTS = 5
+_SAMPLE = 1_000
 _HEADER_BYTES = 4_096
 
 
@@ -210,6 +216,30 @@ def commits(root: Root, request: Request) -> dict[str, Any]:
 def _commit(commit: Commit, millis: int) -> dict[str, Any]:
     names = ("version", "operation", "writer", "txn", "query", "epoch", "input", "records", "bytes", "segments", "removed")
     return {name: getattr(commit, name) for name in names} | {"time": millis}
+
+
+def slots(root: Root, request: Request) -> dict[str, Any]:
+    """How the topic routes, its newest re-routes, the newest first, and the busiest slots of a sample. `routing` is None without slots."""
+    log, state = opened(root, request)
+    found, routing = HotSlots.of(log, state, _HOT_SLOTS, _SAMPLE), state.routing
+    return {
+        "topic": state.topic,
+        "partitions": state.partitions,
+        "routing": routing and {**routing_now(routing), "reroutes": len(routing.past)},
+        "reroutes": [_reroute(each) for each in routing.past[: -_REROUTES_MAX - 1 : -1]] if routing else [],
+        "sampled": [[partition, records] for partition, records in found.sampled.items()],
+        "with_slots": found.partitions,
+        "hot": [{**vars(each), "busiest": [[shown(key, KEY_BYTES), records] for key, records in each.busiest]} for each in found],
+    }
+
+
+def _reroute(past: Past) -> dict[str, Any]:
+    return {
+        "version": past.version,
+        "slots": sum(len(its) for _, its in past.moved),
+        "partitions": len(past.moved),
+        "to": [partition for partition, _ in past.moved[:_TAKERS]],
+    }
 
 
 def line(summary: Summary) -> dict[str, Any]:

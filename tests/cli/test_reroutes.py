@@ -32,6 +32,29 @@ def test_describe(tmp_path: Path, run: Callable[..., str]) -> None:
     assert [(each["slots"], each["weight"]) for each in about["partitions"]] == [(2731, 2), (0, 0), (1365, 1)]
 
 
+def test_describe_with_the_busiest_slots(tmp_path: Path, run: Callable[..., str]) -> None:
+    routed = grown(Topic(tmp_path, partitions=2))
+    assert "busiest slots" not in run("describe", tmp_path, "t")
+    key = next(b"key-%d" % n for n in range(100) if routed.table[(murmur3(b"key-%d" % n) & 0x7FFFFFFF) % 4096] == 2)
+    other = next(b"k%d" % n for n in range(100) if routed.table[(murmur3(b"k%d" % n) & 0x7FFFFFFF) % 4096] == 2)
+    content = [Record(key=key)] * 6 + [Record(key=other)] * 2 + [Record(key=None)]
+    routed.topic.commit(routed.topic.data(batch(content), 2), features=["slots"])
+    shown = run("describe", tmp_path, "t", "--slots")
+    assert "A sample: 8 records with keys, the newest of each partition since its last re-route" in shown
+    slot = (murmur3(key) & 0x7FFFFFFF) % 4096
+    assert re.search(rf"^ *2 +{slot:,} +6 +75\.0% +1 +{key.decode()} \(6\)$", shown, re.MULTILINE)
+    about = json.loads(run("describe", tmp_path, "t", "--slots", "--json"))
+    assert about["hot_slots"]["sampled"] == [{"partition": 0, "records": 0}, {"partition": 2, "records": 8}]
+    assert about["hot_slots"]["slots"][0] == {
+        "partition": 2,
+        "slot": slot,
+        "records": 6,
+        "share": 0.75,
+        "keys": 1,
+        "busiest": [{"key": key.decode(), "records": 6}],
+    }
+
+
 def test_what_is_asked_for(tmp_path: Path, run: Callable[..., str]) -> None:
     routed = grown(Topic(tmp_path, partitions=2))
     content = routed.reroute(routed.weights, {})

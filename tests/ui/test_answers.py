@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from asking import got, places
+from broken_reroutes import grown
 from handmade import TIME, Record, Topic, batch, batches, records, seeded
 from starlette.testclient import TestClient
 
@@ -44,6 +45,29 @@ def test_a_topic_is_what_describe_says(client, root):
     assert {"root": str(root), **found} == about
     assert got(client, "topics/broken", 500)["error"]["condition"] == "PARTLOG_VERSION_CORRUPT"
     assert got(client, "topics/absent", 404)["error"]["condition"] == "PARTLOG_TOPIC_NOT_FOUND"
+
+
+def test_slots_are_those_of_describe_and_hot_slots(client, root):
+    routed = grown(Topic(root, "routed", partitions=2))
+    content = [Record(key=b"busy")] * 7 + [Record(key=b"k%d" % number) for number in range(20)] + [Record(key=b"x" * 9_000)] * 3
+    for partition in (0, 2):
+        routed.topic.commit(routed.topic.data(batch(content), partition, routed=False), features=["slots"])
+    topic = Log(root)["routed"]
+    found = got(client, "topics/routed/slots")
+    about = topic.describe()["routing"]
+    assert found["routing"] == {**about, "reroutes": 2}
+    assert [each["version"] for each in found["reroutes"]] == [each["version"] for each in about["reroutes"]][::-1]
+    assert found["reroutes"][1] == {"version": 2, "slots": 1365, "partitions": 1, "to": [2]}
+    expected = topic.hot_slots(5)
+    assert found["sampled"] == [list(each) for each in expected.sampled.items()]
+    assert found["with_slots"] == 2
+    names = ("partition", "slot", "records", "share", "keys")
+    assert [[each[name] for name in names] for each in found["hot"]] == [[getattr(each, name) for name in names] for each in expected]
+    keys = [each["busiest"][0] for each in found["hot"] if each["records"] > 1]
+    assert sorted(keys, key=lambda each: each[1]) == [[{"size": 9_000, "text": "x" * 512}, 3], [{"size": 4, "text": "busy"}, 7]]
+    plain = got(client, "topics/t/slots")
+    assert (plain["routing"], plain["reroutes"]) == (None, [])
+    assert sum(records for _, records in plain["sampled"]) > 0
 
 
 @pytest.mark.parametrize("topic", ["t", "gaps", "json"])

@@ -5,7 +5,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from handmade import Record, Topic, batches, records
+from broken_reroutes import grown
+from handmade import Record, Topic, batch, batches, records
 from hostile_root import HOSTILE
 from large_root import large_root
 from logtool import LogTool
@@ -22,6 +23,9 @@ VIEWS = {
     "/topics/gaps/segments": ".map rect",
     "/topics/gaps/segments?partition=0": "tbody tr",
     "/topics/hostile/commits": ".operation",
+    "/topics/hostile/slots": ".bar",
+    "/topics/routed": ".chart",
+    "/topics/routed/slots": ".facts",
     "/groups": "tbody tr",
     "/group?group=billing": ".chart path",
     "/topics/nothing": None,
@@ -42,6 +46,7 @@ def visible_bad(browser):
 @pytest.mark.parametrize("look", [{}, {"dark": True}, {"phone": True}], ids=["light", "dark", "phone"])
 def test_each_view(browser, serve, root, table, look):
     browser.look(**look)
+    grown(Topic(root, "routed", partitions=2))
     url = serve(root, table.path)
     browser.complaints()
     browser.hosts()
@@ -285,6 +290,32 @@ def test_a_search_can_be_stopped_and_goes_on(browser, serve, root):
     assert offsets == sorted(set(offsets), reverse=True)
     browser.open(f"{url}/topics/searched/records?contains=nothing-like-it", ".over .sums")
     browser.until(lambda: browser.texts(".over .sums")[0] == "0 records found in 20,000 of 20,000 offsets of all partitions")
+
+
+def test_slots_and_reroutes_of_a_topic(browser, serve, root):
+    routed = grown(Topic(root, "routed", partitions=2))
+    routed.topic.commit(routed.topic.data(batch([Record(key=HOSTILE[0].encode())] * 3), 0, routed=False), features=["slots"])
+    routed.topic.commit(routed.topic.data(batch([Record(key=HOSTILE[0].encode())] * 3), 2, routed=False), features=["slots"])
+    url = serve(root)
+    browser.open(f"{url}/topics/routed", ".chart")
+    rows = browser.run(
+        "return [...document.querySelectorAll('main section table')[0].tBodies[0].rows].map((row) => row.cells[3].textContent)"
+    )
+    assert rows == ["2,731", "closed", "1,365"]
+    browser.press(".facts a", "2")
+    browser.until(lambda: browser.texts(".facts dd") == ["2", "4,096", "3", "1"])
+    tables = (
+        "return [...document.querySelectorAll('main tbody')]"
+        ".map((body) => [...body.rows].map((row) => [...row.cells].map((cell) => cell.textContent)))"
+    )
+    reroutes, (busiest,) = browser.run(tables)
+    assert reroutes == [["4", "1,365", "0"], ["2", "1,365", "2"]]
+    assert busiest[2:5] == ["3", "100.0 %", "1"]
+    assert busiest[5] == f"{HOSTILE[0]} (3)"
+    browser.press(".tabs a", "Overview")
+    browser.find(".chart")
+    browser.open(f"{url}/topics/t/slots", ".bar")
+    assert "modulo" in browser.texts(".notice")[0]
 
 
 def test_errors_are_shown_and_the_rest_is(browser, serve, root):

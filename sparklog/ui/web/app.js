@@ -6,10 +6,11 @@ import { failed, h, plain, shown as shownText } from "./dom.js";
 import { group, groups } from "./groups.js";
 import { records } from "./records.js";
 import { segments } from "./segments.js";
+import { slots } from "./slots.js";
 import { tail } from "./tail.js";
 import { overview, topics } from "./topics.js";
 
-const PARTS = { "": ["Overview", overview], records: ["Records", records], tail: ["Live tail", tail], segments: ["Segments", segments], commits: ["Commits", commits] };
+const PARTS = { "": ["Overview", overview], records: ["Records", records], tail: ["Live tail", tail], segments: ["Segments", segments], slots: ["Slots", slots], commits: ["Commits", commits] };
 const main = document.getElementById("main");
 const busy = document.getElementById("busy");
 let shown = null;

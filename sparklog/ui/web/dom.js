@@ -101,6 +101,11 @@ export function lasting(seconds) {
   return `${Math.round(seconds / 86400)} days`;
 }
 
+/** A content with a bar behind it, as long as a value is beside the most of all. */
+export function bar(content, value, most) {
+  return h("span", { class: "bar", css: { "--part": `${most ? (100 * Number(value)) / Number(most) : 0}%` } }, content);
+}
+
 /** A table in a box that scrolls by itself. Columns: [title, class, hint]; rows are lists of cells, or elements. */
 export function table(caption, columns, rows, of) {
   return h(

@@ -1,7 +1,7 @@
 // All topics, and one topic: partitions, skew, configuration.
 
 import { ask, askLines, topicPath } from "./ask.js";
-import { cells, compare, fact, facts, h, notice, number, passed, plural, s, say, shown, size, sized, sum, table, when } from "./dom.js";
+import { bar, cells, compare, fact, facts, h, notice, number, passed, plural, s, say, shown, size, sized, sum, table, when } from "./dom.js";
 
 const ROWS_MAX = 500;
 const ROWS_FIRST = 60;
@@ -21,10 +21,6 @@ const COLUMNS = [
   { title: "Version", key: "version", kind: "n wide", cell: (each) => number(each.version) },
   { title: "Committed", key: "committed_at", kind: "t", cell: (each) => passed(each.committed_at) },
 ];
-
-function bar(content, value, most) {
-  return h("span", { class: "bar", css: { "--part": `${most ? (100 * Number(value)) / most : 0}%` } }, content);
-}
 
 export async function topics({ query, note, begin, signal }) {
   const all = new Map(kept);
@@ -146,6 +142,7 @@ export async function overview({ topic, query, note, signal }) {
     ["From (UTC)", "t wide", "min_timestamp", (each) => when(each.min_timestamp)],
     ["To (UTC)", "t wide", "max_timestamp", (each) => when(each.max_timestamp)],
   ];
+  if (found.routing) columns.splice(3, 0, ["Slots", "n", "slots", (each) => (each.weight ? number(each.slots) : h("span", { class: "muted" }, "closed"))]);
   const body = h("tbody");
   const heads = columns.map(([title, kind, key]) =>
     h("th", { scope: "col", class: kind }, h("button", { type: "button", class: "sort", onclick: () => { Object.assign(state, state.sort === key ? { down: !state.down } : { sort: key, down: key !== "partition" }); draw(); } }, title)),
@@ -172,6 +169,7 @@ export async function overview({ topic, query, note, signal }) {
       fact("Copies in the Kafka view", sized(found.view_bytes)),
       fact("Per record", found.records ? size(Number(found.bytes) / Number(found.records)) : "–"),
       fact("Partitions", number(found.partitions.length)),
+      found.routing ? fact("Routing epoch", h("a", { href: `${path}/slots` }, number(found.routing.epoch)), " ", h("span", { class: "muted" }, plural(found.routing.slots, "slot"))) : null,
       fact("Segments", number(found.segments)),
       fact("Batches", number(found.batches)),
       found.waiting && Number(found.waiting.files) ? fact("Wait for deletion", sized(found.waiting.bytes), " ", h("span", { class: "muted" }, plural(found.waiting.files, "file"))) : null,
