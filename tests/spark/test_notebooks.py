@@ -15,7 +15,9 @@ from typing import Any
 
 import nbformat
 import pytest
+from kafka.partitioner.default import murmur2
 from kafka.record import MemoryRecords
+from mmh3 import hash as murmur3
 from nbclient import NotebookClient
 from PIL import Image
 
@@ -103,7 +105,8 @@ def judge(cell: Cell) -> None:
             assert "<td" in data["text/html"] or "nothing is wrong" in data["text/html"], f"an empty table:\n{cell.source}"
         else:
             ast.literal_eval(data["text/plain"])
-    assert len([data for data in cell.shown if "image/png" in data]) == cell.source.count(".plot."), cell.source
+    pictures = re.findall(r"\.plot\.|^picture_of_", cell.source, re.MULTILINE)
+    assert len([data for data in cell.shown if "image/png" in data]) == len(pictures), cell.source
 
 
 def look_at(png: bytes) -> None:
@@ -154,6 +157,24 @@ def seen_in_partitions(run: Run) -> None:
     for flight in flights:
         origins[partition_for(flight["origin"], 8)] += 1
     assert [[number(cell) for cell in row[:2]] for row in run.cell("skewed = ").table()] == [[each, origins[each]] for each in range(8)]
+    moves = [[int(value) for value in row] for row in run.cell("moves = ").of_spark()]
+    assert [row[1] for row in moves] == [origins[each] for each in range(8)]
+    airports = Counter(flight["origin"] for flight in flights)
+    assert sorted(row[2] for row in moves) == [0] * 5 + sorted(airports.values())
+    hashes = [murmur3(f"row-{row}") & 0x7FFFFFFF for row in range(100)]
+    by_modulo = [(each % 4, each % 6) for each in hashes if each % 4 != each % 6]
+    by_slots = sum(each % 4096 >= 4096 - 4 * 341 for each in hashes)  # the highest 341 slots of each partition
+    assert run.cell("picture_of_rows").printed.splitlines() == [
+        f"By the modulo: {len(by_modulo)} of 100 rows moved, {sum(now > 3 for _, now in by_modulo)} of them to the new partitions",
+        f"By slots: {by_slots} of 100 rows moved, {by_slots} of them to the new partitions",
+    ]
+    assert [row[1:] for row in run.cell("told.select").of_spark()] == [["1024", "683", "341"]] * 4 + [["0", "682", "682"]] * 2
+    assert [(murmur2(key) & 0x7FFFFFFF) % 2 for key in (b"101", b"202")] == [0, 0]
+    for cell, ahead, partition in (("picture_of_waiting(**", 999, 0), ("handled(ends)", 0, 1)):
+        for line, way in zip(run.cell(cell).printed.splitlines(), ("simulated", "real"), strict=True):
+            found = re.fullmatch(rf"{way}: 202 is done after ([\d.]+) s, with {ahead} events ahead of it in partition {partition}", line)
+            assert found
+            assert float(found[1]) >= (ahead + 1) / 1000
 
 
 def seen_in_inside(run: Run) -> None:
