@@ -29,6 +29,9 @@ def consume(
     topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="The topics to read.", show_default=False)],
     at_table: Table,
     assignor: Annotated[str, typer.Option("--assignor", help="range, roundrobin or sticky; the same for all members.")] = "sticky",
+    weight: Annotated[
+        str, typer.Option("--weight", help="What sticky evens out: count, lag or rate of partitions; the same for all members.")
+    ] = "count",
     instance: Annotated[str | None, typer.Option("--instance", help="Join as the static member of this name.", show_default=False)] = None,
     beginning: Annotated[
         bool, typer.Option("--from-beginning", help="Begin partitions without a position at their first record, not at the end.")
@@ -60,6 +63,7 @@ def consume(
         group=group,
         table=at_table,
         assignor=assignor,
+        weight=weight,
         group_instance_id=instance,
         auto_offset_reset="earliest" if beginning else "latest",
         session_timeout_ms=session_ms,

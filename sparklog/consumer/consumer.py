@@ -75,6 +75,7 @@ class Consumer(AnyPartition):
         poll_interval_ms: int = 100,
         metadata_max_age_ms: int = 5000,
         assignor: str | None = None,
+        weight: str = "count",
         session_timeout_ms: int = 45_000,
         heartbeat_interval_ms: int = 5_000,
         max_poll_interval_ms: int = 300_000,
@@ -95,6 +96,8 @@ class Consumer(AnyPartition):
           Kafka's `dual.commit.enabled`. A commit that fails there is logged, and the next one is later than it.
         * assignor: with it, the consumer is a member of the group, which shares the partitions of its topics with the others: `range`,
           `roundrobin` or `sticky`, the same for all. Partitions come and go in `poll` and in iteration.
+        * weight: by what `sticky` evens out the members, the same for all: `count` of partitions, `lag`, or `rate` in the last hour, the
+          latter two in thousands of records. Partitions move if a member has more than 1.25 times the mean, at most once a minute.
         * session_timeout_ms, heartbeat_interval_ms: a member whose heartbeats stop for so long loses its partitions to others.
         * max_poll_interval_ms: so does one that did not call `poll` for so long.
         * group_instance_id: the name of a static member. A consumer that joins under it takes the place of the one before.
@@ -144,7 +147,7 @@ class Consumer(AnyPartition):
             if opened is None or group is None:
                 raise SparklogError("GROUP_REQUIRED", call="Consumer(assignor=…)", missing="group")
             times = (session_timeout_ms, heartbeat_interval_ms, max_poll_interval_ms)
-            self._membership = membership(opened, group, assignor, times, group_instance_id, capacity, rack)
+            self._membership = membership(opened, group, assignor, weight, times, group_instance_id, capacity, rack)
         self._subscription = Subscription(logs, list_again, part_of(self._membership))
         if wanted:
             self._subscribe(wanted)

@@ -139,7 +139,14 @@ def part_of(membership: Membership | None) -> Callable[[Assignment], Assignment]
 
 
 def membership(
-    table: OffsetTable, group: str, assignor: str, times: tuple[int, int, int], instance: str | None, capacity: int, rack: str | None
+    table: OffsetTable,
+    group: str,
+    assignor: str,
+    weight: str,
+    times: tuple[int, int, int],
+    instance: str | None,
+    capacity: int,
+    rack: str | None,
 ) -> Membership:
     """The member that a consumer is, by its arguments; `times` are those of session, heartbeat and poll in milliseconds."""
     from sparklog.offsets import MemberSettings, Membership
@@ -151,6 +158,6 @@ def membership(
         raise SparklogError("OPTION_VALUE", option="session_timeout_ms", value=session, reason=reason)
     instance = None if instance is None else arguments.text("group_instance_id", instance)
     settings = MemberSettings(
-        assignor, session / 1000, heartbeat / 1000, max_poll / 1000, instance, arguments.positive("capacity", capacity), rack
+        assignor, session / 1000, heartbeat / 1000, max_poll / 1000, instance, arguments.positive("capacity", capacity), rack, weight
     )
     return Membership(table, group, settings)

@@ -5,11 +5,25 @@ from __future__ import annotations
 import dataclasses
 import re
 import socket
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
-from sparklog.assignors import Member, Partition, assign, owners_of
+from sparklog import arguments
+from sparklog.assignors import Member, Partition, assign, canonical, owners_of
+from sparklog.errors import SparklogError
+
+WEIGHTS = ("count", "lag", "rate")
+"""How a partition may be weighed: as much as any other, what the group has not read of it, or what was written to it in the last hour."""
+_WEIGHED = {"lag": "sticky-lag", "rate": "sticky-rate"}
+"""The assignors of groups whose state has weights, by what is weighed. Programs that do not know these names do not join."""
+_UNEVEN = Fraction(5, 4)
+"""Weights change if the greatest load of a member is more than so many times the mean,"""
+_BETTER = Fraction(9, 10)
+"""and if the new plan makes it less than this part of it."""
+_WEIGHT_MAX = 2**62
 
 
 @dataclass(frozen=True)
@@ -48,6 +62,19 @@ class MemberSettings:
     instance: str | None = None
     capacity: int = 1
     rack: str | None = None
+    weight: str = "count"
+
+    @property
+    def shared_by(self) -> str:
+        """The assignor in the state of a group. CallError if it is unknown, or does not weigh what it is to weigh."""
+        arguments.choice("weight", self.weight, WEIGHTS)
+        rule = canonical(self.assignor)
+        if self.weight == "count":
+            return rule
+        if rule != "sticky":
+            reason = f"{rule} does not look at weights; take the assignor sticky, or leave weight out"
+            raise SparklogError("OPTION_CONFLICT", options="assignor and weight", reason=reason)
+        return _WEIGHED[self.weight]
 
     def registered(self, id: str, topics: tuple[str, ...], pattern: str | None) -> Registered:
         """The member of this id, on this machine, which reads these topics."""
@@ -87,6 +114,8 @@ class State:
     members: Mapping[str, Registered] = field(default_factory=dict)
     topics: Mapping[str, SharedTopic] = field(default_factory=dict)
     shares: Mapping[Partition, Share] = field(default_factory=dict)
+    weights: Mapping[Partition, int] = field(default_factory=dict)
+    """The weights of partitions, with an assignor that weighs; 0 for those that it does not have."""
 
     # ---- what it says
 
@@ -97,6 +126,11 @@ class State:
     def first_owner(self) -> str | None:
         """The owner of the first share that has one."""
         return next((share.owner for _, share in sorted(self.shares.items(), key=lambda each: each[0]) if share.owner), None)
+
+    @property
+    def measure(self) -> str:
+        """By what its assignor weighs partitions: `count`, `lag` or `rate`."""
+        return next((measure for measure, name in _WEIGHED.items() if name == self.assignor), "count")
 
     def known(self, before: State) -> set[tuple[str, int]]:
         """The partitions, by the id of their topic, that are not new to a member which made this state of the one before.
@@ -156,11 +190,12 @@ class State:
     def with_topics(self, topics: Mapping[str, SharedTopic]) -> State:
         """With these topics. The shares of a topic that has another id, or is not there, are gone."""
         shares = {}
+        same = {name for name, topic in topics.items() if name in self.topics and self.topics[name].id == topic.id}
         for name, topic in topics.items():
-            is_same = name in self.topics and self.topics[name].id == topic.id
             for number in range(topic.partitions):
-                shares[name, number] = self.shares.get((name, number), Share()) if is_same else Share()
-        return dataclasses.replace(self, topics=dict(topics), shares=shares)._planned()
+                shares[name, number] = self.shares.get((name, number), Share()) if name in same else Share()
+        weights = {each: weight for each, weight in self.weights.items() if each[0] in same}
+        return dataclasses.replace(self, topics=dict(topics), shares=shares, weights=weights)._planned()
 
     def released(self, member: str, partitions: Iterable[Partition]) -> State:
         """After a member gave up these of its shares."""
@@ -181,12 +216,31 @@ class State:
         }
         return dataclasses.replace(self, shares={**self.shares, **freed})
 
+    def weighed(self, measured: Mapping[Partition, int]) -> State:
+        """With weights by what was measured of each partition, if members are out of balance and the new plan helps; else as it is."""
+        if any(share.owner is None or share.owner != share.wanted_by for share in self.shares.values()):
+            return self
+        weights = {each: _rounded(measured.get(each, 0)) for each in self.shares}
+        after = dataclasses.replace(self, weights=weights)._planned()
+        greatest, mean = self._loads(measured)
+        return after if greatest > _UNEVEN * mean and after._loads(measured)[0] < _BETTER * greatest else self
+
+    def _loads(self, measured: Mapping[Partition, int]) -> tuple[Fraction, Fraction]:
+        """The greatest load of a member, as planned, and the mean: a partition adds one more than was measured of it."""
+        loads: Counter[str | None] = Counter()
+        for each, share in self.shares.items():
+            loads[share.wanted_by] += 1 + measured.get(each, 0)
+        greatest = max((Fraction(loads[id], member.capacity) for id, member in self.members.items()), default=Fraction(0))
+        return greatest, Fraction(loads.total(), sum(member.capacity for member in self.members.values()) or 1)
+
     def _planned(self) -> State:
         """With what each member wants, by the assignor."""
         now = {each: share.owner or share.wanted_by for each, share in self.shares.items()}
         owners = {each: owner for each, owner in now.items() if owner is not None}
         counts = {name: topic.partitions for name, topic in self.topics.items() if topic.partitions}
-        wanted = owners_of(assign(self.assignor, counts, self.as_members(), owners=owners))
+        weighs = self.measure != "count"
+        rule, weights = ("sticky", self.weights) if weighs else (self.assignor, None)
+        wanted = owners_of(assign(rule, counts, self.as_members(), owners=owners, weights=weights))
         shares = {each: dataclasses.replace(share, wanted_by=wanted.get(each)) for each, share in self.shares.items()}
         return dataclasses.replace(self, shares=shares)
 
@@ -201,7 +255,11 @@ class State:
             shares.setdefault(name, []).append([place.get(share.wanted_by or ""), place.get(share.owner or ""), share.epoch])
         members = [{key: value for key, value in vars(self.members[id]).items() if value not in (None, ())} for id in ids]
         topics = {name: {"id": topic.id, "partitions": topic.partitions} for name, topic in sorted(self.topics.items())}
-        return {"assignor": self.assignor, "members": members, "topics": topics, "shares": shares}
+        weights: dict[str, list[int]] = {}
+        for name, number in sorted(self.shares) if self.weights else ():
+            weights.setdefault(name, []).append(self.weights.get((name, number), 0))
+        more = {"weights": weights} if weights else {}
+        return {"assignor": self.assignor, "members": members, "topics": topics, "shares": shares, **more}
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> State | None:
@@ -218,6 +276,14 @@ class State:
                 for number, (wanted, owner, epoch) in enumerate(of)
             }
             topics = {name: SharedTopic(of["id"], of["partitions"]) for name, of in said["topics"].items()}
-            return cls(said["assignor"], {each.id: each for each in members}, topics, shares)
+            weights = {(name, number): weight for name, of in said.get("weights", {}).items() for number, weight in enumerate(of)}
+            if any(type(weight) is not int or not 0 <= weight <= _WEIGHT_MAX for weight in weights.values()):
+                raise ValueError("a weight is not an integer from 0 to 2 to the 62nd")
+            return cls(said["assignor"], {each.id: each for each in members}, topics, shares, weights)
         except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
             raise ValueError(f"it is not the state of a group: {error!r}") from error
+
+
+def _rounded(measured: int) -> int:
+    """The greatest power of two that is not above it; 0 for 0."""
+    return min(1 << measured.bit_length() - 1, _WEIGHT_MAX) if measured else 0

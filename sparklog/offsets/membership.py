@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 
-from sparklog.assignors import Partition, canonical
+from sparklog.assignors import Partition
 from sparklog.errors import SparklogError
 from sparklog.offsets import rows
 from sparklog.offsets.attempts import attempts
@@ -21,6 +21,7 @@ from sparklog.offsets.pulse import Pulse
 from sparklog.offsets.rows import Position
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.topics import Ids, Offsets
+from sparklog.offsets.weights import Weigher
 
 _log = logging.getLogger(__name__)
 _ROW_EVERY_S = 60  # a group without a new row for three minutes does not count as running
@@ -37,14 +38,15 @@ class Membership:
         self.group = rows.require_group(group)
         self.table, self.root = table.path, table.root
         self._generations, self._topics = table.generations, table.topics
-        self._settings = dataclasses.replace(settings, assignor=canonical(settings.assignor))
+        self._settings = settings
         self._pulse = Pulse(table.path, self.group, settings.session_s)
+        self._weigher = Weigher(table.topics, self.positions)
         self._lock = threading.RLock()
         """Held while the state is read or changed; not while a heartbeat is written."""
         self._reads: tuple[tuple[str, ...], str | None] = ((), None)
         self.id: str | None = None
         self._number = self._generation = self._version = 0
-        self._state = State(self._settings.assignor)
+        self._state = State(settings.shared_by)
         self._mine: dict[Partition, Held] = {}
         """The shares that the caller knows of."""
         self._lost: list[Partition] = []
@@ -179,10 +181,7 @@ class Membership:
                     self._adopt()
 
     def beat(self) -> None:
-        """Writes a row of its own again if it wrote none for a minute, so that the group counts as running.
-
-        One member does so for all: the owner of the first share.
-        """
+        """Writes a row of its own again if it wrote none for a minute, as the owner of the first share: so the group counts as running."""
         with self._lock:
             if time.monotonic() - self._wrote < _ROW_EVERY_S or self.id is None:
                 return
@@ -224,6 +223,7 @@ class Membership:
 
     def _enter(self, me: str) -> None:
         """Adds this member to the state, under this id."""
+        asked = self._settings.shared_by
         for _ in attempts():
             carried: list[Position] = []
             number, generation, found = self._generations.state(self.group)
@@ -233,9 +233,8 @@ class Membership:
                     continue  # another one joined just now
                 carried = group.positions if group.exists else []
                 generation = (group.generation or number) + 1
-            before = found or State(self._settings.assignor)
-            if before.assignor != self._settings.assignor:
-                its, asked = before.assignor, self._settings.assignor
+            before = found or State(asked)
+            if (its := before.assignor) != asked:
                 raise SparklogError("GROUP_ASSIGNOR", group=self.group, table=self.table, found=its, asked=asked)
             replaced = before.of_instance(self._settings.instance, but=me)
             after = self._with_me(before, me).taken(me)
@@ -256,6 +255,8 @@ class Membership:
         self._refreshed = clock()
         if self._topics.shared(self._state.members.values()) != self._state.topics:
             self._change("topics changed", lambda state: state.with_topics(self._topics.shared(state.members.values())))
+        if loads := self._weigher.look(self._state, self.id):
+            self._change("weighs", lambda state: state.weighed(loads))
 
     def _change(
         self, why: str, step: Callable[[State], State], moved: Iterable[Position] = (), *, own: bool = False, fenced: Iterable[str] = ()
@@ -312,9 +313,8 @@ class Membership:
         number, generation, state = self._generations.state(self.group)
         if state is None:
             self._drop(self._mine)
-            raise self._end_by(
-                SparklogError("GENERATION_FENCED", group=self.group, generation=self._generation, newest=generation, table=self.table)
-            )
+            own = self._generation
+            raise self._end_by(SparklogError("GENERATION_FENCED", group=self.group, generation=own, newest=generation, table=self.table))
         self._number, self._generation, self._version, self._state = number, generation, version, state
         self._drop_strayed()
         if me not in state.members:
@@ -363,8 +363,7 @@ class Membership:
 
     def _moved(self, offsets: Offsets, ids: Ids, metadata: Mapping[Partition, str | None]) -> list[Position]:
         """The rows of these offsets, without those that are committed already."""
-        new = self._committed.new(offsets, ids, metadata)
-        placed = self._topics.placed(self.group, new, ids) if new else []
+        placed = self._topics.placed(self.group, new, ids) if (new := self._committed.new(offsets, ids, metadata)) else []
         return [dataclasses.replace(each, metadata=metadata.get((each.topic, each.partition))) for each in placed]
 
     def _remember(self, placed: list[Position]) -> None:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparklog import arguments
 from sparklog.assignors import ASSIGNORS, Assignment, Member, Partition, assign, owners_of
 from sparklog.errors import SparklogError
+from sparklog.offsets import weights
+from sparklog.offsets.members import WEIGHTS
 from sparklog.offsets.rows import Position, require_group
-from sparklog.ondisk.reader import PartitionReader
 from sparklog.ondisk.root import Root
-from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_logs import TopicLogs
 from sparklog.show.display import SHOWN, Display, Displayed, counted, readable
 
-WEIGHTS = ("count", "lag", "rate")
-"""How a partition may be weighed: as much as any other, what the group has not read of it, or what was written to it in the last hour."""
-_RATE_MS = 3_600_000
 _SHOWN_OF_TEXTS = 100
 
 
@@ -121,7 +117,7 @@ def plan(
     * members: how many, which are then called consumer-1, consumer-2 and so on; or their ids, each of which reads all topics; or Members.
     * topics: those that the group reads; by default those that it has positions in, or that members name.
     * joining, leaving: members that come and go. The assignor without that says what each has before.
-    * assignor: one of ASSIGNORS. weight: for `sticky`, one of WEIGHTS.
+    * assignor: one of ASSIGNORS. weight: for `sticky`, `count`, `lag` or `rate`, as for a `Consumer`.
     * owners: by partition, the member that has it now; by default the assignor says which member has what before.
     * positions: those of the group, for its topics and its lag. Without a position, all records of a partition are its weight by lag.
 
@@ -139,12 +135,12 @@ def plan(
         reason = f"group {group} has no positions that would tell its topics; name them"
         raise SparklogError("OPTION_VALUE", option="topics", value=topics, reason=reason)
     states = {topic: logs.log(arguments.topic(topic)).newest() for topic in wanted}
-    lags = _lags(states, known)
-    weights = _weights(weight, states, lags, logs)
+    lags = weights.lags(states, known)
+    weighed = None if weight == "count" else weights.measured(weight, states, lags, logs)
 
     def shared(members: Iterable[str | Member], owners: Mapping[Partition, str]) -> Assignment:
         whole = [each if isinstance(each, Member) else Member(each, wanted) for each in members]
-        return assign(assignor, {topic: state.partitions for topic, state in states.items()}, whole, owners=owners, weights=weights)
+        return assign(assignor, {topic: state.partitions for topic, state in states.items()}, whole, owners=owners, weights=weighed)
 
     gone = set(arguments.texts("leaving", leaving))
     if unknown := sorted(gone - {_id(each) for each in crew}):
@@ -166,30 +162,3 @@ def _members(given: int | Iterable[str | Member]) -> list[str | Member]:
 
 def _id(member: str | Member) -> str:
     return member.id if isinstance(member, Member) else member
-
-
-def _lags(states: Mapping[str, State], positions: Iterable[Position]) -> dict[Partition, int | None]:
-    """The offsets that are unread of each partition; None without a position in the topic that is there now."""
-    lags: dict[Partition, int | None] = {(topic, number): None for topic, state in states.items() for number in range(state.partitions)}
-    for each in positions:
-        if (each.topic, each.partition) in lags and states[each.topic].topic_id == each.topic_id:
-            lags[each.topic, each.partition] = max(0, states[each.topic].ends[each.partition] - each.offset)
-    return lags
-
-
-def _weights(
-    weight: str, states: Mapping[str, State], lags: Mapping[Partition, int | None], logs: TopicLogs
-) -> dict[Partition, int] | None:
-    """The weights of the partitions; None if each weighs the same."""
-    if weight == "count":
-        return None
-    if weight == "lag":
-        return {
-            (topic, number): states[topic].ends[number] - states[topic].starts[number] if lag is None else lag
-            for (topic, number), lag in lags.items()
-        }
-    since = int(time.time() * 1000) - _RATE_MS
-    return {
-        (topic, number): states[topic].ends[number] - PartitionReader(logs.log(topic), states[topic], number).offset_at(since)
-        for topic, number in lags
-    }

@@ -77,7 +77,7 @@ class World:
         """The records that were processed since the last reset, in order."""
         self.positions = dict.fromkeys(self.done, 0)
         self.owners: dict[tuple[Partition, int], str] = {}
-        self.expiries = self.resets = self.joins = 0
+        self.expiries = self.resets = self.joins = self.weighed = 0
         self.reset_to: dict[Partition, int] = {}
 
     def run(self, steps: int = 2_500) -> None:
@@ -229,6 +229,14 @@ def life(world: World, me: str) -> Process:
                 version += table.commit(me, version, generation, moved, blind=False)
             elif not adopt():
                 return
+        elif act == 6 and state.first_owner() == me and world.weighed < 3 and scheduler.chance(4):
+            # Weights may lead to any plan.
+            plan = {each: scheduler.random.choice(sorted(state.members)) for each in state.shares}
+            names = ("wanted_by", "owner") if mutant == "weighing takes shares from their owners" else ("wanted_by",)
+            shares = {each: dataclasses.replace(share, **dict.fromkeys(names, plan[each])) for each, share in state.shares.items()}
+            if table.change(number, dataclasses.replace(state, shares=shares)):
+                world.weighed += 1
+                number, state = table.number, table.state
         elif at:
             each = scheduler.random.choice(sorted(at))
             if at[each] < RECORDS:
@@ -247,6 +255,7 @@ MUTANTS = [
     "a release does not commit",
     "a fenced member does not read the state",
     "a generation does not carry the positions",
+    "weighing takes shares from their owners",
 ]
 
 
@@ -271,11 +280,11 @@ def test_a_rule_that_is_left_out_is_missed(mutant: str) -> None:
 
 def test_members_finish_what_others_left() -> None:
     """Everything is processed and committed at the end, also if members died, froze or were expired; and each of it happens in some run."""
-    expiries = resets = read = 0
+    expiries = resets = weighed = read = 0
     for seed in range(12):
         world = World(seed)
         world.run(6_000)
-        expiries, resets = expiries + world.expiries, resets + world.resets
+        expiries, resets, weighed = expiries + world.expiries, resets + world.resets, weighed + world.weighed
         read += all(world.table.position(each) == RECORDS for each in world.done)
-    assert min(expiries, resets) > 6
+    assert min(expiries, resets, weighed) > 6
     assert read > 6
