@@ -256,7 +256,7 @@ class Membership:
         if self._topics.shared(self._state.members.values()) != self._state.topics:
             self._change("topics changed", lambda state: state.with_topics(self._topics.shared(state.members.values())))
         if loads := self._weigher.look(self._state, self.id):
-            self._change("weighs", lambda state: state.weighed(loads))
+            self._change(f"weighs by {self._state.measure}", lambda state: state.weighed(loads))
 
     def _change(
         self, why: str, step: Callable[[State], State], moved: Iterable[Position] = (), *, own: bool = False, fenced: Iterable[str] = ()

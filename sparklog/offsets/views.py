@@ -45,7 +45,10 @@ class GroupMember:
 
 @dataclass(frozen=True)
 class GroupShare:
-    """A partition of a group: its owner, the member for which it is planned, and what it waits for; None if for nothing."""
+    """A partition of a group: its owner, the member for which it is planned, and what it waits for; None if for nothing.
+
+    `weight` is what the assignor takes it to weigh, in thousands of records, by lag or rate; None if members do not look at these.
+    """
 
     topic: str
     partition: int
@@ -53,6 +56,7 @@ class GroupShare:
     wanted_by: str | None
     epoch: int
     waits_for: str | None
+    weight: int | None = None
 
 
 @dataclass(frozen=True)
@@ -156,7 +160,11 @@ def members(state: State, marks: Mapping[str, Mark], lags: Mapping[tuple[str, in
 
 def shares(state: State) -> list[GroupShare]:
     """The shares of a state, sorted by topic and partition."""
-    return [GroupShare(*each, share.owner, share.wanted_by, share.epoch, _waits_for(share)) for each, share in sorted(state.shares.items())]
+    weighs = state.measure != "count"
+    return [
+        GroupShare(*each, share.owner, share.wanted_by, share.epoch, _waits_for(share), state.weights.get(each, 0) if weighs else None)
+        for each, share in sorted(state.shares.items())
+    ]
 
 
 def _waits_for(share: Share) -> str | None:

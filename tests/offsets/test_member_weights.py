@@ -40,7 +40,10 @@ def test_partitions_that_are_far_behind_go_to_several_members(six: Group):
     six.until(lambda: six.is_even(2) and len({six.owners()[number] for number in busy}) == 2, [one, two])
     state = six.state()
     assert state.assignor == "sticky-lag"
-    assert "weighs" in reasons(six)
+    assert "weighs by lag" in reasons(six)
+    assert {each.partition: each.weight for each in six.table.assignments("g")} == {
+        number: state.weights["t", number] for number in range(6)
+    }
     assert [state.weights["t", number] for number in range(6)] == [
         8 if number not in busy else 512 << number.bit_length() for number in range(6)
     ]
@@ -59,7 +62,7 @@ def test_a_rate_is_evened_out_and_nothing_is_read_twice(six: Group):
         six.topic.append(records(100, timestamp=round(time.time() * 1000)), number)
     answers = six.until(lambda: six.is_even(2) and len({six.owners()[number] for number in busy}) == 2, [one, two])
     answers += six.until(lambda: sum(six.positions().values()) == 60 + 100 * len(busy), [one, two])
-    assert "weighs" in reasons(six)
+    assert "weighs by rate" in reasons(six)
     assert set(got(answers).values()) == {1}
     assert got(answers).total() >= 100 * len(busy)
 
