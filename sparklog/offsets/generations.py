@@ -115,8 +115,8 @@ class Generations:
             old = [each for each in group.positions if carry and group.exists and each.topic not in dropped]
             kept = [each for each in old if _stays(each, keys, ids)]
             begun = [dataclasses.replace(each, committed_at=rows.now()) for each in kept + first]
-            left = {(each.topic, each.partition) for each in first if not _is_at(group.at.get((each.topic, each.partition)), each)}
-            left |= {each for each in group.state.shares if each[0] in dropped} if group.state else set()
+            # A position that is where it was before is moved, too: its owner has read on, and not committed that.
+            left = keys | {each for each in group.state.shares if each[0] in dropped} if group.state else keys
             stays = group.state.reset(left) if group.state and event in _OF_OPERATORS else None
             note = rows.note(name, generation, event)
             noted = rows.note_of_members(name, generation, "operator", event, stays, event) if stays else note
@@ -206,11 +206,6 @@ class Generations:
 
 def _numbered(added: list[Position], number: int, generation: int) -> list[Position]:
     return [dataclasses.replace(each, generation=generation, seq=number) for each in added]
-
-
-def _is_at(now: Position | None, then: Position) -> bool:
-    """Whether a position is at the place of another one."""
-    return now is not None and (now.topic_id, now.offset) == (then.topic_id, then.offset)
 
 
 def _stays(position: Position, moved: set[tuple[str, int]], ids: Mapping[str, str]) -> bool:

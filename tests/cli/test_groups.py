@@ -13,6 +13,8 @@ from sparklog import CallError, Consumer
 from sparklog.assignors import Member
 from sparklog.offsets import OffsetTable, plan
 
+HOUR_MS = 3_600_000
+
 
 @pytest.fixture
 def table(topic, tmp_path, monkeypatch):
@@ -163,10 +165,13 @@ def test_members_of_a_group_are_shown_and_rewound(run, topic, table):
 
 @pytest.mark.soak
 def test_three_consumers_one_killed_and_the_group_rewound(run, topic, table, start, tmp_path):
-    """A newcomer's first hour, with the command line alone."""
+    """A newcomer's first hour, with the command line alone. The first half of the records is of two hours ago."""
+    orders, now = Topic(topic.root, "orders", partitions=6), round(1000 * time.time())
+    for partition in range(6):
+        orders.append(records(10 * (partition + 1), timestamp=now - 2 * HOUR_MS), partition)
     session = ["--session-timeout-ms", 3_000, "--heartbeat-interval-ms", 200]
     outs = [tmp_path / f"out{number}" for number in range(3)]
-    consumers = [start("groups", "consume", topic.root, "shop", "u", "--from-beginning", "--json", *session) for _ in outs]
+    consumers = [start("groups", "consume", topic.root, "shop", "orders", "--from-beginning", "--json", *session) for _ in outs]
     said: list[list[bytes]] = [[] for _ in outs]
     readers = [threading.Thread(target=lambda n=n: said[n].extend(consumers[n].stdout)) for n in range(3)]
     for reader in readers:
@@ -191,15 +196,21 @@ def test_three_consumers_one_killed_and_the_group_rewound(run, topic, table, sta
             time.sleep(0.2)
 
     until(lambda: sorted(map(owners().count, set(owners()))) == [2, 2, 2])
-    every = {(number, offset) for number in range(6) for offset in range(10 * (number + 1))}
-    until(lambda: printed().keys() == every)
+    old = {(number, offset) for number in range(6) for offset in range(10 * (number + 1))}
+    until(lambda: printed().keys() == old)
     until(lambda: json.loads(run("groups", "plan", topic.root, "shop", "--without", owners()[0], "--json"))["moved"] == 2)
     consumers[1].kill()
     until(lambda: sorted(map(owners().count, set(owners()))) == [3, 3])
     assert "expires" in run("groups", "history", topic.root, "shop")
-    run("groups", "reset", topic.root, "shop", "--by-duration", "P9999D", "--execute", "--force")
-    until(lambda: min(printed().values()) >= 2)
-    assert printed().keys() == every
+    for partition in range(6):
+        orders.append(records(5, timestamp=now), partition)
+    new = {(number, 10 * (number + 1) + offset) for number in range(6) for offset in range(5)}
+    until(lambda: printed().keys() == old | new)
+    before = printed()
+    assert {before[each] for each in new} == {1}
+    run("groups", "reset", topic.root, "shop", "--by-duration", "PT1H", "--execute", "--force")
+    until(lambda: all(printed()[each] == 2 for each in new))
+    assert all(printed()[each] == before[each] for each in old)
     for each in (consumers[0], consumers[2]):
         each.send_signal(signal.SIGINT)
         assert each.wait(60) == 130

@@ -210,6 +210,19 @@ def test_an_operators_reset_holds_against_running_members(four: Group):
     assert four.positions() == dict.fromkeys(range(4), 20)
 
 
+def test_a_reset_to_the_committed_offset_takes_back_what_was_read_since(four: Group):
+    (one,) = four.members(1)
+    one.poll(ms=50, times=2)
+    assert one.commit() == {}
+    four.append(1)
+    answers = four.until_read(4, one)
+    four.table.reset("g", {"t": {1: 20}}, dry_run=False, force=True)
+    answers += four.until_read(1, one)
+    assert sorted(got(answers)) == [("t-0", 20), ("t-1", 20), ("t-2", 20), ("t-3", 20)]
+    assert got(answers)["t-1", 20] == 2
+    assert events(answers, "lost") == [("t", 1)]
+
+
 def test_a_member_goes_back(four: Group):
     """It commits a lower offset than before: a reset of its partition, in which no other member loses anything."""
     one, two = four.members(2)
