@@ -23,24 +23,36 @@ Word: TypeAlias = Any
 
 _POSITIVE = 0x7FFF_FFFF
 _WORD = 0xFFFF_FFFF
+_UNBOUND = 0xFFFF
+_FRACTION_BITS = 24
 
 
 class Router:
     """Where the records of a topic with these partitions go by their keys."""
 
-    def __init__(self, partitions: int, partitioner: str, table: Sequence[int] | None = None) -> None:
-        """`table` has the partition of each slot, if the topic has slots. CallError OPTION_VALUE if no topic has these partitions."""
+    def __init__(self, partitions: int, partitioner: str, table: Sequence[int] | None = None, shares: Sequence[int] | None = None) -> None:
+        """`table` has the partition of each slot, if the topic has slots; `shares` say where those go that have none yet, by partition.
+
+        CallError OPTION_VALUE if no topic has these partitions, or keys go where only the topic's own table knows.
+        """
         for option, value in (("partitions", partitions), ("partitioner", partitioner)):
             if problem := topic_option(option).problem(str(value)):
                 raise SparklogError("OPTION_VALUE", option=option, value=value, reason=problem)
+        if partitioner.lower() == "lag_aware" and table is None:
+            reason = "such a topic chooses the partition of a key when it is first written: ask Topic.partition_for(key)"
+            raise SparklogError("OPTION_VALUE", option="partitioner", value=partitioner, reason=reason)
+        self._shares = shares
         self._modulo = partitions if table is None else len(table)
         self._table = table
         self._hash_of_key, self._hash_of_keys = _HASHES[partitioner.lower()]
 
     def of_key(self, key: bytes) -> int:
         """The partition of a key."""
-        at = self._hash_of_key(key) & _POSITIVE
-        return at % self._modulo if self._table is None else self._table[at % self._modulo]
+        slot = self.slot(key)
+        if self._table is None:
+            return slot
+        found = self._table[slot]
+        return place(slot, self._shares) if found == _UNBOUND and self._shares else found
 
     def slot(self, key: bytes) -> int:
         """The slot of a key; without slots, its partition."""
@@ -65,6 +77,30 @@ class Router:
         return placed if self._table is None else np.asarray(self._table, dtype=np.int64)[placed]
 
 
+def place(slot: int, shares: Sequence[int]) -> int:
+    """The partition that a slot gets which has none yet, by the shares of partitions, of which some is above 0. FORMAT.md section 13."""
+    best, least = -1, 0
+    for partition, share in enumerate(shares):
+        if share:
+            its = race(slot, partition)
+            if best < 0 or its * shares[best] < least * share:
+                best, least = partition, its
+    return best
+
+
+def race(slot: int, partition: int) -> int:
+    """−log₂((h + 1) / 2³²) in units of 2⁻²⁴, at least 1, where h is the hash of both. Integers alone, as Java finds it."""
+    share = 1 + (mmh3.hash(slot.to_bytes(4, "little") + partition.to_bytes(4, "little")) & _WORD)
+    log = share.bit_length() - 1
+    mantissa = share << 31 >> log
+    for _ in range(_FRACTION_BITS):
+        mantissa = mantissa * mantissa >> 31
+        bit = mantissa >> 32
+        mantissa >>= bit
+        log = log << 1 | bit
+    return max(1, (32 << _FRACTION_BITS) - log)
+
+
 router = functools.lru_cache(maxsize=16)(Router)
 """The router for a number of partitions and a partitioner."""
 
@@ -81,14 +117,18 @@ def partition_for(key: bytes | bytearray | memoryview | str | None, partitions: 
     PARTLOG_OPTION_VALUE for an impossible number of partitions or an unknown partitioner.
     """
     its = router(operator.index(partitions), partitioner)
-    if key is None:
-        return None
+    octets = octets_of(key)
+    return None if octets is None else its.of_key(octets)
+
+
+def octets_of(key: bytes | bytearray | memoryview | str | None) -> bytes | None:
+    """The bytes of a key; a string is encoded as UTF-8. TypeError for any other type."""
     if isinstance(key, str):
-        key = key.encode()
-    elif not isinstance(key, bytes | bytearray | memoryview):
+        return key.encode()
+    if key is not None and not isinstance(key, bytes | bytearray | memoryview):
         # bytes(5) would be five zero bytes, whose partition would be a wrong answer.
         raise TypeError(f"a key is str, bytes or None, not {type(key).__name__}; a log stores what the key was cast to")
-    return its.of_key(bytes(key))
+    return None if key is None else bytes(key)
 
 
 def _murmur3(words: Iterable[Word], tail: Word, size: int) -> Word:
@@ -137,4 +177,5 @@ def _murmur2_of_key(key: bytes) -> int:
 _HASHES: dict[str, tuple[Callable[[bytes], int], Callable[[Iterable[Word], Word, int], Word]]] = {
     "murmur3": (mmh3.hash, _murmur3),
     "murmur2": (_murmur2_of_key, _murmur2),
+    "lag_aware": (mmh3.hash, _murmur3),
 }

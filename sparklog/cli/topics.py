@@ -130,6 +130,10 @@ def _describe(about: dict[str, Any]) -> None:
 
 def _routing(routing: dict[str, Any]) -> str:
     parts = [f"routing epoch {routing['epoch']}, {routing['slots']:,} slots"]
+    if routing["unbound"]:
+        parts.append(f"{routing['unbound']:,} without a partition yet")
+    if fill := routing["fill"]:
+        parts.append(f"new keys by the shares {', '.join(map(str, fill['shares']))} until {when(fill['until'])} UTC")
     if routing["closed"]:
         parts.append(f"closed: {', '.join(map(str, routing['closed']))}")
     if routing["asked"]:

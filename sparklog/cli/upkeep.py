@@ -22,6 +22,7 @@ _EXAMPLES = {
     "close_partitions": ["ROOT orders --partitions 3,4"],
     "suggest_moves": ["ROOT orders", "ROOT orders --max-moves 20 --execute"],
     "reroute": ["ROOT orders --weights 0:2,3:1 --dry-run", 'ROOT orders --weights \'{"0":2,"3":1}\''],
+    "set_fill": ["ROOT orders --fill 0:3,3:1 --valid-for 10min"],
     "delete_records": ["ROOT orders --offsets 0:100,1:-1", 'ROOT orders --offsets \'{"0":100,"1":-1}\' --execute'],
     "delete_topic": ["ROOT orders", "ROOT orders --execute"],
     "merge": ["ROOT orders --rebatch", "ROOT --dry-run"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from sparklog.ondisk.routing import Routing
+from sparklog.ondisk.routing import UNBOUND, Routing
 from sparklog.ondisk.space import view_bytes
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
@@ -49,6 +49,8 @@ def routing_now(routing: Routing) -> dict[str, Any]:
     return {
         "epoch": routing.epoch,
         "slots": len(routing.table),
+        "fill": routing.fill and {"until": routing.fill.until, "shares": list(routing.fill.shares)},
+        "unbound": routing.table.count(UNBOUND),
         "closed": [number for number, weight in enumerate(routing.weights) if not weight],
         "asked": routing.asked and list(routing.asked),
     }

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.compute as pc  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.ondisk.reader import PartitionReader
-from sparklog.ondisk.routing import Routing
+from sparklog.ondisk.routing import UNBOUND, Routing
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.router import Router
@@ -56,7 +56,7 @@ class HotSlots(Displayed, list[HotSlot]):
     def of(cls, log: TopicLog, state: State, most: int, records: int) -> HotSlots:
         """At most `most` slots of each partition. `Topic.hot_slots` says what is read."""
         routing = state.routing or Routing.modulo(state.partitions)
-        firsts = {each: _since_reroute(state, each) for each in set(routing.table)}
+        firsts = {each: _since_reroute(state, each) for each in set(routing.table) - {UNBOUND}}
         found = cls(state.topic, len(firsts))
         for partition in sorted(sorted(firsts, key=lambda each: (firsts[each] - state.ends[each], each))[:PARTITIONS_MAX]):
             found._add(partition, _slots(log, state, routing, partition, _first(log, state, partition, firsts[partition], records)), most)

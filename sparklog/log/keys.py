@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
@@ -10,14 +11,18 @@ from sparklog.ondisk.routing import Routing
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.version import Segment
-from sparklog.router import Router, partition_for
+from sparklog.router import Router, octets_of
 
 KEY_TABLE = pa.schema([("key", pa.binary()), ("partition", pa.int32()), ("records", pa.int64()), ("timestamp", pa.timestamp("us", "UTC"))])
 
 
 def router_of(state: State) -> Router:
-    """Where the topic of a state puts records by their keys now."""
-    return Router(state.partitions, state.config["partitioner"], state.routing.table if state.routing else None)
+    """Where the topic of a state puts records by their keys, in a write that begins now."""
+    routing = state.routing
+    if not routing:
+        return Router(state.partitions, state.config["partitioner"])
+    shares = routing.fill.shares if routing.fill and time.time() * 1000 < routing.fill.until else routing.weights
+    return Router(state.partitions, state.config["partitioner"], routing.table, shares)
 
 
 def key_table(state: State, records: pa.Table) -> pa.Table:
@@ -40,12 +45,9 @@ class Key(NamedTuple):
     @classmethod
     def of(cls, state: State, key: bytes | bytearray | memoryview | str) -> Key:
         """A key of the topic; a string is encoded as UTF-8. TypeError if it is None."""
-        home = partition_for(key, state.partitions, state.config["partitioner"])
-        if home is None:
+        octets = octets_of(key)
+        if octets is None:
             raise TypeError("`key` is None; records without a key are in any partition")
-        octets = key.encode() if isinstance(key, str) else bytes(key)
-        if not state.routing:
-            return cls(octets, home, home, None)
         router = router_of(state)
         return cls(octets, router.of_key(octets), router.slot(octets), state.routing)
 

@@ -309,7 +309,9 @@ class Topic(Displayed):
         `bytes` are those of the live segments, `view_bytes` those that the Kafka view takes beside them: copies and indexes.
         `routing` is None until partitions were first changed with slots; then it has the routing `epoch`, the number of `slots`, the
         `closed` partitions, the weights that are `asked` for before the next write (or None), and the `reroutes` that have records from
-        before them, each with its version and its cut: the end offsets at that time. Each partition then has its `slots` and `weight`.
+        before them, each with its version and its cut: the end offsets at that time. With `partitioner` = `lag_aware`, `unbound` is the
+        number of slots that have no partition yet, and `fill` has the `shares` of partitions in them, and the time `until` which they
+        have effect (or is None). Each partition then has its `slots` and `weight`.
         `waiting` has the `files` that wait for their deletion, which `bytes` does not count, and their `bytes`; None if that is not known.
         """
         return {"root": self.root, **describe(self._log)}

@@ -10,11 +10,21 @@ from typing import NamedTuple
 import google_crc32c
 
 from sparklog.ondisk.faults import Unreadable
-from sparklog.ondisk.fields import Fields, integer, parse
+from sparklog.ondisk.fields import SLOTS, UNBOUND, Fields, integer, parse
 from sparklog.ondisk.names import INT64_MAX, topic_file
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.routing import Routing
-from sparklog.ondisk.version import PARTITIONS_MAX, Segment, is_hash, require_input, require_own, require_whole, segment_of, starts_and_ends
+from sparklog.ondisk.version import (
+    PARTITIONS_MAX,
+    Segment,
+    is_hash,
+    require_input,
+    require_own,
+    require_partitioner,
+    require_whole,
+    segment_of,
+    starts_and_ends,
+)
 from sparklog.store.store import Absent, Damaged
 
 HEAD_BYTES_MAX = 64 * 1024 * 1024
@@ -121,7 +131,8 @@ def _reading() -> Iterator[None]:
 def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]:
     """The head, and the number of live segments of each partition."""
     fields = Fields(parse(line))
-    slots = fields.require_known_format()
+    features = fields.require_known_format()
+    slots = SLOTS in features
     require_own(fields, topic, version)
     starts, ends = starts_and_ends(fields)
     config = fields.strings("config")
@@ -148,10 +159,16 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
         boundary=fields.integer("boundary"),
         deleted=fields.mark("deleted"),
         config=config,
-        routing=Routing.read(Fields(fields.value("routing")), version, ends) if slots and "routing" in fields else None,
+        routing=Routing.read(Fields(fields.value("routing")), version, ends, unbound=UNBOUND in features)
+        if slots and "routing" in fields
+        else None,
         starts=starts,
         ends=ends,
     )
+    if not head.deleted:
+        require_partitioner(config, unbound=slots and UNBOUND in features)
+        if UNBOUND in features and slots and not head.routing:
+            raise Damaged("it has the feature unbound, and no routing")
     if head.deleted and (queries or any(counts) or starts != ends or head.routing):
         raise Damaged("it is of a deleted topic, and has records, queries or slots")
     return head, counts

@@ -11,6 +11,7 @@ from sparklog.store.store import Damaged
 
 FORMAT = 1
 SLOTS = "slots"
+UNBOUND = "unbound"
 """The feature of a topic whose keys are in slots."""
 DEPTH_MAX = 8
 STRING_BYTES_MAX = 32 * 1024
@@ -84,18 +85,18 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return name in self._fields
 
-    def require_known_format(self) -> bool:
-        """Checks `format` and `features`. Whether it has the feature `slots`. TooNew if a later version of the format wrote them."""
+    def require_known_format(self) -> frozenset[str]:
+        """Checks `format` and `features`, which it returns. TooNew if a later version of the format wrote them."""
         format = self.integer("format", least=1)
         if format > FORMAT:
             raise TooNew(f"its format is {format}, and this version of sparklog reads up to {FORMAT}")
         features = self.array("features", most=INT64_MAX)
         if not all(type(feature) is str for feature in features):
             raise Damaged("`features` holds something other than strings")
-        if unknown := [feature for feature in features if feature != SLOTS]:
+        if unknown := [feature for feature in features if feature not in (SLOTS, UNBOUND)]:
             names = ", ".join(unknown)
             raise TooNew(f"it needs the features {names if len(names) <= _NAMES_SHOWN else names[:_NAMES_SHOWN] + '…'}")
-        return SLOTS in features
+        return frozenset(features)
 
 
 def integer(value: object, name: str, least: int, most: int) -> int:

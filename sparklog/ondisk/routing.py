@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import sys
 from array import array
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -13,7 +14,11 @@ import google_crc32c
 from sparklog.ondisk.fields import Fields, integer
 from sparklog.store.store import Damaged
 
-SLOTS_MAX = 65_536
+SLOTS_MAX = 2**20
+UNBOUND = 0xFFFF
+"""In place of the partition of a slot that has none yet."""
+LAG_AWARE = "lag_aware"
+"""The partitioner of a topic whose slots get a partition when they are first used."""
 WEIGHT_MAX = 1_000_000
 _NUMBERS_MAX = 2_000_000
 _SLOTS_LEAST = 4096
@@ -24,10 +29,31 @@ Moved = Sequence[tuple[int, Sequence[int]]]
 """The slots that move, by the partition that takes them."""
 
 
+class Fill(NamedTuple):
+    """How the slots that are bound next are shared among partitions, by writes that begin before `until`, in ms since 1970."""
+
+    until: int
+    shares: tuple[int, ...]
+
+    @classmethod
+    def read(cls, of: Fields, weights: Sequence[int]) -> Fill | None:
+        """The field of a version or a checkpoint; None if it has none. Damaged if it breaks a rule."""
+        if "fill" not in of:
+            return None
+        fields = Fields(of.value("fill"))
+        shares = tuple(integer(share, "shares", 0, WEIGHT_MAX) for share in fields.array("shares", len(weights)))
+        if len(shares) != len(weights) or not any(shares):
+            raise Damaged(f"the shares of its fill are not of {len(weights)} partitions, or all 0")
+        if any(share and not weight for share, weight in zip(shares, weights, strict=True)):
+            raise Damaged("a closed partition has a share of its fill")
+        return cls(fields.integer("until"), shares)
+
+
 class Reroute(NamedTuple):
     """The field of a version that gives slots to other partitions. `table` is the CRC-32C of the slot table after it.
 
     With `asked` it is a note, and moves nothing: it says to which weights the topic is to be re-routed before the next write.
+    With `binds` it is no re-route: `moved` are slots that had no partition. With `fill` it is none either, and moves nothing.
     """
 
     epoch: int
@@ -36,6 +62,13 @@ class Reroute(NamedTuple):
     moved: Moved
     table: int
     asked: tuple[int, ...] | None
+    binds: bool
+    fill: Fill | None
+
+    @property
+    def moves(self) -> bool:
+        """Whether it is a re-route, and none of the others."""
+        return not (self.asked or self.binds or self.fill)
 
     @classmethod
     def read(cls, fields: Fields, partitions: int) -> Reroute:
@@ -45,13 +78,21 @@ class Reroute(NamedTuple):
         moved = _moved(fields, slots, weights)
         if asked and moved:
             raise Damaged("it is a note, and moves slots")
+        binds = fields.mark("binds")
+        if binds and (asked or not moved):
+            raise Damaged("it binds slots, and is a note or has none")
+        fill = Fill.read(fields, weights)
+        if fill and (asked or moved):
+            raise Damaged("it has a fill, and is a note or moves slots")
         return cls(
-            epoch=fields.integer("epoch", 0 if asked else 1, _EPOCH_MAX),
+            epoch=fields.integer("epoch", 0, _EPOCH_MAX),
             slots=slots,
             weights=weights,
             moved=moved,
             table=fields.integer("table", most=2**32 - 1),
             asked=asked,
+            binds=binds,
+            fill=fill,
         )
 
 
@@ -83,6 +124,7 @@ class Routing:
         table: array[int],
         past: Sequence[Past],
         asked: tuple[int, ...] | None = None,
+        fill: Fill | None = None,
     ) -> None:
         """`first` is the slot table before the oldest of `past`, the re-routes that have records from before them.
 
@@ -94,6 +136,7 @@ class Routing:
         self.table = table
         self.past = tuple(past)
         self.asked = asked
+        self.fill = fill
 
     @classmethod
     def modulo(cls, partitions: int, slots: int | None = None) -> Routing:
@@ -102,14 +145,43 @@ class Routing:
         return cls(0, (1,) * partitions, table, table, ())
 
     @classmethod
-    def read(cls, fields: Fields, version: int, ends: Sequence[int]) -> Routing:
-        """The field of a checkpoint of a version, after which the partitions end there. Damaged if it breaks a rule."""
+    def beginning(cls, reroute: Reroute, partitions: int) -> Routing:
+        """The routing after the version that begins a topic. Damaged if it breaks a rule."""
+        if reroute.asked or reroute.fill:
+            raise Damaged("it begins a topic, and is a note or has a fill")
+        table = array("H", [UNBOUND]) * reroute.slots
+        return cls(0, (1,) * partitions, table, table, ())._bound(reroute)
+
+    def _bound(self, reroute: Reroute) -> Routing:
+        """A slot that is bound counts as if it had always been: none of its records is older."""
+        self._require_same(reroute)
+        first, table = self.first[:], self.table[:]
+        for partition, slots in reroute.moved:
+            for slot in slots:
+                if table[slot] != UNBOUND:
+                    raise Damaged(f"it binds slot {slot}, which has a partition")
+                first[slot] = table[slot] = partition
+        routing = Routing(self.epoch, self.weights, first, table, self.past, self.asked, self.fill)
+        routing._require(reroute.table)
+        return routing
+
+    def _require_same(self, reroute: Reroute) -> None:
+        if (reroute.epoch, reroute.slots, reroute.weights) != (self.epoch, len(self.table), self.weights):
+            raise Damaged("it binds slots or has a fill, and changes the routing epoch, the number of slots or the weights")
+
+    @classmethod
+    def read(cls, fields: Fields, version: int, ends: Sequence[int], *, unbound: bool) -> Routing:
+        """The field of a checkpoint of a version, after which the partitions end there. Damaged if it breaks a rule.
+
+        `unbound` says whether there may be slots without a partition.
+        """
         slots = fields.integer("slots", 1, SLOTS_MAX)
         weights = _weights(fields, len(ends))
         partitions = fields.array("first", slots)
         if len(partitions) != slots:
             raise Damaged(f"its first slot table has {len(partitions)} of {slots} slots")
-        first = array("H", (integer(partition, "first", 0, len(ends) - 1) for partition in partitions))
+        most = len(ends) - 1
+        first = array("H", (integer(each, "first", 0, UNBOUND if unbound and each == UNBOUND else most) for each in partitions))
         table, past = first, list[Past]()
         for entry in fields.array("reroutes", _NUMBERS_MAX):
             its = Fields(entry)
@@ -124,12 +196,22 @@ class Routing:
             table = _after(table, one.moved)
             past.append(one)
         _require_risen(past[-1] if past else None, ends)
-        routing = cls(fields.integer("epoch", 0, _EPOCH_MAX), weights, first, table, past, _asked(fields, len(ends)))
+        fill = Fill.read(fields, weights)
+        if fill and not unbound:
+            raise Damaged("it has a fill, and not the feature unbound")
+        routing = cls(fields.integer("epoch", 0, _EPOCH_MAX), weights, first, table, past, _asked(fields, len(ends)), fill)
         routing._require(fields.integer("table", most=2**32 - 1))
         return routing
 
     def followed_by(self, reroute: Reroute, version: int, cut: tuple[int, ...]) -> Routing:
         """The routing after a re-route, whose version begins at this cut. Damaged if it cannot come next."""
+        if reroute.binds:
+            return self._bound(reroute)
+        if reroute.fill:
+            self._require_same(reroute)
+            if reroute.table != self.crc:
+                raise Damaged("it has a fill, and another slot table than the version before it")
+            return Routing(self.epoch, self.weights, self.first, self.table, self.past, self.asked, reroute.fill)
         if (reroute.epoch, reroute.slots) != (self.epoch + (not reroute.asked), len(self.table)):
             raise Damaged("its routing epoch or its number of slots does not follow those of the version before it")
         for partition, weight in enumerate(self.weights):
@@ -138,7 +220,7 @@ class Routing:
         if reroute.asked:
             if (reroute.weights, reroute.table) != (self.weights, self.crc):
                 raise Damaged("it is a note, and has other weights or another slot table than the version before it")
-            return Routing(self.epoch, self.weights, self.first, self.table, self.past, reroute.asked)
+            return Routing(self.epoch, self.weights, self.first, self.table, self.past, reroute.asked, self.fill)
         past = (*self.past, Past(version, cut, reroute.moved))
         routing = Routing(reroute.epoch, reroute.weights, self.first, _after(self.table, reroute.moved), past)
         routing._require(reroute.table)
@@ -150,11 +232,11 @@ class Routing:
         while gone < len(self.past) and all(cut <= start for cut, start in zip(self.past[gone].cut, starts, strict=False)):
             first = _after(first, self.past[gone].moved)
             gone += 1
-        return Routing(self.epoch, self.weights, first, self.table, self.past[gone:], self.asked) if gone else self
+        return Routing(self.epoch, self.weights, first, self.table, self.past[gone:], self.asked, self.fill) if gone else self
 
     def _require(self, table: int) -> None:
         for partition in sorted(set(self.table)):
-            if partition >= len(self.weights) or not self.weights[partition]:
+            if partition != UNBOUND and (partition >= len(self.weights) or not self.weights[partition]):
                 raise Damaged(f"partition {partition} has slots, and is closed or not there")
         if len(self.past) > self.epoch:
             raise Damaged(f"it has had {self.epoch} re-routes, and has {len(self.past)}")
@@ -166,7 +248,10 @@ class Routing:
     @functools.cached_property
     def crc(self) -> int:
         """The CRC-32C of the slot table: two bytes for each slot, the low one first."""
-        return int(google_crc32c.value(b"".join(partition.to_bytes(2, "little") for partition in self.table)))
+        table = self.table[:]
+        if sys.byteorder == "big":
+            table.byteswap()
+        return int(google_crc32c.value(table.tobytes()))
 
     def reroutes_before(self, partition: int, offset: int) -> int:
         """The number of re-routes in `past` that an offset of a partition comes after."""
@@ -229,8 +314,10 @@ class Routing:
 
     def agrees_with(self, reroute: Reroute) -> bool:
         """Whether a version, of which this is the routing by a checkpoint, says the same of it."""
-        its = (reroute.epoch, reroute.slots, reroute.weights, reroute.table, reroute.asked)
-        return its == (self.epoch, len(self.table), self.weights, self.crc, self.asked)
+        its = (reroute.epoch, reroute.slots, reroute.weights, reroute.table)
+        asked = reroute.asked == self.asked or reroute.binds or bool(reroute.fill)
+        fill = reroute.fill == self.fill or reroute.binds or bool(reroute.asked)
+        return its == (self.epoch, len(self.table), self.weights, self.crc) and asked and fill
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Routing) and self._told() == other._told()
@@ -239,7 +326,7 @@ class Routing:
         return hash((self.epoch, self.crc))
 
     def _told(self) -> tuple[object, ...]:
-        return self.epoch, self.weights, self.first, self.table, self.past, self.asked
+        return self.epoch, self.weights, self.first, self.table, self.past, self.asked, self.fill
 
     def __repr__(self) -> str:
         return f"routing epoch {self.epoch}, weights {self.weights}, {len(self.table)} slots of CRC {self.crc}, {len(self.past)} re-routes"
@@ -249,8 +336,8 @@ def _after(table: array[int], moved: Moved) -> array[int]:
     after = table[:]
     for partition, slots in moved:
         for slot in slots:
-            if table[slot] == partition:
-                raise Damaged(f"slot {slot} is in partition {partition} already")
+            if table[slot] in (partition, UNBOUND):
+                raise Damaged(f"slot {slot} is in partition {partition} already, or in none")
             after[slot] = partition
     return after
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.faults import Unreadable
-from sparklog.ondisk.routing import Routing
-from sparklog.ondisk.version import Segment, Version, require_whole
+from sparklog.ondisk.routing import LAG_AWARE, Routing
+from sparklog.ondisk.version import Segment, Version, require_partitioner, require_whole
 from sparklog.store.store import Damaged
 
 
@@ -106,9 +106,10 @@ class State:
         require_whole(version.config, version.partitions)
         # A topic may begin at any offsets.
         none = tuple(LiveSegments(partition, None) for partition in range(version.partitions))
-        if version.reroute:
-            raise Damaged("it begins a topic, and is a re-route")
-        return cls._at(topic, version, version.config, None, checkpoint, _live_after(none, version.starts, version))
+        if bool(version.reroute) != version.unbound and not version.deleted:
+            raise Damaged("it begins a topic, and is a re-route, or lacks the routing of slots without partitions")
+        routing = Routing.beginning(version.reroute, version.partitions) if version.reroute else None
+        return cls._at(topic, version, version.config, routing, checkpoint, _live_after(none, version.starts, version))
 
     @classmethod
     def _at(
@@ -120,6 +121,8 @@ class State:
         checkpoint: str | None,
         live: tuple[LiveSegments, ...],
     ) -> State:
+        if not version.deleted:
+            require_partitioner(config, unbound=version.unbound)
         return cls(
             topic=topic,
             topic_id=version.topic_id,
@@ -136,6 +139,11 @@ class State:
             checkpoint=checkpoint,
             live=tuple(LiveSegments(partition, None) for partition in range(version.partitions)) if version.deleted else live,
         )
+
+    @property
+    def binds(self) -> bool:
+        """Whether slots get a partition when they are first used."""
+        return self.config["partitioner"] == LAG_AWARE
 
     @property
     def partitions(self) -> int:
@@ -172,7 +180,9 @@ class State:
         if self.routing is None:
             routes = version.reroute is None
         else:
-            routes = version.slots and (version.reroute is None or self.routing.agrees_with(version.reroute))
+            routes = (
+                version.slots and version.unbound == self.binds and (version.reroute is None or self.routing.agrees_with(version.reroute))
+            )
         return (
             routes
             and all(getattr(self, name) == getattr(version, name) for name in names)
@@ -216,8 +226,10 @@ class State:
         if reroute:
             if not routing and reroute.slots % self.partitions:
                 raise Damaged(f"its slots are no multiple of {self.partitions} partitions")
-            if reroute.asked and version.partitions != self.partitions:
-                raise Damaged("it is a note, and adds partitions")
+            if reroute.fill and not version.unbound:
+                raise Damaged("it has a fill, and not the feature unbound")
+            if not reroute.moves and version.partitions != self.partitions:
+                raise Damaged("it is a note or binds slots, and adds partitions")
             cut = (*self.ends, *[0] * (version.partitions - self.partitions))
             routing = (routing or Routing.modulo(self.partitions, reroute.slots)).followed_by(reroute, version.version, cut)
         return routing and routing.since(version.starts)

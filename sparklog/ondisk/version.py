@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import google_crc32c
 
-from sparklog.ondisk.fields import Fields, integer, parse
+from sparklog.ondisk.fields import SLOTS, UNBOUND, Fields, integer, parse
 from sparklog.ondisk.header import CODECS, HEADER_BYTES
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity, is_own_file
-from sparklog.ondisk.routing import Reroute
+from sparklog.ondisk.routing import LAG_AWARE, Reroute
 from sparklog.store.store import Damaged
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
@@ -23,7 +23,7 @@ SEGMENT_BYTES_MAX = SEGMENT_OFFSETS_MAX = 2**31 - 1
 # The values that each key of a configuration can have: one of these words, or a number in this range.
 _CONFIG: dict[str, tuple[str, ...] | range] = {
     "partitions": range(1, PARTITIONS_MAX + 1),
-    "partitioner": ("murmur3", "murmur2"),
+    "partitioner": ("murmur3", "murmur2", LAG_AWARE),
     "compression.type": CODECS,
     "segment.bytes": range(1024, 2**31),
     "segment.ms": range(1, 2**63),
@@ -124,6 +124,8 @@ class Version(NamedTuple):
     deleted: bool
     slots: bool
     """Whether it has the feature `slots`."""
+    unbound: bool
+    """Whether it has the feature `unbound` too: slots get a partition when they are first used."""
     reroute: Reroute | None
     config: dict[str, str]
     starts: tuple[int, ...]
@@ -140,7 +142,8 @@ class Version(NamedTuple):
     def read(cls, data: bytes, topic: str, version: int) -> Version:
         """The version file with these bytes. Damaged if it breaks a rule; TooNew if a later version of the format wrote it."""
         fields = Fields(parse(_summed_line(data)))
-        slots = fields.require_known_format()
+        features = fields.require_known_format()
+        slots = SLOTS in features
         require_own(fields, topic, version)
         previous = fields.value("previous")
         if version == 0 and previous is not None:
@@ -171,6 +174,7 @@ class Version(NamedTuple):
             boundary=fields.integer("boundary"),
             deleted=fields.mark("deleted"),
             slots=slots,
+            unbound=slots and UNBOUND in features,
             reroute=Reroute.read(Fields(fields.value("routing")), len(ends)) if slots and "routing" in fields else None,
             config=config,
             starts=starts,
@@ -200,6 +204,12 @@ def require_own(fields: Fields, topic: str, version: int) -> None:
         raise Damaged(f"it is version {fields.integer('version')}")
     if not is_identity(fields.string("topicId")):
         raise Damaged("`topicId` is not an identity")
+
+
+def require_partitioner(config: Mapping[str, str], *, unbound: bool) -> None:
+    """Checks that slots without a partition are those of a topic that binds them later."""
+    if (config["partitioner"] == LAG_AWARE) != unbound:
+        raise Damaged(f"its partitioner is {config['partitioner']}, and its features are of another one")
 
 
 def require_whole(config: Mapping[str, str], partitions: int) -> None:

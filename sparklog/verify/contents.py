@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sparklog.ondisk.records import Payload, Records, locate
+from sparklog.ondisk.routing import UNBOUND
 from sparklog.ondisk.version import Segment
 from sparklog.router import Router, router
 from sparklog.verify.report import DAMAGE, Finding
@@ -26,7 +27,7 @@ class Contents:
     def __init__(self, segment: Segment, partitions: int, partitioner: str, table: Sequence[int] | None = None) -> None:
         self._segment = segment
         self._partitions = partitions
-        self._router = Router(partitions, partitioner, table) if table else router(partitions, partitioner)
+        self._router = Router(partitions, partitioner, table) if table else router(partitions, partitioner) if segment.routed else None
         self._when = " in the routing epoch of the segment" if table else ""
         self._least: int | None = None
         self._greatest = _NONE
@@ -94,13 +95,14 @@ class Contents:
         if null.any():
             self._misrouted(records, int(null.argmax()), "its key is null", found, firsts, before)
             return
-        if self._partitions == 1:
+        if self._router is None or (self._partitions == 1 and not self._when):
             return
         placed = self._router.of_keys(records.data, records.key_at, sizes)
         wrong = placed != self._segment.partition
         if wrong.any():
             nth = int(wrong.argmax())
-            self._misrouted(records, nth, f"its key belongs to partition {placed[nth]}{self._when}", found, firsts, before)
+            home = "no partition yet" if placed[nth] == UNBOUND else f"partition {placed[nth]}"
+            self._misrouted(records, nth, f"its key belongs to {home}{self._when}", found, firsts, before)
 
     def _misrouted(self, records: Records, nth: int, why: str, found: list[tuple[int, Payload]], firsts: Longs, before: int) -> None:
         batch = int(np.searchsorted(firsts, before + nth, side="right")) - 1

@@ -236,7 +236,7 @@ def _expected(chain: Chain, has_view: bool) -> list[Expected]:
 
 def _table(state: State, segment: Segment, known: dict[int, Sequence[int]]) -> Sequence[int] | None:
     """The slot table of the routing epoch of a segment; None without slots, and where it is forgotten."""
-    if not state.routing or segment.end <= state.starts[segment.partition] or not segment.routed:
+    if not state.routing or not segment.routed or (not state.binds and segment.end <= state.starts[segment.partition]):
         return None
     after = state.reroutes_before(segment)
     if after not in known:

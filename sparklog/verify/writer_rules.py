@@ -14,10 +14,11 @@ from sparklog.verify.report import DAMAGE
 # Which of these a version of an operation changes. An operation that is not listed is not of this format, and may change anything.
 _CHANGES = {
     "create": {"ends", "added"},
-    "write": {"ends", "added"},
+    "write": {"ends", "added", "bindings"},
     "merge": {"removed", "added"},
     "delete-records": {"starts", "removed"},
     "alter": {"config", "partitions"},
+    "fill": {"fill"},
     "reroute": {"config", "partitions", "routing"},
     "vacuum": {"horizon"},
     "delete": {"starts", "horizon", "deleted"},
@@ -76,7 +77,9 @@ def _changed(before: State, version: Version) -> set[str]:
         "starts": version.starts[: before.partitions] != before.starts,
         "ends": version.ends[: before.partitions] != before.ends,
         "config": bool(version.config),
-        "routing": bool(version.reroute),
+        "routing": bool(version.reroute and not version.reroute.binds and not version.reroute.fill),
+        "bindings": bool(version.reroute and version.reroute.binds),
+        "fill": bool(version.reroute and version.reroute.fill),
         "removed": bool(version.removed),
         "added": bool(version.added),
         "horizon": version.horizon != before.horizon,

@@ -51,7 +51,8 @@ def test_a_procedure_has_its_command_and_a_parameter_its_option(procedure):
         assert option.help.startswith(plain(parameter.text))
         # An argument that is not given is not passed on: the default is that of the procedure, and is shown.
         assert option.default in (None, False)
-        shown = {"NULL": False, "false": False, None: False, "INTERVAL '7' DAY": "7d", "'now'": "now", "100": "100", "true": False}
+        intervals = {"INTERVAL '7' DAY": "7d", "INTERVAL '1' MINUTE": "1m"}
+        shown = {"NULL": False, "false": False, None: False, "'now'": "now", "100": "100", "true": False} | intervals
         assert option.show_default == shown[parameter.default]
     deletes = procedure.name in ("delete_records", "delete_topic", "expire", "vacuum", "suggest_moves")
     assert found.keys() - {each.name for each in procedure.parameters} == {"as_json"} | ({"execute"} if deletes else set())

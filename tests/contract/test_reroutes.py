@@ -7,26 +7,11 @@ import broken_reroutes
 import pytest
 from handmade import Topic, given
 from logtool import LogTool
+from verdicts import told, verdict
 
-from sparklog import Log, SparklogError
 from sparklog.ondisk import fields
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
-
-
-def verdict(root: Path, topic: str) -> str:
-    """The finding of the reader in Python, in the format of `LogTool states`."""
-    try:
-        Log(root).topic(topic).read()
-    except SparklogError as error:
-        return error.id
-    return "ok"
-
-
-def told(tool: LogTool, names: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The findings of both readers, by what was done to the topic."""
-    here = {rule: verdict(tool.root, name) for name, rule in names.items()}
-    return here, {names[name]: found for name, found in (line.split(" ") for line in tool.run("states"))}
 
 
 def test_version_files(tool: LogTool) -> None:

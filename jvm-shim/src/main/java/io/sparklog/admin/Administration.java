@@ -11,6 +11,7 @@ import io.sparklog.upkeep.RetentionTerms;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.upkeep.Uninterrupted;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.List;
@@ -99,6 +100,18 @@ public final class Administration {
    */
   public Changed move(State planned, List<SlotMoves> moves, boolean dryRun) {
     return commit(new MoveSlots(log, planned, moves), dryRun);
+  }
+
+  /**
+   * Says how the slots that are bound next are shared among partitions, for a while.
+   *
+   * @param shares by partition; one that is not named gets none
+   * @param valid for how long from now on
+   * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OPTION_VALUE for a share, and for a topic that binds no slots,
+   *     TOPIC_RECREATED, REROUTED; those of a commit
+   */
+  public Changed fill(SortedMap<Integer, Long> shares, Duration valid, boolean dryRun) {
+    return commit(new SetFill(log, existing(), shares, work.clock().millis() + valid.toMillis()), dryRun);
   }
 
   /**

@@ -72,7 +72,7 @@ public final class Checkpoint {
   private static ObjectNode head(State state) {
     ObjectNode head = Json.MAPPER.createObjectNode();
     head.put("format", Version.FORMAT);
-    Version.putFeatures(head, state.routing().isPresent());
+    Version.putFeatures(head, Version.Slots.of(state));
     head.put("topic", state.topic()).put("topicId", state.topicId()).put("version", state.version()).put("hash", state.hash());
     head.put("time", state.timeMs()).put("horizon", state.horizon()).put("boundary", state.boundary());
     if (state.isDeleted()) {
@@ -126,7 +126,7 @@ public final class Checkpoint {
       }
       JsonNode head = lines.next(HEAD_BYTES_MAX);
       Damaged.unless(head != null, "it is empty");
-      boolean slots = Version.requireKnown(head, store.location(file));
+      Version.Slots slots = Version.requireKnown(head, store.location(file));
       long[] counts = Json.numbers(head, "segments", Router.PARTITIONS_MAX);
       Map<String, String> files = new HashMap<>();
       List<List<Segment>> live = new ArrayList<>();
@@ -147,7 +147,7 @@ public final class Checkpoint {
     }
   }
 
-  private static Replay replay(JsonNode head, boolean slots, String topic, String name, List<List<Segment>> live) throws Damaged {
+  private static Replay replay(JsonNode head, Version.Slots slots, String topic, String name, List<List<Segment>> live) throws Damaged {
     long version = Json.number(head, "version", 0);
     Damaged.unless(Names.checkpointVersion(name).orElse(-1) == version && Json.text(head, "topic").equals(topic),
         "it is of another topic or version");
@@ -164,8 +164,11 @@ public final class Checkpoint {
     String hash = Json.text(head, "hash");
     Damaged.unless(Version.isHash(hash), "field hash is not a SHA-256");
     TopicConfig config = new TopicConfig(Version.config(Json.field(head, "config")));
-    JsonNode field = slots ? head.get("routing") : null;
-    Routing routing = field == null ? null : Routing.parse(field, version, ends);
+    JsonNode field = slots != Version.Slots.NONE ? head.get("routing") : null;
+    Routing routing = field == null ? null : Routing.parse(field, version, ends, slots == Version.Slots.UNBOUND);
+    boolean binds = slots == Version.Slots.UNBOUND;
+    Damaged.unless(Version.deleted(head) || binds == config.partitioner().bindsSlots() && (!binds || routing != null),
+        "its partitioner is " + config.partitioner().optionName() + ", and its features or its routing are of another one");
     State.Head last = new State.Head(topic, Version.identity(head, "topicId"), version, hash, null, Json.number(head, "time", 0),
         Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), config, routing, starts, ends, Version.deleted(head));
     Damaged.unless(

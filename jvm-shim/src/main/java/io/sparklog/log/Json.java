@@ -6,12 +6,14 @@ import com.fasterxml.jackson.core.StreamReadFeature;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.Reader;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.zip.CRC32C;
@@ -166,5 +168,22 @@ final class Json {
   private static String brief(JsonNode value) {
     String text = value.toString();
     return text.length() > 60 ? text.substring(0, 60) + "…" : text;
+  }
+
+  /** An array of these numbers. */
+  static ArrayNode array(int[] numbers) {
+    ArrayNode json = MAPPER.createArrayNode();
+    Arrays.stream(numbers).forEach(json::add);
+    return json;
+  }
+
+  /** The integers of a field, at most {@code most} of them, each from 0 to {@code greatest}. */
+  static int[] ints(JsonNode json, String name, int most, int greatest) throws Damaged {
+    JsonNode array = array(json, name, most);
+    int[] ints = new int[array.size()];
+    for (int i = 0; i < ints.length; i++) {
+      ints[i] = (int) number(array.get(i), name, 0, greatest);
+    }
+    return ints;
   }
 }

@@ -1,6 +1,7 @@
 package io.sparklog.log;
 
 import io.sparklog.partition.SlotMoves;
+import io.sparklog.partition.SlotTable;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -27,8 +28,10 @@ public final class NextVersion {
   private long horizon;
   private long boundary;
   private boolean deleted;
-  private boolean slots;
+  private Version.Slots slots = Version.Slots.NONE;
   private Reroute reroute;
+  /** The routing before a version that begins a topic, if its slots are bound later; otherwise null. */
+  private Routing unbound;
   private final Map<String, String> config = new TreeMap<>();
   private long[] starts;
   private long[] ends;
@@ -56,12 +59,14 @@ public final class NextVersion {
     this.config.putAll(config.entries());
     starts = new long[config.partitions()];
     ends = new long[config.partitions()];
+    begin(config);
   }
 
   /** The version after {@code deleted}, which begins another topic of the same name. @param topicId a new identity */
   public NextVersion(State deleted, String topicId, TopicConfig config, String operation) {
     this(deleted, topicId, operation, new long[config.partitions()], new long[config.partitions()]);
     this.config.putAll(config.entries());
+    begin(config);
   }
 
   /**
@@ -89,7 +94,7 @@ public final class NextVersion {
     this.operation = operation;
     horizon = before.horizon();
     boundary = before.boundary();
-    slots = topicId.equals(before.topicId()) && before.routing().isPresent();
+    slots = topicId.equals(before.topicId()) ? Version.Slots.of(before) : Version.Slots.NONE;
     this.starts = starts;
     this.ends = ends;
   }
@@ -98,7 +103,7 @@ public final class NextVersion {
   public static NextVersion deleting(State newest) {
     NextVersion next = new NextVersion(newest, newest.topicId(), "delete", newest.ends(), newest.ends());
     next.deleted = true;
-    next.slots = false;
+    next.slots = Version.Slots.NONE;
     // A write that was planned before it must not commit to a topic that begins after it, and files below it will be deleted.
     next.horizon = next.number + 1;
     next.boundary = next.number;
@@ -193,7 +198,27 @@ public final class NextVersion {
     Invariant.require(reroute.weights().length == ends.length && added.isEmpty(),
         () -> this + " has " + ends.length + " partitions and " + added.size() + " segments, and re-routes " + reroute.weights().length);
     this.reroute = reroute;
-    slots = true;
+    slots = Version.Slots.of(before.config());
+    return this;
+  }
+
+  private void begin(TopicConfig config) {
+    if (config.partitioner().bindsSlots()) {
+      unbound = Routing.beginning(config.partitions(), SlotTable.unbound());
+      slots = Version.Slots.UNBOUND;
+      bind(List.of());
+    }
+  }
+
+  /** Gives partitions to slots that have none. Where it begins the topic, no slot has any. */
+  public NextVersion bind(List<SlotMoves> bound) {
+    reroute = (unbound == null ? before.slots() : unbound).binding(bound);
+    return this;
+  }
+
+  /** Shares the slots that are bound next in another way; the topic must have slots that are bound later. */
+  public NextVersion fill(Fill fill) {
+    reroute = before.slots().filling(fill);
     return this;
   }
 

@@ -86,7 +86,8 @@ final class Replay {
         && Arrays.equals(head.ends(), version.ends())
         && (head.routing() == null
             ? version.reroute() == null
-            : version.slots() && (version.reroute() == null || head.routing().agreesWith(version.reroute())))
+            : version.slots() == Version.Slots.of(head.config())
+                && (version.reroute() == null || head.routing().agreesWith(version.reroute())))
         && head.config().entries().entrySet().containsAll(version.config().entrySet());
   }
 
@@ -123,8 +124,9 @@ final class Replay {
       Damaged.unless(version.starts()[p] >= head.starts()[p], "the log start offset of partition " + p + " falls");
       Damaged.unless(version.ends()[p] >= head.ends()[p], "the end of partition " + p + " falls");
     }
-    Damaged.unless(!begins || version.reroute() == null, "it begins a topic, and is a re-route");
-    Routing routing = begins || version.deleted() ? null : routing(version, known);
+    Routing routing = version.deleted() ? null : begins ? Routing.beginning(version.reroute(), changed) : routing(version, known);
+    Damaged.unless(version.deleted() || changed.partitioner().bindsSlots() == (version.slots() == Version.Slots.UNBOUND),
+        "its partitioner is " + changed.partitioner().optionName() + ", and its features are of another one");
     if (!begins && changed.partitions() > known && routing == null) {
       unroute();
     }
@@ -170,9 +172,11 @@ final class Replay {
   private Routing routing(Version version, int partitions) throws Damaged {
     Routing before = head.routing();
     Reroute reroute = version.reroute();
-    Damaged.unless(before == null || version.slots(), "it does not have the feature slots, and the topic has slots");
+    Damaged.unless(before == null || version.slots() != Version.Slots.NONE, "it does not have the feature slots, and the topic has slots");
     Damaged.unless(before == null || reroute != null || version.ends().length == partitions, "it adds partitions, and is no re-route");
-    Damaged.unless(reroute == null || reroute.asked() == null || version.ends().length == partitions, "it is a note, and adds partitions");
+    Damaged.unless(reroute == null || reroute.moves() || version.ends().length == partitions, "it adds partitions, and is no re-route");
+    Damaged.unless(reroute == null || reroute.fill() == null || version.slots() == Version.Slots.UNBOUND,
+        "it has a fill, and not the feature unbound");
     if (reroute != null) {
       before = Routing.after(before, reroute, version.version(), Arrays.copyOf(head.ends(), version.ends().length), partitions);
     }

@@ -20,21 +20,34 @@ import java.util.List;
  * @param moved by partition that takes them
  * @param table CRC-32C of the slot table after this version
  * @param asked in a note, which moves nothing: the weights to re-route to before the next write. Null otherwise
+ * @param binds whether it is no re-route, and gives partitions to slots that have none
+ * @param fill if it is no re-route, and says how slots are shared that are bound next. Null otherwise
  */
-public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved, int table, int[] asked) {
+public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved, int table, int[] asked, boolean binds, Fill fill) {
+
+  /** Whether slots move: it is neither a note, nor a binding, nor a fill. */
+  boolean moves() {
+    return asked == null && !binds && fill == null;
+  }
 
   ObjectNode toJson() {
     ObjectNode json = Json.MAPPER.createObjectNode();
-    json.put("epoch", epoch).put("slots", slots).set("weights", numbers(weights));
+    json.put("epoch", epoch).put("slots", slots).set("weights", Json.array(weights));
     json.set("moved", toJson(moved));
     json.put("table", Integer.toUnsignedLong(table));
     putAsked(json, asked);
+    if (binds) {
+      json.put("binds", true);
+    }
+    if (fill != null) {
+      json.set("fill", fill.toJson());
+    }
     return json;
   }
 
   static void putAsked(ObjectNode json, int[] asked) {
     if (asked != null) {
-      json.set("asked", numbers(asked));
+      json.set("asked", Json.array(asked));
     }
   }
 
@@ -43,7 +56,7 @@ public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved
     if (!json.has("asked")) {
       return null;
     }
-    int[] asked = ints(json, "asked", Router.PARTITIONS_MAX, SlotTable.WEIGHT_MAX);
+    int[] asked = Json.ints(json, "asked", Router.PARTITIONS_MAX, SlotTable.WEIGHT_MAX);
     Damaged.unless(asked.length >= partitions && Arrays.stream(asked).anyMatch(weight -> weight > 0),
         "it asks for weights of fewer than " + partitions + " partitions, or to close all of them");
     return asked;
@@ -58,12 +71,6 @@ public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved
     return json;
   }
 
-  static ArrayNode numbers(int[] numbers) {
-    ArrayNode json = Json.MAPPER.createArrayNode();
-    Arrays.stream(numbers).forEach(json::add);
-    return json;
-  }
-
   /** @param partitions how many the topic has with this version */
   static Reroute parse(JsonNode json, int partitions) throws Damaged {
     int slots = (int) Json.number(Json.field(json, "slots"), "slots", 1, SlotTable.SLOTS_MAX);
@@ -74,12 +81,18 @@ public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved
     }
     int[] asked = asked(json, partitions);
     Damaged.unless(asked == null || moved.isEmpty(), "it is a note, and moves slots");
-    int epoch = (int) Json.number(Json.field(json, "epoch"), "epoch", asked == null ? 1 : 0, Integer.MAX_VALUE);
-    return new Reroute(epoch, slots, weights, moved, (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL), asked);
+    boolean binds = json.has("binds");
+    Damaged.unless(!binds || json.get("binds").booleanValue() && asked == null && !moved.isEmpty(),
+        "field binds is not true, or it is a note, or binds nothing");
+    Fill fill = Fill.parse(json, weights);
+    Damaged.unless(fill == null || asked == null && moved.isEmpty(), "it has a fill, and is a note or moves slots");
+    int epoch = (int) Json.number(Json.field(json, "epoch"), "epoch", 0, Integer.MAX_VALUE);
+    int table = (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL);
+    return new Reroute(epoch, slots, weights, moved, table, asked, binds, fill);
   }
 
   static int[] weights(JsonNode json, int partitions) throws Damaged {
-    int[] weights = ints(json, "weights", Router.PARTITIONS_MAX, SlotTable.WEIGHT_MAX);
+    int[] weights = Json.ints(json, "weights", Router.PARTITIONS_MAX, SlotTable.WEIGHT_MAX);
     Damaged.unless(weights.length == partitions && Arrays.stream(weights).anyMatch(weight -> weight > 0),
         "the weights are not of " + partitions + " partitions, or all of these are closed");
     return weights;
@@ -102,14 +115,5 @@ public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved
       moved.add(new SlotMoves(to, its));
     }
     return moved;
-  }
-
-  static int[] ints(JsonNode json, String name, int most, int greatest) throws Damaged {
-    JsonNode array = Json.array(json, name, most);
-    int[] ints = new int[array.size()];
-    for (int i = 0; i < ints.length; i++) {
-      ints[i] = (int) Json.number(array.get(i), name, 0, greatest);
-    }
-    return ints;
   }
 }

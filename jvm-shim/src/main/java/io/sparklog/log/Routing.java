@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 
 /** How a topic with slots routes at one version, and how it did for the records that it still has. FORMAT.md sections 5 and 13. */
@@ -43,10 +44,12 @@ public final class Routing {
   private final long numbers;
   /** Null if no note asks for any. */
   private final int[] asked;
+  /** Null if there is none. */
+  private final Fill fill;
   private SlotHistory history;
 
   /** @param numbers of all of {@code past} */
-  private Routing(int epoch, int[] weights, SlotTable first, SlotTable table, List<Past> past, long numbers, int[] asked) {
+  private Routing(int epoch, int[] weights, SlotTable first, SlotTable table, List<Past> past, long numbers, int[] asked, Fill fill) {
     this.epoch = epoch;
     this.weights = weights;
     this.first = first;
@@ -54,6 +57,7 @@ public final class Routing {
     this.past = Collections.unmodifiableList(past);
     this.numbers = numbers;
     this.asked = asked;
+    this.fill = fill;
   }
 
   /** That of a topic without slots, as one with those that it gets in its first re-route. */
@@ -61,12 +65,16 @@ public final class Routing {
     return modulo(partitions, SlotTable.modulo(partitions).slots());
   }
 
-  /** As {@link #modulo(int)}, with a given number of slots: hashing modulo the number of partitions, which divides them. */
-  private static Routing modulo(int partitions, int slots) {
+  /** That of a topic that begins, whose slots have the partitions of {@code table}. */
+  static Routing beginning(int partitions, SlotTable table) {
     int[] equal = new int[partitions];
     Arrays.fill(equal, 1);
-    SlotTable table = SlotTable.modulo(partitions, slots);
-    return new Routing(0, equal, table, table, List.of(), 0, null);
+    return new Routing(0, equal, table, table, List.of(), 0, null, null);
+  }
+
+  /** As {@link #modulo(int)}, with so many slots: hashing modulo the number of partitions, which divides them. */
+  private static Routing modulo(int partitions, int slots) {
+    return beginning(partitions, SlotTable.modulo(partitions, slots));
   }
 
   /** The routing epoch: how many re-routes the topic has had. */
@@ -86,6 +94,11 @@ public final class Routing {
   /** The weights that the topic is to be re-routed to before the next write; there may be more than partitions. */
   public Optional<int[]> asked() {
     return Optional.ofNullable(asked).map(int[]::clone);
+  }
+
+  /** How the slots that are bound next are shared; by the weights where it is empty, or no longer in force. */
+  public Optional<Fill> fill() {
+    return Optional.ofNullable(fill);
   }
 
   /** The re-routes that have records from before them, from old to new. */
@@ -136,12 +149,22 @@ public final class Routing {
 
   /** The field of the version that moves these slots. */
   public Reroute reroute(int[] weights, List<SlotMoves> moved) {
-    return new Reroute(epoch + 1, table.slots(), weights, moved, table.after(moved).crc(), null);
+    return new Reroute(epoch + 1, table.slots(), weights, moved, table.after(moved).crc(), null, false, null);
+  }
+
+  /** The field of the version that gives partitions to slots that have none; of one that begins the topic, also without slots. */
+  Reroute binding(List<SlotMoves> bound) {
+    return new Reroute(epoch, table.slots(), weights, bound, table.after(bound).crc(), null, !bound.isEmpty(), null);
   }
 
   /** The field of the version that asks for a re-route to these weights. */
   public Reroute note(int[] asked) {
-    return new Reroute(epoch, table.slots(), weights, List.of(), table.crc(), asked);
+    return new Reroute(epoch, table.slots(), weights, List.of(), table.crc(), asked, false, null);
+  }
+
+  /** The field of the version that shares the slots that are bound next in this way. */
+  public Reroute filling(Fill fill) {
+    return new Reroute(epoch, table.slots(), weights, List.of(), table.crc(), null, false, fill);
   }
 
   /**
@@ -154,6 +177,13 @@ public final class Routing {
   static Routing after(Routing before, Reroute reroute, long version, long[] ends, int partitions) throws Damaged {
     Damaged.unless(before != null || reroute.slots() % partitions == 0, "its slots are no multiple of " + partitions + " partitions");
     Routing from = before == null ? modulo(partitions, reroute.slots()) : before;
+    if (reroute.binds()) {
+      return from.bound(reroute);
+    }
+    if (reroute.fill() != null) {
+      Damaged.unless(from.isSaidBy(reroute) && reroute.table() == from.table.crc(), "it has a fill, and changes the routing");
+      return new Routing(from.epoch, from.weights, from.first, from.table, from.past, from.numbers, from.asked, reroute.fill());
+    }
     boolean isNote = reroute.asked() != null;
     Damaged.unless(reroute.epoch() == from.epoch + (isNote ? 0 : 1) && reroute.slots() == from.table.slots(),
         "its routing epoch or its number of slots does not follow those of the version before it");
@@ -164,7 +194,7 @@ public final class Routing {
     if (isNote) {
       Damaged.unless(Arrays.equals(reroute.weights(), from.weights) && reroute.table() == from.table.crc(),
           "it is a note, and has other weights or another slot table than the version before it");
-      return new Routing(from.epoch, from.weights, from.first, from.table, from.past, from.numbers, reroute.asked());
+      return new Routing(from.epoch, from.weights, from.first, from.table, from.past, from.numbers, reroute.asked(), from.fill);
     }
     SlotTable table = moved(from.table, reroute.moved());
     requireOpen(table, reroute.weights());
@@ -174,12 +204,42 @@ public final class Routing {
     past.add(last);
     long numbers = from.numbers + last.numbers();
     Damaged.unless(numbers <= NUMBERS_MAX, "the re-routes up to it have " + numbers + " numbers, more than " + NUMBERS_MAX);
-    return new Routing(reroute.epoch(), reroute.weights(), from.first, table, past, numbers, null);
+    return new Routing(reroute.epoch(), reroute.weights(), from.first, table, past, numbers, null, null);
+  }
+
+  /** The routing of a topic that begins, by the field of its first version. Null if that has none. */
+  static Routing beginning(Reroute reroute, TopicConfig config) throws Damaged {
+    Damaged.unless((reroute != null) == config.partitioner().bindsSlots(), "it begins a topic, and its partitioner is "
+        + config.partitioner().optionName() + (reroute == null ? ", but it has no routing" : ", but it has a routing"));
+    if (reroute == null) {
+      return null;
+    }
+    Damaged.unless(reroute.asked() == null && reroute.fill() == null, "it begins a topic, and is a note or has a fill");
+    return beginning(config.partitions(), SlotTable.unbound(reroute.slots())).bound(reroute);
+  }
+
+  /** A slot that is bound counts as if it had always been: none of its records is older. */
+  private Routing bound(Reroute reroute) throws Damaged {
+    Damaged.unless(isSaidBy(reroute), "it binds slots, and changes the routing epoch, the number of slots or the weights");
+    for (SlotMoves moves : reroute.moved()) {
+      for (int slot : moves.slots()) {
+        Damaged.unless(table.partition(slot) == SlotTable.UNBOUND, "it binds slot " + slot + ", which has a partition");
+      }
+    }
+    SlotTable bound = table.after(reroute.moved());
+    Damaged.unless(bound.crc() == reroute.table(), "its slot table is not that of its checksum");
+    return new Routing(epoch, weights, past.isEmpty() ? bound : first.after(reroute.moved()), bound, past, numbers, asked, fill);
+  }
+
+  /** Whether a version that is no re-route has the routing epoch, the number of slots and the weights. */
+  private boolean isSaidBy(Reroute reroute) {
+    return reroute.epoch() == epoch && reroute.slots() == table.slots() && Arrays.equals(reroute.weights(), weights);
   }
 
   private static SlotTable moved(SlotTable table, List<SlotMoves> moved) throws Damaged {
     for (SlotMoves moves : moved) {
       for (int slot : moves.slots()) {
+        Damaged.unless(table.partition(slot) != SlotTable.UNBOUND, "it moves slot " + slot + ", which has no partition");
         Damaged.unless(table.partition(slot) != moves.to(), "slot " + slot + " is in partition " + moves.to() + " already");
       }
     }
@@ -208,7 +268,7 @@ public final class Routing {
       oldest = oldest.after(one.moved());
       left -= one.numbers();
     }
-    return new Routing(epoch, weights, oldest, table, new ArrayList<>(past.subList(gone, past.size())), left, asked);
+    return new Routing(epoch, weights, oldest, table, new ArrayList<>(past.subList(gone, past.size())), left, asked, fill);
   }
 
   private static boolean isBelow(long[] cut, long[] starts) {
@@ -222,14 +282,16 @@ public final class Routing {
 
   /** Whether {@code reroute}, of the version that a checkpoint is of, says of the topic what the checkpoint says. */
   boolean agreesWith(Reroute reroute) {
-    return epoch == reroute.epoch() && table.slots() == reroute.slots() && Arrays.equals(weights, reroute.weights())
-        && table.crc() == reroute.table() && Arrays.equals(asked, reroute.asked());
+    boolean isBinding = reroute.binds();
+    return isSaidBy(reroute) && table.crc() == reroute.table()
+        && (isBinding || reroute.fill() != null || Arrays.equals(asked, reroute.asked()))
+        && (isBinding || reroute.asked() != null || Objects.equals(fill, reroute.fill()));
   }
 
   /** As a checkpoint has it. FORMAT.md section 6. */
   ObjectNode toJson() {
     ObjectNode json = Json.MAPPER.createObjectNode();
-    json.put("epoch", epoch).put("slots", first.slots()).set("weights", Reroute.numbers(weights));
+    json.put("epoch", epoch).put("slots", first.slots()).set("weights", Json.array(weights));
     ArrayNode slots = json.putArray("first");
     for (int slot = 0; slot < first.slots(); slot++) {
       slots.add(first.partition(slot));
@@ -243,15 +305,24 @@ public final class Routing {
     }
     json.put("table", Integer.toUnsignedLong(table.crc()));
     Reroute.putAsked(json, asked);
+    if (fill != null) {
+      json.set("fill", fill.toJson());
+    }
     return json;
   }
 
-  /** @param ends of the state, which has this version */
-  static Routing parse(JsonNode json, long version, long[] ends) throws Damaged {
+  /**
+   * @param ends of the state, which has this version
+   * @param unbound whether there may be slots without a partition
+   */
+  static Routing parse(JsonNode json, long version, long[] ends, boolean unbound) throws Damaged {
     int epoch = (int) Json.number(Json.field(json, "epoch"), "epoch", 0, Integer.MAX_VALUE);
     int slots = (int) Json.number(Json.field(json, "slots"), "slots", 1, SlotTable.SLOTS_MAX);
     int[] weights = Reroute.weights(json, ends.length);
-    int[] partitions = Reroute.ints(json, "first", slots, ends.length - 1);
+    Damaged.unless(unbound || !json.has("fill"), "it has a fill, and not the feature unbound");
+    int[] partitions = Json.ints(json, "first", slots, unbound ? SlotTable.UNBOUND : ends.length - 1);
+    Damaged.unless(Arrays.stream(partitions).allMatch(p -> p < ends.length || p == SlotTable.UNBOUND),
+        "its first slot table names more than " + ends.length + " partitions");
     Damaged.unless(partitions.length == slots, "its first slot table has " + partitions.length + " of " + slots + " slots");
     SlotTable first = SlotTable.of(partitions);
     SlotTable table = first;
@@ -273,7 +344,7 @@ public final class Routing {
         "its slot table is not that of its checksum");
     long numbers = past.stream().mapToLong(Past::numbers).sum();
     Damaged.unless(numbers <= NUMBERS_MAX, "its re-routes have " + numbers + " numbers, more than " + NUMBERS_MAX);
-    return new Routing(epoch, weights, first, table, past, numbers, Reroute.asked(json, ends.length));
+    return new Routing(epoch, weights, first, table, past, numbers, Reroute.asked(json, ends.length), Fill.parse(json, weights));
   }
 
   private static void requireRisen(Past before, long[] ends) throws Damaged {

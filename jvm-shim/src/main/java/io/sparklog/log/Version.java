@@ -23,21 +23,38 @@ import java.util.TreeMap;
  * @param query what this version applied, or null
  * @param previous SHA-256 of the previous version file, or null in version 0
  * @param deleted whether the topic ends with this version
- * @param slots whether the topic has slots after this version
+ * @param slots which slots the topic has after this version
  * @param reroute how that changes the routing, or null
  * @param starts log start offsets by partition
  * @param ends end offsets (exclusive) by partition
  */
 public record Version(String topic, String topicId, long version, String txn, String previous, long time, String operation, Query query,
-    long horizon, long boundary, boolean deleted, boolean slots, Reroute reroute, Map<String, String> config, long[] starts, long[] ends,
+    long horizon, long boundary, boolean deleted, Slots slots, Reroute reroute, Map<String, String> config, long[] starts, long[] ends,
     List<Removed> removed, List<Segment> added) {
 
   static final int BYTES_MAX = 64 << 20;
 
   static final int SEGMENTS_MAX = 1_000_000;
 
-  /** The feature of a topic whose keys are in slots. */
-  private static final String SLOTS = "slots";
+  /** The slots of a topic, as features say. */
+  public enum Slots {
+    NONE, BOUND("slots"), UNBOUND("slots", "unbound");
+
+    private final List<String> features;
+
+    Slots(String... features) {
+      this.features = List.of(features);
+    }
+
+    static Slots of(State state) {
+      return state.routing().isEmpty() ? NONE : of(state.config());
+    }
+
+    /** The slots of a topic that has any. */
+    static Slots of(TopicConfig config) {
+      return config.partitioner().bindsSlots() ? UNBOUND : BOUND;
+    }
+  }
 
   /** Characters of the names of unknown features that an error shows: a hostile file may have very many. */
   private static final int NAMES_SHOWN = 200;
@@ -114,7 +131,7 @@ public record Version(String topic, String topicId, long version, String txn, St
    */
   static Version parse(byte[] bytes, String location, String topic, long version) throws Damaged {
     JsonNode json = CheckedLine.parse(bytes);
-    boolean slots = requireKnown(json, location);
+    Slots slots = requireKnown(json, location);
     Damaged.unless(Json.text(json, "topic").equals(topic), "it is of topic " + Json.text(json, "topic"));
     Damaged.unless(Json.number(json, "version", 0) == version, "it says it is version " + json.get("version"));
     String txn = identity(json, "txn");
@@ -139,7 +156,7 @@ public record Version(String topic, String topicId, long version, String txn, St
     for (JsonNode segment : Json.array(json, "added", SEGMENTS_MAX)) {
       added.add(segment(segment, ends.length, files));
     }
-    JsonNode routing = slots ? json.get("routing") : null;
+    JsonNode routing = slots != Slots.NONE ? json.get("routing") : null;
     Reroute reroute = routing == null ? null : Reroute.parse(routing, ends.length);
     Version parsed = new Version(topic, identity(json, "topicId"), version, txn, previous, Json.number(json, "time", 0), operation,
         query(Json.field(json, "query")), Json.number(json, "horizon", 0), Json.number(json, "boundary", 0), deleted(json), slots, reroute,
@@ -160,37 +177,31 @@ public record Version(String topic, String topicId, long version, String txn, St
     return field != null;
   }
 
-  static void putFeatures(ObjectNode json, boolean slots) {
+  static void putFeatures(ObjectNode json, Slots slots) {
     ArrayNode features = json.putArray("features");
-    if (slots) {
-      features.add(SLOTS);
-    }
+    slots.features.forEach(features::add);
   }
 
   /**
    * Refuses a higher format number, and features that this version does not know.
    *
-   * @return whether it has slots
+   * @return the slots that it has
    * @throws PartlogException FORMAT_TOO_NEW
    */
-  static boolean requireKnown(JsonNode json, String location) throws Damaged {
+  static Slots requireKnown(JsonNode json, String location) throws Damaged {
     requireFormat(json, location);
-    boolean slots = false;
+    List<String> known = new ArrayList<>();
     List<String> unknown = new ArrayList<>();
     for (JsonNode feature : Json.array(json, "features", Integer.MAX_VALUE)) {
       Damaged.unless(feature.isTextual(), "field features holds something else than strings");
-      if (feature.textValue().equals(SLOTS)) {
-        slots = true;
-      } else {
-        unknown.add(feature.textValue());
-      }
+      (Slots.UNBOUND.features.contains(feature.textValue()) ? known : unknown).add(feature.textValue());
     }
     if (!unknown.isEmpty()) {
       String names = String.join(", ", unknown);
       String reason = "it needs the features " + (names.length() > NAMES_SHOWN ? names.substring(0, NAMES_SHOWN) + "…" : names);
       throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", reason);
     }
-    return slots;
+    return known.containsAll(Slots.UNBOUND.features) ? Slots.UNBOUND : known.containsAll(Slots.BOUND.features) ? Slots.BOUND : Slots.NONE;
   }
 
   /** Refuses a higher format number. @throws PartlogException FORMAT_TOO_NEW */

@@ -2,7 +2,7 @@ package io.sparklog.partition;
 
 /** How a topic hashes its keys; fixed when it is created. */
 public enum Partitioner {
-  MURMUR3("murmur3"), MURMUR2("murmur2");
+  MURMUR3("murmur3"), MURMUR2("murmur2"), LAG_AWARE("lag_aware");
 
   private final String optionName;
 
@@ -24,6 +24,11 @@ public enum Partitioner {
     return null;
   }
 
+  /** Whether a slot has no partition before the first record of its keys is written. */
+  public boolean bindsSlots() {
+    return this == LAG_AWARE;
+  }
+
   /** A hash without its sign bit. The sign is not changed: the absolute value of the least int is negative. */
   static int positive(int hash) {
     return hash & Integer.MAX_VALUE;
@@ -31,6 +36,6 @@ public enum Partitioner {
 
   /** The hash of the key in [at, at + length). */
   int hash(byte[] key, int at, int length) {
-    return this == MURMUR3 ? KeyHash.murmur3(key, at, length) : KeyHash.murmur2(key, at, length);
+    return this == MURMUR2 ? KeyHash.murmur2(key, at, length) : KeyHash.murmur3(key, at, length);
   }
 }

@@ -18,10 +18,19 @@ public final class Router implements Serializable {
   /** Null for a topic without slots; so is {@link #weights}. */
   private final SlotTable table;
   private final int[] weights;
+  /** By partition, of the slots that have none yet. */
+  private final int[] shares;
+
+  /** The router of a topic that has no records yet. */
+  public static Router beginning(Partitioner partitioner, int partitions) {
+    return partitioner.bindsSlots()
+        ? new Router(partitioner, 0, SlotTable.unbound(), new Router(partitioner, partitions).weights())
+        : new Router(partitioner, partitions);
+  }
 
   /** The router of a topic without slots. @param partitions how many it has, from 1 to {@link #PARTITIONS_MAX} */
   public Router(Partitioner partitioner, int partitions) {
-    this(partitioner, partitions, 0, null, null);
+    this(partitioner, partitions, 0, null, null, null);
   }
 
   /**
@@ -30,15 +39,21 @@ public final class Router implements Serializable {
    * @param weights by partition; the partitions of weight 0 are closed
    */
   public Router(Partitioner partitioner, int epoch, SlotTable table, int[] weights) {
-    this(partitioner, weights.length, epoch, table, weights.clone());
+    this(partitioner, weights.length, epoch, table, weights.clone(), weights);
   }
 
-  private Router(Partitioner partitioner, int partitions, int epoch, SlotTable table, int[] weights) {
+  private Router(Partitioner partitioner, int partitions, int epoch, SlotTable table, int[] weights, int[] shares) {
     this.partitioner = partitioner;
     this.partitions = partitions;
     this.epoch = epoch;
     this.table = table;
     this.weights = weights;
+    this.shares = shares;
+  }
+
+  /** The same, but slots without a partition are shared in this way, and not by the weights. @param shares by partition */
+  public Router sharing(int[] shares) {
+    return new Router(partitioner, partitions, epoch, table, weights, shares.clone());
   }
 
   public Partitioner partitioner() {
@@ -72,7 +87,38 @@ public final class Router implements Serializable {
   /** The partition of the key in [at, at + length). */
   public int ofKey(byte[] key, int at, int length) {
     int hash = partitioner.hash(key, at, length);
-    return table == null ? ofHash(hash, partitions) : table.ofHash(hash);
+    if (table == null) {
+      return ofHash(hash, partitions);
+    }
+    int partition = table.ofHash(hash);
+    return partition == SlotTable.UNBOUND ? place(slot(key, at, length)) : partition;
+  }
+
+  /** The slot of the key in [at, at + length), where there are slots. */
+  int slot(byte[] key, int at, int length) {
+    return table.slot(partitioner, key, at, length);
+  }
+
+  /** The partition of a slot; {@link SlotTable#UNBOUND} if it has none. */
+  int ofSlot(int slot) {
+    return table.partition(slot);
+  }
+
+  /** The partition that a slot without one gets: the same for all that have equal shares. FORMAT.md section 13. */
+  public int place(int slot) {
+    int best = -1;
+    long least = 0;
+    byte[] hashed = new byte[2 * Integer.BYTES];
+    for (int p = 0; p < partitions; p++) {
+      if (shares[p] > 0) {
+        long race = Race.of(hashed, slot, p);
+        if (best < 0 || race * shares[best] < least * shares[p]) {
+          best = p;
+          least = race;
+        }
+      }
+    }
+    return best;
   }
 
   /** As {@link #ofKey(byte[], int, int)}, in a topic without slots with this number of partitions, which may differ at each call. */
@@ -84,11 +130,14 @@ public final class Router implements Serializable {
     return Partitioner.positive(hash) % partitions;
   }
 
-  /** In routing epoch 0, a topic with slots routes as one without. */
+  /**
+   * In routing epoch 0, a topic with slots routes as one without. Slots that get their first partition do not count: which of these a
+   * writer has chosen is compared slot by slot.
+   */
   @Override
   public boolean equals(Object other) {
     return other instanceof Router router && partitioner == router.partitioner && partitions == router.partitions && epoch == router.epoch
-        && (epoch == 0 || table.equals(router.table) && Arrays.equals(weights, router.weights));
+        && (epoch == 0 || Arrays.equals(weights, router.weights) && (partitioner.bindsSlots() || table.equals(router.table)));
   }
 
   @Override

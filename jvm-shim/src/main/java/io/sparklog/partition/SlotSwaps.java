@@ -34,7 +34,9 @@ public final class SlotSwaps {
   public static long[] sums(SlotTable table, long[] loads, int partitions) {
     long[] sums = new long[partitions];
     for (int slot = 0; slot < loads.length; slot++) {
-      sums[table.partition(slot)] += loads[slot];
+      if (table.partition(slot) != SlotTable.UNBOUND) {
+        sums[table.partition(slot)] += loads[slot];
+      }
     }
     return sums;
   }

@@ -13,12 +13,18 @@ public final class SlotTable implements Serializable {
   private static final long serialVersionUID = 1;
 
   /** As many slots as a topic can have. FORMAT.md section 10. */
-  public static final int SLOTS_MAX = 1 << 16;
+  public static final int SLOTS_MAX = 1 << 20;
+
+  /** In place of the partition of a slot that has none yet. */
+  public static final int UNBOUND = 0xffff;
 
   public static final int WEIGHT_MAX = 1_000_000;
 
   /** A topic gets at least this many slots. */
   private static final int SLOTS_LEAST = 4096;
+
+  /** A topic whose slots are bound when they are first used gets so many. */
+  private static final int SLOTS_TO_BIND = 1 << 16;
 
   private final char[] partitions;
   /** 2⁶⁴ / slots, rounded up; modulo 2⁶⁴. */
@@ -29,7 +35,7 @@ public final class SlotTable implements Serializable {
     this.inverse = Long.divideUnsigned(-1, partitions.length) + 1;
   }
 
-  /** @param partitions of each slot, from 0 to {@link Router#PARTITIONS_MAX} − 1 */
+  /** @param partitions of each slot, from 0 to {@link Router#PARTITIONS_MAX} − 1, or {@link #UNBOUND} */
   public static SlotTable of(int[] partitions) {
     char[] table = new char[partitions.length];
     for (int slot = 0; slot < table.length; slot++) {
@@ -48,15 +54,28 @@ public final class SlotTable implements Serializable {
     return of(IntStream.range(0, slots).map(slot -> slot % partitions).toArray());
   }
 
+  /** The table of a topic that begins with slots that are bound later. */
+  public static SlotTable unbound() {
+    return unbound(SLOTS_TO_BIND);
+  }
+
+  /** As {@link #unbound()}, with so many slots. */
+  public static SlotTable unbound(int slots) {
+    char[] table = new char[slots];
+    Arrays.fill(table, (char) UNBOUND);
+    return new SlotTable(table);
+  }
+
   public int slots() {
     return partitions.length;
   }
 
+  /** The partition of a slot; {@link #UNBOUND} if it has none. */
   public int partition(int slot) {
     return partitions[slot];
   }
 
-  /** The partition of a key with this hash. */
+  /** The partition of a key with this hash; {@link #UNBOUND} if its slot has none. */
   int ofHash(int hash) {
     return partitions[slot(hash)];
   }
@@ -86,7 +105,9 @@ public final class SlotTable implements Serializable {
   public int[] counts(int count) {
     int[] counts = new int[count];
     for (char partition : partitions) {
-      counts[partition]++;
+      if (partition != UNBOUND) {
+        counts[partition]++;
+      }
     }
     return counts;
   }
@@ -130,7 +151,7 @@ public final class SlotTable implements Serializable {
   }
 
   /**
-   * The fewest moves that give each partition its share of the slots. They depend on the table and on the weights alone.
+   * The fewest moves that give each partition its share of the slots that are bound. They depend on the table and on the weights alone.
    *
    * @param weights by partition, from 0 to {@link #WEIGHT_MAX}, not all 0; every partition that has a slot must have one. A partition of
    *     weight 0 keeps no slot
@@ -160,19 +181,20 @@ public final class SlotTable implements Serializable {
    */
   public boolean isBalanced(int[] weights) {
     int[] owned = counts(weights.length);
+    long bound = Arrays.stream(owned).asLongStream().sum();
     long sum = Arrays.stream(weights).asLongStream().sum();
     return IntStream.range(0, owned.length).allMatch(p -> {
-      long above = owned[p] - (long) partitions.length * weights[p] / sum;
+      long above = owned[p] - bound * weights[p] / sum;
       return above == 0 || above == 1 && weights[p] > 0;
     });
   }
 
   /** By largest remainder; of equal ones, first those that have more slots, then the lower numbers. */
   private int[] targets(int[] owned, int[] weights) {
-    long all = partitions.length;
+    long all = Arrays.stream(owned).asLongStream().sum();
     long sum = Arrays.stream(weights).asLongStream().sum();
     int[] targets = Arrays.stream(weights).map(weight -> (int) (all * weight / sum)).toArray();
-    int left = partitions.length - Arrays.stream(targets).sum();
+    int left = (int) all - Arrays.stream(targets).sum();
     IntStream.range(0, weights.length)
         .filter(p -> weights[p] > 0)
         .boxed()
@@ -196,7 +218,7 @@ public final class SlotTable implements Serializable {
     int[] given = new int[count];
     for (int slot = partitions.length - 1; slot >= 0; slot--) {
       int p = partitions[slot];
-      if (surplus[p] > 0) {
+      if (p != UNBOUND && surplus[p] > 0) {
         surplus[p]--;
         given[--end[p]] = slot;
       }

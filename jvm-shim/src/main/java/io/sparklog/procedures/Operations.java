@@ -117,6 +117,19 @@ final class Operations {
     }
   }
 
+  static void setFill(Call call) {
+    boolean dryRun = call.arguments().bool("dry_run");
+    SortedMap<Integer, Long> shares = call.arguments().offsets("fill");
+    State is = call.arguments()
+        .asArgument("fill", () -> administration(call).fill(shares, call.arguments().interval("valid_for"), dryRun))
+        .is();
+    int[] slots = is.slots().table().counts(is.partitions());
+    int[] filled = is.slots().fill().orElseThrow().shares();
+    for (int p = 0; p < is.partitions(); p++) {
+      call.row(p, is.slots().weights()[p], filled[p], slots[p]);
+    }
+  }
+
   private static boolean isLater(Call call) {
     return call.arguments().text("when").equals("next_write");
   }

@@ -59,7 +59,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       for (String name : names.get()) {
         try {
           AskedReroute.latest(root.topic(name), clock, random)
-              .ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config, byBytes)));
+              .ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config, byBytes, clock.millis())));
         } catch (PartlogException e) {
           plan.unreadable.put(name, e);
         }
@@ -67,7 +67,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       plan.require(root, asked);
     } else {
       Optional<State> latest = AskedReroute.latest(root.topic(topic), clock, random);
-      known.put(topic, TopicPlan.of(topic, latest, config, byBytes));
+      known.put(topic, TopicPlan.of(topic, latest, config, byBytes, clock.millis()));
       plan.require(root, asked); // Before its options are compared with those of a topic that should not be there.
       int partitions = plan.topicPlan(topic).config().partitions();
       if (latest.isEmpty()) {
@@ -100,7 +100,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
     }
     if (existing == null) {
       ReadableTopics.requireLegal(name);
-      return TopicPlan.of(name, Optional.empty(), config, byBytes);
+      return TopicPlan.of(name, Optional.empty(), config, byBytes, 0);
     }
     for (Map.Entry<String, String> option : given.entrySet()) {
       String found = existing.config().get(option.getKey());

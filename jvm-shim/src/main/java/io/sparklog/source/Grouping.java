@@ -86,6 +86,9 @@ record Grouping(KeyRouting function, boolean ofTopics) {
     Set<KeyRouting> functions = new HashSet<>();
     for (Map.Entry<String, Integer> topic : reroutes.entrySet()) {
       State state = states.get(topic.getKey());
+      if (state.config().partitioner().bindsSlots()) {
+        return Optional.empty(); // Its slot table changes with nearly every version.
+      }
       Optional<KeyRouting> function = KeyRouting.of(state.config().partitioner(), state.tableAfter(topic.getValue()));
       if (function.isEmpty()) {
         return function;

@@ -8,16 +8,21 @@ import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
+import io.sparklog.partition.SlotMoves;
+import io.sparklog.partition.SlotTable;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
 import java.util.random.RandomGenerator;
+import java.util.stream.IntStream;
 
 /** The change that adds the records of a write to a topic, and creates the topic if it does not exist. FORMAT.md section 7. */
 final class Append implements Change {
@@ -93,6 +98,7 @@ final class Append implements Change {
     }
     String operation = segments.isEmpty() ? "create" : "write";
     NextVersion next = exists ? extended(newest.get(), operation) : begun(newest, operation);
+    bind(next, exists ? newest.get().slots().table() : SlotTable.unbound());
     segments.forEach(next::append);
     return Optional.of(next.apply(once.query()));
   }
@@ -121,6 +127,39 @@ final class Append implements Change {
       });
     }
     return new NextVersion(state, operation);
+  }
+
+  /**
+   * Binds the slots that the tasks used, unless others have bound them alike since.
+   *
+   * @throws PartlogException ROUTING_CHANGED if they have bound one to another partition
+   */
+  private void bind(NextVersion next, SlotTable newest) {
+    TreeMap<Integer, List<Integer>> taken = new TreeMap<>();
+    slots().forEach(slot -> {
+      int chosen = plan.router().place(slot);
+      int found = newest.partition(slot);
+      if (found == SlotTable.UNBOUND) {
+        taken.computeIfAbsent(chosen, partition -> new ArrayList<>()).add(slot);
+      } else if (found != chosen) {
+        throw changed("slot " + slot + " in partition " + found, "slot " + slot + " in partition " + chosen);
+      }
+    });
+    if (!taken.isEmpty()) {
+      List<SlotMoves> bound = new ArrayList<>();
+      taken.forEach((partition, its) -> bound.add(new SlotMoves(partition, its.stream().mapToInt(slot -> slot).toArray())));
+      next.bind(bound);
+    }
+  }
+
+  /** Those that the tasks used, ascending, of the slots that had no partition when the write was planned. */
+  private IntStream slots() {
+    return tasks.stream()
+        .flatMap(List::stream)
+        .filter(Piece.Bound.class::isInstance)
+        .flatMapToInt(piece -> Arrays.stream(((Piece.Bound) piece).slots()))
+        .sorted()
+        .distinct();
   }
 
   /** Deletes the data files, and their folder. */

@@ -26,6 +26,20 @@ public sealed interface Piece extends Serializable {
     }
   }
 
+  /** Slots that the task used, ascending, which had no partition when the write was planned. */
+  record Bound(int[] slots) implements Piece {
+    /** The slots are of none in particular. */
+    @Override
+    public int partition() {
+      return 0;
+    }
+
+    @Override
+    public long records() {
+      return 0;
+    }
+  }
+
   /** Batches that travel to the driver in the report itself, in their order. */
   record Travelling(int partition, List<Batch> batches) implements Piece {
     @Override

@@ -3,6 +3,7 @@ package io.sparklog.write;
 import io.sparklog.format.BatchEncoder;
 import io.sparklog.log.Step;
 import io.sparklog.log.TopicConfig;
+import io.sparklog.partition.Bindings;
 import io.sparklog.partition.NullKeyRouter;
 import io.sparklog.partition.Router;
 import io.sparklog.spec.PartlogException;
@@ -28,6 +29,7 @@ public final class TopicBuffer {
   private final int batchBytesTarget;
   private final int batchBytesMax;
   private final Router router;
+  private final Bindings bindings;
   private final PartitionBuffer[] partitions;
   private final NullKeyRouter nullKeys;
 
@@ -38,6 +40,7 @@ public final class TopicBuffer {
     this.batchBytesMax = plan.config().batchBytesMax();
     this.batchBytesTarget = Math.min(batchBytes, batchBytesMax);
     this.router = plan.router();
+    this.bindings = new Bindings(router);
     this.partitions = new PartitionBuffer[router.partitions()];
     this.nullKeys = new NullKeyRouter(plan.loads(), router.weights(), plan.batchLoad(), plan.byBytes(), tasks, task);
   }
@@ -59,7 +62,7 @@ public final class TopicBuffer {
   public void append(long timestamp, byte[] row, int keyAt, int keyLength, int valueAt, int valueLength, byte[] headers, int headersBytes)
       throws IOException {
     boolean routed = keyLength >= 0;
-    int partition = routed ? router.ofKey(row, keyAt, keyLength) : nullKeyPartition(timestamp, valueLength, headersBytes);
+    int partition = routed ? bindings.ofKey(row, keyAt, keyLength) : nullKeyPartition(timestamp, valueLength, headersBytes);
     append(partition, routed, timestamp, row, keyAt, keyLength, valueAt, valueLength, headers, headersBytes);
   }
 
@@ -158,7 +161,7 @@ public final class TopicBuffer {
   /**
    * Lets what is left travel, or writes it to the file that partitions share; syncs all files of the topic.
    *
-   * @return all that the task wrote to the topic, by partition
+   * @return all that the task wrote to the topic, by partition; then the slots that it used which had no partition
    */
   List<Piece> finish(boolean travel) throws IOException {
     List<Piece> pieces = new ArrayList<>();
@@ -178,6 +181,9 @@ public final class TopicBuffer {
           }
         }
         pieces.addAll(partition.pieces());
+      }
+      if (bindings.used().length > 0) {
+        pieces.add(new Piece.Bound(bindings.used()));
       }
       if (pieces.stream().anyMatch(Piece.InFile.class::isInstance)) {
         Step.TASK_SYNC.reached();

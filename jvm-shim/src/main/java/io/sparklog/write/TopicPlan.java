@@ -1,6 +1,8 @@
 package io.sparklog.write;
 
+import io.sparklog.log.Fill;
 import io.sparklog.log.Names;
+import io.sparklog.log.Routing;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
@@ -25,18 +27,23 @@ public record TopicPlan(String topic, String topicId, long plannedVersion, Topic
 
   /**
    * The plan of a write to a topic whose log is at {@code latest}; if that is empty or of a deleted topic, the write creates the topic with
-   * {@code config}.
+   * {@code config}. Its fill, if it has one, has effect.
    */
   public static TopicPlan of(String topic, Optional<State> latest, Map<String, String> config) {
-    return of(topic, latest, config, false);
+    return of(topic, latest, config, false, 0);
   }
 
-  /** The same. @param byBytes whether rows without a key level the bytes of partitions */
-  public static TopicPlan of(String topic, Optional<State> latest, Map<String, String> config, boolean byBytes) {
+  /**
+   * The same.
+   *
+   * @param byBytes whether rows without a key level the bytes of partitions
+   * @param nowMs when it is planned, in ms since 1970: whether a fill still has effect
+   */
+  public static TopicPlan of(String topic, Optional<State> latest, Map<String, String> config, boolean byBytes, long nowMs) {
     if (latest.isEmpty() || latest.get().isDeleted()) {
       TopicConfig created = TopicConfig.of(config);
       long planned = latest.map(deleted -> deleted.version() + 1).orElse(0L);
-      Router router = new Router(created.partitioner(), created.partitions());
+      Router router = Router.beginning(created.partitioner(), created.partitions());
       return new TopicPlan(topic, null, planned, created, router, new long[created.partitions()], 1, byBytes);
     }
     State existing = latest.get();
@@ -53,8 +60,13 @@ public record TopicPlan(String topic, String topicId, long plannedVersion, Topic
       loads[p] = byBytes ? loads[p] : existing.end(p) - since;
     }
     long batchLoad = batches == 0 ? 1 : Math.max(1, (all + batches - 1) / batches);
-    return new TopicPlan(topic, existing.topicId(), existing.version() + 1, existing.config(), existing.router(), loads, batchLoad,
+    return new TopicPlan(topic, existing.topicId(), existing.version() + 1, existing.config(), router(existing, nowMs), loads, batchLoad,
         byBytes);
+  }
+
+  private static Router router(State state, long nowMs) {
+    Optional<Fill> fill = state.routing().flatMap(Routing::fill).filter(its -> nowMs < its.until());
+    return fill.isPresent() ? state.router().sharing(fill.get().shares()) : state.router();
   }
 
   /** The folder for the data files of the write {@code txn}, relative to the topic's folder. */

@@ -23,9 +23,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
 class PartitionTest {
+  private static final List<Partitioner> HASHES = List.of(Partitioner.MURMUR3, Partitioner.MURMUR2);
+
   @TestFactory
   Stream<DynamicTest> hashesAndPartitionsAreThoseOfOthers() {
-    return Stream.of(Partitioner.values())
+    return HASHES.stream()
         .flatMap(partitioner -> StreamSupport.stream(Vectors.load("hashes.json").get(partitioner.optionName()).spliterator(), false)
             .map(v -> DynamicTest.dynamicTest(partitioner + " " + v.get("name").textValue(), () -> routes(partitioner, v))));
   }
@@ -48,7 +50,7 @@ class PartitionTest {
 
   @Test
   void vectorsHaveNegativeHashesAndEachTail() {
-    for (Partitioner partitioner : Partitioner.values()) {
+    for (Partitioner partitioner : HASHES) {
       JsonNode vectors = Vectors.load("hashes.json").get(partitioner.optionName());
       assertTrue(StreamSupport.stream(vectors.spliterator(), false).anyMatch(v -> v.get("hash").intValue() < 0));
       for (int tail = 0; tail < 4; tail++) {

@@ -83,7 +83,16 @@ final class Mutants {
           "new long[version.ends().length]"),
       new Mutant(9, "the cut of one partition is missing", "log/Routing", "    Past last = new Past(version, ends, reroute.moved());\n",
           "    ends[0] = 0;\n    Past last = new Past(version, ends, reroute.moved());\n"),
-      new Mutant(9, "a merge joins segments over a cut", "merge/MergePlan", "if (afterCut.test(group.get(i))) {", "if (false) {"));
+      new Mutant(9, "a merge joins segments over a cut", "merge/MergePlan", "if (afterCut.test(group.get(i))) {", "if (false) {"),
+      new Mutant(892, "a binding of an old plan is taken", "write/Append", "} else if (found != chosen) {", "} else if (false) {"),
+      new Mutant(28, "a task chooses by the clock", "partition/Bindings", "chosen[slot] = (char) router.place(slot);",
+          "chosen[slot] = (char) (System.nanoTime() / 64 % router.partitions());"),
+      new Mutant(12, "a binding cuts", "log/Routing", "past.isEmpty() ? bound : first.after(reroute.moved()), bound, past, numbers,",
+          "first.after(reroute.moved()), bound, List.of(new Past(1, new long[] {1}, List.of())), numbers,"),
+      new Mutant(28, "a binding is not in the tables of before it", "log/Routing", "past.isEmpty() ? bound : first.after(reroute.moved()),",
+          "past.isEmpty() ? bound : first,"),
+      new Mutant(12, "a slot that a task has used is not bound", "write/Append", ".sorted()\n        .distinct();",
+          ".sorted()\n        .distinct()\n        .skip(1);"));
 
   /** Those that take more seeds than a test has time for: {@code make sim-mutants}. */
   static final List<Mutant> SOUGHT = List.of(

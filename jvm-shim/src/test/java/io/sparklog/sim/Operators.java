@@ -7,6 +7,7 @@ import io.sparklog.admin.Administration;
 import io.sparklog.merge.Merging;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.upkeep.TopicWork;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
@@ -43,6 +44,9 @@ final class Operators {
     if (world.chance(4)) {
       Process.start(world, "config", process -> call(process, 300, Operators::configure));
     }
+    if (world.bindsSlots()) {
+      startFilling(world);
+    }
     if (isRerouted(world)) {
       Process.start(world, "router", process -> {
         for (int n = 0; n < 4; n++) {
@@ -52,8 +56,31 @@ final class Operators {
     }
   }
 
+  /** Shares for the slots that are bound next. */
+  private static void fill(Process process) {
+    State state = process.latest().filter(latest -> !latest.isDeleted()).orElse(null);
+    if (state == null) {
+      return;
+    }
+    TreeMap<Integer, Long> shares = new TreeMap<>();
+    for (int p = 0; p < state.partitions(); p++) {
+      if (state.router().isOpen(p)) {
+        shares.put(p, (long) process.world.random.nextInt(4));
+      }
+    }
+    of(process).fill(shares, Duration.ofMillis(100 + process.world.random.nextInt(2000)), false);
+  }
+
   private static boolean isRerouted(World world) {
     return REROUTED.contains(world.seed % 16);
+  }
+
+  private static void startFilling(World world) {
+    Process.start(world, "filler", process -> {
+      for (int n = 0; n < 12; n++) {
+        call(process, 40, Operators::fill);
+      }
+    });
   }
 
   private interface Call {

@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /**
  * The truth about the topic, kept beside the store: its versions in the order in which they were linked first, read by code of its own.
@@ -177,6 +178,9 @@ final class Truth {
     if (records.size() != segment.end() - segment.base()) {
       throw new Broken("I2: a segment of version " + version.version() + " has another number of records");
     }
+    if (operation.equals("write")) {
+      Homes.requireRouted(Stream.concat(versions.stream(), Stream.of(version)).toList(), version, segment.partition(), records);
+    }
     List<String> known = log.computeIfAbsent(version.topicId() + segment.partition(), absent -> new ArrayList<>());
     for (int i = 0; i < records.size(); i++) {
       int offset = (int) segment.base() + i;
@@ -200,7 +204,9 @@ final class Truth {
     List<Map.Entry<Long, long[]>> found = new ArrayList<>();
     for (int n = 1; n <= Math.min(until.version(), versions.size() - 1); n++) {
       Known known = versions.get(n);
-      if (known.topicId().equals(until.topicId()) && known.json().has("routing") && !known.json().path("routing").has("asked")) {
+      JsonNode routing = known.json().path("routing");
+      boolean moves = routing.path("epoch").asInt() > 0 && !routing.has("asked") && !routing.has("binds") && !routing.has("fill");
+      if (known.topicId().equals(until.topicId()) && moves) {
         found.add(Map.entry((long) n, Arrays.copyOf(versions.get(n - 1).ends(), known.ends().length)));
       }
     }
@@ -318,7 +324,7 @@ final class Truth {
     }
   }
 
-  private static boolean isRight(State state, Known known) {
+  private boolean isRight(State state, Known known) {
     boolean right = state.topicId().equals(known.topicId()) && state.isDeleted() == known.deleted()
         && state.boundary() == known.number("boundary") && state.horizon() == known.number("horizon");
     if (!right || state.isDeleted()) {
@@ -327,6 +333,7 @@ final class Truth {
     for (int p = 0; p < known.ends().length; p++) {
       right &= state.start(p) == known.starts()[p] && state.end(p) == known.ends()[p];
     }
+    Homes.requireKnown(versions, state, known);
     return right && state.liveSegments() == known.live().size();
   }
 

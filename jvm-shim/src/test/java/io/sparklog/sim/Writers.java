@@ -13,6 +13,7 @@ import io.sparklog.write.TopicPlan;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -41,7 +42,7 @@ final class Writers {
     List<Map<String, List<Piece>>> reports = List.of();
     try {
       Optional<State> latest = process.latest();
-      TopicPlan plan = TopicPlan.of(Truth.TOPIC, latest, world.config);
+      TopicPlan plan = TopicPlan.of(Truth.TOPIC, latest, world.config, false, world.nowMs());
       String txn = Names.identity(world.random);
       commits = new TopicCommits(process.root(), txn, topic -> once, process.clock, world.random).merging(MERGE_BYTES);
       reports = List.of(report(process, plan, txn, records));
@@ -77,6 +78,13 @@ final class Writers {
         for (String record : partition.getValue()) {
           byte[] value = (record + " " + "x".repeat(world.random.nextInt(60))).getBytes(StandardCharsets.UTF_8);
           long time = world.nowMs() - world.random.nextInt(100);
+          if (Homes.isKeyed(record)) {
+            byte[] key = Homes.key(record);
+            byte[] row = Arrays.copyOf(key, key.length + value.length);
+            System.arraycopy(value, 0, row, key.length, value.length);
+            topic.append(time, row, 0, key.length, key.length, value.length, null, TopicBuffer.NO_HEADERS_BYTES);
+            continue;
+          }
           topic.appendTo(partition.getKey(), time, value, 0, -1, 0, value.length, null, TopicBuffer.NO_HEADERS_BYTES);
         }
       }
@@ -95,6 +103,9 @@ final class Writers {
             records.computeIfAbsent(p, absent -> new ArrayList<>()).add(process.name + "." + n + "." + p + "." + i);
           }
         }
+      }
+      for (int i = 0; world.bindsSlots() && i < 5; i++) {
+        records.computeIfAbsent(0, absent -> new ArrayList<>()).add(Homes.keyed(world, process.name + "." + n + "." + i));
       }
       Known begun = world.truth.top();
       int life = world.truth.life();

@@ -1,0 +1,249 @@
+package io.sparklog.write;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.sparklog.admin.Administration;
+import io.sparklog.kit.CommitsOverFaults;
+import io.sparklog.kit.Writes;
+import io.sparklog.log.Checkpoint;
+import io.sparklog.log.Names;
+import io.sparklog.log.Root;
+import io.sparklog.log.Routing;
+import io.sparklog.log.Segment;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicLog;
+import io.sparklog.partition.Partitioner;
+import io.sparklog.partition.SlotTable;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Stores;
+import io.sparklog.upkeep.TopicWork;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.time.Clock;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/** Slots that get a partition when they are first written. FORMAT.md sections 5, 7 and 13. */
+final class BindingTest extends CommitsOverFaults {
+  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final int KEYS = 40;
+  private static final long FOR_EVER = Long.MAX_VALUE;
+
+  private static TreeMap<String, String> config() {
+    TreeMap<String, String> config = Writes.config();
+    config.put("partitioner", "lag_aware");
+    return config;
+  }
+
+  private Administration administration() {
+    return new Administration(new TopicWork(new TopicLog(store.store(), "t"), Clock.systemUTC(), random));
+  }
+
+  private static TreeMap<Integer, Long> byPartition(long... shares) {
+    TreeMap<Integer, Long> all = new TreeMap<>();
+    IntStream.range(0, shares.length).filter(p -> shares[p] > 0).forEach(p -> all.put(p, shares[p]));
+    return all;
+  }
+
+  private interface Planned {
+    void run();
+  }
+
+  /** A write of two tasks, planned at {@code nowMs} and staged, which commits when it runs. */
+  private Planned planned(int keys, long nowMs) throws IOException {
+    LogStore place = Stores.open(root.toString());
+    Root driver = new Root(place);
+    TopicPlan plan = TopicPlan.of("t", driver.topic("t").latest(), config(), false, nowMs);
+    String txn = Names.identity(random);
+    List<List<Piece>> pieces = new Writes("x", 2, 2 * keys, 0, 1 << 14, 64 << 20, 0, keys).pieces(place, plan, txn);
+    return () -> new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, pieces);
+  }
+
+  private void write(int keys) throws IOException {
+    planned(keys, 0).run();
+  }
+
+  private JsonNode routing(long version) throws IOException {
+    return JSON.readTree(Files.readAllLines(root.resolve(version(version))).get(0)).path("routing");
+  }
+
+  private Routing routing() {
+    return state().routing().orElseThrow();
+  }
+
+  private int[] homes(int keys) {
+    SlotTable table = routing().table();
+    return IntStream.range(0, keys)
+        .map(i -> table.partition(table.slot(Partitioner.LAG_AWARE, ("k" + i).getBytes(StandardCharsets.UTF_8))))
+        .toArray();
+  }
+
+  private static long bound(State state) {
+    SlotTable table = state.slots().table();
+    return IntStream.range(0, table.slots()).filter(slot -> table.partition(slot) != SlotTable.UNBOUND).count();
+  }
+
+  private static void assertRefused(String id, org.junit.jupiter.api.function.Executable body) {
+    PartlogException e = assertThrows(PartlogException.class, body);
+    assertEquals(id, e.id(), e.getMessage());
+  }
+
+  @Test
+  void theFirstWriteOfAKeyBindsItsSlotAndNoOther() throws IOException {
+    write(10);
+    assertEquals(65_536, routing(0).path("slots").intValue());
+    assertEquals(10, bound(state()));
+    int[] first = homes(10);
+    write(KEYS);
+    assertTrue(routing(1).path("binds").booleanValue());
+    assertEquals(KEYS, bound(state()));
+    assertArrayEquals(first, homes(10));
+    write(KEYS);
+    assertTrue(routing(2).isMissingNode(), "nothing is new");
+    assertEquals(0, routing().epoch());
+    assertTrue(routing().past().isEmpty(), "a binding cuts nothing");
+    for (List<Segment> segments : state().segments()) {
+      assertTrue(segments.stream().allMatch(Segment::routed));
+    }
+  }
+
+  @Test
+  void theStateIsThatOfACheckpointToo() throws IOException {
+    write(10);
+    administration().reroute(byPartition(3), false, false);
+    write(KEYS);
+    administration().fill(byPartition(1, 0, 2), Duration.ofHours(1), false);
+    write(KEYS + 5);
+    State replayed = state();
+    Checkpoint.write(store.store(), replayed, Names.identity(random));
+    for (long gone = 0; gone < replayed.version(); gone++) {
+      Files.delete(root.resolve(version(gone)));
+    }
+    State loaded = state();
+    assertEquals(replayed.slots().table(), loaded.slots().table());
+    assertEquals(replayed.slots().fill(), loaded.slots().fill());
+    assertEquals(replayed.slots().past().size(), loaded.slots().past().size());
+    for (int slot = 0; slot < loaded.slots().table().slots(); slot++) {
+      assertEquals(replayed.tableAfter(0).partition(slot), loaded.tableAfter(0).partition(slot));
+    }
+  }
+
+  @Test
+  void writersWithEqualSharesNeverContradict() throws IOException {
+    write(5);
+    Planned one = planned(KEYS, 0);
+    Planned other = planned(KEYS + 10, 0);
+    one.run();
+    other.run();
+    assertEquals(KEYS + 10, bound(state()));
+    assertEquals(10, IntStream.range(0, routing(2).path("moved").size()).map(i -> {
+      try {
+        return routing(2).path("moved").get(i).size() - 1;
+      } catch (IOException e) {
+        throw new java.io.UncheckedIOException(e);
+      }
+    }).sum(), "the second binds only what the first has not");
+  }
+
+  @Test
+  void writersThatCreateTheTopicAtOnce() throws IOException {
+    Planned one = planned(KEYS, 0);
+    Planned other = planned(KEYS, 0);
+    one.run();
+    other.run();
+    assertEquals(KEYS, bound(state()));
+    assertEquals(2 * 2 * 2 * KEYS, Arrays.stream(state().ends()).sum());
+  }
+
+  @Test
+  void aWriterThatHasChosenOtherwiseIsRefusedAndLeavesNothing() throws IOException {
+    write(5);
+    Planned old = planned(KEYS, 0);
+    administration().fill(byPartition(0, 0, 0, 1), Duration.ofHours(1), false);
+    write(KEYS);
+    State before = state();
+    assertRefused("ROUTING_CHANGED", old::run);
+    assertEquals(before.version(), state().version());
+    for (int i = 5; i < KEYS; i++) {
+      assertEquals(3, homes(KEYS)[i]);
+    }
+    write(KEYS);
+    assertEquals(KEYS, bound(state()));
+  }
+
+  @Test
+  void aFillHasEffectUntilItsTime() throws IOException {
+    write(1);
+    long before = System.currentTimeMillis();
+    administration().fill(byPartition(0, 1), Duration.ofHours(1), false);
+    long until = routing().fill().orElseThrow().until();
+    assertTrue(until >= before + Duration.ofHours(1).toMillis());
+    planned(KEYS, until - 1).run();
+    assertTrue(Arrays.stream(homes(KEYS)).skip(1).allMatch(home -> home == 1));
+    planned(2 * KEYS, until).run();
+    assertEquals(Set.of(0, 1, 2, 3), Set.copyOf(Arrays.stream(homes(2 * KEYS)).boxed().toList()));
+    assertTrue(Arrays.stream(homes(KEYS)).skip(1).allMatch(home -> home == 1), "what is bound stays");
+  }
+
+  @Test
+  void aRerouteMovesBoundSlotsAloneAndEndsTheFill() throws IOException {
+    write(KEYS);
+    administration().fill(byPartition(1), Duration.ofHours(1), false);
+    Planned old = planned(KEYS + 5, FOR_EVER);
+    administration().addPartitions(5, false, false, false);
+    assertEquals(Optional.empty(), routing().fill());
+    assertEquals(KEYS, bound(state()));
+    assertEquals(List.of(8, 8, 8, 8, 8), Arrays.stream(routing().table().counts(5)).boxed().toList());
+    assertRefused("ROUTING_CHANGED", old::run);
+    administration().closePartitions(Set.of(0), false, false);
+    write(4 * KEYS);
+    assertEquals(0, routing().table().counts(5)[0]);
+    assertEquals(4 * KEYS, bound(state()));
+  }
+
+  @Test
+  void anEmptyTopicIsReroutedAndBoundAfterThat() throws IOException {
+    write(1);
+    administration().delete(false);
+    write(KEYS);
+    assertEquals(KEYS, bound(state()));
+    administration().closePartitions(Set.of(1, 2), true, false);
+    administration().fill(byPartition(1, 1), Duration.ofHours(1), false);
+    assertArrayEquals(new int[] {1, 0, 0, 1}, routing().asked().orElseThrow(), "a fill ends no note");
+  }
+
+  @Test
+  void whatCannotBeAFill() throws IOException {
+    write(KEYS);
+    administration().closePartitions(Set.of(2), false, false);
+    State before = state();
+    for (TreeMap<Integer, Long> shares : List.of(byPartition(), byPartition(0, 0, 1), byPartition(1_000_001),
+        new TreeMap<>(Map.of(0, -1L)))) {
+      assertRefused("OPTION_VALUE", () -> administration().fill(shares, Duration.ofHours(1), false));
+    }
+    assertRefused("PARTITION_NOT_FOUND", () -> administration().fill(byPartition(0, 0, 0, 0, 1), Duration.ofHours(1), false));
+    assertEquals(before.version(), state().version());
+  }
+
+  @Test
+  void aTopicOfAnotherPartitionerHasNoFill() throws IOException {
+    commit(10, null);
+    assertRefused("OPTION_VALUE", () -> administration().fill(byPartition(1), Duration.ofHours(1), false));
+    assertNotEquals("lag_aware", state().config().partitioner().optionName());
+  }
+}

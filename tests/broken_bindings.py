@@ -1,0 +1,184 @@
+"""Topics whose slots are bound when they are first used, right ones and ones that break a rule of FORMAT.md. Both readers must agree."""
+
+import json
+from typing import Any
+
+from broken_reroutes import WRONG, Routed, crc_of, of_routing, without_of_routing
+from broken_rules import Change, changed
+from handmade import Topic, batch, given, records, summed
+
+UNBOUND = 65_535
+FEATURES = ["slots", "unbound"]
+SLOTS = 4096
+"""Fewer than our writer makes: a reader takes any number."""
+
+
+class Bound(Routed):
+    """Such a topic of two partitions, written by hand."""
+
+    def __init__(self, topic: Topic) -> None:
+        super().__init__(topic)
+        self.topic.config["partitioner"] = "lag_aware"
+        self.table = [UNBOUND] * SLOTS
+        self.first = list(self.table)
+        self.fill: dict[str, Any] | None = None
+
+    def begin(self, moves: dict[int, list[int]], *added: dict[str, Any]) -> None:
+        """Writes the version that begins the topic, and binds these slots."""
+        content = self.topic.next(*added, features=FEATURES)
+        self._take(content | {"routing": self._routing(moves)})
+
+    def bind(self, moves: dict[int, list[int]], *added: dict[str, Any]) -> dict[str, Any]:
+        """The content of a version that binds these slots, by partition."""
+        return self.topic.next(*added, features=FEATURES, routing=self._routing(moves))
+
+    def filling(self, shares: list[int]) -> dict[str, Any]:
+        """The content of a fill."""
+        routing = self._routing({}) | {"fill": {"until": 2_000_000_000_000, "shares": shares}}
+        return self.topic.next(features=FEATURES, operation="fill", routing=routing)
+
+    def rerouting(self, weights: list[int], moves: dict[int, list[int]]) -> dict[str, Any]:
+        """The content of a re-route."""
+        return self.reroute(weights, moves) | {"features": FEATURES}
+
+    def _routing(self, moves: dict[int, list[int]]) -> dict[str, Any]:
+        table = list(self.table)
+        for partition, slots in moves.items():
+            for slot in slots:
+                table[slot] = partition
+        return {
+            "epoch": self.epoch,
+            "slots": SLOTS,
+            "weights": self.weights,
+            "moved": [[partition, *slots] for partition, slots in moves.items()],
+            "table": crc_of(table),
+        } | ({"binds": True} if moves else {})
+
+    def take(self, content: dict[str, Any]) -> None:
+        """Writes it, and takes it for the newest version."""
+        self._take(content)
+
+    def _take(self, content: dict[str, Any]) -> None:
+        routing = content["routing"]
+        if routing["epoch"] > self.epoch:
+            self.put(content)
+            self.fill = None
+            return
+        self.topic.put(content)
+        self.fill = routing.get("fill", self.fill)
+        for partition, *slots in routing["moved"]:
+            for slot in slots:
+                self.table[slot] = self.first[slot] = partition
+
+    def routing(self) -> dict[str, Any]:
+        """The field of a checkpoint."""
+        return super().routing() | ({"fill": self.fill} if self.fill else {})
+
+
+def begun(topic: Topic) -> Bound:
+    """Slots 0 to 4 are bound."""
+    bound = Bound(topic)
+    bound.begin({0: [0, 1], 1: [2, 3, 4]}, *(topic.data(batch(records(2)), partition) for partition in (0, 1)))
+    return bound
+
+
+def rerouted(topic: Topic) -> Bound:
+    """The same with a third partition that took slot 4, a slot that is bound after that, and a fill."""
+    bound = begun(topic)
+    bound.take(bound.rerouting([1, 1, 1], {2: [4]}))
+    bound.take(bound.filling([2, 0, 1]))
+    bound.take(bound.bind({2: [9]}))
+    return bound
+
+
+BEGINS: dict[str, Change] = {
+    "no routing": lambda content: content.pop("routing"),
+    "no feature unbound": given("features", ["slots"]),
+    "no feature slots": given("features", ["unbound"]),
+    "no features": given("features", []),
+    "another partitioner": lambda content: content["config"].update(partitioner="murmur3"),
+    "routing epoch 1": of_routing("epoch", 1),
+    "other weights": of_routing("weights", [1, 2]),
+    "a note": lambda content: content["routing"].update(moved=[], asked=[1, 1], table=crc_of([UNBOUND] * SLOTS)),
+    "another checksum": lambda content: of_routing("table", content["routing"]["table"] ^ 1)(content),
+    "more slots than can be": of_routing("slots", 2**20 + 1),
+}
+"""Changes of the version that begins the topic after which it is corrupt. It does not say `binds`, and need not."""
+
+BINDINGS: dict[str, Change] = {
+    **{f"binds is {value!r}": of_routing("binds", value) for value in [*WRONG, False] if value is not True},
+    **{f"no {name}": without_of_routing(name) for name in ("epoch", "slots", "weights", "moved", "table")},
+    "a slot that is bound": lambda content: content["routing"].update(moved=[[0, 2]], table=0),
+    "a slot that is bound already there": lambda content: content["routing"]["moved"].insert(0, [0, 1]),
+    "the next routing epoch": of_routing("epoch", 1),
+    "other weights": of_routing("weights", [1, 2]),
+    "other slots": of_routing("slots", 8192),
+    "another checksum": lambda content: of_routing("table", content["routing"]["table"] ^ 1)(content),
+    "nothing is bound": of_routing("moved", []),
+    "a note": of_routing("asked", [1, 1]),
+    "it adds a partition": lambda content: content.update(config={"partitions": "3"}, starts=[0, 0, 0], ends=[2, 2, 0]),
+    "not a binding": lambda content: content["routing"].pop("binds"),
+    "a re-route of what is unbound": lambda content: (content["routing"].pop("binds"), content["routing"].update(epoch=1)),
+    "no feature unbound": given("features", ["slots"]),
+    "no features": lambda content: (content.update(features=[]), content.pop("routing")),
+    "a fill": of_routing("fill", {"until": 1, "shares": [1, 1]}),
+}
+"""Changes of a binding after which it is corrupt."""
+
+FILLS: dict[str, Change] = {
+    **{f"fill is {value!r}": of_routing("fill", value) for value in [*WRONG, []]},
+    **{
+        f"shares are {value!r}": of_routing("fill", {"until": 1, "shares": value})
+        for value in [*WRONG, [], [1], [0, 0], [1, -1], [1, 1_000_001], [1, 1, 1], [1.0, 1]]
+    },
+    **{f"until is {value!r}": of_routing("fill", {"until": value, "shares": [1, 1]}) for value in WRONG},
+    "no until": of_routing("fill", {"shares": [1, 1]}),
+    "no fill": lambda content: content["routing"].pop("fill"),
+    "it moves slots": of_routing("moved", [[0, 2]]),
+    "the next routing epoch": of_routing("epoch", 1),
+    "other weights": of_routing("weights", [1, 2]),
+    "another checksum": lambda content: of_routing("table", content["routing"]["table"] ^ 1)(content),
+    "it adds a partition": lambda content: content.update(config={"partitions": "3"}, starts=[0, 0, 0], ends=[2, 2, 0]),
+}
+"""Changes of a fill after which it is corrupt."""
+
+RIGHT: dict[str, Change] = {
+    "as it should be": lambda content: None,
+    "a share of 0": of_routing("fill", {"until": 0, "shares": [1_000_000, 0]}),
+    "an unknown field": lambda content: content["routing"]["fill"].update(more=1),
+}
+"""Changes of a fill after which it is still right."""
+
+HEADS: dict[str, Change] = {
+    "no feature unbound": given("features", ["slots"]),
+    "no features": given("features", []),
+    "no routing": lambda head: head.pop("routing"),
+    "another partitioner": lambda head: head["config"].update(partitioner="murmur3"),
+    "another fill": lambda head: head["routing"].update(fill={"until": 1, "shares": [0, 0, 0]}),
+    "a partition that is not there": lambda head: head["routing"]["first"].__setitem__(9, 65_534),
+    "a slot that is bound": lambda head: head["routing"]["first"].__setitem__(10, 0),
+    "a slot that is unbound": lambda head: head["routing"]["first"].__setitem__(0, UNBOUND),
+    "a re-route of an unbound slot": lambda head: head["routing"]["reroutes"][0]["moved"].append([2, 10]),
+}
+"""Changes of a checkpoint's head after which it is damaged, or does not say what its version says."""
+
+
+def put_begun(topic: Topic, change: Change) -> None:
+    """Writes the version that begins a topic, with a change."""
+    bound = Bound(topic)
+    _put(topic, changed(bound.bind({0: [0, 1], 1: [2]}), change))
+
+
+def put_binding(topic: Topic, change: Change) -> None:
+    """Writes a binding as version 1, with a change."""
+    _put(topic, changed(begun(topic).bind({0: [7], 1: [8, 9]}), change))
+
+
+def put_fill(topic: Topic, change: Change) -> None:
+    """Writes a fill as version 1, with a change."""
+    _put(topic, changed(begun(topic).filling([3, 1]), change))
+
+
+def _put(topic: Topic, content: dict[str, Any]) -> None:
+    topic.folder.mkdir(parents=True, exist_ok=True)
+    topic.version_file(content["version"]).write_bytes(summed(json.dumps(content).encode()))

@@ -1,0 +1,99 @@
+"""The readers in Java and in Python on topics whose slots are bound when they are first used: both see the same, or both refuse."""
+
+import json
+from pathlib import Path
+
+import broken_bindings
+import pytest
+from handmade import Topic, given
+from logtool import LogTool
+from verdicts import told, verdict
+
+from sparklog.ondisk import fields
+from sparklog.ondisk.root import Root
+from sparklog.ondisk.routing import Fill
+from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
+
+
+def newest(root: Path, topic: str = "t") -> State:
+    return TopicLog(Root.at(str(root)), topic).newest()
+
+
+def test_version_files(tool: LogTool) -> None:
+    """Each in a topic of its own. The checksums of the files are right."""
+    wrong = {"first": broken_bindings.BEGINS, "binding": broken_bindings.BINDINGS, "fill": broken_bindings.FILLS}
+    right = {"first": {"as it should be": lambda content: None}, "binding": {"as it should be": lambda content: None}}
+    put = {"first": broken_bindings.put_begun, "binding": broken_bindings.put_binding, "fill": broken_bindings.put_fill}
+    cases = {
+        **{(kind, rule): (change, "VERSION_CORRUPT") for kind, changes in wrong.items() for rule, change in changes.items()},
+        **{(kind, rule): (change, "ok") for kind, changes in right.items() for rule, change in changes.items()},
+        **{("fill", rule): (change, "ok") for rule, change in broken_bindings.RIGHT.items()},
+        ("first", "more features"): (given("features", ["slots", "unbound", "more"]), "FORMAT_TOO_NEW"),
+    }
+    names = {f"t{number}": f"{kind}: {rule}" for number, (kind, rule) in enumerate(cases)}
+    for name, ((kind, _), (change, _)) in zip(names, cases.items(), strict=True):
+        put[kind](Topic(tool.root, name, partitions=2), change)
+    expected = {f"{kind}: {rule}": found for (kind, rule), (_, found) in cases.items()}
+    here, there = told(tool, names)
+    assert here == expected
+    assert there == expected
+
+
+def test_checkpoints(tool: LogTool) -> None:
+    """The versions before the checkpoint's are deleted: either the checkpoint is valid, or these versions are missing."""
+    changes = {**broken_bindings.HEADS, "as it should be": lambda head: None}
+    names = {f"t{number}": rule for number, rule in enumerate(changes)}
+    for name, rule in names.items():
+        topic = Topic(tool.root, name, partitions=2)
+        bound = broken_bindings.rerouted(topic)
+        path = topic.checkpoint(features=broken_bindings.FEATURES, routing=bound.routing())
+        lines = [json.loads(line.split(b"\t")[0]) for line in path.read_bytes().splitlines()]
+        path.unlink()
+        for version in range(3):
+            topic.version_file(version).unlink()
+        changes[rule](lines[0])
+        topic.put_checkpoint(3, lines)
+    expected = dict.fromkeys(broken_bindings.HEADS, "VERSION_MISSING") | {"as it should be": "ok"}
+    here, there = told(tool, names)
+    assert here == expected
+    assert there == expected
+
+
+def test_a_checkpoint_says_what_replay_says(tool: LogTool) -> None:
+    topic = Topic(tool.root, partitions=2)
+    bound = broken_bindings.rerouted(topic)
+    replayed = newest(tool.root)
+    topic.checkpoint(features=broken_bindings.FEATURES, routing=bound.routing())
+    for version in range(3):
+        topic.version_file(version).unlink()
+    loaded = newest(tool.root)
+    assert loaded.routing == replayed.routing
+    assert list(loaded.routing.table) == bound.table
+    assert loaded.routing.fill == Fill(2_000_000_000_000, (2, 0, 1))
+    assert [loaded.routing.partition(9, after) for after in (0, 1)] == [2, 2], "a binding cuts nothing"
+    assert [loaded.routing.partition(4, after) for after in (0, 1)] == [1, 2]
+    assert tool.run("states") == ["t ok"]
+
+
+def test_a_reroute_ends_a_fill(tool: LogTool) -> None:
+    topic = Topic(tool.root, partitions=2)
+    bound = broken_bindings.rerouted(topic)
+    bound.take(bound.rerouting([1, 2, 1], {1: [9]}))
+    assert newest(tool.root).routing.fill is None
+    topic.checkpoint(features=broken_bindings.FEATURES, routing=bound.routing())
+    for version in range(4):
+        topic.version_file(version).unlink()
+    assert newest(tool.root).routing.fill is None
+    assert tool.run("states") == ["t ok"]
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_a_program_that_knows_slots_alone_refuses_the_topic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: bool) -> None:
+    topic = Topic(tmp_path, partitions=2)
+    bound = broken_bindings.begun(topic)
+    if checkpoint:
+        topic.checkpoint(features=broken_bindings.FEATURES, routing=bound.routing())
+    assert verdict(tmp_path, "t") == "ok"
+    monkeypatch.setattr(fields, "UNBOUND", "of another version")
+    assert verdict(tmp_path, "t") == "FORMAT_TOO_NEW"

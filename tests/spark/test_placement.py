@@ -1,0 +1,188 @@
+"""Topics whose keys get a partition when they are first written: each has one, also where writers race, and a fill says where."""
+
+import random
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from verifying import faults
+
+from sparklog import Log
+
+Call = Callable[..., list[dict[str, Any]]]
+Fails = Callable[[str, Callable[[], object]], str]
+
+
+def write(spark: SparkSession, root: Path, keys: Iterable[str], value: str = "v") -> None:
+    frame = spark.createDataFrame([(key, value) for key in keys], "key STRING, value STRING")
+    new = {} if root.exists() else {"partitions": 4, "partitioner": "lag_aware"}
+    frame.write.format("partlog").options(topic="t", **new).mode("append").save(str(root))
+
+
+def homes(root: Path) -> dict[str, set[int]]:
+    """By key, the partitions that have records of it."""
+    found = defaultdict(set)
+    for row in Log(root)["t"].read().to_pylist():
+        found[row["key"].decode()].add(row["partition"])
+    return dict(found)
+
+
+def named(prefix: str, count: int) -> list[str]:
+    return [f"{prefix}-{number}" for number in range(count)]
+
+
+def test_new_keys_go_where_the_fill_says_and_stay(spark: SparkSession, tmp_path: Path, call: Call) -> None:
+    root = tmp_path / "root"
+    write(spark, root, named("a", 200))
+    before = homes(root)
+    assert {len(partitions) for partitions in before.values()} == {1}
+    assert set().union(*before.values()) == {0, 1, 2, 3}
+    dry = call("set_fill", topic="'t'", fill='\'{"1":1,"2":3}\'', dry_run="true")
+    assert [row["fill"] for row in dry] == [0, 1, 3, 0]
+    assert Log(root)["t"].describe()["routing"]["fill"] is None
+    assert call("set_fill", topic="'t'", fill='\'{"1":1,"2":3}\'', valid_for="'10 minutes'") == dry
+    forecast = {key: Log(root)["t"].partition_for(key) for key in named("b", 300)}
+    write(spark, root, [*named("a", 200), *named("b", 300)])
+    after = homes(root)
+    assert {key: after[key] for key in before} == before
+    assert {key: {home} for key, home in forecast.items()} == {key: after[key] for key in named("b", 300)}
+    counts = Counter(min(after[key]) for key in named("b", 300))
+    assert counts[0] + counts[3] < 8, "a few may share their slots with keys of before"
+    assert 190 < counts[2] < 260
+    assert faults(root) == []
+
+
+def test_reads_by_key_and_grouping_are_exact(spark: SparkSession, tmp_path: Path, call: Call) -> None:
+    root = tmp_path / "root"
+    for number in range(4):
+        write(spark, root, named(f"k{number}", 50) + named("k0", 50), str(number))
+        if number == 1:
+            call("add_partitions", topic="'t'", partitions=6)
+    rows = spark.read.format("partlog").option("subscribe", "t").load(str(root))
+    counted = {row["key"]: row["count"] for row in rows.groupBy(F.col("key").cast("string").alias("key")).count().collect()}
+    expected = Counter(named("k0", 50) * 5 + [key for number in (1, 2, 3) for key in named(f"k{number}", 50)])
+    assert counted == expected
+    by_key = {bytes(row["key"]).decode(): row["count"] for row in rows.groupBy("key").count().collect()}
+    assert by_key == expected
+    assert rows.alias("one").join(rows.alias("other"), "key").count() == sum(count**2 for count in expected.values())
+    topic = Log(root)["t"]
+    for key in [*named("k0", 3), *named("k1", 3), *named("k3", 3), "never"]:
+        assert rows.where(F.col("key") == F.lit(key).cast("binary")).count() == expected[key]
+        assert topic.read(key=key).num_rows == expected[key]
+        assert {row["partition"] for row in topic.read(key=key).to_pylist()} <= set(range(6))
+    assert sum(row["records"] for row in topic.key_table().to_pylist()) == sum(expected.values())
+    assert faults(root) == []
+
+
+def test_writers_that_race_on_new_keys_agree(spark: SparkSession, tmp_path: Path, call: Call) -> None:
+    """Two batch writers and a stream meet the same new keys while the fill changes. A refused batch is written again."""
+    root = tmp_path / "root"
+    write(spark, root, ["first"])
+    random_ = random.Random(3)
+    source = tmp_path / "source"
+    source.mkdir()
+    query = (
+        spark.readStream.schema("key STRING, value STRING")
+        .json(str(source))
+        .writeStream.format("partlog")
+        .options(topic="t", checkpointLocation=str(tmp_path / "checkpoint"))
+        .start(str(root))
+    )
+    refused: list[str] = []
+    failed: list[BaseException] = []
+
+    def writes(name: str) -> None:
+        try:
+            for number in range(8):
+                while True:
+                    try:
+                        write(spark, root, named(f"n{number}", 60), f"{name}.{number}")
+                        break
+                    except PySparkException as error:
+                        if error.getCondition() != "PARTLOG_ROUTING_CHANGED":
+                            raise
+                        refused.append(name)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=writes, args=(name,)) for name in "ab"]
+    try:
+        for thread in threads:
+            thread.start()
+        step = 0
+        while any(thread.is_alive() for thread in threads):
+            lines = "".join(f'{{"key": "n{step % 8}-{number}", "value": "s.{step}"}}\n' for number in range(60))
+            (source / f".{step}").write_text(lines)
+            (source / f".{step}").rename(source / f"{step}.json")
+            fill = {str(partition): random_.randint(0, 5) for partition in range(3)} | {"3": 1}
+            call("set_fill", topic="'t'", fill="'" + str(fill).replace("'", '"') + "'")
+            step += 1
+        for thread in threads:
+            thread.join()
+        total = 1 + 60 * (16 + step)
+        # A query fails where a key that it wrote was bound otherwise, and a user begins it again.
+        until = time.monotonic() + 120
+        while sum(Log(root)["t"].end_offsets().values()) < total and query.exception() is None:
+            assert time.monotonic() < until, query.lastProgress
+            time.sleep(0.05)
+        assert query.exception() is None or "PARTLOG_ROUTING_CHANGED" in str(query.exception())
+    finally:
+        query.stop()
+    assert failed == []
+    assert {key: len(partitions) for key, partitions in homes(root).items() if len(partitions) > 1} == {}
+    counts = Counter(row["value"].decode() for row in Log(root)["t"].read().to_pylist())
+    assert {f"{name}.{number}": counts[f"{name}.{number}"] for name in "ab" for number in range(8)} == dict.fromkeys(
+        [f"{name}.{number}" for name in "ab" for number in range(8)], 60
+    )
+    assert faults(root, unfinished=True) == []
+
+
+REFUSED = [
+    ("'{}'", "1 MINUTE", "it must be an object by partition"),
+    ("'{\"0\":0}'", "1 MINUTE", "one partition at least must have a share above 0"),
+    ('\'{"0":-1,"1":1}\'', "1 MINUTE", "a share must be from 0 to 1000000"),
+    ("'{\"0\":1000001}'", "1 MINUTE", "a share must be from 0 to 1000000"),
+    ("'{\"3\":1}'", "1 MINUTE", "partition 3 is closed"),
+    ("'[1]'", "1 MINUTE", "fill"),
+    ("'{\"0\":1}'", "0 SECOND", "at least"),
+]
+
+
+def test_what_cannot_be_a_fill_is_refused(spark: SparkSession, tmp_path: Path, call: Call, fails: Fails) -> None:
+    root = tmp_path / "root"
+    write(spark, root, named("a", 20))
+    call("close_partitions", topic="'t'", partitions="array(3)")
+    files = {file: file.read_bytes() for file in root.rglob("*") if file.is_file()}
+    for fill, valid_for, part in REFUSED:
+        amount, unit = valid_for.split()
+        interval = f"INTERVAL '{amount}' {unit}"
+        assert part in fails("ARGUMENT_VALUE", lambda: call("set_fill", topic="'t'", fill=fill, valid_for=interval)), fill  # noqa: B023
+    assert "partition 9" in fails("PARTITION_NOT_FOUND", lambda: call("set_fill", topic="'t'", fill="'{\"9\":1}'"))
+    frame = spark.createDataFrame([("key", "value")], "key STRING, value STRING")
+    other = frame.write.format("partlog").options(topic="t", partitioner="murmur3").mode("append")
+    assert "partitioner" in fails("OPTION_CONTRADICTS_TOPIC", lambda: other.save(str(root)))
+    assert {file: file.read_bytes() for file in root.rglob("*") if file.is_file()} == files
+    frame.write.format("partlog").options(topic="murmur", partitions=2).mode("append").save(str(root))
+    assert "name a topic of partitioner lag_aware" in fails(
+        "ARGUMENT_VALUE", lambda: call("set_fill", topic="'murmur'", fill="'{\"0\":1}'")
+    )
+
+
+def test_created_in_sql(spark: SparkSession, tmp_path: Path) -> None:
+    name = f"partlog.`{tmp_path / 'root'}`.t"
+    spark.sql(f"CREATE TABLE {name} (key STRING, value STRING) TBLPROPERTIES (partitions = 3, partitioner = 'lag_aware')")
+    assert Log(tmp_path / "root")["t"].describe()["routing"]["unbound"] == 65_536
+    spark.sql(f"INSERT INTO {name} (key, value) VALUES ('a', '1'), ('b', '2')")
+    spark.sql(f"INSERT INTO {name} (key, value) VALUES ('a', '3'), ('c', '4')")
+    assert Log(tmp_path / "root")["t"].describe()["routing"]["unbound"] == 65_533
+    assert {row.key: row.n for row in spark.sql(f"SELECT CAST(key AS STRING) key, count(*) n FROM {name} GROUP BY 1").collect()} == {
+        "a": 2,
+        "b": 1,
+        "c": 1,
+    }
