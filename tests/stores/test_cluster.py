@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -65,12 +65,18 @@ class Driver:
     folder: Path
     connect: str
 
-    def ends_of_tasks(self) -> dict[int, str]:
-        """Why each task until now has ended, by the id of the attempt, as the event log has it."""
+    def end_of(self, attempt: int) -> str:
+        """Why an attempt of a task has ended, as the event log has it, whose buffer is flushed when a job ends."""
         (log,) = (self.folder / "events").iterdir()
-        events = [json.loads(line) for line in log.read_text().splitlines() if line.endswith("}")]
-        ends = [event for event in events if event["Event"] == "SparkListenerTaskEnd"]
-        return {event["Task Info"]["Task ID"]: event["Task End Reason"]["Reason"] for event in ends}
+        deadline = time.monotonic() + 60
+        while True:
+            self.spark.range(1).collect()
+            events = [json.loads(line) for line in log.read_text().splitlines() if line.endswith("}")]
+            for event in events:
+                if event["Event"] == "SparkListenerTaskEnd" and event["Task Info"]["Task ID"] == attempt:
+                    return str(event["Task End Reason"]["Reason"])
+            assert time.monotonic() < deadline, f"attempt {attempt} has not ended"
+            time.sleep(0.5)
 
     def run(self, mode: str, program: str, *arguments: str, folder: Path) -> str:
         """Runs a program, classic or as a client of Connect, and returns what it has shown."""
@@ -265,36 +271,59 @@ def stopping(stopped: Path, count: int, seconds: float) -> Column:
     return F.udf(padded, useArrow=False)("value")
 
 
-def stop_of(stopped: Path) -> tuple[int, int]:
-    """Waits until the attempt waits: its process, and its id."""
+def stop_of(stopped: Path, place: Place, root: str) -> tuple[int, int, list[str]]:
+    """Waits until the attempt waits: its process, its id, and the data files that it has begun, which S3 does not show."""
     deadline = time.monotonic() + 60
     while not stopped.exists():
         assert time.monotonic() < deadline, "no task has come so far"
         time.sleep(0.02)
-    process, attempt = stopped.read_text().split()
-    return int(process), int(attempt)
+    process, attempt = (int(word) for word in stopped.read_text().split())
+    # The rows before the one that it waits at are on their way to the file.
+    while not (begun := files_of(attempt, place.files(root, "t"))) and place.name == "hdfs":
+        assert time.monotonic() < deadline, "the attempt has begun no file"
+    return process, attempt, begun
+
+
+def files_of(attempt: int, names: Iterable[str]) -> list[str]:
+    """The data files that an attempt of the last task has written."""
+    return [name for name in names if f"-t{PARTITIONS - 1}-{attempt}-" in name]
 
 
 @pytest.mark.parametrize("place", ["hdfs", "s3"], indirect=True)
 def test_an_executor_is_killed_in_mid_write(driver: Driver, place: Place, tmp_path: Path):
     root, count, stopped = f"{place.uri}/killed", 4_000, tmp_path / "stopped"
 
-    def kill() -> tuple[list[str], int]:
-        daemon, attempt = stop_of(stopped)
+    def kill() -> int:
+        daemon, attempt, begun = stop_of(stopped, place, root)
+        assert bool(begun) == (place.name == "hdfs"), "in S3 a file is there when it is complete"
         (executor,) = (pid for name in HOSTS for pid in driver.cluster.executors(name) if daemon in children(pid))
-        begun = list(place.files(root, "t"))
         os.kill(executor, signal.SIGKILL)
-        return begun, attempt
+        return attempt
 
     with ThreadPoolExecutor() as pool:
         killing = pool.submit(kill)
         save(rows_of(driver, count, stopping(stopped, count, 60)), root)
-        begun, attempt = killing.result()
-    last = {name for name in begun if f"-t{PARTITIONS - 1}-{attempt}-" in name}
-    assert bool(last) == (place.name == "hdfs"), "in S3 a file is there when it is complete"
+        attempt = killing.result()
     assert_dense(driver, place, root, "t", count)
     assert place.log(root).verify().findings == []
-    assert "ExecutorLostFailure" in driver.ends_of_tasks()[attempt]
+    assert "ExecutorLostFailure" in driver.end_of(attempt)
+
+
+@pytest.mark.parametrize("place", ["hdfs", "s3"], indirect=True)
+def test_of_two_attempts_of_a_task_at_once_one_is_read(driver: Driver, place: Place, tmp_path: Path):
+    """Spark begins the second one on the other worker while the first waits, and ends the first."""
+    root, count, stopped = f"{place.uri}/speculated", 4_000, tmp_path / "stopped"
+    with ThreadPoolExecutor() as pool:
+        looking = pool.submit(stop_of, stopped, place, root)
+        save(rows_of(driver, count, stopping(stopped, count, 60)), root)
+        _, attempt, begun = looking.result()
+    assert bool(begun) == (place.name == "hdfs"), "in S3 a file is there when it is complete"
+    assert_dense(driver, place, root, "t", count)
+    read = [segment.file for segment in place.log(root)["t"].segments()]
+    assert [name for name in read if f"-t{PARTITIONS - 1}-" in name]
+    assert files_of(attempt, read) == []
+    assert place.log(root).verify().findings == []
+    assert driver.end_of(attempt) == "TaskKilled"
 
 
 @pytest.mark.parametrize(("place", "mode"), [("s3", "connect")], indirect=["place"])
