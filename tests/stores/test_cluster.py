@@ -40,6 +40,7 @@ IN_BOTH = [
     pytest.param("hdfs", "connect", marks=pytest.mark.soak),
     pytest.param("s3", "classic", marks=pytest.mark.soak),
 ]
+SHOWN_IN = [("s3", "connect"), *(pytest.param(name, "classic", marks=pytest.mark.soak) for name in ("hdfs", "s3"))]
 # Not Spark itself at DEBUG: it logs values of settings then.
 LOGGING = """
 rootLogger.level = info
@@ -326,7 +327,7 @@ def test_of_two_attempts_of_a_task_at_once_one_is_read(driver: Driver, place: Pl
     assert driver.end_of(attempt) == "TaskKilled"
 
 
-@pytest.mark.parametrize(("place", "mode"), [("s3", "connect")], indirect=["place"])
+@pytest.mark.parametrize(("place", "mode"), SHOWN_IN, indirect=["place"])
 def test_no_value_of_a_setting_is_shown(driver: Driver, place: Place, mode: str, tmp_path: Path):
     """Neither the key of the session and of the catalog, by which all this works, nor one that a read or write names."""
     shown = driver.run(mode, SHOWN, f"{place.uri}/shown-{mode}", MARKED, place.name, folder=tmp_path)
