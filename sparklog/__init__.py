@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sparklog.consumer import Consumer, ConsumerRecord, TopicPartition
     from sparklog.log.log import Log
     from sparklog.log.topic import Topic
+    from sparklog.placement import Placement
 
 __version__ = "0.1.0"
 
@@ -24,6 +25,7 @@ __all__ = [
     "DataError",
     "GenerationFenced",
     "Log",
+    "Placement",
     "RetryError",
     "SparklogError",
     "Topic",
@@ -48,6 +50,10 @@ def __getattr__(name: str) -> Any:
         from sparklog import log
 
         return getattr(log, name)
+    if name == "Placement":
+        from sparklog import placement
+
+        return placement.Placement
     if name == "offsets":
         import importlib
 

@@ -27,6 +27,7 @@ PUBLIC = [
     "DataError",
     "GenerationFenced",
     "Log",
+    "Placement",
     "RetryError",
     "SparklogError",
     "Topic",

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from collecting import wait_until
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from verifying import faults
 
-from sparklog import Log
+from sparklog import Consumer, Log, Placement, TopicPartition
 
 Call = Callable[..., list[dict[str, Any]]]
 Fails = Callable[[str, Callable[[], object]], str]
@@ -141,6 +142,72 @@ def test_writers_that_race_on_new_keys_agree(spark: SparkSession, tmp_path: Path
         [f"{name}.{number}" for name in "ab" for number in range(8)], 60
     )
     assert faults(root, unfinished=True) == []
+
+
+def test_a_slow_partition_gets_less_of_what_is_new(spark: SparkSession, tmp_path: Path) -> None:
+    """A stream writes keys that live for two epochs. One group reads all, another one does not get on in partition 1."""
+    root, table, source = tmp_path / "root", tmp_path / "table", tmp_path / "source"
+    write(spark, root, ["first"])
+    source.mkdir()
+    query = (
+        spark.readStream.schema("key STRING, value STRING")
+        .json(str(source))
+        .writeStream.format("partlog")
+        .options(topic="t", checkpointLocation=str(tmp_path / "checkpoint"))
+        .start(str(root))
+    )
+    numbers: Counter[str] = Counter()
+    written = 1
+
+    def epoch(number: int, records: int) -> None:
+        """A file, which is an epoch: so many records of each key in order."""
+        nonlocal written
+        lines = []
+        for _ in range(records):
+            for key in [*named(f"e{number - 1}", 40), *named(f"e{number}", 40)]:
+                numbers[key] += 1
+                lines.append(f'{{"key": "{key}", "value": "{numbers[key]}"}}\n')
+        (source / f".{number}").write_text("".join(lines))
+        (source / f".{number}").rename(source / f"{number}.json")
+        written += len(lines)
+        wait_until(lambda: sum(Log(root)["t"].end_offsets().values()) == written, query)
+
+    read: dict[str, Counter[str]] = {"fast": Counter(), "slow": Counter()}
+
+    def poll(consumer: Consumer, group: str) -> None:
+        while found := consumer.poll(max_records=1000):
+            for record in (record for records in found.values() for record in records if record.key != b"first"):
+                key, number = record.key.decode(), int(record.value)
+                assert number == read[group][key] + 1, f"{group}: {key} at {record.partition}:{record.offset}"
+                read[group][key] = number
+        consumer.commit()
+
+    groups = {group: {"group": group, "table": table, "auto_offset_reset": "earliest"} for group in read}
+    try:
+        with (
+            Consumer(root, "t", **groups["fast"]) as fast,
+            Consumer(root, "t", **groups["slow"]) as slow,
+            Placement(root, "t", group=["fast", "slow"], table=table, refresh_s=20) as placement,
+        ):
+            poll(slow, "slow")
+            slow.pause(TopicPartition("t", 1))
+            for number in range(9):
+                epoch(number, 5 if number else 1000)
+                poll(fast, "fast")
+                poll(slow, "slow")
+                shares = placement.commit(spark)
+                assert Log(root)["t"].describe()["routing"]["fill"]["shares"] == list(shares.values())
+            slow.resume(TopicPartition("t", 1))
+            poll(slow, "slow")
+        assert query.exception() is None
+    finally:
+        query.stop()
+    assert read["fast"] == read["slow"] == numbers
+    placed = homes(root)
+    late = Counter(min(placed[key]) for number in range(2, 9) for key in named(f"e{number}", 40))
+    assert late[1] < late.total() / 16, f"a quarter of an equal part at most: {late}"
+    assert min(late[partition] for partition in (0, 2, 3)) > late.total() / 8, f"the others level each other: {late}"
+    assert faults(root) == []
 
 
 REFUSED = [

@@ -1,0 +1,225 @@
+"""Shares of partitions in the load that is new, from what was written and read of late, and their commit while a topic is written.
+
+A topic with `partitioner` = `lag_aware` gives a key its partition when the first record of it is written. FORMAT.md section 13.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from sparklog import arguments
+from sparklog.errors import SparklogError
+from sparklog.log.log import Log
+from sparklog.offsets import OffsetTable
+from sparklog.ondisk.routing import UNBOUND, Routing
+from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_log import TopicLog
+
+if TYPE_CHECKING:
+    import os
+    from types import TracebackType
+
+    from pyspark.sql import SparkSession
+
+_log = logging.getLogger(__name__)
+POLICIES = ("fill", "lowest_lag")
+SHARE_MAX = 1_000_000
+_HORIZON_S = 60
+_LEAST = 0.02
+_SAMPLED = 1_000
+"""As many of the newest records of a partition tell how much of its load is of new slots."""
+
+
+class Load(NamedTuple):
+    """The load of an open partition: records a second that were written, records that are unread, and records a second that can be read."""
+
+    rate: float
+    lag: float
+    speed: float
+
+
+def fill(loads: Sequence[Load], new: float, horizon_s: float) -> list[int]:
+    """The shares of partitions in new load, 1 to 1,000,000, by which load per capacity is level in the end.
+
+    * new: the records a second that are to be shared: those that slots brought that were bound in the last interval.
+    * horizon_s: the seconds in which a backlog is to be worked off.
+
+    A partition gets its part of what is new, and what it lacks to its part of all that is written, less what it must still work off; but
+    one fiftieth of an equal part at least, so that none starves.
+    """
+    capacity, written = sum(each.speed for each in loads), sum(each.rate for each in loads)
+    needs = [(new + written) * each.speed / capacity - each.rate - each.lag / horizon_s for each in loads]
+    least = _LEAST * max(new, 1.0) / len(loads)
+    greatest = max(least, *needs)
+    return [max(1, round(SHARE_MAX * max(least, need) / greatest)) for need in needs]
+
+
+def lowest_lag(loads: Sequence[Load]) -> list[int]:
+    """All new load for the partition with the least lag; of equal ones, the lowest."""
+    lowest = min(range(len(loads)), key=lambda number: loads[number].lag)
+    return [int(number == lowest) for number in range(len(loads))]
+
+
+class _Look(NamedTuple):
+    at: float
+    state: State
+    routing: Routing
+    positions: Mapping[str, Mapping[int, int]]
+    """By group and partition."""
+
+    def lag(self, group: str, partition: int) -> int:
+        """The records that a group has not read. Without a position, none are known to wait."""
+        end = self.state.ends[partition]
+        return end - min(end, max(self.positions[group].get(partition, end), self.state.starts[partition]))
+
+
+class Placement:
+    """Finds the shares of a topic's partitions in new keys from time to time, and commits them, so that writers place new keys by them.
+
+    One program for a topic is enough, as the driver of a stream that writes it. Where it ends, its last shares end soon after, and the
+    weights of partitions decide.
+    """
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        topic: str,
+        *,
+        group: str | Sequence[str] = (),
+        table: str | os.PathLike[str] | None = None,
+        policy: str = "fill",
+        refresh_s: float = 10.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Takes the lag of a group, or of several, from an offset table; of several, that counts in a partition which needs longest.
+
+        * policy: `fill` levels load and lag, as the function `fill` says. `lowest_lag` gives all new keys of an interval to the partition
+          with the least lag, which harms: keys stay there for as long as they live. Simulated with eight partitions at 80 % load, records
+          wait for 34 s on average where lag is a minute old; for 1.5 s where keys are hashed; and for 0.1 s by `fill`.
+        * refresh_s: how often, 1 second at least. `look` is about the time since it was called last.
+
+        ValueError for another policy or time, or groups without a table; SparklogError if the topic does not exist, and CallError
+        OPTION_VALUE if its partitioner is not `lag_aware`.
+        """
+        if policy not in POLICIES:
+            raise ValueError(f"`policy` must be one of {', '.join(POLICIES)}, not {policy!r}")
+        if not refresh_s >= 1:
+            raise ValueError(f"`refresh_s` must be at least 1 second, not {refresh_s!r}")
+        self.groups = [group] if isinstance(group, str) else list(group)
+        if self.groups and table is None:
+            raise ValueError("`table` must be the offset table that has the positions of the groups")
+        self.topic = Log(root).topic(topic)
+        self.policy, self.refresh_s = policy, refresh_s
+        self._files = TopicLog(arguments.root(root), topic)
+        self._table = None if table is None else OffsetTable(table, root)
+        self._clock = clock
+        self._last: _Look | None = None
+        self._speeds: dict[tuple[str, int], float] = {}
+        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()
+        if not self._files.newest().binds:
+            reason = f"topic {topic} places a key before it is written: name a topic whose partitioner is lag_aware"
+            raise SparklogError("OPTION_VALUE", option="topic", value=topic, reason=reason)
+
+    def look(self) -> dict[int, int]:
+        """The share of each open partition now. A first look, and one after a re-route, compares with nothing, and gives the weights."""
+        state = self._files.newest()
+        assert state.routing, "a topic of lag_aware has slots"
+        now = _Look(self._clock(), state, state.routing, {group: self._positions(group, state) for group in self.groups})
+        last, self._last = self._last, now
+        of = [number for number, weight in enumerate(now.routing.weights) if weight]
+        if last is None or (last.state.topic_id, last.routing.epoch) != (state.topic_id, now.routing.epoch) or now.at <= last.at:
+            self._speeds = {}
+            return {number: now.routing.weights[number] for number in of}
+        seconds = now.at - last.at
+        rates = {number: (state.ends[number] - last.state.ends[number]) / seconds for number in of}
+        loads = self._loads(last, now, rates, seconds)
+        if self.policy == "lowest_lag":
+            return dict(zip(of, lowest_lag(loads), strict=True))
+        return dict(zip(of, fill(loads, self._new(last, now, rates), max(_HORIZON_S, self.refresh_s)), strict=True))
+
+    def _positions(self, group: str, state: State) -> dict[int, int]:
+        assert self._table
+        try:
+            found = self._table.positions(group, state.topic)
+        except SparklogError as error:
+            _log.warning("the lag of group %s counts as 0 for new keys of topic %s: %s", group, state.topic, error)
+            return {}
+        return {each.partition: each.offset for each in found if each.topic_id == state.topic_id}
+
+    def _loads(self, last: _Look, now: _Look, rates: Mapping[int, float], seconds: float) -> list[Load]:
+        """The speed of a group is measured while it has lag; it is known from before, or is the mean of the others, where it has none."""
+        for group in self.groups:
+            for number in rates:
+                read = now.positions[group].get(number, 0) - last.positions[group].get(number, 0)
+                if last.lag(group, number) and now.lag(group, number) and number in last.positions[group] and read > 0:
+                    before = self._speeds.get((group, number), read / seconds)
+                    self._speeds[group, number] = (before + read / seconds) / 2
+        loads = {number: Load(rate, 0.0, 0.0) for number, rate in rates.items()}
+        for group in self.groups:
+            known = [self._speeds[group, number] for number in rates if (group, number) in self._speeds]
+            mean = sum(known) / len(known) if known else 1.0
+            for number, rate in rates.items():
+                load = Load(rate, now.lag(group, number), self._speeds.get((group, number), mean))
+                held = loads[number]
+                if not held.speed or load.lag / load.speed > held.lag / held.speed:
+                    loads[number] = load
+        return [each if each.speed else each._replace(speed=1.0) for each in loads.values()]
+
+    def _new(self, last: _Look, now: _Look, rates: Mapping[int, float]) -> float:
+        """The records a second of slots that were bound since the last look, by a sample of the newest records."""
+        bound = {slot for slot, home in enumerate(last.routing.table) if home == UNBOUND and now.routing.table[slot] != UNBOUND}
+        if not bound:
+            return 0.0
+        hot = self.topic.hot_slots(len(bound) + _SAMPLED, _SAMPLED)
+        sampled = {number: count for number, count in hot.sampled.items() if count and number in rates}
+        if not sampled:
+            return 0.0
+        new = dict.fromkeys(sampled, 0)
+        for each in hot:
+            if each.slot in bound and each.partition in new:
+                new[each.partition] += each.records
+        found = sum(rates[number] * new[number] / count for number, count in sampled.items())
+        of = sum(rates[number] for number in sampled)
+        return found * sum(rates.values()) / of if of else 0.0
+
+    def commit(self, spark: SparkSession) -> dict[int, int]:
+        """Looks, and commits the shares for three intervals by `CALL partlog.set_fill`, whose errors it raises. It returns them."""
+        shares = self.look()
+        text = "{" + ", ".join(f'"{number}": {share}' for number, share in shares.items()) + "}"
+        given = {"root": self.topic.root, "topic": self.topic.name, "fill": text, "valid": f"{max(1, round(3 * self.refresh_s))} seconds"}
+        spark.sql("CALL partlog.set_fill(:root, :topic, :fill, valid_for => :valid)", args=given).collect()
+        return shares
+
+    def start(self, spark: SparkSession) -> Placement:
+        """Commits at once and then every `refresh_s` seconds in a thread, until `stop`. An error is logged, and the next commit tried."""
+        if self._thread:
+            raise RuntimeError("it has been started already")
+        self._thread = threading.Thread(target=self._run, args=(spark,), name=f"placement of {self.topic.name}", daemon=True)
+        self._thread.start()
+        return self
+
+    def _run(self, spark: SparkSession) -> None:
+        while True:
+            try:
+                self.commit(spark)
+            except Exception as error:  # a write never waits or fails for the sake of balance
+                _log.warning("new keys of topic %s are placed as before: %s", self.topic.name, error)
+            if self._ended.wait(self.refresh_s):
+                return
+
+    def stop(self) -> None:
+        """Ends the thread, after the commit that it may be making."""
+        self._ended.set()
+        if self._thread:
+            self._thread.join()
+
+    def __enter__(self) -> Placement:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
