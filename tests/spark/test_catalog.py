@@ -97,3 +97,44 @@ def test_attach_refuses_a_name_with_another_meaning(spark: SparkSession, tmp_pat
     for name in ("cat_name", "partlog", "spark_catalog"):
         with pytest.raises(sparklog.CallError, match="CATALOG_TAKEN"):
             sparklog.attach(spark, name, tmp_path / "two")
+
+
+# A statement that is refused, the error, and what its text says; `{c}` is a catalog and `{root}` its root.
+SAID = [
+    (
+        "SELECT * FROM {c}.t VERSION AS OF 1",
+        "OFFSETS_OUT_OF_RANGE",
+        ["`VERSION AS OF 1` asks for offset 0 of topic t, partition 0", "holds offsets 2 to 3", "ask for a later one"],
+    ),
+    ("SELECT * FROM {c}.t TIMESTAMP AS OF '{then}'", "OFFSETS_OUT_OF_RANGE", ["`TIMESTAMP AS OF 2", "without a version"]),
+    ("INSERT INTO {c}.narrow SELECT * FROM {c}.wide", "PARTITION_OUT_OF_RANGE", ["partition 7 of topic narrow", "SELECT key, value, …"]),
+    ("INSERT OVERWRITE {c}.t (value) VALUES ('x')", "SAVE_MODE", ["for topic t under {root}", "nor INSERT OVERWRITE", "TRUNCATE TABLE"]),
+    ("CREATE TABLE {c}.bad (x INT)", "COLUMN_UNKNOWN", ["that partlog can write: value, key, headers, partition, topic, timestamp, each"]),
+    ("CREATE TABLE {c}.`a/b`", "STATEMENT_UNSUPPORTED", ["a name with a slash is that of a root", "{c}.`a/b`.orders"]),
+    (
+        "ALTER TABLE {c}.t ADD COLUMN x INT",
+        "STATEMENT_UNSUPPORTED",
+        ["ADD COLUMN x is not", "Put the field into the value", "from_json(value, 'x INT')"],
+    ),
+    ("ALTER TABLE {c}.t DROP COLUMN headers", "STATEMENT_UNSUPPORTED", ["DROP COLUMN headers is not", "in a view"]),
+    ("ALTER TABLE {c}.t RENAME COLUMN key TO k", "STATEMENT_UNSUPPORTED", ["RENAME COLUMN key is not", "in a view"]),
+    ("ALTER TABLE {c}.t SET LOCATION '/x'", "STATEMENT_UNSUPPORTED", ["SET LOCATION '/x' is not", "CREATE TABLE … AS SELECT"]),
+    ("COMMENT ON TABLE {c}.t IS 'x'", "STATEMENT_UNSUPPORTED", ["sets or unsets the comment", "does not keep one"]),
+    ("ALTER TABLE {c}.t CLUSTER BY (key)", "STATEMENT_UNSUPPORTED", ["(ClusterBy)", "SET TBLPROPERTIES"]),
+]
+
+
+def test_a_refusal_says_what_to_do_instead(spark: SparkSession, fails: Callable[..., str], tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    sparklog.attach(spark, "cat_said", root)
+    for topic, partitions in {"t": 1, "wide": 8, "narrow": 2}.items():
+        spark.sql(f"CREATE TABLE cat_said.{topic} TBLPROPERTIES ('partitions' = '{partitions}')")
+    spark.sql("INSERT INTO cat_said.wide (value, partition) VALUES ('w', 7)")
+    for value in "abc":
+        spark.sql(f"INSERT INTO cat_said.t (value) VALUES ('{value}')")
+    committed = spark.sql("SELECT committed_at FROM cat_said.t.commits WHERE version = 1").first()[0]
+    spark.sql("DELETE FROM cat_said.t WHERE offset < 2")
+    names = {"c": "cat_said", "root": root, "then": committed.isoformat(sep=" ")}
+    for sql, condition, words in SAID:
+        said = fails(condition, lambda: spark.sql(sql.format(**names)).collect())  # noqa: B023
+        assert [each for each in words if each.format(**names) not in said] == [], said

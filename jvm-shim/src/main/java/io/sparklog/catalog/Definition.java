@@ -134,8 +134,7 @@ final class Definition {
     StructField own = Arrays.stream(columns.fields())
         .filter(field -> field.name().equalsIgnoreCase(column.name()))
         .findFirst()
-        .orElseThrow(
-            () -> PartlogException.of("COLUMN_UNKNOWN", "column", column.name(), "known", String.join(", ", columns.fieldNames())));
+        .orElseThrow(() -> PartlogException.of("COLUMN_UNKNOWN", "column", column.name(), "known", Columns.WRITTEN));
     DataType type = column.dataType();
     boolean mayBeText = typeKey(own.name()) != null;
     if (!DataType$.MODULE$.equalsIgnoreNullability(own.dataType(), type) && !(mayBeText && DataTypes.StringType.equals(type))) {
@@ -170,11 +169,41 @@ final class Definition {
         }
         config.putAll(Options.defaultOfTopic(remove.property()));
       } else {
-        throw refused("This ALTER TABLE", name, "the columns of a topic are fixed, it keeps its name and its root, and has no comment",
-            "SET TBLPROPERTIES and UNSET TBLPROPERTIES change its configuration");
+        throw refusedPart(name, change);
       }
     }
     return config;
+  }
+
+  /** By what ALTER TABLE asks of the topic. */
+  private static PartlogException refusedPart(String name, TableChange change) {
+    String fixed = "the columns of a topic are fixed";
+    if (change instanceof TableChange.AddColumn add) {
+      String column = String.join(".", add.fieldNames());
+      return refused("ALTER TABLE … ADD COLUMN " + column, name, fixed, "Put the field into the value, and the column into a view:"
+          + " SELECT from_json(value, '" + column + " " + add.dataType().sql() + "') AS data");
+    }
+    if (change instanceof TableChange.DeleteColumn delete) {
+      return refused("ALTER TABLE … DROP COLUMN " + String.join(".", delete.fieldNames()), name, fixed,
+          "Leave the column out in a query or in a view");
+    }
+    if (change instanceof TableChange.ColumnChange column) {
+      return refused("ALTER TABLE … ALTER COLUMN or RENAME COLUMN " + String.join(".", column.fieldNames()), name, fixed,
+          "Name, cast or describe the column in a view; SET TBLPROPERTIES ('key.type' = 'string', 'value.type' = 'string') shows text");
+    }
+    if (change instanceof TableChange.SetProperty set && set.property().equals(TableCatalog.PROP_LOCATION)) {
+      return refused("ALTER TABLE … SET LOCATION '" + set.value() + "'", name, "a topic stays in its root",
+          "Copy it to another root: CREATE TABLE … AS SELECT");
+    }
+    String property = change instanceof TableChange.SetProperty set
+        ? set.property()
+        : change instanceof TableChange.RemoveProperty remove ? remove.property() : null;
+    if (property != null) {
+      return refused("ALTER TABLE or COMMENT, which sets or unsets the " + property + ",", name, "a topic does not keep one",
+          "Leave it out; its TBLPROPERTIES are those that SHOW TBLPROPERTIES lists");
+    }
+    return refused("This ALTER TABLE (" + change.getClass().getSimpleName() + ")", name, "a topic has nothing of that kind",
+        "SET TBLPROPERTIES and UNSET TBLPROPERTIES change its configuration");
   }
 
   /** Whether a topic keeps it for ever, or may only raise it: the default would move keys. */

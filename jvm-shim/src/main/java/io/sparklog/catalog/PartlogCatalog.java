@@ -10,6 +10,7 @@ import io.sparklog.source.KeyRouting;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
+import java.time.Instant;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -106,7 +107,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     State state = SparkErrors.run(place::state).orElseThrow(() -> new NoSuchTableException(identifier));
     String shown = shown(identifier);
     found.set(new Found(identifier, state.topicId()));
-    return SparkErrors.run(() -> place.isTopic() ? new TopicTable(shown, place, state, Map.of()) : new TopicInfo(shown, place));
+    return SparkErrors.run(() -> place.isTopic() ? new TopicTable(shown, place, state, null, Map.of()) : new TopicInfo(shown, place));
   }
 
   /** Spark says by these what a statement is about to do. It has no words of its own for a MERGE into a table that takes any columns. */
@@ -133,12 +134,13 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
 
   @Override
   public Table loadTable(Identifier identifier, String version) throws NoSuchTableException {
-    return earlier(identifier, place -> TimeTravel.version(place.root(), place.topic(), version));
+    return earlier(identifier, "VERSION AS OF " + version, place -> TimeTravel.version(place.root(), place.topic(), version));
   }
 
   @Override
   public Table loadTable(Identifier identifier, long micros) throws NoSuchTableException {
-    return earlier(identifier, place -> TimeTravel.time(place.root(), place.topic(), micros));
+    String asked = "TIMESTAMP AS OF " + Instant.ofEpochMilli(Math.floorDiv(micros, 1000L));
+    return earlier(identifier, asked, place -> TimeTravel.time(place.root(), place.topic(), micros));
   }
 
   /** The options by which the state of a topic gives an earlier one. */
@@ -147,11 +149,11 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     Map<String, String> of(Place place) throws IOException;
   }
 
-  private Table earlier(Identifier identifier, Past past) throws NoSuchTableException {
+  private Table earlier(Identifier identifier, String asked, Past past) throws NoSuchTableException {
     SparkErrors.act(() -> TimeTravel.requireBatch(shown(identifier)));
     Place place = requireTopic("VERSION AS OF or TIMESTAMP AS OF", identifier);
     State state = SparkErrors.run(place::state).orElseThrow(() -> new NoSuchTableException(identifier));
-    return SparkErrors.run(() -> new TopicTable(shown(identifier), place, state, past.of(place)));
+    return SparkErrors.run(() -> new TopicTable(shown(identifier), place, state, asked, past.of(place)));
   }
 
   /** @throws NoSuchTableException if the name cannot be one; STATEMENT_UNSUPPORTED if it is one of another kind */
@@ -159,8 +161,10 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     Place place = SparkErrors.run(() -> names.table(identifier)).orElseThrow(() -> new NoSuchTableException(identifier));
     if (!place.isTopic()) {
       SparkErrors.act(() -> {
-        String kind = place.topic() == null ? "it is all topics of a root" : "it shows what the log says of a topic";
-        throw Definition.refused(statement, shown(identifier), kind, "Name a topic");
+        boolean isRoot = place.topic() == null;
+        String kind = isRoot ? "a name with a slash is that of a root, and of all its topics" : "it shows what the log says of a topic";
+        String way = isRoot ? "Name a topic of it, whose name has no slash: " + shown(identifier) + ".orders" : "Name a topic";
+        throw Definition.refused(statement, shown(identifier), kind, way);
       });
     }
     return place;

@@ -32,18 +32,21 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
   private final Place place;
   private final Map<String, String> config;
   private final String topicId;
+  private final String asked;
   private final Map<String, String> past;
 
   /**
    * @param state of the topic, when it was looked up
-   * @param past options that give the offsets of an earlier version; none for the table as it is
+   * @param asked the earlier version that is asked for, as an error names it; null for the table as it is
+   * @param past options that give the offsets of that version; none for the table as it is
    */
-  TopicTable(String name, Place place, State state, Map<String, String> past) {
+  TopicTable(String name, Place place, State state, String asked, Map<String, String> past) {
     super(properties(place, past), Columns.typed(isText(state, TopicConfig.KEY_TYPE), isText(state, TopicConfig.VALUE_TYPE)), true);
     this.name = name;
     this.place = place;
     this.config = state.config().entries();
     this.topicId = state.topicId();
+    this.asked = asked;
     this.past = past;
   }
 
@@ -83,7 +86,7 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
     }
     SparkErrors.act(() -> TimeTravel.requireNoBounds(options));
     // Spark looks a table up again when a query runs, but not an earlier version of one.
-    return super.newScanBuilder(options).only(topicId);
+    return super.newScanBuilder(options).only(topicId, asked);
   }
 
   @Override

@@ -22,9 +22,18 @@ public final class OffsetBounds {
   private final DataLoss dataLoss;
   private final TimeSearch times;
 
+  /** The version of the topic that the read is of, as an error names it; null if the offsets are those that a user gave. */
+  private final String version;
+
   public OffsetBounds(ReadableTopics root, Options options) {
+    this(root, options, null);
+  }
+
+  /** @param version that gave the options, as an error names it: VERSION AS OF 3; null if a user gave them */
+  public OffsetBounds(ReadableTopics root, Options options, String version) {
     this.root = root;
     this.options = options;
+    this.version = version;
     this.dataLoss = new DataLoss(options.bool("failOnDataLoss"));
     this.times = new TimeSearch(root, new LaterState(root, dataLoss));
   }
@@ -131,8 +140,11 @@ public final class OffsetBounds {
   }
 
   private PartlogException outside(String option, long offset, State state, int partition) {
-    return PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", option, "offset", offset, "topic", state.topic(), "partition", partition,
-        "root", root.location(), "start", state.start(partition), "end", state.end(partition), "way",
-        "Ask for offsets in that range, or set failOnDataLoss=false, which skips offsets that do not exist");
+    String way = version == null
+        ? "Ask for offsets in that range, or set failOnDataLoss=false, which skips offsets that do not exist"
+        : "Records of that version were deleted: ask for a later one, or read the topic as it is, without a version";
+    return PartlogException.of("OFFSETS_OUT_OF_RANGE", "option", version == null ? option : version, "offset", offset, "topic",
+        state.topic(), "partition", partition, "root", root.location(), "start", state.start(partition), "end", state.end(partition), "way",
+        way);
   }
 }

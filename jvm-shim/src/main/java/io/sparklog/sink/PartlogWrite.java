@@ -87,7 +87,9 @@ public final class PartlogWrite implements WriteBuilder, SupportsTruncate, Suppo
   public BatchWrite toBatch() {
     return SparkErrors.run(() -> {
       if (truncate) {
-        throw PartlogException.of("SAVE_MODE", "mode", "overwrite");
+        String topic = options.text("topic");
+        throw PartlogException.of("SAVE_MODE", "mode", "overwrite", "topics", topic == null ? "the topics" : "topic " + topic, "root",
+            root.location());
       }
       boolean named = options.given("txnAppId");
       return new PartlogBatchWrite(write(root::names, false),

@@ -41,8 +41,7 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
         if (indexIn(Arrays.asList(schema.fieldNames()), Columns.VALUE) < 0) {
           throw required(schema);
         }
-        throw PartlogException.of("COLUMN_UNKNOWN", "column", name, "known",
-            "value, key, headers, partition, topic, timestamp, each at most once");
+        throw PartlogException.of("COLUMN_UNKNOWN", "column", name, "known", Columns.WRITTEN);
       }
       if (column >= 0) {
         found[column] = i;

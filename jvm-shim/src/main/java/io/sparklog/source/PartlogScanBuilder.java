@@ -61,9 +61,14 @@ public final class PartlogScanBuilder
     this.random = random;
   }
 
-  /** The topic that is read must be this one, and not another that has taken its name. @param topicId its identity */
-  public PartlogScanBuilder only(String topicId) {
-    request.only(topicId);
+  /**
+   * An earlier version is read: the topic must be this one, and not another that has taken its name.
+   *
+   * @param topicId its identity
+   * @param version as an error names it: VERSION AS OF 3
+   */
+  public PartlogScanBuilder only(String topicId, String version) {
+    request.only(topicId, version);
     return this;
   }
 

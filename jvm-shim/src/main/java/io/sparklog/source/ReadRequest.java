@@ -22,6 +22,9 @@ final class ReadRequest {
   /** The identity that its topic must have; null if the topics that have the names will do. */
   private String topicId;
 
+  /** The version that the options are of, in words; null if they are a user's. */
+  private String version;
+
   ReadRequest(ReadableTopics root, Options options) {
     this.root = root;
     this.options = options;
@@ -42,7 +45,7 @@ final class ReadRequest {
       ranges = SparkErrors.run(() -> {
         List<Subscription.Subscribed> topics = subscription.resolve();
         topics.forEach(topic -> requireMeant(topic.state()));
-        return new OffsetBounds(root, options.ofBatch()).resolve(topics);
+        return new OffsetBounds(root, options.ofBatch(), version).resolve(topics);
       });
       if (!options.givenOfStream().isEmpty()) {
         Warnings.warn(ReadRequest.class, "options without effect in a batch read: {}", String.join(", ", options.givenOfStream()));
@@ -51,9 +54,13 @@ final class ReadRequest {
     return ranges;
   }
 
-  /** @param id the identity that its topic must have */
-  void only(String id) {
+  /**
+   * @param id the identity that its topic must have
+   * @param asked the version that the options are of, as an error names it
+   */
+  void only(String id, String asked) {
     topicId = id;
+    version = asked;
   }
 
   private void requireMeant(State state) {

@@ -17,6 +17,9 @@ public final class Columns {
   public static final String TIMESTAMP_TYPE = "timestampType";
   public static final String HEADERS = "headers";
 
+  /** The columns that can be written, as errors list them. */
+  public static final String WRITTEN = String.join(", ", VALUE, KEY, HEADERS, PARTITION, TOPIC, TIMESTAMP) + ", each at most once";
+
   /** {@code ARRAY<STRUCT<key STRING, value BINARY>>}; a header's key is never null. */
   public static final DataType HEADERS_TYPE = DataTypes
       .createArrayType(new StructType().add(KEY, DataTypes.StringType, false).add(VALUE, DataTypes.BinaryType, true), false);
