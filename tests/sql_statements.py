@@ -312,13 +312,14 @@ def streams(spark: SparkSession, catalog: str, root: Path) -> None:
 
 
 NEW, KEPT, REFUSES, OVERWRITES = "new", "kept", "TABLE_OR_VIEW_ALREADY_EXISTS", "PARTLOG_SAVE_MODE"
+OF_ROOT = "PARTLOG_TOPIC_REQUIRED"
 
 # By mode, what a save does where there is no root, where the root has another topic, and where it has this one: first with the topic
 # as an option, then as a column.
 SAVES = {
-    None: ((NEW, NEW, REFUSES), (NEW, REFUSES, REFUSES)),
-    "error": ((NEW, NEW, REFUSES), (NEW, REFUSES, REFUSES)),
-    "errorifexists": ((NEW, NEW, REFUSES), (NEW, REFUSES, REFUSES)),
+    None: ((NEW, NEW, REFUSES), (NEW, OF_ROOT, OF_ROOT)),
+    "error": ((NEW, NEW, REFUSES), (NEW, OF_ROOT, OF_ROOT)),
+    "errorifexists": ((NEW, NEW, REFUSES), (NEW, OF_ROOT, OF_ROOT)),
     "ignore": ((NEW, NEW, KEPT), (NEW, KEPT, KEPT)),
     "append": ((NEW, NEW, NEW), (NEW, NEW, NEW)),
     "overwrite": ((OVERWRITES, OVERWRITES, OVERWRITES), (OVERWRITES, OVERWRITES, OVERWRITES)),

@@ -138,3 +138,38 @@ def test_a_refusal_says_what_to_do_instead(spark: SparkSession, fails: Callable[
     for sql, condition, words in SAID:
         said = fails(condition, lambda: spark.sql(sql.format(**names)).collect())  # noqa: B023
         assert [each for each in words if each.format(**names) not in said] == [], said
+
+
+def test_a_catalog_whose_root_is_not_there_yet_is_empty(spark: SparkSession, fails: Callable[..., str], tmp_path: Path) -> None:
+    """A root that a statement names must be there, and so must a topic that is read."""
+    sparklog.attach(spark, "cat_fresh", tmp_path / "root")
+    assert spark.sql("SHOW TABLES IN cat_fresh").collect() == []
+    assert spark.sql("SHOW TABLES IN cat_fresh.topics").collect() == []
+    assert spark.catalog.listTables("cat_fresh") == []
+    assert [row[0] for row in spark.sql("SHOW NAMESPACES IN cat_fresh").collect()] == ["topics"]
+    fails("ROOT_NOT_FOUND", lambda: spark.sql(f"SHOW TABLES IN partlog.`{tmp_path}/root`").collect())
+    assert sql_statements.refused(lambda: spark.sql("SELECT * FROM cat_fresh.t").collect()) == "TABLE_OR_VIEW_NOT_FOUND"
+    assert not (tmp_path / "root").exists()
+    spark.sql("CREATE TABLE cat_fresh.t")
+    assert [row.tableName for row in spark.sql("SHOW TABLES IN cat_fresh").collect()] == ["t"]
+    (tmp_path / "file").touch()
+    sparklog.attach(spark, "cat_file", tmp_path / "file")
+    fails("ROOT_NOT_A_DIRECTORY", lambda: spark.sql("SHOW TABLES IN cat_file").collect())
+
+
+def test_a_null_needs_no_type(spark: SparkSession, tmp_path: Path) -> None:
+    """A row of VALUES whose NULL has no other type: a tombstone, or the choice that is left to the partitioner and the clock."""
+    sparklog.attach(spark, "cat_null", tmp_path / "root")
+    spark.sql("CREATE TABLE cat_null.t (key STRING, value STRING) TBLPROPERTIES ('partitions' = '2')")
+    spark.sql("INSERT INTO cat_null.t (key, value) VALUES ('tomb', NULL)")
+    spark.sql("INSERT INTO cat_null.t (key, value, headers, partition, timestamp) VALUES (NULL, 'v', NULL, NULL, NULL)")
+    spark.range(3).selectExpr("'x' AS key", "NULL AS value").coalesce(1).orderBy("key").writeTo("cat_null.t").append()
+    rows = spark.sql("SELECT key, value, headers, timestamp > '2020-01-01' FROM cat_null.t ORDER BY key").collect()
+    assert [tuple(row) for row in rows] == [(None, "v", None, True), ("tomb", None, None, True), *[("x", None, None, True)] * 3]
+    spark.sql("CREATE TABLE cat_null.u AS SELECT 'a' AS key, NULL AS value")
+    assert [tuple(row) for row in spark.sql("SELECT key, value FROM cat_null.u").collect()] == [("a", None)]
+
+
+def test_a_procedure_is_described_without_links(spark: SparkSession) -> None:
+    lines = [row[0] for row in spark.sql("DESCRIBE PROCEDURE partlog.set_config").collect()]
+    assert "'The topic options to change: `map('retention.ms', '3600000')`.'" in lines[-1]

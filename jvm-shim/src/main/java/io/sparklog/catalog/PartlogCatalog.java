@@ -7,6 +7,7 @@ import io.sparklog.procedures.TopicProcedure;
 import io.sparklog.procedures.TopicStatements;
 import io.sparklog.spark.Connector;
 import io.sparklog.source.KeyRouting;
+import io.sparklog.spark.RunningCommand;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -81,7 +82,15 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       Optional<Place> place = names.table(identifier);
       boolean exists = place.isPresent() && (place.get().topic() == null ? hasTopics(place.get()) : place.get().state().isPresent());
       if (exists) {
+        boolean isSave = FormatIdentifier.isBegun(identifier);
         FormatIdentifier.ended(identifier);
+        if (isSave && place.get().topic() == null && RunningCommand.isOfNewTable()) {
+          // Spark would say that the root exists as a table, and advise to drop it.
+          throw PartlogException.of("TOPIC_REQUIRED", "reason",
+              "the default mode of a save creates one topic, which the option `topic` names, where the root "
+                  + place.get().root().location() + " has topics already",
+              "way", "Set option(\"topic\", …) to create one; or write .mode(\"append\"), which also takes a STRING column `topic`");
+        }
       }
       return exists;
     });
@@ -279,10 +288,19 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       }
       return TopicInfo.NAMES.stream().map(table -> Identifier.of(namespace, table)).toArray(Identifier[]::new);
     }
-    String[] own = namespace.length == 0 ? defaultNamespace() : namespace;
+    boolean isOfCatalog = namespace.length == 0 || Arrays.equals(namespace, defaultNamespace());
+    String[] own = isOfCatalog ? defaultNamespace() : namespace;
     return SparkErrors.run(() -> {
       Root root = place.root();
-      root.requireReadable();
+      try {
+        root.requireReadable();
+      } catch (PartlogException e) {
+        // The catalog's own root is made by its first topic; one that the statement names should be there.
+        if (isOfCatalog && e.id().equals("ROOT_NOT_FOUND")) {
+          return new Identifier[0];
+        }
+        throw e;
+      }
       return root.topics().stream().map(topic -> Identifier.of(own, topic)).toArray(Identifier[]::new);
     });
   }

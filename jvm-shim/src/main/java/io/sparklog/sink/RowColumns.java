@@ -11,6 +11,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.LongType;
 import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.NullType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
@@ -57,7 +58,8 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
     columns.check(columns.timestamp, DataTypes.TimestampType);
     if (!topicGiven) {
       if (columns.topic < 0) {
-        throw PartlogException.of("TOPIC_REQUIRED");
+        throw PartlogException.of("TOPIC_REQUIRED", "reason", "there is no option `topic`, and the rows have no column `topic`", "way",
+            "Set option(\"topic\", …), or give the DataFrame a STRING column `topic`");
       }
       columns.checkTopic();
     }
@@ -82,7 +84,7 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
   }
 
   private void checkBytes(int column) {
-    if (column >= 0 && !isText(type(column)) && !(type(column) instanceof BinaryType)) {
+    if (column >= 0 && !isNull(type(column)) && !isText(type(column)) && !(type(column) instanceof BinaryType)) {
       String name = schema.apply(column).name();
       throw wrong(schema, column, "STRING or BINARY", isAtomic(type(column)) ? "CAST(" + name + " AS STRING)" : "to_json(" + name + ")");
     }
@@ -95,7 +97,7 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
   }
 
   private void check(int column, DataType type) {
-    if (column >= 0 && !type(column).equals(type)) {
+    if (column >= 0 && !isNull(type(column)) && !type(column).equals(type)) {
       String name = schema.apply(column).name();
       boolean millis = type instanceof TimestampType && type(column) instanceof LongType;
       throw wrong(schema, column, type.sql(), millis ? "timestamp_millis(" + name + ")" : "CAST(" + name + " AS " + type.sql() + ")");
@@ -104,7 +106,7 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
 
   /** By name, in any case and order: two fields of the right types under other names may be meant the other way round. */
   private static int headerKey(StructType schema, int headers) {
-    if (headers < 0) {
+    if (headers < 0 || isNull(schema.apply(headers).dataType())) {
       return -1;
     }
     DataType type = schema.apply(headers).dataType();
@@ -129,6 +131,11 @@ record RowColumns(StructType schema, int key, int value, int headers, int partit
 
   private static boolean isText(DataType type) {
     return type instanceof StringType;
+  }
+
+  /** Whether a column is a NULL of no other type, as in VALUES ('k', NULL): it is null in each row. */
+  private static boolean isNull(DataType type) {
+    return type instanceof NullType;
   }
 
   private DataType type(int column) {

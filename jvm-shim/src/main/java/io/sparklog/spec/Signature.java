@@ -3,6 +3,7 @@ package io.sparklog.spec;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
@@ -12,6 +13,8 @@ import java.util.stream.Collectors;
  * @param columns of the rows that it returns
  */
 public record Signature(String name, String text, List<Parameter> parameters, List<Column> columns) {
+  private static final Pattern LINK = Pattern.compile("\\[([^\\]]*)]\\([^)]*\\)");
+
   /**
    * An argument of a call.
    *
@@ -21,7 +24,7 @@ public record Signature(String name, String text, List<Parameter> parameters, Li
    */
   public record Parameter(String name, String type, String defaultValue, String text, long min, long max) {
     private static Parameter of(JsonNode declared) {
-      return new Parameter(field(declared, "name"), field(declared, "type"), declared.path("default").textValue(), field(declared, "text"),
+      return new Parameter(field(declared, "name"), field(declared, "type"), declared.path("default").textValue(), plainText(declared),
           declared.path("min").asLong(0), declared.path("max").asLong(Long.MAX_VALUE));
     }
 
@@ -33,8 +36,7 @@ public record Signature(String name, String text, List<Parameter> parameters, Li
   /** A column of each row. */
   public record Column(String name, String type, boolean isNullable, String text) {
     private static Column of(JsonNode declared) {
-      return new Column(field(declared, "name"), field(declared, "type"), declared.path("nullable").asBoolean(false),
-          field(declared, "text"));
+      return new Column(field(declared, "name"), field(declared, "type"), declared.path("nullable").asBoolean(false), plainText(declared));
     }
   }
 
@@ -46,9 +48,14 @@ public record Signature(String name, String text, List<Parameter> parameters, Li
       declared.get("parameters").forEach(parameter -> parameters.add(Parameter.of(parameter)));
       List<Column> columns = new ArrayList<>();
       declared.get("columns").forEach(column -> columns.add(Column.of(column)));
-      all.add(new Signature(field(declared, "name"), field(declared, "text"), List.copyOf(parameters), List.copyOf(columns)));
+      all.add(new Signature(field(declared, "name"), plainText(declared), List.copyOf(parameters), List.copyOf(columns)));
     }
     return List.copyOf(all);
+  }
+
+  /** The text of a declaration, with the words of its links alone: these lead from the page of the reference, and from nowhere else. */
+  private static String plainText(JsonNode declared) {
+    return LINK.matcher(field(declared, "text")).replaceAll("$1");
   }
 
   private static String field(JsonNode declared, String name) {
