@@ -15,7 +15,7 @@ def other(spark: SparkSession) -> SparkSession:
 
 
 def fault(seed: int, spark: SparkSession, other: SparkSession, tool: LogTool) -> str | None:
-    return catalog_world.fault(seed, spark, other, f"world_{tool.root.parent.name}", tool)
+    return catalog_world.fault(seed, spark, other, f"world_{tool.root.parent.name}_{tool.root.name}", tool)
 
 
 @pytest.mark.parametrize("seed", range(2))

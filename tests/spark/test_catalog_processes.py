@@ -91,8 +91,8 @@ def killed(spark: SparkSession, folder: Path, step: str) -> None:
     root = folder / "root"
     doomed = Driver(folder / f"said-{step}", f"-Dpartlog.stop={step}:pause -Dpartlog.stop.release={folder / 'never'}")
     try:
-        # Each partition has enough for a file of its own.
-        doomed.ask(0, statement(root, "t", "dead", records=12, size=600_000))
+        # Each partition has enough for a file of its own, or so little that the driver writes it.
+        doomed.ask(0, statement(root, "t", "dead", records=12, size=100 if step == "commit.pool" else 600_000))
         doomed.until_says(f"partlog: pause at {step}")
     finally:
         doomed.kill()
