@@ -92,6 +92,29 @@ def test_a_typed_view_follows_a_live_topic(spark: SparkSession, tmp_path: Path) 
     spark.catalog.dropTempView("cat_live_sales")
 
 
+def test_a_cached_table_is_refreshed_by_statements_under_its_own_name(spark: SparkSession, tmp_path: Path) -> None:
+    sparklog.attach(spark, "cat_cached", tmp_path / "root")
+    table = "cat_cached.t"
+    spark.sql(f"CREATE TABLE {table} TBLPROPERTIES ('partitions' = '1')")
+    spark.sql(f"INSERT INTO {table} BY NAME SELECT CAST(id AS STRING) AS value FROM range(5)")
+    spark.sql(f"CACHE TABLE {table}")
+    assert spark.table(table).count() == 5
+    other = spark.table(f"partlog.`{tmp_path}/root`.t")
+    for statement, rows in [
+        (f"DELETE FROM {table} WHERE offset < 2", 3),
+        (f"INSERT INTO {table} BY NAME SELECT 'more' AS value", 4),
+        (f"INSERT INTO {table} BY NAME SELECT value FROM {table}", 8),
+        (f"DELETE FROM {table} WHERE partition = 0 AND offset < 9", 1),
+        (f"TRUNCATE TABLE {table}", 0),
+        (f"INSERT INTO {table} BY NAME SELECT 'again' AS value", 1),
+        (f"DELETE FROM {table}", 0),
+    ]:
+        spark.sql(statement)
+        assert spark.table(table).count() == other.count() == rows, statement
+    assert "Scan In-memory table" in spark.sql(f"EXPLAIN SELECT * FROM {table}").first()[0]
+    spark.sql(f"UNCACHE TABLE {table}")
+
+
 def test_attach_refuses_a_name_with_another_meaning(spark: SparkSession, tmp_path: Path) -> None:
     sparklog.attach(spark, "cat_name", tmp_path / "one")
     for name in ("cat_name", "partlog", "spark_catalog"):

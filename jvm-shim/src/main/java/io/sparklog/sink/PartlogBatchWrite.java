@@ -1,7 +1,8 @@
 package io.sparklog.sink;
 
-import io.sparklog.spark.SparkErrors;
 import io.sparklog.log.Committed;
+import io.sparklog.spark.QueryStates;
+import io.sparklog.spark.SparkErrors;
 import io.sparklog.write.Once;
 import java.util.List;
 import org.apache.spark.sql.connector.write.BatchWrite;
@@ -36,10 +37,11 @@ final class PartlogBatchWrite implements BatchWrite {
     WritesOfEpoch epoch = transaction == null ? WritesOfEpoch.ofThisThread().orElse(null) : null;
     if (epoch == null) {
       write.commit(messages, topic -> transaction == null ? Once.NEVER : transaction);
-      return;
+    } else {
+      List<Committed> done = write.commit(messages, topic -> epoch.next(write.root(), topic));
+      SparkErrors.act(() -> done.forEach(committed -> epoch.done(write.root(), committed.topic())));
     }
-    List<Committed> done = write.commit(messages, topic -> epoch.next(write.root(), topic));
-    SparkErrors.act(() -> done.forEach(committed -> epoch.done(write.root(), committed.topic())));
+    QueryStates.forget();
   }
 
   @Override

@@ -1,4 +1,4 @@
-package io.sparklog.source;
+package io.sparklog.spark;
 
 import io.sparklog.log.State;
 import io.sparklog.log.ReadableTopics;
@@ -22,7 +22,7 @@ import scala.jdk.javaapi.CollectionConverters;
  * <p>A query is what has one execution id in Spark; over Connect, which plans before there is an id, it is one operation. A plan that is
  * made outside of both, as by {@code explain}, shares nothing.
  */
-final class QueryStates {
+public final class QueryStates {
   private static final int QUERIES_MAX = 100;
 
   /** Begins the tag that a Connect server gives to the jobs of one operation. */
@@ -43,10 +43,18 @@ final class QueryStates {
   private final Map<Place, SoftReference<State>> states;
 
   /** The states for a scan of the query that this thread plans. */
-  QueryStates(ReadableTopics root) {
+  public QueryStates(ReadableTopics root) {
     this.root = root;
     String query = query();
     this.states = query == null ? new HashMap<>() : QUERIES.computeIfAbsent(query, first -> new HashMap<>());
+  }
+
+  /** To be called when the query of this thread has changed a topic: what it reads from now on, for a cached table, is the newest state. */
+  public static void forget() {
+    String query = query();
+    if (query != null) {
+      QUERIES.remove(query);
+    }
   }
 
   private static String query() {
@@ -74,7 +82,7 @@ final class QueryStates {
   }
 
   /** The newest state of a topic when a scan of the query first asked for it; empty if there was none. */
-  Optional<State> state(String topic) {
+  public Optional<State> state(String topic) {
     Place place = new Place(root.reference(), topic);
     synchronized (states) {
       SoftReference<State> known = states.get(place);
