@@ -35,6 +35,7 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "slots-routing": ("slots", lambda _: ["routing"]),
     "slots-write": ("slots", lambda _: ["write"]),
     "slots-topics": ("slots", lambda _: ["topics"]),
+    "slots-bindings": ("slots", lambda _: ["bindings"]),
     "by-key-8": ("by_key", lambda given: [8, given.cores.split(",")]),
     "by-key-64": ("by_key", lambda given: [64, given.cores.split(",")]),
     STORES: ("stores", lambda _: []),

@@ -1,8 +1,9 @@
-"""Slots: routing by a table beside hashing modulo the number of partitions, and topics that were re-routed often."""
+"""Slots: routing by a table beside hashing modulo the number of partitions; topics that were re-routed often, or that bind slots."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import statistics
 import subprocess
@@ -18,6 +19,11 @@ from sparklog.spark.session import jar
 
 REROUTES = 1_000
 SLOTS = 65_536
+SLOTS_MAX = 2**20
+NEW_KEYS = 11_000
+"""They have about 10,000 slots that no key of before has."""
+ROUNDS = 7
+VERSIONS_OF_A_CHECKPOINT = 100
 ROWS = 10_000
 MODULO, TABLE = "modulo", "by table"
 
@@ -25,7 +31,7 @@ Ask = Callable[[str], str]
 
 
 def run(bench: Bench, what: str) -> None:
-    {"routing": _routing, "write": _writes, "topics": _topics}[what](bench)
+    {"routing": _routing, "write": _writes, "topics": _topics, "bindings": _bindings}[what](bench)
 
 
 def _routing(bench: Bench) -> None:
@@ -46,6 +52,39 @@ def _topics(bench: Bench) -> None:
             what = f"{REROUTES:,} re-routes" if made == "reroute" else f"{SLOTS:,} slots and one re-route"
             bench.note(f"a topic of {PARTITIONS} partitions with {what}", **_figures(root, ask))
             bench.remove(root.name)
+
+
+def _bindings(bench: Bench) -> None:
+    """Writes whose keys are all new, each beside a write of the same keys again, in a topic with as many slots as there can be."""
+    root = Path(bench.path("bound"))
+    bench.remove(root.name)
+    times: dict[bool, list[float]] = {True: [], False: []}
+    options: dict[str, str | int] = {"topic": "t", "partitions": PARTITIONS, "partitioner": "lag_aware", "placement.slots": SLOTS_MAX}
+    bound = bytes_of_a_version = 0
+    for number in range(-2, ROUNDS):
+        rows = bench.spark.range((number + 2) * NEW_KEYS, (number + 3) * NEW_KEYS).selectExpr(
+            "CAST(id AS STRING) AS key", "'value' AS value"
+        )
+        for binds in (True, False):
+            began = time.perf_counter()
+            rows.write.format("partlog").options(**options).mode("append").save(str(root))
+            if number >= 0:
+                times[binds].append(1000 * (time.perf_counter() - began))
+            if binds:
+                newest = max((root / "_partlog" / "t").glob("*.json"))
+                routing = json.loads(newest.read_text().splitlines()[0])["routing"]
+                bound, bytes_of_a_version = sum(len(each) - 1 for each in routing["moved"]), newest.stat().st_size
+    ms = {binds: round(statistics.median(taken)) for binds, taken in times.items()}
+    bench.note(
+        f"a write of {NEW_KEYS:,} records whose keys are new, to {PARTITIONS} partitions",
+        **{"slots bound": bound, "bytes of its version": bytes_of_a_version, "ms": ms[True], "ms of the same keys again": ms[False]},
+    )
+    for number in range(VERSIONS_OF_A_CHECKPOINT):
+        fill = f"""CALL partlog.set_fill(root => '{root}', topic => 't', fill => '{{"0":{number + 1}}}')"""
+        bench.spark.sql(fill).collect()
+    with _alone(bench) as ask:
+        bench.note(f"a topic of {PARTITIONS} partitions with {SLOTS_MAX:,} slots that are bound at first use", **_figures(root, ask))
+    bench.remove(root.name)
 
 
 def _writes(bench: Bench) -> None:

@@ -34,10 +34,20 @@ _CONFIG: dict[str, tuple[str, ...] | range] = {
     "retention.bytes": range(-1, 2**63),
     "file.delete.delay.ms": range(2**63),
     "kafka.view": ("all", "merged", "none"),
+    "placement.slots": range(4096, 2**20 + 1),
     "key.type": ("binary", "string"),
     "value.type": ("binary", "string"),
 }
-_OPTIONAL = {"segment.ms", "retention.ms", "retention.bytes", "file.delete.delay.ms", "kafka.view", "key.type", "value.type"}
+_OPTIONAL = {
+    "segment.ms",
+    "retention.ms",
+    "retention.bytes",
+    "file.delete.delay.ms",
+    "kafka.view",
+    "placement.slots",
+    "key.type",
+    "value.type",
+}
 _DECIMAL = re.compile("-1|0|[1-9][0-9]{0,18}")
 _TRAILER = re.compile(rb"crc32c:([0-9a-f]{8})\n")
 _TRAILER_BYTES = 16

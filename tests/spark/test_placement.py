@@ -245,6 +245,11 @@ def test_created_in_sql(spark: SparkSession, tmp_path: Path) -> None:
     name = f"partlog.`{tmp_path / 'root'}`.t"
     spark.sql(f"CREATE TABLE {name} (key STRING, value STRING) TBLPROPERTIES (partitions = 3, partitioner = 'lag_aware')")
     assert Log(tmp_path / "root")["t"].describe()["routing"]["unbound"] == 65_536
+    more = f"partlog.`{tmp_path / 'root'}`.more"
+    properties = "partitions = 3, partitioner = 'lag_aware', 'placement.slots' = 1048576"
+    spark.sql(f"CREATE TABLE {more} (key STRING, value STRING) TBLPROPERTIES ({properties})")
+    spark.sql(f"INSERT INTO {more} (key, value) VALUES ('a', '1')")
+    assert Log(tmp_path / "root")["more"].describe()["routing"]["unbound"] == 2**20 - 1
     spark.sql(f"INSERT INTO {name} (key, value) VALUES ('a', '1'), ('b', '2')")
     spark.sql(f"INSERT INTO {name} (key, value) VALUES ('a', '3'), ('c', '4')")
     assert Log(tmp_path / "root")["t"].describe()["routing"]["unbound"] == 65_533

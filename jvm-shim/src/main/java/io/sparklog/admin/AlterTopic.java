@@ -17,7 +17,9 @@ final class AlterTopic extends AdministrativeChange {
   private static final Map<String, String> FIXED = Map.of(TopicConfig.PARTITIONS,
       "it is not changed in this way; take CALL partlog.add_partitions", TopicConfig.PARTITIONER,
       "it is fixed when a topic is created, as it says where the records of a key are; create another topic with it, and write the"
-          + " records there");
+          + " records there",
+      TopicConfig.PLACEMENT_SLOTS,
+      "it is fixed when a topic is created, as it says which keys share a slot; create another topic with it, and write the records there");
 
   private final TopicLog log;
   private final Map<String, String> changes;

@@ -1,7 +1,6 @@
 package io.sparklog.log;
 
 import io.sparklog.partition.SlotMoves;
-import io.sparklog.partition.SlotTable;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -204,7 +203,7 @@ public final class NextVersion {
 
   private void begin(TopicConfig config) {
     if (config.partitioner().bindsSlots()) {
-      unbound = Routing.beginning(config.partitions(), SlotTable.unbound());
+      unbound = Routing.beginning(config.partitions(), config.beginning().table());
       slots = Version.Slots.UNBOUND;
       bind(List.of());
     }

@@ -3,6 +3,7 @@ package io.sparklog.log;
 import io.sparklog.format.Codec;
 import io.sparklog.format.TimestampType;
 import io.sparklog.partition.Partitioner;
+import io.sparklog.partition.Router;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
 import java.io.Serializable;
@@ -29,13 +30,14 @@ public final class TopicConfig implements Serializable {
   public static final String RETENTION_BYTES = "retention.bytes";
   public static final String FILE_DELETE_DELAY_MS = "file.delete.delay.ms";
   public static final String KAFKA_VIEW = "kafka.view";
+  public static final String PLACEMENT_SLOTS = "placement.slots";
   public static final String KEY_TYPE = "key.type";
   public static final String VALUE_TYPE = "value.type";
 
   /** The options that declare the known keys. */
   private static final Map<String, Option> KNOWN = Stream
       .of(PARTITIONS, PARTITIONER, COMPRESSION, SEGMENT_BYTES, SEGMENT_MS, MAX_MESSAGE_BYTES, TIMESTAMP_TYPE, INDEX_INTERVAL_BYTES,
-          RETENTION_MS, RETENTION_BYTES, FILE_DELETE_DELAY_MS, KAFKA_VIEW, KEY_TYPE, VALUE_TYPE)
+          RETENTION_MS, RETENTION_BYTES, FILE_DELETE_DELAY_MS, KAFKA_VIEW, PLACEMENT_SLOTS, KEY_TYPE, VALUE_TYPE)
       .collect(Collectors.toUnmodifiableMap(key -> key, Option::ofTopic));
 
   private final TreeMap<String, String> entries;
@@ -104,6 +106,13 @@ public final class TopicConfig implements Serializable {
   /** How keys are hashed. */
   public Partitioner partitioner() {
     return partitioner;
+  }
+
+  /** Where keys go in a topic of this configuration that begins. */
+  public Router beginning() {
+    return partitioner.bindsSlots()
+        ? Router.beginning(partitioner, partitions, Integer.parseInt(get(PLACEMENT_SLOTS)))
+        : new Router(partitioner, partitions);
   }
 
   public Codec codec() {

@@ -21,11 +21,9 @@ public final class Router implements Serializable {
   /** By partition, of the slots that have none yet. */
   private final int[] shares;
 
-  /** The router of a topic that has no records yet. */
-  public static Router beginning(Partitioner partitioner, int partitions) {
-    return partitioner.bindsSlots()
-        ? new Router(partitioner, 0, SlotTable.unbound(), new Router(partitioner, partitions).weights())
-        : new Router(partitioner, partitions);
+  /** The router of a topic that has no records yet, and whose slots are bound when they are first used. */
+  public static Router beginning(Partitioner partitioner, int partitions, int slots) {
+    return new Router(partitioner, 0, SlotTable.unbound(slots), new Router(partitioner, partitions).weights());
   }
 
   /** The router of a topic without slots. @param partitions how many it has, from 1 to {@link #PARTITIONS_MAX} */
@@ -72,6 +70,11 @@ public final class Router implements Serializable {
     int[] equal = new int[partitions];
     Arrays.fill(equal, 1);
     return equal;
+  }
+
+  /** The partition of each slot; null where the topic has no slots. */
+  public SlotTable table() {
+    return table;
   }
 
   /** Whether the partition is the hash modulo the number of partitions: the topic has no slots. */
@@ -136,8 +139,12 @@ public final class Router implements Serializable {
    */
   @Override
   public boolean equals(Object other) {
-    return other instanceof Router router && partitioner == router.partitioner && partitions == router.partitions && epoch == router.epoch
-        && (epoch == 0 || Arrays.equals(weights, router.weights) && (partitioner.bindsSlots() || table.equals(router.table)));
+    if (!(other instanceof Router router) || partitioner != router.partitioner || partitions != router.partitions
+        || epoch != router.epoch) {
+      return false;
+    }
+    boolean isSame = partitioner.bindsSlots() ? table.slots() == router.table.slots() : epoch == 0 || table.equals(router.table);
+    return isSame && (epoch == 0 || Arrays.equals(weights, router.weights));
   }
 
   @Override
@@ -145,9 +152,10 @@ public final class Router implements Serializable {
     return 31 * partitions + epoch;
   }
 
-  /** {@code 8 partitions by murmur3}, {@code 9 partitions by murmur3 in routing epoch 2} */
+  /** {@code 8 partitions by murmur3}, {@code 9 partitions by lag_aware with 65536 slots in routing epoch 2} */
   @Override
   public String toString() {
-    return partitions + " partitions by " + partitioner.optionName() + (epoch > 0 ? " in routing epoch " + epoch : "");
+    return partitions + " partitions by " + partitioner.optionName() + (partitioner.bindsSlots() ? " with " + table.slots() + " slots" : "")
+        + (epoch > 0 ? " in routing epoch " + epoch : "");
   }
 }

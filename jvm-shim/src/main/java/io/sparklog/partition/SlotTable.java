@@ -23,9 +23,6 @@ public final class SlotTable implements Serializable {
   /** A topic gets at least this many slots. */
   private static final int SLOTS_LEAST = 4096;
 
-  /** A topic whose slots are bound when they are first used gets so many. */
-  private static final int SLOTS_TO_BIND = 1 << 16;
-
   private final char[] partitions;
   /** 2⁶⁴ / slots, rounded up; modulo 2⁶⁴. */
   private final long inverse;
@@ -54,12 +51,7 @@ public final class SlotTable implements Serializable {
     return of(IntStream.range(0, slots).map(slot -> slot % partitions).toArray());
   }
 
-  /** The table of a topic that begins with slots that are bound later. */
-  public static SlotTable unbound() {
-    return unbound(SLOTS_TO_BIND);
-  }
-
-  /** As {@link #unbound()}, with so many slots. */
+  /** The table of a topic that begins with so many slots, which are bound later. */
   public static SlotTable unbound(int slots) {
     char[] table = new char[slots];
     Arrays.fill(table, (char) UNBOUND);

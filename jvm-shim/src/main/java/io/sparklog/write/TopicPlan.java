@@ -43,8 +43,7 @@ public record TopicPlan(String topic, String topicId, long plannedVersion, Topic
     if (latest.isEmpty() || latest.get().isDeleted()) {
       TopicConfig created = TopicConfig.of(config);
       long planned = latest.map(deleted -> deleted.version() + 1).orElse(0L);
-      Router router = Router.beginning(created.partitioner(), created.partitions());
-      return new TopicPlan(topic, null, planned, created, router, new long[created.partitions()], 1, byBytes);
+      return new TopicPlan(topic, null, planned, created, created.beginning(), new long[created.partitions()], 1, byBytes);
     }
     State existing = latest.get();
     long[] loads = new long[existing.partitions()];

@@ -160,7 +160,7 @@ class SlotTableTest {
       Arrays.fill(equal, 1);
       SlotTable table = SlotTable.modulo(partitions);
       assertTrue(table.slots() >= 4096 && table.slots() % partitions == 0 && table.slots() < 4096 + partitions);
-      for (Partitioner partitioner : Partitioner.values()) {
+      for (Partitioner partitioner : List.of(Partitioner.MURMUR3, Partitioner.MURMUR2)) {
         Router slots = new Router(partitioner, 0, table, equal);
         Router modulo = new Router(partitioner, partitions);
         assertEquals(modulo, slots);

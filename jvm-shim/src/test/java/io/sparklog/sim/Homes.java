@@ -12,7 +12,7 @@ import java.util.TreeMap;
 
 /** Where records with keys belong, in a world whose slots are bound when they are first written; by the version files alone. */
 final class Homes {
-  private static final SlotTable SLOTS = SlotTable.unbound();
+  private static final SlotTable SLOTS = SlotTable.unbound(1 << 16);
 
   /** A slot got a partition in a version: its first one, or by a re-route. */
   private record Move(long version, int to, boolean binds) {}

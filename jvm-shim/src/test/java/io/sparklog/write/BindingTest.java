@@ -66,9 +66,13 @@ final class BindingTest extends CommitsOverFaults {
 
   /** A write of two tasks, planned at {@code nowMs} and staged, which commits when it runs. */
   private Planned planned(int keys, long nowMs) throws IOException {
+    return planned(keys, nowMs, config());
+  }
+
+  private Planned planned(int keys, long nowMs, TreeMap<String, String> config) throws IOException {
     LogStore place = Stores.open(root.toString());
     Root driver = new Root(place);
-    TopicPlan plan = TopicPlan.of("t", driver.topic("t").latest(), config(), false, nowMs);
+    TopicPlan plan = TopicPlan.of("t", driver.topic("t").latest(), config, false, nowMs);
     String txn = Names.identity(random);
     List<List<Piece>> pieces = new Writes("x", 2, 2 * keys, 0, 1 << 14, 64 << 20, 0, keys).pieces(place, plan, txn);
     return () -> new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, pieces);
@@ -168,6 +172,24 @@ final class BindingTest extends CommitsOverFaults {
     other.run();
     assertEquals(KEYS, bound(state()));
     assertEquals(2 * 2 * 2 * KEYS, Arrays.stream(state().ends()).sum());
+  }
+
+  @Test
+  void aTopicHasAsManySlotsAsItsCreatorSays() throws IOException {
+    TreeMap<String, String> config = config();
+    config.put("placement.slots", "1048576");
+    Planned other = planned(KEYS, 0);
+    planned(KEYS, 0, config).run();
+    assertEquals(1 << 20, routing().table().slots());
+    assertEquals(KEYS, bound(state()));
+    assertRefused("ROUTING_CHANGED", other::run);
+    write(2 * KEYS);
+    assertEquals(2 * KEYS, bound(state()));
+    State replayed = state();
+    Checkpoint.write(store.store(), replayed, Names.identity(random));
+    Files.delete(root.resolve(version(0)));
+    assertEquals(replayed.slots().table(), state().slots().table());
+    assertRefused("OPTION_VALUE", () -> administration().configure(Map.of("placement.slots", "65536")));
   }
 
   @Test
