@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import sql_statements
 from logtool import LogTool
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import sparklog
@@ -142,6 +143,7 @@ SAID = [
     ("ALTER TABLE {c}.t DROP COLUMN headers", "STATEMENT_UNSUPPORTED", ["DROP COLUMN headers is not", "in a view"]),
     ("ALTER TABLE {c}.t RENAME COLUMN key TO k", "STATEMENT_UNSUPPORTED", ["RENAME COLUMN key is not", "in a view"]),
     ("ALTER TABLE {c}.t SET LOCATION '/x'", "STATEMENT_UNSUPPORTED", ["SET LOCATION '/x' is not", "CREATE TABLE … AS SELECT"]),
+    ("DELETE FROM {c}.t WHERE timestamp < now()", "STATEMENT_UNSUPPORTED", ["partition = 0 AND offset < 100", "'retention.ms'"]),
     ("COMMENT ON TABLE {c}.t IS 'x'", "STATEMENT_UNSUPPORTED", ["sets or unsets the comment", "does not keep one"]),
     ("ALTER TABLE {c}.t CLUSTER BY (key)", "STATEMENT_UNSUPPORTED", ["(ClusterBy)", "SET TBLPROPERTIES"]),
 ]
@@ -196,3 +198,17 @@ def test_a_null_needs_no_type(spark: SparkSession, tmp_path: Path) -> None:
 def test_a_procedure_is_described_without_links(spark: SparkSession) -> None:
     lines = [row[0] for row in spark.sql("DESCRIBE PROCEDURE partlog.set_config").collect()]
     assert "'The topic options to change: `map('retention.ms', '3600000')`.'" in lines[-1]
+
+
+def test_a_view_of_sparks_catalog_is_for_each_session_that_attaches(spark: SparkSession, tmp_path: Path) -> None:
+    sparklog.attach(spark, "cat_viewed", tmp_path / "root")
+    spark.sql("CREATE TABLE cat_viewed.t AS SELECT '1' AS value")
+    spark.sql("CREATE VIEW spark_catalog.default.cat_view AS SELECT CAST(value AS INT) AS n FROM cat_viewed.t")
+    try:
+        other = spark.newSession()
+        with pytest.raises(PySparkException, match="TABLE_OR_VIEW_NOT_FOUND"):
+            other.table("spark_catalog.default.cat_view").collect()
+        sparklog.attach(other, "cat_viewed", tmp_path / "root")
+        assert [row.n for row in other.table("spark_catalog.default.cat_view").collect()] == [1]
+    finally:
+        spark.sql("DROP VIEW spark_catalog.default.cat_view")

@@ -117,7 +117,8 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
     return SparkErrors.run(() -> {
       if (PrefixPredicate.of(predicates, place.topic(), partitions()).isEmpty()) {
         throw Definition.refused("This DELETE", name, "only what lies before an offset of a partition can be deleted",
-            "Write, for example, WHERE partition = 0 AND offset < 100");
+            "Write, for example, WHERE partition = 0 AND offset < 100;"
+                + " records go by age with SET TBLPROPERTIES ('retention.ms' = '604800000')");
       }
       return true;
     });
