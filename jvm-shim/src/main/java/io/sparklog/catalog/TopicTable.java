@@ -6,7 +6,7 @@ import io.sparklog.procedures.TopicStatements;
 import io.sparklog.source.PartlogScanBuilder;
 import io.sparklog.source.PrefixPredicate;
 import io.sparklog.spark.Columns;
-import io.sparklog.spark.QueryStates;
+import io.sparklog.spark.QueryMemory;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.Stores;
@@ -127,7 +127,7 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
   @Override
   public void deleteWhere(Predicate[] predicates) {
     SparkErrors.act(() -> delete(PrefixPredicate.of(predicates, place.topic(), partitions()).orElseThrow()));
-    QueryStates.forget();
+    QueryMemory.forget();
   }
 
   @Override

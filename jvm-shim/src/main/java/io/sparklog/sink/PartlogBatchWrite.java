@@ -1,7 +1,7 @@
 package io.sparklog.sink;
 
 import io.sparklog.log.Committed;
-import io.sparklog.spark.QueryStates;
+import io.sparklog.spark.QueryMemory;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.write.Once;
 import java.util.List;
@@ -41,7 +41,7 @@ final class PartlogBatchWrite implements BatchWrite {
       List<Committed> done = write.commit(messages, topic -> epoch.next(write.root(), topic));
       SparkErrors.act(() -> done.forEach(committed -> epoch.done(write.root(), committed.topic())));
     }
-    QueryStates.forget();
+    QueryMemory.forget();
   }
 
   @Override

@@ -4,7 +4,6 @@ import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.State;
 import io.sparklog.read.OffsetBounds;
 import io.sparklog.read.Subscription;
-import io.sparklog.spark.QueryStates;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;

@@ -1,13 +1,10 @@
 package io.sparklog.spark;
 
-import io.sparklog.log.State;
-import io.sparklog.log.ReadableTopics;
 import java.lang.ref.SoftReference;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Optional;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.execution.SQLExecution;
@@ -16,37 +13,32 @@ import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The topics under a root as one query sees them: all scans of a query share the state of a topic, so both sides of a self-join and every
- * subquery read the same offsets, whatever is committed while it runs.
+ * A memory for as long as a query runs.
  *
  * <p>A query is what has one execution id in Spark; over Connect, which plans before there is an id, it is one operation. A plan that is
  * made outside of both, as by {@code explain}, shares nothing.
  */
-public final class QueryStates {
+public final class QueryMemory {
   private static final int QUERIES_MAX = 100;
 
   /** Begins the tag that a Connect server gives to the jobs of one operation. */
   private static final String CONNECT_OPERATION = "SparkConnect_OperationTag_";
 
-  /** By query, the least recently used first; then by root and topic. */
-  private static final Map<String, Map<Place, SoftReference<State>>> QUERIES = Collections
+  /** By query, the least recently used first. */
+  private static final Map<String, Map<Object, SoftReference<?>>> QUERIES = Collections
       .synchronizedMap(new LinkedHashMap<>(16, 0.75f, true) {
         @Override
-        protected boolean removeEldestEntry(Map.Entry<String, Map<Place, SoftReference<State>>> eldest) {
+        protected boolean removeEldestEntry(Map.Entry<String, Map<Object, SoftReference<?>>> eldest) {
           return size() > QUERIES_MAX;
         }
       });
 
-  private record Place(ReadableTopics.Reference topics, String topic) {}
+  private QueryMemory() {}
 
-  private final ReadableTopics root;
-  private final Map<Place, SoftReference<State>> states;
-
-  /** The states for a scan of the query that this thread plans. */
-  public QueryStates(ReadableTopics root) {
-    this.root = root;
+  /** The memory of the query that this thread runs or plans; one of its own if there is none. Its callers synchronize on it. */
+  public static Map<Object, SoftReference<?>> ofThisQuery() {
     String query = query();
-    this.states = query == null ? new HashMap<>() : QUERIES.computeIfAbsent(query, first -> new HashMap<>());
+    return query == null ? new HashMap<>() : QUERIES.computeIfAbsent(query, first -> new HashMap<>());
   }
 
   /** To be called when the query of this thread has changed a topic: what it reads from now on, for a cached table, is the newest state. */
@@ -79,19 +71,5 @@ public final class QueryStates {
           .orElse(null);
     }
     return query == null ? null : context.applicationId() + "/" + query;
-  }
-
-  /** The newest state of a topic when a scan of the query first asked for it; empty if there was none. */
-  public Optional<State> state(String topic) {
-    Place place = new Place(root.reference(), topic);
-    synchronized (states) {
-      SoftReference<State> known = states.get(place);
-      if (known != null && known.get() != null) {
-        return Optional.of(known.get());
-      }
-      Optional<State> state = root.newest(topic);
-      state.ifPresent(newest -> states.put(place, new SoftReference<>(newest)));
-      return state;
-    }
   }
 }
