@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import threading
 import time
@@ -23,7 +24,6 @@ def run(root: str, table: str, file: Path, session_ms: int) -> None:
                 auto_commit_interval_ms=session_ms // 4,
                 session_timeout_ms=session_ms,
                 heartbeat_interval_ms=session_ms // 10,
-                on_assign=lambda consumer, _: out.write(f"{consumer._membership.id}\n"),
             )
             try:
                 while True:
@@ -35,6 +35,8 @@ def run(root: str, table: str, file: Path, session_ms: int) -> None:
 
 
 root, table, name, threads, session = sys.argv[1:]
+# An id begins with the host, which is the process here.
+socket.gethostname = lambda: Path(name).name
 members = [threading.Thread(target=run, args=(root, table, Path(f"{name}-{thread}.txt"), int(session))) for thread in range(int(threads))]
 for member in members:
     member.start()

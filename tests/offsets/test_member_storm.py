@@ -42,6 +42,8 @@ class Storm:
         """The longest time for which a partition had no owner that lived."""
         self.beyond = -session_s
         """How much longer a partition had none than a session for each dead member that it waited for, at most."""
+        self.worst: object = None
+        """That partition: for how long it had none, the dead members, and its share then."""
 
     def write(self, count: int) -> None:
         self.topic.commit(*(self.topic.data(batch(records(count)), number) for number in range(self.partitions)))
@@ -66,18 +68,14 @@ class Storm:
         self.frozen[number] = time.monotonic() + 1.5 * self.session_s
         self.troubled.add(number)
 
-    def ids(self, number: int) -> set[str]:
-        """The ids of the members that a process was so far."""
-        texts = [path.read_text(encoding="utf-8") for path in self.folder.glob(f"p{number}-*.txt")]
-        return {line for text in texts for line in text.splitlines() if line and " " not in line}
-
     def look(self) -> State | None:
         """Wakes what was frozen for long enough, and notes which partitions have no living owner."""
         for number in [each for each, until in self.frozen.items() if time.monotonic() > until]:
             del self.frozen[number]
             self.live[number].send_signal(signal.SIGCONT)
         state = self.table.generations.group("g").state
-        gone = set().union(*(self.ids(each) for each in self.troubled if each not in self.live or each in self.frozen))
+        lives = {f"p{each}" for each in self.live.keys() - self.frozen.keys()}
+        gone = {each for each in state.members if each.partition("-")[0] not in lives} if state else set()
         now = time.monotonic()
         for each, share in state.shares.items() if state else ():
             if share.owner is None or share.owner in gone:
@@ -85,7 +83,9 @@ class Storm:
                 # A member that is dead and not known to be dead is given partitions, too.
                 dead |= gone & {share.owner, share.wanted_by}
                 self.longest = max(self.longest, now - since)
-                self.beyond = max(self.beyond, now - since - max(1, len(dead)) * self.session_s)
+                beyond = now - since - max(1, len(dead)) * self.session_s
+                if beyond > self.beyond:
+                    self.beyond, self.worst = beyond, (each, now - since, dead, share)
             else:
                 self.without.pop(each, None)
         return state
@@ -150,9 +150,10 @@ def storm(
     assert found.keys() == {(number, offset) for number in range(partitions) for offset in range(run.written)}, seed
     twice = {place: sorted(by) for place, by in found.items() if len(by) > 1}
     for place, by in twice.items():
-        assert all(process in run.troubled for _, process in by[:-1]), (seed, place, by)
+        # One that was frozen ends with the batch in hand when it wakes, after others have read it.
+        assert sum(process not in run.troubled for _, process in by) <= 1, (seed, place, by)
     notes = [row for row in positions(run.table._lake.rows("g", current=False)) if is_note(row)]
-    assert run.beyond < 10, (seed, run.beyond)
+    assert run.beyond < 10, (seed, run.beyond, run.worst)
     least, made = bound(notes)
     assert made == least
     seconds = (notes[-1].committed_at - notes[0].committed_at).total_seconds()
