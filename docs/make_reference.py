@@ -16,6 +16,7 @@ _END = "\n<!-- End of the generated table. -->\n"
 _SQL = {
     "string": "STRING",
     "topic": "STRING",
+    "name": "STRING",
     "offsets": "STRING",
     "keep": "STRING",
     "weights": "STRING",

@@ -1,5 +1,6 @@
 """Versions that do more than add records, each with changes that break a rule of FORMAT.md section 5. Both readers must find these."""
 
+import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -37,6 +38,28 @@ def _beginning(topic: Topic) -> dict[str, Any]:
     _segments(topic)
     topic.put(topic.deletion())
     return topic.next(topic.data(batch(records(3))), query={"id": "q", "epoch": 0, "input": None})
+
+
+def _rebuilt(topic: Topic) -> dict[str, Any]:
+    return {**_beginning(topic), "rebuilt": copy.deepcopy(REBUILT)}
+
+
+def _origin(**fields: Any) -> Change:
+    return lambda content: content["rebuilt"].update(fields)
+
+
+def _without_origin(name: str) -> Change:
+    def change(content: dict[str, Any]) -> None:
+        del content["rebuilt"][name]
+
+    return change
+
+
+def _passed(number: int, side: int, offsets: Any) -> Change:
+    def change(content: dict[str, Any]) -> None:
+        content["rebuilt"]["passed"][number][side] = offsets
+
+    return change
 
 
 def _merge(topic: Topic) -> dict[str, Any]:
@@ -102,6 +125,13 @@ SEGMENT: dict[str, Any] = {
     "headerCrc": 0,
 }
 """One more record in partition 0."""
+REBUILT: dict[str, Any] = {
+    "topic": "old",
+    "topicId": identity("old"),
+    "version": 7,
+    "passed": [[[4, 0, 1], [0, 0]], [[5, 0, 1], [1, 0]], [[5, 2, 1], [1, 0]], [[9, 2, 1], [3, 0]]],
+}
+"""Three records of a topic of three partitions, in one of two."""
 
 KINDS = {
     "a deletion": Kind(
@@ -144,6 +174,48 @@ KINDS = {
             "no records": _more(given("added", []), given("ends", [0, 0])),
         },
     ),
+    "a rebuilt topic": Kind(
+        _rebuilt,
+        {
+            **{f"rebuilt is {value!r}": given("rebuilt", value) for value in (None, True, 1, "old", [], {})},
+            **{f"no {name} of the origin": _without_origin(name) for name in ("topic", "topicId", "version", "passed")},
+            **{f"the origin is {value!r}": _origin(topic=value) for value in (None, 1, "", ".", "a/b", "a" * 250)},
+            **{f"the id of the origin is {value!r}": _origin(topicId=value) for value in (None, 1, "", "A" * 22, "B" * 22)},
+            "its own id": lambda content: content["rebuilt"].update(topicId=content["topicId"]),
+            **{f"the version of the origin is {value!r}": _origin(version=value) for value in (None, -1, 1.0, "7", 2**63)},
+            **{
+                f"passed is {value!r}": _origin(passed=value)
+                for value in (
+                    None,
+                    {},
+                    [],
+                    [1],
+                    [[]],
+                    [[[1], [0, 0]], [[1]]],
+                    [[[1], [0, 0], []], [[1], [3, 0]]],
+                    [[[1], {}], [[1], [3, 0]]],
+                )
+            },
+            "no partition of the origin": _origin(passed=[[[], [0, 0]], [[], [3, 0]]]),
+            "an offset of the origin falls": _passed(1, 0, [3, 0, 1]),
+            "an offset of the topic falls": _passed(2, 1, [0, 0]),
+            "a partition of the origin more": _passed(3, 0, [9, 2, 1, 0]),
+            "a partition of the origin less": _passed(0, 0, [4, 0]),
+            "a partition of the topic more": _passed(1, 1, [1, 0, 0]),
+            "a partition of the topic less": _passed(3, 1, [3]),
+            "another start": _passed(0, 1, [1, 0]),
+            "another end": _passed(3, 1, [3, 1]),
+            **{f"an offset is {value!r}": _passed(0, 0, [0, value, 1]) for value in (None, -1, 0.0, "0", True)},
+            "too many numbers": _origin(passed=[[[0] * 7, [0, 0]]] * 111_111 + [[[1] * 7, [3, 0]]]),
+            "too many partitions": _origin(passed=[[[0] * 10_001, [0, 0]], [[1] * 10_001, [3, 0]]]),
+        },
+        {
+            "unknown fields": _origin(more=[1], other=None),
+            "as many partitions as there can be": _origin(passed=[[[0] * 10_000, [0, 0]], [[1] * 10_000, [3, 0]]]),
+            "as many numbers as there can be": _origin(passed=[[[0] * 6, [0, 0]]] * 124_999 + [[[1] * 6, [3, 0]]]),
+            "frontiers that are equal": _passed(2, 0, [5, 0, 1]),
+        },
+    ),
     "a merge": Kind(
         _merge,
         {
@@ -180,6 +252,7 @@ KINDS = {
             "a start beyond its end": given("starts", [11, 1]),
             "a segment that the start cuts": _removed(0, 1),
             "a segment above the start": _removed(0, 2),
+            "the field of a rebuilt topic": given("rebuilt", {**REBUILT, "passed": [[[0], [6, 1]], [[9], [10, 4]]]}),
             "a segment of the log start offset": given("starts", [4, 1]),
         },
         {

@@ -203,6 +203,24 @@ def import_(
     _moved(group, _loaded(opened(at_table, root), group, from_file, execute=execute, force=force), execute=execute, as_json=as_json)
 
 
+def carry(
+    root: Root,
+    group: Group,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic that the group has read.")],
+    to: Annotated[str, typer.Option("--to", help="The topic that was rebuilt from it.", show_default=False)],
+    at_table: Table,
+    execute: Annotated[bool, typer.Option("--execute", help="Move the group. Without it, only say so.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also if the group is running.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Carry a group over to a topic that `sparklog rebuild` made. It misses no record, and may read some again. A dry run unless --execute.
+
+    Example:  sparklog groups carry /data/events billing orders --to orders16 --table /data/offsets --execute
+    """
+    moves = opened(at_table, root).carry(group, topic, to, dry_run=not execute, force=force)
+    _moved(group, moves, execute=execute, as_json=as_json)
+
+
 def _loaded(of: OffsetTable, group: str, file: Path, *, execute: bool, force: bool) -> list[Move]:
     format = "json" if file.suffix == ".json" else "csv"
     return of.load(group, file.read_text(encoding="utf-8", errors="backslashreplace"), format, dry_run=not execute, force=force)
@@ -267,6 +285,7 @@ FAMILY: dict[str, Callable[..., None]] = {
     "delete": delete,
     "export": export,
     "import": import_,
+    "carry": carry,
     "plan": plan,
 }
 """The commands of `sparklog groups`, by what kafka-consumer-groups.sh calls them. The first is meant if none is named."""

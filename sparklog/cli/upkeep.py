@@ -23,6 +23,7 @@ _EXAMPLES = {
     "suggest_moves": ["ROOT orders", "ROOT orders --max-moves 20 --execute"],
     "reroute": ["ROOT orders --weights 0:2,3:1 --dry-run", 'ROOT orders --weights \'{"0":2,"3":1}\''],
     "set_fill": ["ROOT orders --fill 0:3,3:1 --valid-for 10min"],
+    "rebuild": ["ROOT orders --to orders16 --partitions 16 --dry-run", "ROOT orders --to orders16 --partitions 16"],
     "delete_records": ["ROOT orders --offsets 0:100,1:-1", 'ROOT orders --offsets \'{"0":100,"1":-1}\' --execute'],
     "delete_topic": ["ROOT orders", "ROOT orders --execute"],
     "merge": ["ROOT orders --rebatch", "ROOT --dry-run"],
@@ -95,8 +96,8 @@ def _option(parameter: Parameter) -> Any:
     """The option of a parameter."""
     words: dict[str, Any] = {"help": _plain(parameter.text), "show_default": False}
     flag = "--" + parameter.name.replace("_", "-")
-    if parameter.type == "string":
-        return Annotated[str, typer.Option(flag, metavar="PATH", **words)]
+    if parameter.type in ("string", "name"):
+        return Annotated[str, typer.Option(flag, metavar={"string": "PATH", "name": "TOPIC"}[parameter.type], **words)]
     if parameter.type == "when":
         return Annotated[str, typer.Option(flag, metavar="now|next_write", **words | {"show_default": "now"})]
     if parameter.type == "boolean":

@@ -96,6 +96,27 @@ class Placing:
         return Move(self._state.topic, self._state.topic_id, partition, before.offset if before else None, now, note, stays)
 
 
+def carried(log: TopicLog, group: Group, origin: str) -> Offsets:
+    """Where a group goes on in the topic of this log, which was rebuilt from `origin`: at the last frontier that it has passed.
+
+    FORMAT.md section 5. A partition that the group has no position in counts as not read. CallError if the version that tells the
+    frontiers is gone, or is of another topic, or if the group has no position in that one.
+    """
+    rebuilt = next((version.rebuilt for version in log.history() if version.rebuilt), None)
+    if rebuilt is None or rebuilt.topic != origin:
+        reason = f"none of its versions that are still there says that it was rebuilt from {origin}; reset the group to a time"
+        raise SparklogError("OPTION_VALUE", option="to", value=log.topic, reason=reason)
+    positions = {each.partition: each for each in group.positions if each.topic == origin}
+    if not positions or {each.topic_id for each in positions.values()} != {rebuilt.topic_id}:
+        reason = "the group has no positions in it" if not positions else f"{log.topic} was rebuilt from a topic of that name which is gone"
+        raise SparklogError("OPTION_VALUE", option="topic", value=origin, reason=reason)
+    first = rebuilt.passed[0]
+    offsets = [positions[p].offset if p in positions else start for p, start in enumerate(first.origin)]
+    passed = [each for each in rebuilt.passed if all(map(int.__le__, each.origin, offsets))]
+    starts = log.newest().starts
+    return {log.topic: {p: max(offset, starts[p]) for p, offset in enumerate((passed or [first])[-1].own)}}
+
+
 def target(to: Any) -> Any:
     """Parses the target of a reset. A duration means that long before now. TypeError or CallError if it is not a target."""
     if isinstance(to, datetime.timedelta):

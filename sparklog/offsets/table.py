@@ -279,6 +279,21 @@ class OffsetTable:
 
         return self.generations.claim(to, "copy", moved, carry=False)
 
+    def carry(self, group: str, topic: str, to: str, *, dry_run: bool = True, force: bool = False) -> list[Move]:
+        """Carries a group over from a topic to one that was rebuilt from it, and returns its positions there. `dry_run=False` does it.
+
+        The group goes to the last frontier that it has passed in each partition (docs/FORMAT.md section 5): it misses no record, and reads
+        those again that it had read beyond. Its positions in `topic` stay until `delete(group, topics=topic)`. CallError as `reset`; also
+        if `to` was not rebuilt from `topic`, or the version that says so was cleaned up, or the group has no positions in `topic`.
+        """
+        origin, made = arguments.topic(topic), self.topics.log(to)
+
+        def plan(found: Group) -> list[Move]:
+            return Placing(made, found).moves(reset.carried(made, found, origin))
+
+        self.generations.existing(group)
+        return self._move(group, "load", plan, dry_run=dry_run, force=force)
+
     def delete(self, group: str, *, topics: Sequence[str] | str | None = None, force: bool = False) -> None:
         """Deletes a group, or with `topics` its positions in these. Rows stay in the table, and do not count.
 

@@ -203,6 +203,8 @@ class State:
             raise Damaged("its horizon or its boundary falls")
         if self.deleted:
             return self.first(self.topic, version, self.checkpoint)
+        if version.rebuilt:
+            raise Damaged("it is of a topic that was rebuilt, and begins none")
         if version.partitions < self.partitions:
             raise Damaged(f"it has {version.partitions} partitions where there were {self.partitions}")
         if _falls(self.starts, version.starts) or _falls(self.ends, version.ends):

@@ -12,6 +12,7 @@ import google_crc32c
 from sparklog.ondisk.fields import SLOTS, UNBOUND, Fields, integer, parse
 from sparklog.ondisk.header import CODECS, HEADER_BYTES
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity, is_own_file
+from sparklog.ondisk.rebuilt import Rebuilt
 from sparklog.ondisk.routing import LAG_AWARE, Reroute
 from sparklog.store.store import Damaged
 
@@ -137,6 +138,8 @@ class Version(NamedTuple):
     unbound: bool
     """Whether it has the feature `unbound` too: slots get a partition when they are first used."""
     reroute: Reroute | None
+    rebuilt: Rebuilt | None
+    """The topic whose records it begins a topic with."""
     config: dict[str, str]
     starts: tuple[int, ...]
     ends: tuple[int, ...]
@@ -170,9 +173,10 @@ class Version(NamedTuple):
         starts, ends = starts_and_ends(fields)
         if version == 0:
             require_whole(config, len(ends))
+        topic_id = fields.string("topicId")
         read = cls(
             hash=hashlib.sha256(data).hexdigest(),
-            topic_id=fields.string("topicId"),
+            topic_id=topic_id,
             version=version,
             txn=txn,
             previous=previous,
@@ -186,6 +190,7 @@ class Version(NamedTuple):
             slots=slots,
             unbound=slots and UNBOUND in features,
             reroute=Reroute.read(Fields(fields.value("routing")), len(ends)) if slots and "routing" in fields else None,
+            rebuilt=Rebuilt.read(Fields(fields.value("rebuilt")), topic_id, starts, ends) if "rebuilt" in fields else None,
             config=config,
             starts=starts,
             ends=ends,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from sparklog.ondisk.header import decompressed_max
@@ -43,6 +44,10 @@ class Writers:
         self._gone |= {segment.file: version.version for segment in version.removed}
         if version.horizon > version.version + 1:
             yield DAMAGE, "VERSION_ODD", f"its `horizon` is {version.horizon}: no write can commit before that version"
+        passed = version.rebuilt.passed if version.rebuilt else ()
+        for older, newer in itertools.pairwise(passed):
+            if sum(newer.own) - sum(older.own) > sum(newer.origin) - sum(older.origin):
+                yield DAMAGE, "VERSION_ODD", f"`rebuilt` has more records up to {list(newer.own)} than offsets up to {list(newer.origin)}"
         if before is None or before.deleted:
             return
         query = version.query

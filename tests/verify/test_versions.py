@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from broken_checkpoints import HEADS, LINES
 from broken_rules import BROKEN, Change
-from handmade import Topic, batch, given, records, stamped, summed
+from handmade import Topic, batch, given, identity, records, stamped, summed
 from planting import Unrouted, checked, found, only
 
 
@@ -240,6 +240,18 @@ def test_a_horizon_of_the_first_version(tmp_path: Path) -> None:
     for horizon, expected in ((1, []), (2, [("damage", "VERSION_ODD")])):
         Unrouted(tmp_path / str(horizon)).commit(horizon=horizon)
         assert found(tmp_path / str(horizon)) == expected
+
+
+def test_a_rebuilt_topic_has_no_more_records_than_its_origin(tmp_path: Path) -> None:
+    """Between two frontiers too: a group that is carried over would go on at the wrong place."""
+    for name, passed, expected in (
+        ("gaps", [[[0], [0, 0]], [[4], [3, 0]], [[9], [4, 0]]], []),
+        ("more", [[[0], [0, 0]], [[2], [3, 0]], [[9], [4, 0]]], [("damage", "VERSION_ODD")]),
+    ):
+        topic = Unrouted(tmp_path / name, partitions=2)
+        rebuilt = {"topic": "old", "topicId": identity("old"), "version": 3, "passed": passed}
+        topic.commit(topic.data(batch(records(4))), rebuilt=rebuilt)
+        assert found(tmp_path / name) == expected
 
 
 def test_a_file_that_comes_back(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 package io.sparklog.format;
 
+import io.sparklog.spec.Invariant;
 import java.util.Arrays;
 import java.util.zip.CRC32C;
 
@@ -15,7 +16,7 @@ public final class BatchEncoder {
   private static final int FIRST_BYTES = 1024;
 
   private final Codec codec;
-  private final int attributes;
+  private int attributes;
   private final CRC32C crc = new CRC32C();
 
   private byte[] buffer = NOTHING;
@@ -31,11 +32,23 @@ public final class BatchEncoder {
 
   public BatchEncoder(Codec codec, boolean logAppendTime) {
     this.codec = codec;
-    this.attributes = codec.id() | (logAppendTime ? Layout.LOG_APPEND_TIME_MASK : 0);
+    begin(logAppendTime);
   }
 
   public boolean isEmpty() {
     return records == 0;
+  }
+
+  /** Whether a record may join the open batch, which gives all its records one time if that is of appending. */
+  public boolean takes(boolean logAppendTime, long timestamp) {
+    boolean isOfBatch = logAppendTime == ((attributes & Layout.LOG_APPEND_TIME_MASK) != 0);
+    return isOfBatch && (!logAppendTime || records == 0 || timestamp == maxTimestamp);
+  }
+
+  /** Says of the times of the next batch whether they are of appending. The encoder must be empty. */
+  public void begin(boolean logAppendTime) {
+    Invariant.require(records == 0, () -> "a batch of " + records + " records becomes one of other times");
+    attributes = codec.id() | (logAppendTime ? Layout.LOG_APPEND_TIME_MASK : 0);
   }
 
   public int records() {

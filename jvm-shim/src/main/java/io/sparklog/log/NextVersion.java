@@ -31,6 +31,7 @@ public final class NextVersion {
   private Reroute reroute;
   /** The routing before a version that begins a topic, if its slots are bound later; otherwise null. */
   private Routing unbound;
+  private Rebuilt rebuilt;
   private final Map<String, String> config = new TreeMap<>();
   private long[] starts;
   private long[] ends;
@@ -221,6 +222,13 @@ public final class NextVersion {
     return this;
   }
 
+  /** Notes whose records a version has that begins a topic. @param origin may be null: they are its own */
+  public NextVersion rebuilt(Rebuilt origin) {
+    Invariant.require(origin == null || before == null || !topicId.equals(before.topicId()), () -> this + " does not begin the topic");
+    rebuilt = origin;
+    return this;
+  }
+
   /** Writes that were planned at a lower version must not commit from now on; a lower horizon changes nothing. */
   public NextVersion raiseHorizon(long version) {
     horizon = Math.max(horizon, version);
@@ -248,8 +256,8 @@ public final class NextVersion {
   /** The finished version. @param timeMs when it is written, ms since 1970 */
   Version version(String txn, long timeMs) {
     requireNext();
-    return new Version(topic, topicId, number, txn, previous, timeMs, operation, query, horizon, boundary, deleted, slots, reroute, config,
-        starts, ends, removed, added);
+    return new Version(topic, topicId, number, txn, previous, timeMs, operation, query, horizon, boundary, deleted, slots, reroute, rebuilt,
+        config, starts, ends, removed, added);
   }
 
   /** Nothing falls that may only rise, and no log start offset is above its end. */

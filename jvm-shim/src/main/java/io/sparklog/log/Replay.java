@@ -124,6 +124,7 @@ final class Replay {
       Damaged.unless(version.starts()[p] >= head.starts()[p], "the log start offset of partition " + p + " falls");
       Damaged.unless(version.ends()[p] >= head.ends()[p], "the end of partition " + p + " falls");
     }
+    Damaged.unless(begins || version.rebuilt() == null, "it is of a topic that was rebuilt, and begins none");
     Routing routing = version.deleted() ? null : begins ? Routing.beginning(version.reroute(), changed) : routing(version, known);
     Damaged.unless(version.deleted() || changed.partitioner().bindsSlots() == (version.slots() == Version.Slots.UNBOUND),
         "its partitioner is " + changed.partitioner().optionName() + ", and its features are of another one");

@@ -25,12 +25,13 @@ import java.util.TreeMap;
  * @param deleted whether the topic ends with this version
  * @param slots which slots the topic has after this version
  * @param reroute how that changes the routing, or null
+ * @param rebuilt the topic whose records the topic begins with, or null
  * @param starts log start offsets by partition
  * @param ends end offsets (exclusive) by partition
  */
 public record Version(String topic, String topicId, long version, String txn, String previous, long time, String operation, Query query,
-    long horizon, long boundary, boolean deleted, Slots slots, Reroute reroute, Map<String, String> config, long[] starts, long[] ends,
-    List<Removed> removed, List<Segment> added) {
+    long horizon, long boundary, boolean deleted, Slots slots, Reroute reroute, Rebuilt rebuilt, Map<String, String> config, long[] starts,
+    long[] ends, List<Removed> removed, List<Segment> added) {
 
   static final int BYTES_MAX = 64 << 20;
 
@@ -91,6 +92,9 @@ public record Version(String topic, String topicId, long version, String txn, St
     }
     if (reroute != null) {
       json.set("routing", reroute.toJson());
+    }
+    if (rebuilt != null) {
+      json.set("rebuilt", rebuilt.toJson());
     }
     ObjectNode settings = json.putObject("config");
     config.forEach(settings::put);
@@ -158,9 +162,12 @@ public record Version(String topic, String topicId, long version, String txn, St
     }
     JsonNode routing = slots != Slots.NONE ? json.get("routing") : null;
     Reroute reroute = routing == null ? null : Reroute.parse(routing, ends.length);
-    Version parsed = new Version(topic, identity(json, "topicId"), version, txn, previous, Json.number(json, "time", 0), operation,
+    String topicId = identity(json, "topicId");
+    JsonNode rebuilt = json.get("rebuilt");
+    Version parsed = new Version(topic, topicId, version, txn, previous, Json.number(json, "time", 0), operation,
         query(Json.field(json, "query")), Json.number(json, "horizon", 0), Json.number(json, "boundary", 0), deleted(json), slots, reroute,
-        config(Json.field(json, "config")), starts, ends, removed, added);
+        rebuilt == null ? null : Rebuilt.parse(rebuilt, topicId, starts, ends), config(Json.field(json, "config")), starts, ends, removed,
+        added);
     Damaged.unless(!parsed.deleted || parsed.isDeletion(), "it deletes the topic, and does something else too");
     return parsed;
   }

@@ -61,7 +61,7 @@ final class Arguments {
   /** How SQL passes a parameter of a declared type. Numbers are as wide as they can be, so that all of them reach the check of range. */
   static DataType sqlType(String type) {
     return switch (type) {
-      case "string", "topic", "offsets", "weights", "keep", "when" -> DataTypes.StringType;
+      case "string", "topic", "offsets", "weights", "keep", "when", "name" -> DataTypes.StringType;
       case "partitions" -> DataTypes.createArrayType(DataTypes.IntegerType, true);
       case "boolean" -> DataTypes.BooleanType;
       case "long" -> DataTypes.LongType;
@@ -77,7 +77,7 @@ final class Arguments {
       case "long" -> number(parameter, input.getLong(i));
       case "config" -> config(input.getMap(i));
       case "interval" -> interval(parameter, isIntervalText ? micros(parameter, input.getUTF8String(i)) : input.getLong(i));
-      case "topic" -> topic(input.getString(i));
+      case "topic", "name" -> topic(input.getString(i));
       case "offsets", "weights" -> offsets(parameter, input.getString(i));
       case "partitions" -> partitions(parameter, input.getArray(i));
       case "keep" -> keep(parameter, input.getString(i));

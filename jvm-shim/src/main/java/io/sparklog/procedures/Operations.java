@@ -11,6 +11,7 @@ import io.sparklog.spec.Options;
 import io.sparklog.storage.StoreCheck;
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.Changed;
+import io.sparklog.admin.Rebuild;
 import io.sparklog.merge.MergeCounts;
 import io.sparklog.merge.Merging;
 import io.sparklog.view.KafkaExport;
@@ -36,6 +37,9 @@ final class Operations {
 
   /** The bytes of a batch before compression if a write does not say otherwise. */
   private static final int BATCH_BYTES = Options.of(Map.of(), Options.Side.WRITE).integer("batch.size");
+
+  /** The memory of a write if it does not say otherwise. */
+  private static final long BUFFER_BYTES = Options.of(Map.of(), Options.Side.WRITE).number("write.buffer.bytes");
 
   /** How much of each partition tells how busy its slots are. */
   private static final long SAMPLE_BYTES = 32L << 20;
@@ -127,6 +131,18 @@ final class Operations {
     int[] filled = is.slots().fill().orElseThrow().shares();
     for (int p = 0; p < is.partitions(); p++) {
       call.row(p, is.slots().weights()[p], filled[p], slots[p]);
+    }
+  }
+
+  static void rebuild(Call call) throws IOException {
+    Rebuild rebuild = Rebuild.planned(call.root(), call.topic(), call.arguments().text("to"), (int) call.arguments().number("partitions"));
+    State origin = rebuild.origin();
+    long[] ends = call.arguments().bool("dry_run") ? null : rebuild.run(BATCH_BYTES, BUFFER_BYTES, CLOCK, RANDOM);
+    int rows = (int) Math.max(origin.partitions(), call.arguments().number("partitions"));
+    for (int p = 0; p < rows; p++) {
+      boolean isRead = p < origin.partitions();
+      call.row(p, origin.version(), isRead ? Long.valueOf(origin.start(p)) : null, isRead ? Long.valueOf(origin.end(p)) : null,
+          ends == null || p >= ends.length ? null : Long.valueOf(ends[p]));
     }
   }
 

@@ -11,8 +11,6 @@ import java.util.List;
 
 /** How busy each slot of a topic is: how many of its newest records have keys in it. */
 public final class SlotLoads {
-  private static final SplitSize WHOLE = new SplitSize(Long.MAX_VALUE, 1, 1, 1, Long.MAX_VALUE);
-
   private SlotLoads() {}
 
   /**
@@ -31,7 +29,7 @@ public final class SlotLoads {
         newest.add(new Selection(state, partition, Intervals.of(first, state.end(partition) - 1), RecordFilter.ALL_RECORDS));
       }
     }
-    for (Split split : new SplitPlanner(topics, WHOLE, false).plan(newest)) {
+    for (Split split : new SplitPlanner(topics, SplitSize.WHOLE, false).plan(newest)) {
       try (SplitReader reader = new SplitReader(topics, split, false, false, Long.MAX_VALUE)) {
         while (reader.next()) {
           add(reader.records(), state, table, loads);

@@ -10,6 +10,8 @@ package io.sparklog.read;
  * @param recordsMax the most records of a split; at least 1
  */
 public record SplitSize(long bytesMax, long openBytes, int parallelism, int splitsMin, long recordsMax) {
+  /** Each partition in one split. */
+  public static final SplitSize WHOLE = new SplitSize(Long.MAX_VALUE, 1, 1, 1, Long.MAX_VALUE);
 
   /** The bytes that a split should have when {@code totalBytes} are to be read. */
   long bytes(long totalBytes) {

@@ -4,6 +4,7 @@ import io.sparklog.log.Change;
 import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Query;
+import io.sparklog.log.Rebuilt;
 import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
@@ -31,6 +32,7 @@ final class Append implements Change {
   private final LogStore store;
   private final TopicPlan plan;
   private final boolean creates;
+  private final Rebuilt rebuilt;
   private final String txn;
   private final Once once;
   private final List<List<Piece>> tasks;
@@ -44,13 +46,16 @@ final class Append implements Change {
    * @param once what makes the write exactly once
    * @param tasks the pieces of each task, by task
    * @param creates whether the topic must not exist
+   * @param rebuilt whose records these are that the topic begins with; null: its own
    */
-  Append(Root root, TopicPlan plan, String txn, Once once, List<List<Piece>> tasks, boolean creates, RandomGenerator random) {
+  Append(Root root, TopicPlan plan, String txn, Once once, List<List<Piece>> tasks, boolean creates, Rebuilt rebuilt,
+      RandomGenerator random) {
     this.root = root;
     this.log = root.topic(plan.topic());
     this.store = log.store();
     this.plan = plan;
     this.creates = creates;
+    this.rebuilt = rebuilt;
     this.txn = txn;
     this.once = once;
     this.tasks = tasks;
@@ -109,7 +114,7 @@ final class Append implements Change {
       throw plan.recreated("none", store.root());
     }
     deleted.ifPresent(state -> plan.requireWanted(state, store.root()));
-    return NextVersion.beginning(log, deleted, Names.identity(random), plan.config(), operation);
+    return NextVersion.beginning(log, deleted, Names.identity(random), plan.config(), operation).rebuilt(rebuilt);
   }
 
   private NextVersion extended(State state, String operation) {

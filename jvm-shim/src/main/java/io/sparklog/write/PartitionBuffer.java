@@ -44,6 +44,16 @@ final class PartitionBuffer implements TaskTotals.Holder {
     return encoder;
   }
 
+  /** Closes the open batch if a record with such a time may not join it. */
+  void prepare(boolean logAppendTime, long timestamp) throws IOException {
+    if (!encoder.takes(logAppendTime, timestamp)) {
+      if (!encoder.isEmpty()) {
+        closeBatch();
+      }
+      encoder.begin(logAppendTime);
+    }
+  }
+
   /** A record was added to the open batch. @param byKey whether the partitioner chose this partition for it */
   void added(boolean byKey) {
     routed &= byKey;

@@ -1,5 +1,6 @@
 package io.sparklog.write;
 
+import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchEncoder;
 import io.sparklog.log.Step;
 import io.sparklog.log.TopicConfig;
@@ -63,7 +64,29 @@ public final class TopicBuffer {
       throws IOException {
     boolean routed = keyLength >= 0;
     int partition = routed ? bindings.ofKey(row, keyAt, keyLength) : nullKeyPartition(timestamp, valueLength, headersBytes);
-    append(partition, routed, timestamp, row, keyAt, keyLength, valueAt, valueLength, headers, headersBytes);
+    append(partition, routed, timestamp, row, keyAt, keyLength, valueAt, valueLength, headers, 0, headersBytes);
+  }
+
+  /**
+   * Appends a record of another topic as it is, with its time and headers, to the partition of its key in this one.
+   *
+   * @param i its index in {@code records}
+   * @return the partition
+   * @throws PartlogException TIMESTAMP_NEGATIVE, RECORD_TOO_LARGE
+   */
+  public int append(BatchDecoder records, int i) throws IOException {
+    long timestamp = records.timestamps()[i];
+    int keyLength = records.keyLengths()[i];
+    int valueLength = records.valueLengths()[i];
+    int headersBytes = records.headersEnd()[i] - records.headersAt()[i];
+    boolean routed = keyLength >= 0;
+    int partition = routed
+        ? bindings.ofKey(records.data(), records.keyAt()[i], keyLength)
+        : nullKeyPartition(timestamp, valueLength, headersBytes);
+    buffer(partition).prepare(records.isLogAppendTime(), timestamp);
+    append(partition, routed, timestamp, records.data(), records.keyAt()[i], keyLength, records.valueAt()[i], valueLength, records.data(),
+        records.headersAt()[i], headersBytes);
+    return partition;
   }
 
   /** As {@link #append}, to a partition that the caller chose. @throws PartlogException also PARTITION_OUT_OF_RANGE, PARTITION_CLOSED */
@@ -76,18 +99,15 @@ public final class TopicBuffer {
     if (!router.isOpen(partition)) {
       throw PartlogException.of("PARTITION_CLOSED", "partition", partition, "topic", plan.topic(), "root", files.root());
     }
-    append(partition, false, timestamp, row, keyAt, keyLength, valueAt, valueLength, headers, headersBytes);
+    append(partition, false, timestamp, row, keyAt, keyLength, valueAt, valueLength, headers, 0, headersBytes);
   }
 
   private void append(int partition, boolean routed, long timestamp, byte[] row, int keyAt, int keyLength, int valueAt, int valueLength,
-      byte[] headers, int headersBytes) throws IOException {
+      byte[] headers, int headersAt, int headersBytes) throws IOException {
     if (timestamp < 0) {
       throw PartlogException.of("TIMESTAMP_NEGATIVE", "topic", plan.topic(), "root", files.root(), "timestamp", timestamp);
     }
-    PartitionBuffer to = partitions[partition];
-    if (to == null) {
-      to = partitions[partition] = new PartitionBuffer(totals, files, plan, nullKeys, partition);
-    }
+    PartitionBuffer to = buffer(partition);
     BatchEncoder encoder = to.encoder();
     int bytes = encoder.bytesWith(timestamp, keyLength, valueLength, headersBytes);
     if (bytes > batchBytesTarget) {
@@ -110,7 +130,7 @@ public final class TopicBuffer {
       System.arraycopy(row, valueAt, batch, encoder.valueAt(), valueLength);
     }
     if (headersBytes > NO_HEADERS_BYTES) {
-      System.arraycopy(headers, 0, batch, encoder.headersAt(), headersBytes);
+      System.arraycopy(headers, headersAt, batch, encoder.headersAt(), headersBytes);
     }
     to.added(routed);
     totals.countRecord();
@@ -118,6 +138,11 @@ public final class TopicBuffer {
     if (growth != 0) {
       totals.hold(growth);
     }
+  }
+
+  private PartitionBuffer buffer(int partition) {
+    PartitionBuffer buffer = partitions[partition];
+    return buffer != null ? buffer : (partitions[partition] = new PartitionBuffer(totals, files, plan, nullKeys, partition));
   }
 
   private int nullKeyPartition(long timestamp, int valueLength, int headersBytes) throws IOException {

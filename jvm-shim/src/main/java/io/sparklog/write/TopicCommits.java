@@ -2,6 +2,7 @@ package io.sparklog.write;
 
 import io.sparklog.log.Committed;
 import io.sparklog.log.Names;
+import io.sparklog.log.Rebuilt;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
@@ -28,6 +29,7 @@ public final class TopicCommits {
   private final RandomGenerator random;
   private long mergeBytes;
   private boolean creates;
+  private Rebuilt rebuilt;
   /** The topics whose commit has begun. */
   private final Set<String> begun = new HashSet<>();
 
@@ -53,6 +55,12 @@ public final class TopicCommits {
   public TopicCommits creating(boolean creates) {
     this.creates = creates;
     return this;
+  }
+
+  /** Commits to no topic that exists, and says whose records these are. */
+  public TopicCommits rebuilding(Rebuilt origin) {
+    rebuilt = origin;
+    return creating(true);
   }
 
   /**
@@ -99,7 +107,7 @@ public final class TopicCommits {
   public Committed commit(TopicPlan plan, List<List<Piece>> tasks) {
     TopicWork work = new TopicWork(root.topic(plan.topic()), clock, random);
     begun.add(plan.topic());
-    return work.commit(new Append(root, plan, txn, once.apply(plan.topic()), tasks, creates, random), txn, mergeBytes);
+    return work.commit(new Append(root, plan, txn, once.apply(plan.topic()), tasks, creates, rebuilt, random), txn, mergeBytes);
   }
 
   /** Deletes what the tasks wrote for topics whose commit has not begun. A commit that has begun sees to its files itself. */

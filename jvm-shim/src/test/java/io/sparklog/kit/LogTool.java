@@ -3,6 +3,7 @@ package io.sparklog.kit;
 import static java.util.stream.Collectors.joining;
 
 import io.sparklog.admin.Administration;
+import io.sparklog.admin.Rebuild;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
@@ -65,17 +66,14 @@ import java.util.stream.IntStream;
  * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>]
  * [query=… epoch=… [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [seed=1] [pause=<ms after each commit>]
  * [clock=<days it is wrong>] [pace=<versions of a checkpoint>] [merge=<bytes that a commit merges>] [goesOn=true] [create=1]
- * [<topic option>=…]},
- * {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…]
- * [maxRecordsPerPartition=…] [held=<file>] [planned=<file>]},
- * {@code publish root=… topic=…}, {@code export root=… topic=… to=…},
- * {@code vacuum root=… topic=… [hours=<how old>] [clock=…]},
- * {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…},
- * {@code state root=…}, {@code bits root=… topic=… file=… [step=1]},
- * {@code change root=… topic=… [clock=…]
- * what=records offsets=<partition>:<offset>,…|partitions to=…|close partitions=<partition>:0,…
- * |weights weights=<partition>:<weight>,…|config <option>=…|delete|create}, of which re-routes take {@code later=true},
- * {@code walk root=… topic=… seconds=…}. Each takes settings of Hadoop, too: {@code fs.…=…}, {@code dfs.…=…}.
+ * [<topic option>=…]}, {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…]
+ * [minPartitions=…] [maxRecordsPerPartition=…] [held=<file>] [planned=<file>]}, {@code publish root=… topic=…},
+ * {@code export root=… topic=… to=…}, {@code vacuum root=… topic=… [hours=<how old>] [clock=…]}, {@code merge root=…
+ * topic=… [rebatch=<bytes of a batch>]}, {@code states root=…}, {@code state root=…}, {@code bits root=… topic=… file=…
+ * [step=1]}, {@code change root=… topic=… [clock=…] what=records offsets=<partition>:<offset>,…|partitions to=…|rebuild
+ * into=… to=…|close partitions=<partition>:0,… |weights weights=<partition>:<weight>,…|config <option>=…|delete|create},
+ * of which re-routes take {@code later=true}, {@code walk root=… topic=… seconds=…}. Each takes settings of Hadoop, too:
+ * {@code fs.…=…}, {@code dfs.…=…}.
  */
 public final class LogTool {
   /** So small that segments are cut, and indexes used. */
@@ -182,8 +180,8 @@ public final class LogTool {
     Merging merging = new Merging(new Committers(log, Clock.systemUTC(), new Random()));
     long began = System.nanoTime();
     MergeCounts done = arguments.containsKey("rebatch") ? merging.rebatch(number("rebatch", 0)) : merging.all();
-    long ms = (System.nanoTime() - began) / 1_000_000;
-    System.out.println("merged " + done.replaced() + " into " + done.by() + " bytes " + done.bytes() + " ms " + ms);
+    System.out.println(
+        "merged " + done.replaced() + " into " + done.by() + " bytes " + done.bytes() + " ms " + (System.nanoTime() - began) / 1_000_000);
   }
 
   /** Prints {@code vacuumed <files> bytes <n> horizon <n>}. */
@@ -342,13 +340,15 @@ public final class LogTool {
     return numbers;
   }
 
-  private void change() {
+  private void change() throws IOException {
     Administration administration = new Administration(new TopicWork(log, clock(), new Random()));
     boolean isLater = arguments.containsKey("later");
     switch (text("what", null)) {
       case "records" -> administration.deleteRecords(byPartition("offsets"), new TreeMap<>(), false);
       case "partitions" -> administration.addPartitions(number("to", 0), false, isLater, false);
       case "close" -> administration.closePartitions(byPartition("partitions").keySet(), isLater, false);
+      case "rebuild" ->
+        Rebuild.planned(root, log.topic(), text("into", null), number("to", 0)).run(1 << 14, 1 << 20, clock(), new Random());
       case "weights" -> administration.reroute(byPartition("weights"), isLater, false);
       case "config" -> {
         TreeMap<String, String> config = new TreeMap<>(arguments);

@@ -51,7 +51,7 @@ final class CheckpointTest {
   /** The file of the version that the checkpoint is of. */
   private static byte[] versionFile() {
     return new Version("t", Names.identity(new Random(1)), 100, TXN, "0".repeat(64), 0, "write", null, 0, 0, false, Version.Slots.NONE,
-        null, Map.of(), new long[] {0}, new long[] {0}, List.of(), List.of()).toBytes();
+        null, null, Map.of(), new long[] {0}, new long[] {0}, List.of(), List.of()).toBytes();
   }
 
   private List<String> written() throws IOException {
