@@ -61,6 +61,16 @@ def test_a_time_travel_reads_the_same_after_merges_and_rebatching(spark: SparkSe
     assert spark.sql("SELECT CAST(value AS STRING) FROM cat_past.t VERSION AS OF 2").collect() == before
 
 
+def test_a_version_without_records_of_a_partition_is_read_when_later_ones_there_are_gone(spark: SparkSession, tmp_path: Path) -> None:
+    sparklog.attach(spark, "cat_empty", tmp_path / "root")
+    spark.sql("CREATE TABLE cat_empty.t (value STRING) TBLPROPERTIES ('partitions' = '2')")
+    spark.sql("INSERT INTO cat_empty.t (value, partition) VALUES ('a', 0)")
+    kept = spark.sql("SELECT value FROM cat_empty.t VERSION AS OF 1")
+    spark.sql("INSERT INTO cat_empty.t (value, partition) VALUES ('b', 1)")
+    spark.sql("DELETE FROM cat_empty.t WHERE partition = 1 AND offset < 1")
+    assert kept.collect() == spark.sql("SELECT value FROM cat_empty.t VERSION AS OF 1").collect() == [("a",)]
+
+
 def test_a_version_that_was_cleaned_up_is_refused_by_name(
     spark: SparkSession, fails: Callable[..., str], java_classpath: str, tmp_path: Path
 ) -> None:

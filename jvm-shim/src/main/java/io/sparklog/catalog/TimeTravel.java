@@ -68,7 +68,7 @@ final class TimeTravel {
       throw unreadable(root, topic, what, "it is of an earlier topic of this name, which was deleted",
           "Give a version that the table .commits shows");
     }
-    return bounds(version.get(), state);
+    return bounds(version.get());
   }
 
   /** The options that read what the newest version held that was written until then. @throws as {@link #version} */
@@ -82,21 +82,19 @@ final class TimeTravel {
     });
     return bounds(version.orElseThrow(() -> unreadable(root, topic, Instant.ofEpochMilli(millis).toString(),
         "the oldest version whose file is there, version " + lowest[0] + ", is younger",
-        "Give a later time; the table .commits shows those of" + " all versions")), state);
+        "Give a later time; the table .commits shows those of all versions")));
   }
 
-  private static Map<String, String> bounds(Version version, State newest) {
+  private static Map<String, String> bounds(Version version) {
     StringJoiner partitions = new StringJoiner(",", "[", "]");
     List<String> starts = new ArrayList<>();
     List<String> ends = new ArrayList<>();
     for (int partition = 0; partition < version.ends().length; partition++) {
-      boolean isEmpty = version.starts()[partition] == version.ends()[partition];
-      // Nothing is read there; an offset of now, since the version's may have expired.
-      starts.add("\"" + partition + "\":" + (isEmpty ? newest.end(partition) : version.starts()[partition]));
-      ends.add("\"" + partition + "\":" + (isEmpty ? newest.end(partition) : version.ends()[partition]));
+      starts.add("\"" + partition + "\":" + version.starts()[partition]);
+      ends.add("\"" + partition + "\":" + version.ends()[partition]);
       partitions.add(Integer.toString(partition));
     }
-    String topic = "{\"" + newest.topic() + "\":";
+    String topic = "{\"" + version.topic() + "\":";
     return Map.of("assign", topic + partitions + "}", "startingOffsets", topic + "{" + String.join(",", starts) + "}}", "endingOffsets",
         topic + "{" + String.join(",", ends) + "}}");
   }

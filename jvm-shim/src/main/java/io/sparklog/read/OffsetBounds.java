@@ -51,6 +51,10 @@ public final class OffsetBounds {
     for (Subscription.Subscribed topic : topics) {
       State state = topic.state();
       for (int partition : topic.partitions()) {
+        if (version != null && isEmpty(starting, ending, state, partition)) {
+          ranges.add(new Range(state, partition, state.end(partition), state.end(partition)));
+          continue;
+        }
         long start = start(starting, state, partition);
         long end = end(ending, state, partition);
         // With strategy latest, a time after all records starts at the end of the log, so nothing is read, wherever the read ends.
@@ -61,6 +65,12 @@ public final class OffsetBounds {
       }
     }
     return ranges;
+  }
+
+  /** Whether a partition had no records at the version of the read: that its offsets have expired since says nothing then. */
+  private static boolean isEmpty(Bound starting, Bound ending, State state, int partition) {
+    Long start = starting.number(state.topic(), partition);
+    return start != null && start.equals(ending.number(state.topic(), partition));
   }
 
   /**
