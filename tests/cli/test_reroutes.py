@@ -26,6 +26,8 @@ def test_describe(tmp_path: Path, run: Callable[..., str]) -> None:
         "epoch": 2,
         "slots": 4096,
         "closed": [1],
+        "unbound": 0,
+        "fill": None,
         "asked": None,
         "reroutes": [{"version": 2, "cut": [5, 5, 0]}, {"version": 4, "cut": [7, 7, 2]}],
     }
