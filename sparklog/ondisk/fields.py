@@ -11,8 +11,9 @@ from sparklog.store.store import Damaged
 
 FORMAT = 1
 SLOTS = "slots"
-UNBOUND = "unbound"
 """The feature of a topic whose keys are in slots."""
+UNBOUND = "unbound"
+"""The feature of a topic whose slots get a partition when they are first used."""
 DEPTH_MAX = 8
 STRING_BYTES_MAX = 32 * 1024
 CONTAINERS_MAX = 2_100_000

@@ -105,6 +105,16 @@ def test_a_group_is_exact_at_a_cut(tool: LogTool, tmp_path: Path) -> None:
     assert {value[:4] for p, offset, _, value in records(tool, NEW) if offset < now[p]} == {b"0000"}
 
 
+def test_what_had_expired_unread_does_not_take_a_group_back(tool: LogTool, tmp_path: Path) -> None:
+    write(tool, 0)
+    ends = Log(tool.root)[TOPIC].end_offsets()
+    tool.run("change", topic=TOPIC, what="records", offsets=f"1:{ends[1]}")
+    rebuild(tool, 2)
+    table = OffsetTable(tmp_path / "offsets", tool.root)
+    table.end("g", table.begin("g", {TOPIC: {**ends, 1: 0}}))
+    assert {each.partition: each.now for each in table.carry("g", TOPIC, NEW)} == Log(tool.root)[NEW].end_offsets()
+
+
 def test_a_group_that_cannot_be_carried(tool: LogTool, tmp_path: Path) -> None:
     write(tool, 0)
     rebuild(tool, 2)
