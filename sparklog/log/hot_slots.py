@@ -18,7 +18,7 @@ from sparklog.show.display import SHOWN, Display, Displayed, counted, field, rea
 PARTITIONS_MAX = 32
 """The most partitions of a sample."""
 _BYTES = 1 << 20
-"""The bytes of stored batches that are read of a partition; a batch that they begin in is read whole."""
+"""The bytes of stored batches that the sample of a partition is meant to have; it has twice as many at most, or one batch."""
 _KEYS = 3
 """So many keys of a slot are named."""
 _KEY_SHOWN = 40
@@ -127,8 +127,9 @@ def _slots(log: TopicLog, state: State, routing: Routing, partition: int, first:
     """The keys of a partition's records from an offset on, and their numbers, by those slots that the partition has now."""
     router = Router(state.partitions, state.config["partitioner"], routing.table)
     slots: dict[int, Counter[bytes]] = {}
-    for batch in PartitionReader(log, state, partition).records(first, state.ends[partition], columns=["key"]):
-        for each in pc.value_counts(batch.column(0).drop_null()).to_pylist():
+    # Where the newest records are larger than the others of their segment, the part ends before the newest.
+    for batch in PartitionReader(log, state, partition).part(first, 2 * _BYTES).batches:
+        for each in pc.value_counts(batch.column("key").drop_null()).to_pylist():
             slot = router.slot(each["values"])
             if routing.table[slot] == partition:  # elsewhere it is where a caller put it
                 slots.setdefault(slot, Counter())[each["values"]] += each["counts"]

@@ -199,7 +199,8 @@ class State:
 
     def released(self, member: str, partitions: Iterable[Partition]) -> State:
         """After a member gave up these of its shares."""
-        freed = {each: dataclasses.replace(self.shares[each], owner=None) for each in partitions if self.shares[each].owner == member}
+        mine = [each for each in partitions if each in self.shares and self.shares[each].owner == member]
+        freed = {each: dataclasses.replace(self.shares[each], owner=None) for each in mine}
         return dataclasses.replace(self, shares={**self.shares, **freed})
 
     def taken(self, member: str) -> State:

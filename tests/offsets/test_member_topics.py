@@ -16,6 +16,7 @@ from offsets.member_world import REPOSITORY, Group, each_of, events, got, partit
 import sparklog
 from sparklog.offsets import rows
 from sparklog.offsets.heartbeats import Heartbeats
+from sparklog.offsets.members import Registered, SharedTopic, State
 
 
 def test_a_topic_that_is_deleted_and_created_again(four: Group):
@@ -165,3 +166,9 @@ def test_starting_offsets_of_a_share(threads: Group):
     for wrong in ("0/2", "3/2", "2", "a/b"):
         with pytest.raises(sparklog.CallError, match="k from 1 to n"):
             table.starting_offsets("g", share=wrong)
+
+
+def test_a_share_of_a_topic_that_is_gone_meanwhile_is_not_released():
+    state = State("sticky").joined(Registered("m", ("t",))).with_topics({"t": SharedTopic("id", 3)}).taken("m")
+    gone = state.with_topics({})
+    assert gone.released("m", [("t", 0)]) == gone
