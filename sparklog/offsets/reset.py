@@ -111,7 +111,7 @@ def carried(log: TopicLog, group: Group, origin: str) -> Offsets:
         reason = "the group has no positions in it" if not positions else f"{log.topic} was rebuilt from a topic of that name which is gone"
         raise SparklogError("OPTION_VALUE", option="topic", value=origin, reason=reason)
     first = rebuilt.passed[0]
-    # What had expired before the topic was rebuilt is not in it: a group that had not read that has passed the start.
+    # Records that had expired before are not in the topic: a group that had not read them has passed the start.
     offsets = [max(positions[p].offset, start) if p in positions else start for p, start in enumerate(first.origin)]
     passed = [each for each in rebuilt.passed if all(map(int.__le__, each.origin, offsets))]
     starts = log.newest().starts
