@@ -27,7 +27,7 @@ public record Rebuilt(String topic, String topicId, long version, List<Frontier>
    */
   public record Frontier(long[] origin, long[] own) {}
 
-  /** How many frontiers a version may have, at least two, where the topics have so many partitions. */
+  /** The most frontiers that a version may have, by the numbers of partitions of both topics. It is at least two. */
   public static int most(int originPartitions, int partitions) {
     return NUMBERS_MAX / (originPartitions + partitions);
   }

@@ -72,7 +72,7 @@ public final class Routing {
     return new Routing(0, equal, table, table, List.of(), 0, null, null);
   }
 
-  /** As {@link #modulo(int)}, with so many slots: hashing modulo the number of partitions, which divides them. */
+  /** As {@link #modulo(int)}, with a given number of slots, a multiple of the number of partitions. */
   private static Routing modulo(int partitions, int slots) {
     return beginning(partitions, SlotTable.modulo(partitions, slots));
   }

@@ -46,12 +46,12 @@ public final class SlotTable implements Serializable {
     return modulo(partitions, partitions * ((SLOTS_LEAST + partitions - 1) / partitions));
   }
 
-  /** As {@link #modulo(int)}, with so many slots. */
+  /** As {@link #modulo(int)}, with a given number of slots. */
   public static SlotTable modulo(int partitions, int slots) {
     return of(IntStream.range(0, slots).map(slot -> slot % partitions).toArray());
   }
 
-  /** The table of a topic that begins with so many slots, which are bound later. */
+  /** The table of a topic that begins with {@code slots} slots, none of which has a partition. */
   public static SlotTable unbound(int slots) {
     char[] table = new char[slots];
     Arrays.fill(table, (char) UNBOUND);
