@@ -121,15 +121,16 @@ class PartitionReader:
         """The records from `start` on, which must be between the log start offset and the end offset.
 
         They are those of whole batches: as many as have `bytes_max` bytes together as they are stored, and at least one, which may have
-        more. A part that decompresses to far more than that is shorter. `stop` is where the part before this one ended.
+        more. A part that decompresses to far more than that is shorter. `stop` is where the part before this one ended. Where a file is
+        gone, a merged segment may have records from the end offset on, too.
         """
-        end = self._state.ends[self._partition]
+        end = reached = self._state.ends[self._partition]
         decompressed_max = max(bytes_max, self._decompressed_max)
         found: list[pa.RecordBatch] = []
         stored = octets = 0
 
         def read(segment: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, Part | None]]:
-            nonlocal stored, octets
+            nonlocal stored, octets, reached
             place = stop.place if stop and stop.segment == segment and stop.place.offset == begin else None
             batches = reader.batches(begin, place)
             for chunk in self._chunks(reader, _within(batches, bytes_max - stored, bool(stored))):
@@ -154,10 +155,12 @@ class PartitionReader:
             # It was read to its end, where it is checked as a whole.
             for _ in batches:
                 pass
+            reached = max(reached, segment.end)
             if stored >= bytes_max or octets >= decompressed_max:
                 yield segment.end, Part(found, segment.end, None)
 
-        return next(filter(None, self._read(start, end, read, stop=stop)), Part(found, end, None))
+        limited = next(filter(None, self._read(start, end, read, stop=stop)), None)
+        return limited or Part(found, reached, None)
 
     def contents(self) -> Iterator[tuple[str, StoredBatch | None, list[pa.RecordBatch] | SparklogError]]:
         """All batches, each with its data file, and with its records (those of a control batch too) or the error that it is damaged.
@@ -169,7 +172,7 @@ class PartitionReader:
         def read(segment: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, tuple[str, StoredBatch, Any]]]:
             nonlocal start
             for batch in reader.walk():
-                if batch.last_offset >= begin:
+                if batch.last_offset >= begin and batch.base_offset < end:
                     content = self._content(reader, batch, begin)
                     start = batch.after.offset
                     yield start, (reader.path, batch, content)
@@ -198,11 +201,13 @@ class PartitionReader:
 
     def headers(self) -> Iterator[tuple[str, list[StoredBatch]]]:
         """For each segment its data file, and its batches without their data."""
+        start, end = self._state.starts[self._partition], self._state.ends[self._partition]
 
         def read(segment: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, tuple[str, list[StoredBatch]]]]:
-            yield segment.end, (reader.path, [batch for batch in reader.headers() if batch.last_offset >= begin])
+            batches = [batch for batch in reader.headers() if batch.last_offset >= begin and batch.base_offset < end]
+            yield segment.end, (reader.path, batches)
 
-        yield from self._read(self._state.starts[self._partition], self._state.ends[self._partition], read)
+        yield from self._read(start, end, read)
 
     def offset_at(self, millis: int, after: int = 0) -> int:
         """The offset of the first record at or after a time in milliseconds since 1970-01-01 UTC; the end offset if there is none.
