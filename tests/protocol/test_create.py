@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from commit_steps import DONE, LARGE, NOT_DONE, WHOLE
 from logtool import HALTED, TIMEOUT_S, LogTool, commits
+from verifying import faults
 
 from sparklog import Log
 
@@ -79,3 +80,17 @@ def test_a_creation_without_records_halted_at_a_step_leaves_the_topic_or_none(to
     assert (tool.outcome("change", what="create") == ["TOPIC_EXISTS"]) == there
     tool.run("append", tag="A")
     assert commits(tool.read()) == {"A-0": 20}
+
+
+@pytest.mark.parametrize("begin", [["append", "tag=B"], ["change", "what=create"]], ids=["writes", "creates"])
+def test_what_a_killed_deletion_leaves_is_not_foreign_to_the_next_topic(tool: LogTool, begin: list[str]) -> None:
+    """It was killed before it emptied the Kafka view; the next topic of the name has fewer partitions, until the others are added."""
+    tool.run("append", tag="A", keys=40, records=40)
+    tool.run("change", what="delete", stop="admin.linked:halt", status=HALTED)
+    assert {file.parent.name for file in tool.root.glob("t-*/*")} == {"t-0", "t-1", "t-2", "t-3"}
+    tool.run(*begin, partitions=2)
+    assert {file.parent.name for file in tool.root.glob("t-*/*")} <= {"t-0", "t-1"}
+    tool.run("change", what="partitions", to=4)
+    tool.run("append", tag="C", keys=40, records=40)
+    assert faults(tool.root, unfinished=True) == []
+    assert tool.run("publish") == ["published 0"]

@@ -8,7 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** Segments in the folders of partitions that do not exist: somebody may have copied them from a broker. */
+/** Segments in the folders of partitions that do not exist: a deleted topic has left them, or somebody has copied them from a broker. */
 public final class ForeignSegments {
   private static final int PARTITIONS_SHOWN = 20;
 
@@ -30,7 +30,7 @@ public final class ForeignSegments {
     List<Integer> in = new ArrayList<>();
     for (int partition = first; partition < end; partition++) {
       String folder = Names.viewFolder(log.topic(), partition);
-      List<String> found = store.list(folder).stream().filter(name -> Names.viewBase(name).isPresent()).sorted().toList();
+      List<String> found = names(store, folder);
       if (!found.isEmpty()) {
         found.forEach(name -> files.add(store.location(folder + "/" + name)));
         in.add(partition);
@@ -41,6 +41,34 @@ public final class ForeignSegments {
       throw PartlogException.of("FOREIGN_SEGMENTS", "topic", log.topic(), "root", store.root(), "count", files.size(), "partitions",
           shown(in), "file", files.get(0));
     }
+  }
+
+  /**
+   * Removes what a deleted topic has left in the folders of partitions that the topic after it lacks: by the time that they are added, it
+   * would seem to be foreign.
+   *
+   * @param first the number of partitions of the topic that is about to begin
+   */
+  static void removeLeft(TopicLog log, State deleted, int first) throws IOException {
+    LogStore store = log.store();
+    for (int partition = first; Stores.hasLinks(store) && partition < deleted.partitions(); partition++) {
+      String folder = Names.viewFolder(log.topic(), partition);
+      List<String> left = names(store, folder);
+      if (left.isEmpty()) {
+        continue;
+      }
+      if (log.latest().filter(latest -> latest.version() == deleted.version()).isEmpty()) {
+        return; // Another writer has begun the topic, and the files may be its own.
+      }
+      for (String name : left) {
+        store.delete(folder + "/" + name);
+      }
+      store.deleteFolderIfEmpty(folder);
+    }
+  }
+
+  private static List<String> names(LogStore store, String folder) throws IOException {
+    return store.list(folder).stream().filter(name -> Names.viewBase(name).isPresent()).sorted().toList();
   }
 
   /** {@code 0, 1, 4}; of many, the first ones and how many more there are. */

@@ -79,6 +79,7 @@ public final class NextVersion {
   public static NextVersion beginning(TopicLog log, Optional<State> deleted, String topicId, TopicConfig config, String operation)
       throws IOException {
     if (deleted.isPresent()) {
+      ForeignSegments.removeLeft(log, deleted.get(), config.partitions());
       return new NextVersion(deleted.get(), topicId, config, operation);
     }
     ForeignSegments.requireNone(log, 0, config.partitions());

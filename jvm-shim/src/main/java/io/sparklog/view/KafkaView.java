@@ -71,9 +71,9 @@ public final class KafkaView {
       view.missing.addAll(view.viewed(partition));
     }
     int made = view.makeMissing(true);
-    if (!view.gone.isEmpty()) {
-      view.judgeGone(log.latest().orElseThrow());
-    }
+    State now = log.latest().orElseThrow();
+    view.removeBeyond(now);
+    view.judgeGone(now);
     view.failures.throwFirst();
     Step.PUBLISH_DONE.reached();
     return made;
@@ -108,6 +108,7 @@ public final class KafkaView {
       }
       view.makeMissing(false);
       State now = log.latest().orElseThrow();
+      view.removeBeyond(now);
       view.judgeGone(now);
       boolean isNewest = isSame(now, view.state);
       // Damaged files would only fail again; the next commit tries anything else again.
@@ -141,14 +142,16 @@ public final class KafkaView {
     List<Set<String>> names = new ArrayList<>();
     for (int partition = 0; partition < state.partitions(); partition++) {
       boolean listed = all || state.isDeleted() || state.segments(partition).size() <= LISTED_MAX;
-      names.add(listed
-          ? store.list(Names.viewFolder(state.topic(), partition))
-              .stream()
-              .filter(name -> Names.viewBase(name).isPresent())
-              .collect(Collectors.toSet())
-          : null);
+      names.add(listed ? names(store, state.topic(), partition) : null);
     }
     return names;
+  }
+
+  private static Set<String> names(LinkingStore store, String topic, int partition) throws IOException {
+    return store.list(Names.viewFolder(topic, partition))
+        .stream()
+        .filter(name -> Names.viewBase(name).isPresent())
+        .collect(Collectors.toSet());
   }
 
   private List<Segment> viewed(int partition) {
@@ -255,6 +258,20 @@ public final class KafkaView {
         gone.add(e);
       }
     });
+  }
+
+  /** A topic that has begun {@code now} may have fewer partitions than the one of this view: no other program looks beyond them. */
+  private void removeBeyond(State now) {
+    for (int partition = now.partitions(); partition < state.partitions(); partition++) {
+      int p = partition;
+      String folder = Names.viewFolder(state.topic(), p);
+      attempt(() -> {
+        for (String name : names(store, state.topic(), p)) {
+          store.delete(folder + "/" + name);
+        }
+        store.deleteFolderIfEmpty(folder);
+      });
+    }
   }
 
   /** A data file that is gone is a failure if its segment is live {@code now} too. Otherwise a later version has removed it. */

@@ -10,7 +10,7 @@ final class Mutants {
   static final List<Mutant> FOUND = List.of(
       new Mutant(51, "a failed put is taken for another's", "log/VersionPut", "Outcome found = readBack();",
           "Outcome found = Outcome.LOST;"),
-      new Mutant(5, "absent after no answer is failed", "log/VersionPut", "    if (unanswered == null) {\n", "    if (true) {\n"),
+      new Mutant(2941, "absent after no answer is failed", "log/VersionPut", "    if (unanswered == null) {\n", "    if (true) {\n"),
       new Mutant(22, "the epoch is looked up once, not after each lost race", "write/Append", "if (!once.isIn(log, newest, records)) {",
           "boolean again = Thread.currentThread().getName().equals(txn);\n    Thread.currentThread().setName(txn);\n"
               + "    if (again || !once.isIn(log, newest, records)) {"),
@@ -47,7 +47,7 @@ final class Mutants {
           "view.look(names, put, known == null);"),
       new Mutant(95, "what was replaced stays in the view", "view/KafkaView",
           "gone.values().forEach(segment -> attempt(() -> segmentView.remove(segment.partition(), segment.base())));", ""),
-      new Mutant(256, "a reader looks first whether its version is still there, then for the next", "log/TopicLog",
+      new Mutant(25, "a reader looks first whether its version is still there, then for the next", "log/TopicLog",
           "if (files.replay(builder) && isUnchanged(known)) {", "if (isUnchanged(known) && files.replay(builder)) {"),
       new Mutant(1502, "version files are deleted downwards", "upkeep/CommitLogCleaner",
           "filter(name -> numberOf(name).getAsLong() < boundary).toList();",

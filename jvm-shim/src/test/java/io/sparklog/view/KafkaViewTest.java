@@ -110,6 +110,39 @@ final class KafkaViewTest extends Drivers {
     assertViewIsRight();
   }
 
+  /**
+   * A process sleeps before it gives a segment a name; by then the topic is another one, of a single partition.
+   *
+   * @param names that it gives, the last one late and in a partition that is gone
+   */
+  @ParameterizedTest
+  @CsvSource({"publish, 1", "publish, 3", "commit, 4", "commit, 6"})
+  void whatASleeperPutsForADeletedTopicIsNotForeignLater(String by, int names) throws IOException {
+    Driver driver = new Driver();
+    driver.commit();
+    if (by.equals("publish")) {
+      for (String name : files("", "t-[1-3]/.*")) {
+        Files.delete(folder.resolve(name));
+      }
+    }
+    int[] given = {0};
+    FaultyStore store = FaultyStore.of(Stores.open(folder.toString())).at((method, name, when) -> {
+      if (when == When.BEFORE && method.equals("link") && ++given[0] == names) {
+        administration(Stores.open(folder.toString())).delete(false);
+        new Driver().commit(Map.of("partitions", "1"), 0);
+      }
+    });
+    if (by.equals("publish")) {
+      KafkaView.publish(new Driver(store.store()).log(), Names.identity(random));
+    } else {
+      new Driver(store.store()).commit();
+    }
+    assertTrue(given[0] >= names);
+    assertEquals(List.of("t-0"), viewFolders());
+    administration(Stores.open(folder.toString())).addPartitions(4, false, false, false);
+    assertViewIsRight();
+  }
+
   private List<String> viewed() throws IOException {
     return files("", "t-[0-9]+/.*\\.log");
   }
