@@ -22,6 +22,7 @@ _SQL = {
     "weights": "STRING",
     "when": "STRING",
     "partitions": "ARRAY<INT>",
+    "keys": "STRING, BINARY or ARRAY",
     "boolean": "BOOLEAN",
     "int": "INT",
     "long": "BIGINT",

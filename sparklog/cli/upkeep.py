@@ -23,6 +23,8 @@ _EXAMPLES = {
     "suggest_moves": ["ROOT orders", "ROOT orders --max-moves 20 --execute"],
     "reroute": ["ROOT orders --weights 0:2,3:1 --dry-run", 'ROOT orders --weights \'{"0":2,"3":1}\''],
     "set_fill": ["ROOT orders --fill 0:3,3:1 --valid-for 10min"],
+    "pin": ["ROOT orders --key customer-7 --partition 3", "ROOT orders --key a --key b --partition 3 --dry-run"],
+    "unpin": ["ROOT orders --key customer-7"],
     "rebuild": ["ROOT orders --to orders16 --partitions 16 --dry-run", "ROOT orders --to orders16 --partitions 16"],
     "delete_records": ["ROOT orders --offsets 0:100,1:-1", 'ROOT orders --offsets \'{"0":100,"1":-1}\' --execute'],
     "delete_topic": ["ROOT orders", "ROOT orders --execute"],
@@ -100,6 +102,9 @@ def _option(parameter: Parameter) -> Any:
         return Annotated[str, typer.Option(flag, metavar={"string": "PATH", "name": "TOPIC"}[parameter.type], **words)]
     if parameter.type == "when":
         return Annotated[str, typer.Option(flag, metavar="now|next_write", **words | {"show_default": "now"})]
+    if parameter.type == "keys":
+        words["help"] = f"{_plain(parameter.text.split(',')[0])}, as UTF-8; may be repeated."
+        return Annotated[list[str], typer.Option(flag, metavar="KEY", **words)]
     if parameter.type == "boolean":
         return Annotated[bool, typer.Option(flag, **words)]
     if interval := re.fullmatch(r"INTERVAL '(\d+)' (\w)\w*", parameter.default or ""):

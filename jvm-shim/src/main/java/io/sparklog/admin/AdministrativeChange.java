@@ -48,7 +48,14 @@ abstract class AdministrativeChange implements Repeatable {
     }
   }
 
-  final PartlogException rerouted(String found) {
+  /** A re-route that does not do what a note asks for would end the note. @throws PartlogException REROUTED */
+  final void requireNoNote(State newest) {
+    if (newest.slots().asked().isPresent()) {
+      throw rerouted(newest.router() + ", and is to be re-routed before the next write");
+    }
+  }
+
+  private PartlogException rerouted(String found) {
     return PartlogException.of("REROUTED", "topic", log.topic(), "root", log.store().root(), "found", found, "expected", planned.router());
   }
 

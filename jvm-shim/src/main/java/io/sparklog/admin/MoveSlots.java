@@ -28,10 +28,7 @@ final class MoveSlots extends AdministrativeChange {
   @Override
   NextVersion change(State newest) {
     requireRouting(newest);
-    if (newest.slots().asked().isPresent()) {
-      // This re-route would end the note, and what it asks for.
-      throw rerouted(newest.router() + ", and is to be re-routed before the next write");
-    }
+    requireNoNote(newest);
     return new NextVersion(newest, "reroute").move(log, newest.slots(), newest.slots().weights(), moves);
   }
 

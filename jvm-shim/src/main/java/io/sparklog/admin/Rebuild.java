@@ -1,11 +1,11 @@
 package io.sparklog.admin;
 
 import io.sparklog.format.BatchDecoder;
+import io.sparklog.log.PastReroute;
 import io.sparklog.log.ForeignSegments;
 import io.sparklog.log.Names;
 import io.sparklog.log.Rebuilt;
 import io.sparklog.log.Root;
-import io.sparklog.log.Routing;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
@@ -135,7 +135,7 @@ public final class Rebuild {
   /** Offsets of the origin by partition, each not below the one before it. @param versions the most to look at, the newest */
   private List<long[]> frontiers(int versions) throws IOException {
     TreeMap<Long, long[]> after = new TreeMap<>();
-    for (Routing.Past past : origin.slots().past()) {
+    for (PastReroute past : origin.slots().past()) {
       after.put(past.version() - 1, past.cut());
     }
     int cuts = after.size();

@@ -72,13 +72,13 @@ public final class Checkpoint {
   private static ObjectNode head(State state) {
     ObjectNode head = Json.MAPPER.createObjectNode();
     head.put("format", Version.FORMAT);
-    Version.putFeatures(head, Version.Slots.of(state));
+    Version.putFeatures(head, state.features());
     head.put("topic", state.topic()).put("topicId", state.topicId()).put("version", state.version()).put("hash", state.hash());
     head.put("time", state.timeMs()).put("horizon", state.horizon()).put("boundary", state.boundary());
     if (state.isDeleted()) {
       head.put("deleted", true);
     }
-    state.routing().ifPresent(routing -> head.set("routing", routing.toJson()));
+    state.routing().ifPresent(routing -> head.set("routing", routing.toJson(state.features().pins())));
     ObjectNode config = head.putObject("config");
     state.config().entries().forEach(config::put);
     ArrayNode starts = head.putArray("starts");
@@ -164,13 +164,15 @@ public final class Checkpoint {
     String hash = Json.text(head, "hash");
     Damaged.unless(Version.isHash(hash), "field hash is not a SHA-256");
     TopicConfig config = new TopicConfig(Version.config(Json.field(head, "config")));
-    JsonNode field = slots != Version.Slots.NONE ? head.get("routing") : null;
-    Routing routing = field == null ? null : Routing.parse(field, version, ends, slots == Version.Slots.UNBOUND);
-    boolean binds = slots == Version.Slots.UNBOUND;
+    JsonNode field = slots.exist() ? head.get("routing") : null;
+    Routing routing = field == null ? null : Routing.parse(field, version, ends, slots);
+    boolean binds = slots.unbound();
     Damaged.unless(Version.deleted(head) || binds == config.partitioner().bindsSlots() && (!binds || routing != null),
         "its partitioner is " + config.partitioner().optionName() + ", and its features or its routing are of another one");
+    Damaged.unless(routing != null || !slots.pins(), "it has the feature pins, and no routing");
     State.Head last = new State.Head(topic, Version.identity(head, "topicId"), version, hash, null, Json.number(head, "time", 0),
-        Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), config, routing, starts, ends, Version.deleted(head));
+        Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), config, routing, slots.pins(), starts, ends,
+        Version.deleted(head));
     Damaged.unless(
         !last.deleted() || queries.isEmpty() && routing == null && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
         "it is of a deleted topic, and has records, queries or slots");

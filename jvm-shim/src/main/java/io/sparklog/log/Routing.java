@@ -3,7 +3,9 @@ package io.sparklog.log;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.sparklog.partition.KeyTable;
 import io.sparklog.partition.Partitioner;
+import io.sparklog.partition.Pins;
 import io.sparklog.partition.Router;
 import io.sparklog.partition.SlotMoves;
 import io.sparklog.partition.SlotTable;
@@ -19,37 +21,21 @@ public final class Routing {
   /** The most numbers in the re-routes of a state. FORMAT.md section 10. */
   private static final int NUMBERS_MAX = 2_000_000;
 
-  /**
-   * A re-route that has records from before it.
-   *
-   * @param cut the end offset of each partition before it; 0 of those that it added
-   */
-  public record Past(long version, long[] cut, List<SlotMoves> moved) {
-    /** The cut in a partition, which later re-routes may have added. */
-    public long cut(int partition) {
-      return partition < cut.length ? cut[partition] : 0;
-    }
-
-    private long numbers() {
-      return cut.length + moved.stream().mapToLong(moves -> 1L + moves.slots().length).sum();
-    }
-  }
-
   private final int epoch;
   private final int[] weights;
   /** Before the oldest of {@link #past}. */
-  private final SlotTable first;
-  private final SlotTable table;
-  private final List<Past> past;
+  private final KeyTable first;
+  private final KeyTable table;
+  private final List<PastReroute> past;
   private final long numbers;
   /** Null if no note asks for any. */
   private final int[] asked;
   /** Null if there is none. */
   private final Fill fill;
-  private SlotHistory history;
+  private KeyHistory history;
 
   /** @param numbers of all of {@code past} */
-  private Routing(int epoch, int[] weights, SlotTable first, SlotTable table, List<Past> past, long numbers, int[] asked, Fill fill) {
+  private Routing(int epoch, int[] weights, KeyTable first, KeyTable table, List<PastReroute> past, long numbers, int[] asked, Fill fill) {
     this.epoch = epoch;
     this.weights = weights;
     this.first = first;
@@ -69,7 +55,8 @@ public final class Routing {
   static Routing beginning(int partitions, SlotTable table) {
     int[] equal = new int[partitions];
     Arrays.fill(equal, 1);
-    return new Routing(0, equal, table, table, List.of(), 0, null, null);
+    KeyTable keys = KeyTable.of(table);
+    return new Routing(0, equal, keys, keys, List.of(), 0, null, null);
   }
 
   /** As {@link #modulo(int)}, with a given number of slots, a multiple of the number of partitions. */
@@ -88,7 +75,17 @@ public final class Routing {
   }
 
   public SlotTable table() {
-    return table;
+    return table.slots();
+  }
+
+  /** The keys that go to partitions of their own choice. */
+  public Pins pins() {
+    return table.pins();
+  }
+
+  /** The partition that a key has now; {@link SlotTable#UNBOUND} if it has none yet. */
+  int partition(Partitioner partitioner, byte[] key) {
+    return table.partition(partitioner, key);
   }
 
   /** The weights that the topic is to be re-routed to before the next write; there may be more than partitions. */
@@ -102,7 +99,7 @@ public final class Routing {
   }
 
   /** The re-routes that have records from before them, from old to new. */
-  public List<Past> past() {
+  public List<PastReroute> past() {
     return past;
   }
 
@@ -127,44 +124,53 @@ public final class Routing {
 
   /** The slot table after the first {@code after} re-routes of {@link #past}. */
   SlotTable table(int after) {
-    SlotTable table = first;
-    for (Past one : past.subList(0, after)) {
-      table = table.after(one.moved());
-    }
-    return table;
+    return keys(after).slots();
   }
 
-  /** The partition that had a slot after the first {@code after} re-routes of {@link #past}. */
-  int partition(int slot, int after) {
-    synchronized (this) {
-      history = history == null ? new SlotHistory(first, past) : history;
+  /** The pins after the first {@code after} re-routes of {@link #past}. */
+  Pins pins(int after) {
+    return keys(after).pins();
+  }
+
+  private KeyTable keys(int after) {
+    KeyTable keys = first;
+    for (PastReroute one : past.subList(0, after)) {
+      keys = keys.after(one.moved(), one.pins());
     }
-    return history.partition(slot, after);
+    return keys;
+  }
+
+  /** The partition that a key had after the first {@code after} re-routes of {@link #past}. */
+  int partition(Partitioner partitioner, byte[] key, int after) {
+    synchronized (this) {
+      history = history == null ? new KeyHistory(first, past) : history;
+    }
+    return history.partition(partitioner, key, after);
   }
 
   /** Whether the state may have this re-route too. */
-  public boolean fits(int partitions, List<SlotMoves> moved) {
-    return numbers + new Past(0, new long[partitions], moved).numbers() <= NUMBERS_MAX;
+  public boolean fits(int partitions, List<SlotMoves> moved, Pins changes) {
+    return numbers + new PastReroute(0, new long[partitions], moved, changes).numbers() <= NUMBERS_MAX;
   }
 
-  /** The field of the version that moves these slots. */
-  public Reroute reroute(int[] weights, List<SlotMoves> moved) {
-    return new Reroute(epoch + 1, table.slots(), weights, moved, table.after(moved).crc(), null, false, null);
+  /** The field of the version that moves these slots, and changes these pins. */
+  public Reroute reroute(int[] weights, List<SlotMoves> moved, Pins changes) {
+    return new Reroute(epoch + 1, table().slots(), weights, moved, changes, table().after(moved).crc(), null, false, null);
   }
 
   /** The field of the version that gives partitions to slots that have none; of one that begins the topic, also without slots. */
   Reroute binding(List<SlotMoves> bound) {
-    return new Reroute(epoch, table.slots(), weights, bound, table.after(bound).crc(), null, !bound.isEmpty(), null);
+    return new Reroute(epoch, table().slots(), weights, bound, Pins.NONE, table().after(bound).crc(), null, !bound.isEmpty(), null);
   }
 
   /** The field of the version that asks for a re-route to these weights. */
   public Reroute note(int[] asked) {
-    return new Reroute(epoch, table.slots(), weights, List.of(), table.crc(), asked, false, null);
+    return new Reroute(epoch, table().slots(), weights, List.of(), Pins.NONE, table().crc(), asked, false, null);
   }
 
   /** The field of the version that shares the slots that are bound next in this way. */
   public Reroute filling(Fill fill) {
-    return new Reroute(epoch, table.slots(), weights, List.of(), table.crc(), null, false, fill);
+    return new Reroute(epoch, table().slots(), weights, List.of(), Pins.NONE, table().crc(), null, false, fill);
   }
 
   /**
@@ -181,26 +187,27 @@ public final class Routing {
       return from.bound(reroute);
     }
     if (reroute.fill() != null) {
-      Damaged.unless(from.isSaidBy(reroute) && reroute.table() == from.table.crc(), "it has a fill, and changes the routing");
+      Damaged.unless(from.isSaidBy(reroute) && reroute.table() == from.table().crc(), "it has a fill, and changes the routing");
       return new Routing(from.epoch, from.weights, from.first, from.table, from.past, from.numbers, from.asked, reroute.fill());
     }
     boolean isNote = reroute.asked() != null;
-    Damaged.unless(reroute.epoch() == from.epoch + (isNote ? 0 : 1) && reroute.slots() == from.table.slots(),
+    Damaged.unless(reroute.epoch() == from.epoch + (isNote ? 0 : 1) && reroute.slots() == from.table().slots(),
         "its routing epoch or its number of slots does not follow those of the version before it");
     for (int p = 0; p < from.weights.length; p++) {
       int[] after = isNote ? reroute.asked() : reroute.weights();
       Damaged.unless(from.weights[p] > 0 || after[p] == 0, "it opens partition " + p + ", which is closed");
     }
     if (isNote) {
-      Damaged.unless(Arrays.equals(reroute.weights(), from.weights) && reroute.table() == from.table.crc(),
+      Damaged.unless(Arrays.equals(reroute.weights(), from.weights) && reroute.table() == from.table().crc(),
           "it is a note, and has other weights or another slot table than the version before it");
+      requireOpen(from.pins(), reroute.asked());
       return new Routing(from.epoch, from.weights, from.first, from.table, from.past, from.numbers, reroute.asked(), from.fill);
     }
-    SlotTable table = moved(from.table, reroute.moved());
+    KeyTable table = moved(from.table, reroute.moved(), reroute.pins());
     requireOpen(table, reroute.weights());
-    Damaged.unless(table.crc() == reroute.table(), "its slot table is not that of its checksum");
-    List<Past> past = new ArrayList<>(from.past);
-    Past last = new Past(version, ends, reroute.moved());
+    Damaged.unless(table.slots().crc() == reroute.table(), "its slot table is not that of its checksum");
+    List<PastReroute> past = new ArrayList<>(from.past);
+    PastReroute last = new PastReroute(version, ends, reroute.moved(), reroute.pins());
     past.add(last);
     long numbers = from.numbers + last.numbers();
     Damaged.unless(numbers <= NUMBERS_MAX, "the re-routes up to it have " + numbers + " numbers, more than " + NUMBERS_MAX);
@@ -214,7 +221,8 @@ public final class Routing {
     if (reroute == null) {
       return null;
     }
-    Damaged.unless(reroute.asked() == null && reroute.fill() == null, "it begins a topic, and is a note or has a fill");
+    Damaged.unless(reroute.asked() == null && reroute.fill() == null && reroute.pins().isEmpty(),
+        "it begins a topic, and is a note, has a fill or pins keys");
     return beginning(config.partitions(), SlotTable.unbound(reroute.slots())).bound(reroute);
   }
 
@@ -223,34 +231,44 @@ public final class Routing {
     Damaged.unless(isSaidBy(reroute), "it binds slots, and changes the routing epoch, the number of slots or the weights");
     for (SlotMoves moves : reroute.moved()) {
       for (int slot : moves.slots()) {
-        Damaged.unless(table.partition(slot) == SlotTable.UNBOUND, "it binds slot " + slot + ", which has a partition");
+        Damaged.unless(table().partition(slot) == SlotTable.UNBOUND, "it binds slot " + slot + ", which has a partition");
       }
     }
-    SlotTable bound = table.after(reroute.moved());
-    Damaged.unless(bound.crc() == reroute.table(), "its slot table is not that of its checksum");
-    return new Routing(epoch, weights, past.isEmpty() ? bound : first.after(reroute.moved()), bound, past, numbers, asked, fill);
+    KeyTable bound = table.after(reroute.moved(), Pins.NONE);
+    Damaged.unless(bound.slots().crc() == reroute.table(), "its slot table is not that of its checksum");
+    return new Routing(epoch, weights, past.isEmpty() ? bound : first.after(reroute.moved(), Pins.NONE), bound, past, numbers, asked, fill);
   }
 
   /** Whether a version that is no re-route has the routing epoch, the number of slots and the weights. */
   private boolean isSaidBy(Reroute reroute) {
-    return reroute.epoch() == epoch && reroute.slots() == table.slots() && Arrays.equals(reroute.weights(), weights);
+    return reroute.epoch() == epoch && reroute.slots() == table().slots() && Arrays.equals(reroute.weights(), weights);
   }
 
-  private static SlotTable moved(SlotTable table, List<SlotMoves> moved) throws Damaged {
+  private static KeyTable moved(KeyTable before, List<SlotMoves> moved, Pins changes) throws Damaged {
+    SlotTable table = before.slots();
     for (SlotMoves moves : moved) {
       for (int slot : moves.slots()) {
         Damaged.unless(table.partition(slot) != SlotTable.UNBOUND, "it moves slot " + slot + ", which has no partition");
         Damaged.unless(table.partition(slot) != moves.to(), "slot " + slot + " is in partition " + moves.to() + " already");
       }
     }
-    return table.after(moved);
+    Damaged.unless(before.pins().changedBy(changes).size() == changes.size(),
+        "it pins a key to its partition, or ends a pin that there is not");
+    KeyTable after = before.after(moved, changes);
+    Damaged.unless(after.pins().size() <= Pins.COUNT_MAX, "it has more than " + Pins.COUNT_MAX + " pins");
+    return after;
   }
 
-  private static void requireOpen(SlotTable table, int[] weights) throws Damaged {
-    int[] counts = table.counts(Router.PARTITIONS_MAX);
+  private static void requireOpen(KeyTable table, int[] weights) throws Damaged {
+    int[] counts = table.slots().counts(Router.PARTITIONS_MAX);
     for (int p = 0; p < counts.length; p++) {
       Damaged.unless(counts[p] == 0 || p < weights.length && weights[p] > 0, "partition " + p + " has slots, and is closed or not there");
     }
+    requireOpen(table.pins(), weights);
+  }
+
+  private static void requireOpen(Pins pins, int[] weights) throws Damaged {
+    Damaged.unless(pins.areAllTo(p -> p < weights.length && weights[p] > 0), "a partition has pins, and is closed or not there");
   }
 
   /** Without the oldest re-routes that no record is from before. @param starts log start offsets by partition */
@@ -262,12 +280,8 @@ public final class Routing {
     if (gone == 0) {
       return this;
     }
-    SlotTable oldest = first;
-    long left = numbers;
-    for (Past one : past.subList(0, gone)) {
-      oldest = oldest.after(one.moved());
-      left -= one.numbers();
-    }
+    KeyTable oldest = keys(gone);
+    long left = numbers - past.subList(0, gone).stream().mapToLong(PastReroute::numbers).sum();
     return new Routing(epoch, weights, oldest, table, new ArrayList<>(past.subList(gone, past.size())), left, asked, fill);
   }
 
@@ -283,27 +297,34 @@ public final class Routing {
   /** Whether {@code reroute}, of the version that a checkpoint is of, says of the topic what the checkpoint says. */
   boolean agreesWith(Reroute reroute) {
     boolean isBinding = reroute.binds();
-    return isSaidBy(reroute) && table.crc() == reroute.table()
+    return isSaidBy(reroute) && table().crc() == reroute.table()
         && (isBinding || reroute.fill() != null || Arrays.equals(asked, reroute.asked()))
         && (isBinding || reroute.asked() != null || Objects.equals(fill, reroute.fill()));
   }
 
-  /** As a checkpoint has it. FORMAT.md section 6. */
-  ObjectNode toJson() {
+  /** As a checkpoint has it. FORMAT.md section 6. @param hasPins whether the topic has had pins */
+  ObjectNode toJson(boolean hasPins) {
     ObjectNode json = Json.MAPPER.createObjectNode();
-    json.put("epoch", epoch).put("slots", first.slots()).set("weights", Json.array(weights));
+    SlotTable oldest = first.slots();
+    json.put("epoch", epoch).put("slots", oldest.slots()).set("weights", Json.array(weights));
     ArrayNode slots = json.putArray("first");
-    for (int slot = 0; slot < first.slots(); slot++) {
-      slots.add(first.partition(slot));
+    for (int slot = 0; slot < oldest.slots(); slot++) {
+      slots.add(oldest.partition(slot));
+    }
+    if (hasPins) {
+      json.set("pins", Reroute.toJson(first.pins()));
     }
     ArrayNode reroutes = json.putArray("reroutes");
-    for (Past one : past) {
+    for (PastReroute one : past) {
       ObjectNode entry = reroutes.addObject().put("version", one.version());
       ArrayNode cut = entry.putArray("cut");
       Arrays.stream(one.cut()).forEach(cut::add);
       entry.set("moved", Reroute.toJson(one.moved()));
+      if (!one.pins().isEmpty()) {
+        entry.set("pins", Reroute.toJson(one.pins()));
+      }
     }
-    json.put("table", Integer.toUnsignedLong(table.crc()));
+    json.put("table", Integer.toUnsignedLong(table().crc()));
     Reroute.putAsked(json, asked);
     if (fill != null) {
       json.set("fill", fill.toJson());
@@ -313,79 +334,50 @@ public final class Routing {
 
   /**
    * @param ends of the state, which has this version
-   * @param unbound whether there may be slots without a partition
+   * @param features whether there may be slots without a partition, and pins
    */
-  static Routing parse(JsonNode json, long version, long[] ends, boolean unbound) throws Damaged {
+  static Routing parse(JsonNode json, long version, long[] ends, Version.Slots features) throws Damaged {
     int epoch = (int) Json.number(Json.field(json, "epoch"), "epoch", 0, Integer.MAX_VALUE);
     int slots = (int) Json.number(Json.field(json, "slots"), "slots", 1, SlotTable.SLOTS_MAX);
     int[] weights = Reroute.weights(json, ends.length);
-    Damaged.unless(unbound || !json.has("fill"), "it has a fill, and not the feature unbound");
-    int[] partitions = Json.ints(json, "first", slots, unbound ? SlotTable.UNBOUND : ends.length - 1);
+    Damaged.unless(features.unbound() || !json.has("fill"), "it has a fill, and not the feature unbound");
+    int[] partitions = Json.ints(json, "first", slots, features.unbound() ? SlotTable.UNBOUND : ends.length - 1);
     Damaged.unless(Arrays.stream(partitions).allMatch(p -> p < ends.length || p == SlotTable.UNBOUND),
         "its first slot table names more than " + ends.length + " partitions");
     Damaged.unless(partitions.length == slots, "its first slot table has " + partitions.length + " of " + slots + " slots");
-    SlotTable first = SlotTable.of(partitions);
-    SlotTable table = first;
-    List<Past> past = new ArrayList<>();
-    Past last = new Past(-1, new long[0], List.of());
+    KeyTable first = new KeyTable(SlotTable.of(partitions), features.pins() ? Reroute.pins(json, ends.length, false) : Pins.NONE);
+    Damaged.unless(first.pins().size() <= Pins.COUNT_MAX, "it has more than " + Pins.COUNT_MAX + " pins");
+    KeyTable table = first;
+    List<PastReroute> past = new ArrayList<>();
+    PastReroute last = new PastReroute(-1, new long[0], List.of(), Pins.NONE);
     for (JsonNode entry : Json.array(json, "reroutes", NUMBERS_MAX)) {
       long[] cut = Json.numbers(entry, "cut", ends.length);
-      Past one = new Past(Json.number(Json.field(entry, "version"), "version", last.version() + 1, version), cut,
-          Reroute.moved(entry, slots, cut.length));
+      PastReroute one = new PastReroute(Json.number(Json.field(entry, "version"), "version", last.version() + 1, version), cut,
+          Reroute.moved(entry, slots, cut.length),
+          features.pins() && entry.has("pins") ? Reroute.pins(entry, cut.length, true) : Pins.NONE);
       requireRisen(last, cut);
-      table = moved(table, one.moved());
+      table = moved(table, one.moved(), one.pins());
       past.add(one);
       last = one;
     }
     requireRisen(last, ends);
     requireOpen(table, weights);
     Damaged.unless(past.size() <= epoch, "it has had " + epoch + " re-routes, and has " + past.size());
-    Damaged.unless(table.crc() == (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL),
+    Damaged.unless(table.slots().crc() == (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL),
         "its slot table is not that of its checksum");
-    long numbers = past.stream().mapToLong(Past::numbers).sum();
+    long numbers = past.stream().mapToLong(PastReroute::numbers).sum();
     Damaged.unless(numbers <= NUMBERS_MAX, "its re-routes have " + numbers + " numbers, more than " + NUMBERS_MAX);
     return new Routing(epoch, weights, first, table, past, numbers, Reroute.asked(json, ends.length), Fill.parse(json, weights));
   }
 
-  private static void requireRisen(Past before, long[] ends) throws Damaged {
+  private static void requireRisen(PastReroute before, long[] ends) throws Damaged {
     for (int p = 0; p < before.cut().length; p++) {
       Damaged.unless(p < ends.length && before.cut()[p] <= ends[p], "the cut of partition " + p + " falls");
     }
   }
 
-  /** Where each slot was, made from the re-routes when that is first asked. */
-  private static final class SlotHistory {
-    private final SlotTable first;
-    /** By slot, the moves of it: after which re-route, and where to. Null for a slot that did not move. */
-    private final int[][] moves;
-
-    private SlotHistory(SlotTable first, List<Past> past) {
-      this.first = first;
-      this.moves = new int[first.slots()][];
-      for (int i = 0; i < past.size(); i++) {
-        for (SlotMoves move : past.get(i).moved()) {
-          for (int slot : move.slots()) {
-            int[] its = moves[slot] == null ? new int[2] : Arrays.copyOf(moves[slot], moves[slot].length + 2);
-            its[its.length - 2] = i + 1;
-            its[its.length - 1] = move.to();
-            moves[slot] = its;
-          }
-        }
-      }
-    }
-
-    private int partition(int slot, int after) {
-      int[] its = moves[slot];
-      int partition = first.partition(slot);
-      for (int i = 0; its != null && i < its.length && its[i] <= after; i += 2) {
-        partition = its[i + 1];
-      }
-      return partition;
-    }
-  }
-
   @Override
   public String toString() {
-    return table + " in routing epoch " + epoch;
+    return table.slots() + " in routing epoch " + epoch;
   }
 }

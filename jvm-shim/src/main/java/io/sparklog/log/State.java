@@ -29,10 +29,11 @@ public final class State {
    * @param starts log start offsets by partition
    * @param ends end offsets (exclusive) by partition
    * @param routing null while the topic has no slots
+   * @param pins whether the topic has had pins
    * @param deleted whether the version ended the topic
    */
   record Head(String topic, String topicId, long version, String hash, String txn, long time, long horizon, long boundary,
-      TopicConfig config, Routing routing, long[] starts, long[] ends, boolean deleted) {}
+      TopicConfig config, Routing routing, boolean pins, long[] starts, long[] ends, boolean deleted) {}
 
   State(Head head, long checkpointVersion, SortedMap<String, Query> queries, List<List<Segment>> segments, String tag, long tagged) {
     this.head = head;
@@ -82,6 +83,11 @@ public final class State {
     return Optional.ofNullable(head.routing());
   }
 
+  /** What a program must know of the topic's slots. */
+  Version.Slots features() {
+    return head.routing() == null ? Version.Slots.NONE : Version.Slots.of(head.config(), head.pins());
+  }
+
   /** How the topic routes and has routed; of one that has no slots, as of one with slots that routes alike. */
   public Routing slots() {
     return head.routing() == null ? Routing.modulo(partitions()) : head.routing();
@@ -96,7 +102,7 @@ public final class State {
 
   /** The end offset of a partition before the newest re-route; 0 if none has records from before it. */
   public long lastCut(int partition) {
-    List<Routing.Past> past = head.routing() == null ? List.of() : head.routing().past();
+    List<PastReroute> past = head.routing() == null ? List.of() : head.routing().past();
     return past.isEmpty() ? 0 : past.get(past.size() - 1).cut(partition);
   }
 
@@ -110,6 +116,11 @@ public final class State {
     return head.routing() == null ? SlotTable.modulo(partitions(), partitions()) : head.routing().table(reroutes);
   }
 
+  /** Whether some keys had pins after the first {@code reroutes} of the re-routes that are remembered. */
+  public boolean hadPins(int reroutes) {
+    return head.routing() != null && !head.routing().pins(reroutes).isEmpty();
+  }
+
   /** Whether a re-route cut the partition of a segment where the segment begins. */
   public boolean isAfterCut(Segment segment) {
     long before = Math.max(0, segment.base() - 1);
@@ -120,10 +131,14 @@ public final class State {
   public boolean mayHold(int partition, int reroutes, byte[] key) {
     Partitioner partitioner = head.config().partitioner();
     Routing routing = head.routing();
-    int found = routing == null
-        ? Router.ofKey(partitioner, partitions(), key)
-        : routing.partition(routing.table().slot(partitioner, key), reroutes);
+    int found = routing == null ? Router.ofKey(partitioner, partitions(), key) : routing.partition(partitioner, key, reroutes);
     return found == partition;
+  }
+
+  /** The partition that a key goes to; empty if its first record decides that. */
+  public Optional<Integer> partition(byte[] key) {
+    int found = slots().partition(head.config().partitioner(), key);
+    return found == SlotTable.UNBOUND ? Optional.empty() : Optional.of(found);
   }
 
   /**

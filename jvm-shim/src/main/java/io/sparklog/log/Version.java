@@ -10,11 +10,13 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -37,23 +39,36 @@ public record Version(String topic, String topicId, long version, String txn, St
 
   static final int SEGMENTS_MAX = 1_000_000;
 
-  /** The slots of a topic, as features say. */
-  public enum Slots {
-    NONE, BOUND("slots"), UNBOUND("slots", "unbound");
+  /**
+   * The features of a topic.
+   *
+   * @param exist whether it has slots
+   * @param unbound whether these have partitions only when they are first used
+   * @param pins whether it has had pins
+   */
+  public record Slots(boolean exist, boolean unbound, boolean pins) {
+    public static final Slots NONE = new Slots(false, false, false);
 
-    private final List<String> features;
+    private static final String SLOTS = "slots";
+    private static final String UNBOUND = "unbound";
+    private static final String PINS = "pins";
+    private static final Set<String> KNOWN = Set.of(SLOTS, UNBOUND, PINS);
 
-    Slots(String... features) {
-      this.features = List.of(features);
+    /** Those of a topic that has slots. */
+    static Slots of(TopicConfig config, boolean pins) {
+      return new Slots(true, config.partitioner().bindsSlots(), pins);
     }
 
-    static Slots of(State state) {
-      return state.routing().isEmpty() ? NONE : of(state.config());
+    /** Without slots, the other two say nothing. */
+    private static Slots named(Collection<String> features) {
+      return features.contains(SLOTS) ? new Slots(true, features.contains(UNBOUND), features.contains(PINS)) : NONE;
     }
 
-    /** The slots of a topic that has any. */
-    static Slots of(TopicConfig config) {
-      return config.partitioner().bindsSlots() ? UNBOUND : BOUND;
+    private List<String> names() {
+      List<String> names = new ArrayList<>(exist ? List.of(SLOTS) : List.of());
+      names.addAll(unbound ? List.of(UNBOUND) : List.of());
+      names.addAll(pins ? List.of(PINS) : List.of());
+      return names;
     }
   }
 
@@ -160,8 +175,8 @@ public record Version(String topic, String topicId, long version, String txn, St
     for (JsonNode segment : Json.array(json, "added", SEGMENTS_MAX)) {
       added.add(segment(segment, ends.length, files));
     }
-    JsonNode routing = slots != Slots.NONE ? json.get("routing") : null;
-    Reroute reroute = routing == null ? null : Reroute.parse(routing, ends.length);
+    JsonNode routing = slots.exist() ? json.get("routing") : null;
+    Reroute reroute = routing == null ? null : Reroute.parse(routing, ends.length, slots.pins());
     String topicId = identity(json, "topicId");
     JsonNode rebuilt = json.get("rebuilt");
     Version parsed = new Version(topic, topicId, version, txn, previous, Json.number(json, "time", 0), operation,
@@ -186,7 +201,7 @@ public record Version(String topic, String topicId, long version, String txn, St
 
   static void putFeatures(ObjectNode json, Slots slots) {
     ArrayNode features = json.putArray("features");
-    slots.features.forEach(features::add);
+    slots.names().forEach(features::add);
   }
 
   /**
@@ -201,14 +216,14 @@ public record Version(String topic, String topicId, long version, String txn, St
     List<String> unknown = new ArrayList<>();
     for (JsonNode feature : Json.array(json, "features", Integer.MAX_VALUE)) {
       Damaged.unless(feature.isTextual(), "field features holds something else than strings");
-      (Slots.UNBOUND.features.contains(feature.textValue()) ? known : unknown).add(feature.textValue());
+      (Slots.KNOWN.contains(feature.textValue()) ? known : unknown).add(feature.textValue());
     }
     if (!unknown.isEmpty()) {
       String names = String.join(", ", unknown);
       String reason = "it needs the features " + (names.length() > NAMES_SHOWN ? names.substring(0, NAMES_SHOWN) + "…" : names);
       throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", reason);
     }
-    return known.containsAll(Slots.UNBOUND.features) ? Slots.UNBOUND : known.containsAll(Slots.BOUND.features) ? Slots.BOUND : Slots.NONE;
+    return Slots.named(known);
   }
 
   /** Refuses a higher format number. @throws PartlogException FORMAT_TOO_NEW */

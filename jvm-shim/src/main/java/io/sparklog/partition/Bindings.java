@@ -19,6 +19,10 @@ public final class Bindings {
     if (!router.partitioner().bindsSlots()) {
       return router.ofKey(key, at, length);
     }
+    int pinned = router.pinned(key, at, length);
+    if (pinned != Pins.ENDED) {
+      return pinned;
+    }
     int slot = router.slot(key, at, length);
     int partition = router.ofSlot(slot);
     if (partition != SlotTable.UNBOUND) {

@@ -22,17 +22,17 @@ public final class SlotSwaps {
   private final int[] weights;
   private final long[] sums;
 
-  private SlotSwaps(SlotTable table, long[] loads, int[] weights) {
+  private SlotSwaps(SlotTable table, long[] loads, long[] pinned, int[] weights) {
     this.table = table;
     this.partitions = IntStream.range(0, table.slots()).map(table::partition).toArray();
     this.loads = loads;
     this.weights = weights;
-    this.sums = sums(table, loads, weights.length);
+    this.sums = sums(table, loads, pinned);
   }
 
-  /** The load of each partition. @param loads by slot */
-  public static long[] sums(SlotTable table, long[] loads, int partitions) {
-    long[] sums = new long[partitions];
+  /** The load of each partition. @param loads by slot. @param pinned by partition, that no slot has */
+  public static long[] sums(SlotTable table, long[] loads, long[] pinned) {
+    long[] sums = pinned.clone();
     for (int slot = 0; slot < loads.length; slot++) {
       if (table.partition(slot) != SlotTable.UNBOUND) {
         sums[table.partition(slot)] += loads[slot];
@@ -45,11 +45,12 @@ public final class SlotSwaps {
    * The moves, by partition that takes; none if the greatest load of a partition, by weight, falls by less than 5 %.
    *
    * @param loads by slot, 0 or more
+   * @param pinned by partition, that stays where it is
    * @param weights by partition
    * @param most how many slots may move
    */
-  public static List<SlotMoves> of(SlotTable table, long[] loads, int[] weights, int most) {
-    SlotSwaps swaps = new SlotSwaps(table, loads, weights);
+  public static List<SlotMoves> of(SlotTable table, long[] loads, long[] pinned, int[] weights, int most) {
+    SlotSwaps swaps = new SlotSwaps(table, loads, pinned, weights);
     double before = swaps.load(swaps.busiest());
     for (int moved = 0; moved + 2 <= most && swaps.swap(); moved += 2) {
       // Each swap lowers the greatest load, or how many partitions have it.

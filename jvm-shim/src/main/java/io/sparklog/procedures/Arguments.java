@@ -9,6 +9,7 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Signature;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
@@ -19,11 +20,15 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.SpecializedGetters;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.IntervalUtils;
 import org.apache.spark.sql.catalyst.util.MapData;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.DayTimeIntervalType;
 import org.apache.spark.sql.types.StringType;
 import org.apache.spark.unsafe.types.CalendarInterval;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -33,18 +38,18 @@ final class Arguments {
   private static final long MICROS_OF_A_DAY = Duration.ofDays(1).toSeconds() * 1_000_000;
 
   private final Signature signature;
-  private final boolean isIntervalText;
+  private final Map<String, DataType> types;
   private final Map<String, Object> values = new HashMap<>();
 
   /**
    * The arguments that Spark passes, in the order of the declaration and of the types of {@link #sqlType}.
    *
-   * @param interval the type of an interval in this call
+   * @param types those of this call, by the declared type, where it is not of {@link #sqlType}
    * @throws PartlogException ARGUMENT_VALUE; for a topic's name TOPIC_NAME_ILLEGAL, for a configuration OPTION_UNKNOWN or OPTION_VALUE
    */
-  Arguments(Signature signature, InternalRow input, DataType interval) {
+  Arguments(Signature signature, InternalRow input, Map<String, DataType> types) {
     this.signature = signature;
-    this.isIntervalText = interval instanceof StringType;
+    this.types = types;
     for (int i = 0; i < signature.parameters().size(); i++) {
       Signature.Parameter parameter = signature.parameters().get(i);
       if (!input.isNullAt(i)) {
@@ -67,8 +72,22 @@ final class Arguments {
       case "long" -> DataTypes.LongType;
       case "config" -> DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType, true);
       case "interval" -> DataTypes.createDayTimeIntervalType();
+      case "keys" -> DataTypes.createArrayType(DataTypes.BinaryType, true);
       default -> throw new IllegalStateException("procedures.json has a parameter of type " + type);
     };
+  }
+
+  /** Whether an argument of a declared type may have this type in SQL, too. */
+  static boolean isTaken(String declared, DataType type) {
+    return switch (declared) {
+      case "interval" -> type instanceof DayTimeIntervalType || type instanceof StringType;
+      case "keys" -> isKey(type) || type instanceof ArrayType keys && isKey(keys.elementType());
+      default -> false;
+    };
+  }
+
+  private static boolean isKey(DataType type) {
+    return type instanceof StringType || type instanceof BinaryType;
   }
 
   private Object value(Signature.Parameter parameter, InternalRow input, int i) {
@@ -76,10 +95,12 @@ final class Arguments {
       case "boolean" -> input.getBoolean(i);
       case "long" -> number(parameter, input.getLong(i));
       case "config" -> config(input.getMap(i));
-      case "interval" -> interval(parameter, isIntervalText ? micros(parameter, input.getUTF8String(i)) : input.getLong(i));
+      case "interval" ->
+        interval(parameter, types.get("interval") instanceof StringType ? micros(parameter, input.getUTF8String(i)) : input.getLong(i));
       case "topic", "name" -> topic(input.getString(i));
       case "offsets", "weights" -> offsets(parameter, input.getString(i));
       case "partitions" -> partitions(parameter, input.getArray(i));
+      case "keys" -> keys(parameter, input, i);
       case "keep" -> keep(parameter, input.getString(i));
       case "when" -> when(parameter, input.getString(i));
       default -> text(parameter, input.getString(i));
@@ -146,6 +167,26 @@ final class Arguments {
       partitions.add(given.getInt(i));
     }
     return List.copyOf(partitions);
+  }
+
+  private List<byte[]> keys(Signature.Parameter parameter, InternalRow input, int i) {
+    DataType type = types.getOrDefault("keys", sqlType("keys"));
+    if (!(type instanceof ArrayType array)) {
+      return List.of(key(input, i, type));
+    }
+    List<byte[]> keys = new ArrayList<>();
+    ArrayData given = input.getArray(i);
+    for (int k = 0; k < given.numElements(); k++) {
+      if (given.isNullAt(k)) {
+        throw signature.invalid(parameter.name(), "NULL", "a key must have a value: records without a key go where there is room");
+      }
+      keys.add(key(given, k, array.elementType()));
+    }
+    return keys;
+  }
+
+  private static byte[] key(SpecializedGetters row, int i, DataType type) {
+    return type instanceof StringType ? row.getUTF8String(i).getBytes() : row.getBinary(i);
   }
 
   private SortedMap<String, SortedMap<Integer, Long>> keep(Signature.Parameter parameter, String given) {
@@ -218,6 +259,11 @@ final class Arguments {
   @SuppressWarnings("unchecked")
   List<Integer> partitions(String parameter) {
     return (List<Integer>) values.get(parameter);
+  }
+
+  @SuppressWarnings("unchecked")
+  List<byte[]> keys(String parameter) {
+    return (List<byte[]>) values.get(parameter);
   }
 
   /** The offsets from which on the call keeps records, by topic and partition; empty if it says nothing. */

@@ -3,6 +3,7 @@ package io.sparklog.procedures;
 import io.sparklog.log.Names;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
+import io.sparklog.partition.Pins;
 import io.sparklog.partition.SlotMoves;
 import io.sparklog.partition.SlotSwaps;
 import io.sparklog.partition.SlotTable;
@@ -22,8 +23,10 @@ import io.sparklog.upkeep.TopicWork;
 import io.sparklog.upkeep.Uninterrupted;
 import io.sparklog.admin.Vacuum;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 import java.time.Clock;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
@@ -104,9 +107,9 @@ final class Operations {
 
   static void suggestMoves(Call call) throws IOException {
     State state = call.state();
-    long[] loads = SlotLoads.of(call.root(), state, SAMPLE_BYTES);
+    SlotLoads loads = SlotLoads.of(call.root(), state, SAMPLE_BYTES);
     int most = (int) call.arguments().number("max_moves");
-    List<SlotMoves> moves = SlotSwaps.of(state.slots().table(), loads, state.slots().weights(), most);
+    List<SlotMoves> moves = SlotSwaps.of(state.slots().table(), loads.slots(), loads.pinned(), state.slots().weights(), most);
     SlotTable after = state.slots().table().after(moves);
     if (!moves.isEmpty()) {
       administration(call).move(state, moves, call.arguments().bool("dry_run"));
@@ -114,8 +117,8 @@ final class Operations {
     int partitions = state.partitions();
     int[] taken = new int[partitions];
     moves.forEach(move -> taken[move.to()] = move.slots().length);
-    long[] before = SlotSwaps.sums(state.slots().table(), loads, partitions);
-    long[] now = SlotSwaps.sums(after, loads, partitions);
+    long[] before = SlotSwaps.sums(state.slots().table(), loads.slots(), loads.pinned());
+    long[] now = SlotSwaps.sums(after, loads.slots(), loads.pinned());
     for (int p = 0; p < partitions; p++) {
       call.row(p, state.slots().weights()[p], before[p], now[p], taken[p]);
     }
@@ -132,6 +135,27 @@ final class Operations {
     for (int p = 0; p < is.partitions(); p++) {
       call.row(p, is.slots().weights()[p], filled[p], slots[p]);
     }
+  }
+
+  static void pin(Call call) {
+    List<byte[]> keys = call.arguments().keys("key");
+    int partition = (int) call.arguments().number("partition");
+    boolean dryRun = call.arguments().bool("dry_run");
+    keyRows(call, keys, call.arguments().asArgument("key", () -> administration(call).pin(keys, partition, dryRun)));
+  }
+
+  static void unpin(Call call) {
+    List<byte[]> keys = call.arguments().keys("key");
+    boolean dryRun = call.arguments().bool("dry_run");
+    keyRows(call, keys, call.arguments().asArgument("key", () -> administration(call).unpin(keys, dryRun)));
+  }
+
+  private static void keyRows(Call call, List<byte[]> keys, Changed changed) {
+    keys.stream().sorted(Arrays::compareUnsigned).map(ByteBuffer::wrap).distinct().map(ByteBuffer::array).forEach(key -> {
+      Integer before = changed.was().partition(key).map(Integer::valueOf).orElse(null);
+      Integer after = changed.is().partition(key).map(Integer::valueOf).orElse(null);
+      call.row(Pins.shown(key), before, after, changed.is().slots().pins().of(key) != Pins.ENDED);
+    });
   }
 
   static void rebuild(Call call) throws IOException {

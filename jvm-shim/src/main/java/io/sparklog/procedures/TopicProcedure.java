@@ -7,8 +7,11 @@ import io.sparklog.spec.Signature;
 import io.sparklog.upkeep.Uninterrupted;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.procedures.BoundProcedure;
@@ -16,9 +19,6 @@ import org.apache.spark.sql.connector.catalog.procedures.ProcedureParameter;
 import org.apache.spark.sql.connector.catalog.procedures.SimpleProcedure;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.DayTimeIntervalType;
-import org.apache.spark.sql.types.StringType;
-import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /** {@code CALL partlog.<name>(root => '…', …)}: does the same for one topic of a root or for each, or something for the root. */
@@ -34,43 +34,42 @@ public final class TopicProcedure implements SimpleProcedure {
 
   private final Signature signature;
   private final Body body;
-  private final DataType interval;
+  /** Of arguments, by the type that is declared, where SQL has several. */
+  private final Map<String, DataType> types;
 
   TopicProcedure(Signature signature, Body body) {
-    this(signature, body, Arguments.sqlType("interval"));
+    this(signature, body, Map.of());
   }
 
-  private TopicProcedure(Signature signature, Body body, DataType interval) {
+  private TopicProcedure(Signature signature, Body body, Map<String, DataType> types) {
     this.signature = signature;
     this.body = body;
-    this.interval = interval;
+    this.types = types;
   }
 
   /**
    * {@code INTERVAL '7' DAY} and {@code INTERVAL '12' HOUR} have types of their own, and Spark converts none to another. A text is passed
-   * as it is: Spark would ask for the long form of an interval.
+   * as it is: Spark would ask for the long form of an interval. Keys are passed as they are, too: a key or an array of them, text or bytes.
    */
   @Override
   public BoundProcedure bind(StructType given) {
+    Map<String, DataType> found = new HashMap<>();
     for (int i = 0; i < given.size(); i++) {
-      StructField argument = given.fields()[i];
-      boolean asText = argument.dataType() instanceof StringType && isInterval(argument.name(), i);
-      if (argument.dataType() instanceof DayTimeIntervalType || asText) {
-        return new TopicProcedure(signature, body, argument.dataType());
-      }
+      DataType type = given.fields()[i].dataType();
+      declared(given.fields()[i].name(), i).map(Signature.Parameter::type)
+          .filter(declared -> Arguments.isTaken(declared, type))
+          .ifPresent(declared -> found.put(declared, type));
     }
-    return this;
+    return new TopicProcedure(signature, body, Map.copyOf(found));
   }
 
   /** Spark gives an argument by name its name, and others one that no parameter has. */
-  private boolean isInterval(String name, int position) {
+  private Optional<Signature.Parameter> declared(String name, int position) {
     List<Signature.Parameter> declared = signature.parameters();
     return declared.stream()
         .filter(each -> each.name().equalsIgnoreCase(name))
         .findFirst()
-        .or(() -> declared.stream().skip(position).findFirst())
-        .filter(each -> each.type().equals("interval"))
-        .isPresent();
+        .or(() -> declared.stream().skip(position).findFirst());
   }
 
   @Override
@@ -89,7 +88,7 @@ public final class TopicProcedure implements SimpleProcedure {
   }
 
   private ProcedureParameter parameter(Signature.Parameter declared) {
-    DataType type = declared.type().equals("interval") ? interval : Arguments.sqlType(declared.type());
+    DataType type = types.getOrDefault(declared.type(), Arguments.sqlType(declared.type()));
     ProcedureParameter.Builder builder = ProcedureParameter.in(declared.name(), type);
     return (declared.isRequired() ? builder : builder.defaultValue(declared.defaultValue())).comment(declared.text()).build();
   }
@@ -102,7 +101,7 @@ public final class TopicProcedure implements SimpleProcedure {
   @Override
   public Iterator<Scan> call(InternalRow input) {
     return SparkErrors.run(() -> Uninterrupted.run(() -> {
-      Arguments arguments = new Arguments(signature, input, interval);
+      Arguments arguments = new Arguments(signature, input, types);
       Root root = arguments.root();
       root.requireWritable();
       Answer answer = new Answer(signature);

@@ -4,24 +4,28 @@ import io.sparklog.format.BatchDecoder;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
+import io.sparklog.partition.Pins;
 import io.sparklog.partition.SlotTable;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** How busy each slot of a topic is: how many of its newest records have keys in it. */
-public final class SlotLoads {
-  private SlotLoads() {}
-
+/**
+ * How busy each slot of a topic is: how many of its newest records have keys in it.
+ *
+ * @param slots the records by slot, without those of pinned keys
+ * @param pinned the records of pinned keys, by partition
+ */
+public record SlotLoads(long[] slots, long[] pinned) {
   /**
-   * The records of each slot, in the newest segments of each partition since the topic was re-routed last.
+   * The records in the newest segments of each partition since the topic was re-routed last.
    *
    * @param bytes to read of each partition, in whole segments
    * @throws io.sparklog.spec.PartlogException what {@link SplitReader#next} throws
    */
-  public static long[] of(ReadableTopics topics, State state, long bytes) throws IOException {
+  public static SlotLoads of(ReadableTopics topics, State state, long bytes) throws IOException {
     SlotTable table = state.slots().table();
-    long[] loads = new long[table.slots()];
+    SlotLoads loads = new SlotLoads(new long[table.slots()], new long[state.partitions()]);
     List<Selection> newest = new ArrayList<>();
     for (int partition = 0; partition < state.partitions(); partition++) {
       long first = first(state, partition, bytes);
@@ -32,7 +36,7 @@ public final class SlotLoads {
     for (Split split : new SplitPlanner(topics, SplitSize.WHOLE, false).plan(newest)) {
       try (SplitReader reader = new SplitReader(topics, split, false, false, Long.MAX_VALUE)) {
         while (reader.next()) {
-          add(reader.records(), state, table, loads);
+          loads.add(reader.records(), state, table);
         }
       }
     }
@@ -50,11 +54,17 @@ public final class SlotLoads {
     return Math.max(first, Math.max(state.start(partition), state.lastCut(partition)));
   }
 
-  private static void add(VisibleRecords records, State state, SlotTable table, long[] loads) {
+  private void add(VisibleRecords records, State state, SlotTable table) {
+    Pins pins = state.slots().pins();
     BatchDecoder decoder = records.decoder();
     for (int i = records.first(); i < records.first() + records.rows(); i++) {
       if (decoder.keyLengths()[i] >= 0) {
-        loads[table.slot(state.config().partitioner(), decoder.data(), decoder.keyAt()[i], decoder.keyLengths()[i])]++;
+        int partition = pins.of(decoder.data(), decoder.keyAt()[i], decoder.keyLengths()[i]);
+        if (partition == Pins.ENDED) {
+          slots[table.slot(state.config().partitioner(), decoder.data(), decoder.keyAt()[i], decoder.keyLengths()[i])]++;
+        } else {
+          pinned[partition]++;
+        }
       }
     }
   }

@@ -89,6 +89,9 @@ record Grouping(KeyRouting function, boolean ofTopics) {
       if (state.config().partitioner().bindsSlots()) {
         return Optional.empty(); // Its slot table changes with nearly every version.
       }
+      if (state.hadPins(topic.getValue())) {
+        return Optional.empty(); // A function of Spark knows slots alone.
+      }
       Optional<KeyRouting> function = KeyRouting.of(state.config().partitioner(), state.tableAfter(topic.getValue()));
       if (function.isEmpty()) {
         return function;

@@ -1,5 +1,6 @@
 package io.sparklog.stream;
 
+import io.sparklog.log.PastReroute;
 import io.sparklog.log.Routing;
 import io.sparklog.log.State;
 import io.sparklog.read.OffsetBounds;
@@ -27,7 +28,7 @@ final class Barrier {
 
   /** @param passed how many re-routes every partition with something to read has passed */
   private static OffsetBounds.Range before(OffsetBounds.Range range, int passed) {
-    List<Routing.Past> past = range.state().routing().map(Routing::past).orElse(List.of());
+    List<PastReroute> past = range.state().routing().map(Routing::past).orElse(List.of());
     if (passed == past.size()) {
       return range;
     }

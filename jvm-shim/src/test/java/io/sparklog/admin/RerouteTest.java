@@ -18,6 +18,7 @@ import io.sparklog.log.Routing;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
+import io.sparklog.partition.Pins;
 import io.sparklog.partition.SlotMoves;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
@@ -343,8 +344,8 @@ final class RerouteTest extends CommitsOverFaults {
     write(100);
     administration().reroute(weights(0, 2), false, false);
     int[] slots = IntStream.range(0, 4096).toArray();
-    assertTrue(routing().fits(4, List.of()));
-    assertFalse(routing().fits(4, IntStream.range(0, 500).mapToObj(partition -> new SlotMoves(partition, slots)).toList()));
+    assertTrue(routing().fits(4, List.of(), Pins.NONE));
+    assertFalse(routing().fits(4, IntStream.range(0, 500).mapToObj(partition -> new SlotMoves(partition, slots)).toList(), Pins.NONE));
   }
 
   @Test

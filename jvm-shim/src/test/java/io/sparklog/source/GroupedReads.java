@@ -1,5 +1,6 @@
 package io.sparklog.source;
 
+import io.sparklog.log.PastReroute;
 import io.sparklog.log.Routing;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
@@ -176,7 +177,7 @@ final class GroupedReads {
   }
 
   private static long end(State state, int partition, int epoch) {
-    List<Routing.Past> past = state.routing().map(Routing::past).orElse(List.of());
+    List<PastReroute> past = state.routing().map(Routing::past).orElse(List.of());
     return epoch < 0 || epoch == past.size() ? state.end(partition) : past.get(epoch).cut(partition);
   }
 

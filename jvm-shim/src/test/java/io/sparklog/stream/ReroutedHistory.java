@@ -98,7 +98,7 @@ final class ReroutedHistory {
     TreeMap<Integer, Integer> counts = new TreeMap<>();
     for (int i = random.nextInt(60); i >= 0; i--) {
       int key = random.nextInt(KEYS);
-      byte[] bytes = ("key " + key).getBytes(StandardCharsets.UTF_8);
+      byte[] bytes = key(key);
       int partition = router.ofKey(bytes, 0, bytes.length);
       while (records.size() <= partition) {
         records.add(new ArrayList<>());
@@ -112,15 +112,27 @@ final class ReroutedHistory {
     topic.commit();
   }
 
+  private static byte[] key(int key) {
+    return ("key " + key).getBytes(StandardCharsets.UTF_8);
+  }
+
   private void reroute() {
     State state = topic.state();
     List<Integer> open = IntStream.range(0, state.partitions()).filter(state.router()::isOpen).boxed().toList();
     int one = open.get(random.nextInt(open.size()));
-    switch (random.nextInt(3)) {
-      case 0 -> topic.operator().addPartitions(state.partitions() + 1 + random.nextInt(3), false, false, false);
-      case 1 -> topic.operator().reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(4))), false, false);
+    switch (random.nextInt(4)) {
+      case 0 -> {
+        List<byte[]> keys = List.of(key(random.nextInt(KEYS)), key(random.nextInt(KEYS)));
+        if (random.nextInt(3) > 0) {
+          topic.operator().pin(keys, one, false);
+        } else {
+          topic.operator().unpin(keys, false);
+        }
+      }
+      case 1 -> topic.operator().addPartitions(state.partitions() + 1 + random.nextInt(3), false, false, false);
+      case 2 -> topic.operator().reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(4))), false, false);
       default -> {
-        if (open.size() > 1) {
+        if (open.size() > 1 && state.slots().pins().counts(state.partitions())[one] == 0) {
           topic.operator().closePartitions(List.of(one), false, false);
         }
       }
