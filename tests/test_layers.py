@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "log": {"arguments", "errors", "ondisk", "router", "show", "verify"},
     "offsets": {"arguments", "assignors", "errors", "ondisk", "show", "spark", "store"},
     "placement": {"arguments", "errors", "log", "offsets", "ondisk"},
-    "consumer": {"arguments", "errors", "offsets", "ondisk"},
+    "consumer": {"arguments", "errors", "offsets", "ondisk", "router"},
     "": {"consumer", "errors", "log", "offsets", "placement", "router", "spark"},
     "ui": {"", "arguments", "errors", "log", "offsets", "ondisk"},
     "cli": {"", "arguments", "consumer", "errors", "log", "offsets", "options", "show", "spark", "ui", "verify"},

@@ -1,4 +1,4 @@
-"""Keeps the records of each key in order over re-routes: a partition waits for those from which it took slots. FORMAT.md section 9."""
+"""Keeps each key in order over re-routes: a partition waits for those from which it took slots or keys. FORMAT.md section 9."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from sparklog.consumer.assigned_partition import AssignedPartition
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
 from sparklog.consumer.subscription import Subscription
 from sparklog.ondisk.names import INT64_MAX
+from sparklog.ondisk.routing import Awaited, Routing
+from sparklog.ondisk.state import State
+from sparklog.router import Router
 
 Committed = dict[tuple[TopicPartition, str], OffsetAndMetadata]
 
@@ -26,6 +29,8 @@ class Barrier:
         self._interval_s = interval_s
         self._asked = float("-inf")
         self._committed: Committed = {}
+        self._awaited: dict[str, tuple[Routing, Awaited]] = {}
+        """By topic, for the routing that it had when that was last asked."""
         self._told: set[tuple[TopicPartition, TopicPartition, int]] = set()
         self.shares = False
         """Whether members of the group read all partitions: then one without a position is waited for, too."""
@@ -59,12 +64,19 @@ class Barrier:
         state = each.followed.state
         if not state.routing or state.topic_id != each.topic_id:
             return
-        for cut, donors in state.routing.awaited.get(each.number, ()):
+        for cut, donors in self._awaited_in(state, state.routing).get(each.number, ()):
             for donor, offset in donors.items():
                 awaited = TopicPartition(each.partition.topic, donor)
                 consumed = self._consumed(each, awaited)
                 if consumed is not None and max(consumed, state.starts[donor]) < offset:
                     yield cut, awaited, offset
+
+    def _awaited_in(self, state: State, routing: Routing) -> Awaited:
+        known = self._awaited.get(state.topic)
+        if known is None or known[0] is not routing:
+            router = Router(state.partitions, state.config["partitioner"], routing.table)
+            known = self._awaited[state.topic] = routing, routing.awaited(router.slot)
+        return known[1]
 
     def _consumed(self, each: AssignedPartition, awaited: TopicPartition) -> int | None:
         """The offset up to which a partition was consumed; None if neither the consumer nor its group reads it, as far as is known."""

@@ -6,94 +6,25 @@ import bisect
 import functools
 import sys
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import google_crc32c
 
 from sparklog.ondisk.fields import Fields, integer
+from sparklog.ondisk.pins import Changes, Pins, changed, changes_of, numbers, pins_of, require_open
+from sparklog.ondisk.reroute import EPOCH_MAX, SLOTS_MAX, Fill, Moved, Reroute, asked_of, moved_of, weights_of
 from sparklog.store.store import Damaged
 
-SLOTS_MAX = 2**20
 UNBOUND = 0xFFFF
 """In place of the partition of a slot that has none yet."""
 LAG_AWARE = "lag_aware"
 """The partitioner of a topic whose slots get a partition when they are first used."""
-WEIGHT_MAX = 1_000_000
 _NUMBERS_MAX = 2_000_000
 _SLOTS_LEAST = 4096
-_EPOCH_MAX = 2**31 - 1
-_PARTITIONS_MAX = 10_000
 
-Moved = Sequence[tuple[int, Sequence[int]]]
-"""The slots that move, by the partition that takes them."""
-
-
-class Fill(NamedTuple):
-    """How the slots that are bound next are shared among partitions, by writes that begin before `until`, in ms since 1970."""
-
-    until: int
-    shares: tuple[int, ...]
-
-    @classmethod
-    def read(cls, of: Fields, weights: Sequence[int]) -> Fill | None:
-        """The field of a version or a checkpoint; None if it has none. Damaged if it breaks a rule."""
-        if "fill" not in of:
-            return None
-        fields = Fields(of.value("fill"))
-        shares = tuple(integer(share, "shares", 0, WEIGHT_MAX) for share in fields.array("shares", len(weights)))
-        if len(shares) != len(weights) or not any(shares):
-            raise Damaged(f"the shares of its fill are not of {len(weights)} partitions, or all 0")
-        if any(share and not weight for share, weight in zip(shares, weights, strict=True)):
-            raise Damaged("a closed partition has a share of its fill")
-        return cls(fields.integer("until"), shares)
-
-
-class Reroute(NamedTuple):
-    """The field of a version that gives slots to other partitions. `table` is the CRC-32C of the slot table after it.
-
-    With `asked` it is a note, and moves nothing: it says to which weights the topic is to be re-routed before the next write.
-    With `binds` it is no re-route: `moved` are slots that had no partition. With `fill` it is none either, and moves nothing.
-    """
-
-    epoch: int
-    slots: int
-    weights: tuple[int, ...]
-    moved: Moved
-    table: int
-    asked: tuple[int, ...] | None
-    binds: bool
-    fill: Fill | None
-
-    @property
-    def moves(self) -> bool:
-        """Whether it is a re-route, and none of the others."""
-        return not (self.asked or self.binds or self.fill)
-
-    @classmethod
-    def read(cls, fields: Fields, partitions: int) -> Reroute:
-        """The field of a version with this number of partitions. Damaged if it breaks a rule."""
-        slots = fields.integer("slots", 1, SLOTS_MAX)
-        weights, asked = _weights(fields, partitions), _asked(fields, partitions)
-        moved = _moved(fields, slots, weights)
-        if asked and moved:
-            raise Damaged("it is a note, and moves slots")
-        binds = fields.mark("binds")
-        if binds and (asked or not moved):
-            raise Damaged("it binds slots, and is a note or has none")
-        fill = Fill.read(fields, weights)
-        if fill and (asked or moved):
-            raise Damaged("it has a fill, and is a note or moves slots")
-        return cls(
-            epoch=fields.integer("epoch", 0, _EPOCH_MAX),
-            slots=slots,
-            weights=weights,
-            moved=moved,
-            table=fields.integer("table", most=2**32 - 1),
-            asked=asked,
-            binds=binds,
-            fill=fill,
-        )
+Awaited = dict[int, list[tuple[int, dict[int, int]]]]
+"""What must be read first, as `Routing.awaited` says."""
 
 
 class Past(NamedTuple):
@@ -102,6 +33,7 @@ class Past(NamedTuple):
     version: int
     cut: tuple[int, ...]
     moved: Moved
+    pins: Changes = ()
 
     def cut_of(self, partition: int) -> int:
         """The cut in a partition, which a later re-route may have added."""
@@ -110,7 +42,27 @@ class Past(NamedTuple):
     @property
     def numbers(self) -> int:
         """How many numbers it has, for the limit of section 10."""
-        return len(self.cut) + sum(1 + len(slots) for _, slots in self.moved)
+        return len(self.cut) + sum(1 + len(slots) for _, slots in self.moved) + numbers(self.pins)
+
+
+class Homes(NamedTuple):
+    """Where keys belong between two re-routes: the partition of each slot, and the pins; None if the topic has not the feature."""
+
+    table: array[int]
+    pins: Pins | None = None
+
+    def after(self, each: Past) -> Homes:
+        """The same after a re-route. Damaged if one of its changes changes nothing."""
+        pins = changed(self.pins, each.pins) if self.pins is not None and each.pins else self.pins
+        if not each.moved:
+            return Homes(self.table, pins)
+        table = self.table[:]
+        for partition, slots in each.moved:
+            for slot in slots:
+                if self.table[slot] in (partition, UNBOUND):
+                    raise Damaged(f"slot {slot} is in partition {partition} already, or in none")
+                table[slot] = partition
+        return Homes(table, pins)
 
 
 class Routing:
@@ -120,48 +72,71 @@ class Routing:
         self,
         epoch: int,
         weights: tuple[int, ...],
-        first: array[int],
-        table: array[int],
+        first: Homes,
+        now: Homes,
         past: Sequence[Past],
         asked: tuple[int, ...] | None = None,
         fill: Fill | None = None,
     ) -> None:
-        """`first` is the slot table before the oldest of `past`, the re-routes that have records from before them.
+        """`first` is from before the oldest of `past`, the re-routes that have records from before them.
 
         `asked` are the weights to which the topic is to be re-routed before the next write; there may be more than partitions.
         """
         self.epoch = epoch
         self.weights = weights
         self.first = first
-        self.table = table
+        self.now = now
         self.past = tuple(past)
         self.asked = asked
         self.fill = fill
+
+    @property
+    def table(self) -> array[int]:
+        """The partition of each slot."""
+        return self.now.table
+
+    @property
+    def pins(self) -> Pins:
+        """The partition of each key that has a pin."""
+        return self.now.pins or {}
+
+    @property
+    def may_pin(self) -> bool:
+        """Whether the topic has the feature `pins`."""
+        return self.now.pins is not None
 
     @classmethod
     def modulo(cls, partitions: int, slots: int | None = None) -> Routing:
         """The routing of a topic without slots, as one with that number of them."""
         table = array("H", (slot % partitions for slot in range(slots or partitions * -(-_SLOTS_LEAST // partitions))))
-        return cls(0, (1,) * partitions, table, table, ())
+        return cls(0, (1,) * partitions, Homes(table), Homes(table), ())
 
     @classmethod
     def beginning(cls, reroute: Reroute, partitions: int) -> Routing:
         """The routing after the version that begins a topic. Damaged if it breaks a rule."""
-        if reroute.asked or reroute.fill:
-            raise Damaged("it begins a topic, and is a note or has a fill")
-        table = array("H", [UNBOUND]) * reroute.slots
-        return cls(0, (1,) * partitions, table, table, ())._bound(reroute)
+        if reroute.asked or reroute.fill or reroute.pins:
+            raise Damaged("it begins a topic, and is a note, or has a fill or pins")
+        unbound = Homes(array("H", [UNBOUND]) * reroute.slots)
+        return cls(0, (1,) * partitions, unbound, unbound, ())._bound(reroute)
+
+    def pinning(self) -> Routing:
+        """The same of a topic that has the feature `pins`."""
+        if self.may_pin:
+            return self
+        first, now = (Homes(each.table, {}) for each in (self.first, self.now))
+        return Routing(self.epoch, self.weights, first, now, self.past, self.asked, self.fill)
 
     def _bound(self, reroute: Reroute) -> Routing:
         """A slot that is bound counts as if it had always been: none of its records is older."""
         self._require_same(reroute)
-        first, table = self.first[:], self.table[:]
+        first, table = self.first.table[:], self.table[:]
         for partition, slots in reroute.moved:
             for slot in slots:
                 if table[slot] != UNBOUND:
                     raise Damaged(f"it binds slot {slot}, which has a partition")
                 first[slot] = table[slot] = partition
-        routing = Routing(self.epoch, self.weights, first, table, self.past, self.asked, self.fill)
+        homes = Homes(first, self.first.pins), Homes(table, self.now.pins)
+        routing = Routing(self.epoch, self.weights, *homes, self.past, self.asked, self.fill)
         routing._require(reroute.table)
         return routing
 
@@ -170,19 +145,20 @@ class Routing:
             raise Damaged("it binds slots or has a fill, and changes the routing epoch, the number of slots or the weights")
 
     @classmethod
-    def read(cls, fields: Fields, version: int, ends: Sequence[int], *, unbound: bool) -> Routing:
+    def read(cls, fields: Fields, version: int, ends: Sequence[int], *, unbound: bool, pins: bool) -> Routing:
         """The field of a checkpoint of a version, after which the partitions end there. Damaged if it breaks a rule.
 
-        `unbound` says whether there may be slots without a partition.
+        `unbound` says whether there may be slots without a partition, `pins` whether there may be pins.
         """
         slots = fields.integer("slots", 1, SLOTS_MAX)
-        weights = _weights(fields, len(ends))
+        weights = weights_of(fields, len(ends))
         partitions = fields.array("first", slots)
         if len(partitions) != slots:
             raise Damaged(f"its first slot table has {len(partitions)} of {slots} slots")
         most = len(ends) - 1
-        first = array("H", (integer(each, "first", 0, UNBOUND if unbound and each == UNBOUND else most) for each in partitions))
-        table, past = first, list[Past]()
+        table = array("H", (integer(each, "first", 0, UNBOUND if unbound and each == UNBOUND else most) for each in partitions))
+        first = now = Homes(table, pins_of(fields, len(ends)) if pins else None)
+        past = list[Past]()
         for entry in fields.array("reroutes", _NUMBERS_MAX):
             its = Fields(entry)
             cut = its.integers("cut", len(ends))
@@ -190,16 +166,17 @@ class Routing:
             one = Past(
                 its.integer("version", before.version + 1 if before else 0, version),
                 cut,
-                _moved(its, slots, weights, len(cut), closed=True),
+                moved_of(its, slots, weights, len(cut), closed=True),
+                changes_of(its, len(cut)) if pins else (),
             )
             _require_risen(before, cut)
-            table = _after(table, one.moved)
+            now = now.after(one)
             past.append(one)
         _require_risen(past[-1] if past else None, ends)
         fill = Fill.read(fields, weights)
         if fill and not unbound:
             raise Damaged("it has a fill, and not the feature unbound")
-        routing = cls(fields.integer("epoch", 0, _EPOCH_MAX), weights, first, table, past, _asked(fields, len(ends)), fill)
+        routing = cls(fields.integer("epoch", 0, EPOCH_MAX), weights, first, now, past, asked_of(fields, len(ends)), fill)
         routing._require(fields.integer("table", most=2**32 - 1))
         return routing
 
@@ -211,7 +188,7 @@ class Routing:
             self._require_same(reroute)
             if reroute.table != self.crc:
                 raise Damaged("it has a fill, and another slot table than the version before it")
-            return Routing(self.epoch, self.weights, self.first, self.table, self.past, self.asked, reroute.fill)
+            return Routing(self.epoch, self.weights, self.first, self.now, self.past, self.asked, reroute.fill)
         if (reroute.epoch, reroute.slots) != (self.epoch + (not reroute.asked), len(self.table)):
             raise Damaged("its routing epoch or its number of slots does not follow those of the version before it")
         for partition, weight in enumerate(self.weights):
@@ -220,9 +197,10 @@ class Routing:
         if reroute.asked:
             if (reroute.weights, reroute.table) != (self.weights, self.crc):
                 raise Damaged("it is a note, and has other weights or another slot table than the version before it")
-            return Routing(self.epoch, self.weights, self.first, self.table, self.past, reroute.asked, self.fill)
-        past = (*self.past, Past(version, cut, reroute.moved))
-        routing = Routing(reroute.epoch, reroute.weights, self.first, _after(self.table, reroute.moved), past)
+            require_open(self.pins, reroute.asked)
+            return Routing(self.epoch, self.weights, self.first, self.now, self.past, reroute.asked, self.fill)
+        one = Past(version, cut, reroute.moved, reroute.pins)
+        routing = Routing(reroute.epoch, reroute.weights, self.first, self.now.after(one), (*self.past, one))
         routing._require(reroute.table)
         return routing
 
@@ -230,14 +208,17 @@ class Routing:
         """The same without the oldest re-routes that no record is from before; `starts` has the log start offset of each partition."""
         gone, first = 0, self.first
         while gone < len(self.past) and all(cut <= start for cut, start in zip(self.past[gone].cut, starts, strict=False)):
-            first = _after(first, self.past[gone].moved)
+            first = first.after(self.past[gone])
             gone += 1
-        return Routing(self.epoch, self.weights, first, self.table, self.past[gone:], self.asked, self.fill) if gone else self
+        return Routing(self.epoch, self.weights, first, self.now, self.past[gone:], self.asked, self.fill) if gone else self
 
     def _require(self, table: int) -> None:
         for partition in sorted(set(self.table)):
             if partition != UNBOUND and (partition >= len(self.weights) or not self.weights[partition]):
                 raise Damaged(f"partition {partition} has slots, and is closed or not there")
+        for weights in (self.weights, self.asked):
+            if weights:
+                require_open(self.pins, weights)
         if len(self.past) > self.epoch:
             raise Damaged(f"it has had {self.epoch} re-routes, and has {len(self.past)}")
         if self.crc != table:
@@ -259,7 +240,7 @@ class Routing:
 
     def partition(self, slot: int, reroutes: int) -> int:
         """The partition that had a slot after this number of re-routes in `past`."""
-        found = self.first[slot]
+        found = self.first.table[slot]
         for after, partition in self._moves.get(slot, ()):
             found = partition if after <= reroutes else found
         return found
@@ -274,32 +255,58 @@ class Routing:
                     moves.setdefault(slot, []).append((after, partition))
         return moves
 
+    def home(self, key: bytes, slot: int, reroutes: int) -> int:
+        """The partition to which a key of that slot belonged after this number of re-routes in `past`; UNBOUND if it had none."""
+        partition = self.first.pins.get(key) if self.first.pins else None
+        for after, changed_to in self._changes.get(key, ()):
+            partition = changed_to if after <= reroutes else partition
+        return self.partition(slot, reroutes) if partition is None else partition
+
+    @functools.cached_property
+    def _changes(self) -> dict[bytes, list[tuple[int, int | None]]]:
+        """By key, after which re-routes it had another pin, and to which partition, or none."""
+        changes: dict[bytes, list[tuple[int, int | None]]] = {}
+        for after, each in enumerate(self.past, 1):
+            for key, partition in each.pins:
+                changes.setdefault(key, []).append((after, partition))
+        return changes
+
     def table_after(self, reroutes: int) -> array[int]:
         """The slot table after this number of re-routes in `past`."""
-        table = self.first
+        return self._after(reroutes).table
+
+    def pins_after(self, reroutes: int) -> Pins:
+        """The pins after this number of re-routes in `past`."""
+        return self._after(reroutes).pins or {}
+
+    def _after(self, reroutes: int) -> Homes:
+        homes = self.first
         for each in self.past[:reroutes]:
-            table = _after(table, each.moved)
-        return table
+            homes = homes.after(each)
+        return homes
 
-    @functools.cached_property
-    def donors(self) -> tuple[dict[int, frozenset[int]], ...]:
-        """For each re-route in `past`, the partitions that gave slots, by the partition that took them."""
-        found, table = [], self.first
-        for each in self.past:
-            found.append({to: frozenset(table[slot] for slot in slots) for to, slots in each.moved})
-            table = _after(table, each.moved)
-        return tuple(found)
+    def donors(self, slot_of: Callable[[bytes], int]) -> list[dict[int, set[int]]]:
+        """For each re-route in `past`, the partitions that gave slots or keys, by the partition that took them. `slot` is that of a key."""
+        found, homes = [], self.first
+        for after, each in enumerate(self.past, 1):
+            its = {to: {homes.table[slot] for slot in slots} for to, slots in each.moved}
+            for key, _ in each.pins:
+                before, home = (self.home(key, slot_of(key), number) for number in (after - 1, after))
+                if before != home and UNBOUND not in (before, home):
+                    its.setdefault(home, set()).add(before)
+            found.append(its)
+            homes = homes.after(each)
+        return found
 
-    @functools.cached_property
-    def awaited(self) -> dict[int, list[tuple[int, dict[int, int]]]]:
-        """By partition, the re-routes of `past` that gave it slots, from old to new.
+    def awaited(self, slot_of: Callable[[bytes], int]) -> Awaited:
+        """By partition, the re-routes of `past` that gave it slots or keys, from old to new. `slot` is that of a key.
 
-        Each has the cut in the partition, and the partitions that must be read up to an offset first: those that gave the slots, up to
-        their cuts; and what they wait for themselves at the same cut, since a partition that got no record between two re-routes is read
-        up to the second one without passing the first.
+        Each has the cut in the partition, and the partitions that must be read up to an offset first: those that gave them, up to their
+        cuts; and what they wait for themselves at the same cut, since a partition that got no record between two re-routes is read up to
+        the second one without passing the first.
         """
-        found: dict[int, list[tuple[int, dict[int, int]]]] = {}
-        for each, taken in zip(self.past, self.donors, strict=True):
+        found: Awaited = {}
+        for each, taken in zip(self.past, self.donors(slot_of), strict=True):
             added: dict[int, tuple[int, dict[int, int]]] = {}
             for partition, donors in taken.items():
                 awaited: dict[int, int] = {}
@@ -326,62 +333,11 @@ class Routing:
         return hash((self.epoch, self.crc))
 
     def _told(self) -> tuple[object, ...]:
-        return self.epoch, self.weights, self.first, self.table, self.past, self.asked, self.fill
+        return self.epoch, self.weights, self.first, self.now, self.past, self.asked, self.fill
 
     def __repr__(self) -> str:
-        return f"routing epoch {self.epoch}, weights {self.weights}, {len(self.table)} slots of CRC {self.crc}, {len(self.past)} re-routes"
-
-
-def _after(table: array[int], moved: Moved) -> array[int]:
-    after = table[:]
-    for partition, slots in moved:
-        for slot in slots:
-            if table[slot] in (partition, UNBOUND):
-                raise Damaged(f"slot {slot} is in partition {partition} already, or in none")
-            after[slot] = partition
-    return after
-
-
-def _weights(fields: Fields, partitions: int) -> tuple[int, ...]:
-    weights = tuple(integer(weight, "weights", 0, WEIGHT_MAX) for weight in fields.array("weights", partitions))
-    if len(weights) != partitions or not any(weights):
-        raise Damaged(f"the weights are not of {partitions} partitions, or all of these are closed")
-    return weights
-
-
-def _asked(fields: Fields, partitions: int) -> tuple[int, ...] | None:
-    if "asked" not in fields:
-        return None
-    asked = tuple(integer(weight, "asked", 0, WEIGHT_MAX) for weight in fields.array("asked", _PARTITIONS_MAX))
-    if len(asked) < partitions or not any(asked):
-        raise Damaged(f"it asks for weights of fewer than {partitions} partitions, or to close all of them")
-    return asked
-
-
-def _moved(fields: Fields, slots: int, weights: Sequence[int], partitions: int | None = None, *, closed: bool = False) -> Moved:
-    """`moved`, of `partitions` partitions, all that have weights if that is not given. `closed`: some may have been closed since."""
-    most = len(weights) if partitions is None else partitions
-    moved: list[tuple[int, tuple[int, ...]]] = []
-    seen: set[int] = set()
-    for entry in fields.array("moved", most):
-        if type(entry) is not list or len(entry) < 2:
-            raise Damaged("an entry of `moved` has no slots")
-        partition = integer(entry[0], "moved", moved[-1][0] + 1 if moved else 0, most - 1)
-        if not weights[partition] and not closed:
-            raise Damaged(f"it moves slots to partition {partition}, which is closed")
-        its = _ascending(entry[1:], slots)
-        if not seen.isdisjoint(its):
-            raise Damaged("`moved` moves a slot twice")
-        seen.update(its)
-        moved.append((partition, its))
-    return moved
-
-
-def _ascending(given: Iterable[object], slots: int) -> tuple[int, ...]:
-    found: list[int] = []
-    for slot in given:
-        found.append(integer(slot, "moved", found[-1] + 1 if found else 0, slots - 1))
-    return tuple(found)
+        slots, pins = f"{len(self.table)} slots of CRC {self.crc}", f"{len(self.pins)} pins" if self.may_pin else "without pins"
+        return f"routing epoch {self.epoch}, weights {self.weights}, {slots}, {pins}, {len(self.past)} re-routes"
 
 
 def _require_risen(before: Past | None, ends: Sequence[int]) -> None:

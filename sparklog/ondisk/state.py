@@ -109,6 +109,8 @@ class State:
         if bool(version.reroute) != version.unbound and not version.deleted:
             raise Damaged("it begins a topic, and is a re-route, or lacks the routing of slots without partitions")
         routing = Routing.beginning(version.reroute, version.partitions) if version.reroute else None
+        if routing and version.pins:
+            routing = routing.pinning()
         return cls._at(topic, version, version.config, routing, checkpoint, _live_after(none, version.starts, version))
 
     @classmethod
@@ -180,9 +182,8 @@ class State:
         if self.routing is None:
             routes = version.reroute is None
         else:
-            routes = (
-                version.slots and version.unbound == self.binds and (version.reroute is None or self.routing.agrees_with(version.reroute))
-            )
+            features = version.slots and (version.unbound, version.pins) == (self.binds, self.routing.may_pin)
+            routes = features and (version.reroute is None or self.routing.agrees_with(version.reroute))
         return (
             routes
             and all(getattr(self, name) == getattr(version, name) for name in names)
@@ -223,6 +224,8 @@ class State:
         routing, reroute = self.routing, version.reroute
         if routing and not version.slots:
             raise Damaged("it does not have the feature slots, and the topic has slots")
+        if routing and routing.may_pin and not version.pins:
+            raise Damaged("it does not have the feature pins, and the version before it has")
         if routing and not reroute and version.partitions != self.partitions:
             raise Damaged("it adds partitions, and is no re-route")
         if reroute:
@@ -232,8 +235,12 @@ class State:
                 raise Damaged("it has a fill, and not the feature unbound")
             if not reroute.moves and version.partitions != self.partitions:
                 raise Damaged("it is a note or binds slots, and adds partitions")
+            routing = routing or Routing.modulo(self.partitions, reroute.slots)
+        if routing and version.pins:
+            routing = routing.pinning()
+        if reroute and routing:
             cut = (*self.ends, *[0] * (version.partitions - self.partitions))
-            routing = (routing or Routing.modulo(self.partitions, reroute.slots)).followed_by(reroute, version.version, cut)
+            routing = routing.followed_by(reroute, version.version, cut)
         return routing and routing.since(version.starts)
 
     def reroutes_before(self, segment: Segment) -> int:

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 
 import google_crc32c
 
-from sparklog.ondisk.fields import SLOTS, UNBOUND, Fields, integer, parse
+from sparklog.ondisk.fields import PINS, SLOTS, UNBOUND, Fields, integer, parse
 from sparklog.ondisk.header import CODECS, HEADER_BYTES
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity, is_own_file
 from sparklog.ondisk.rebuilt import Rebuilt
-from sparklog.ondisk.routing import LAG_AWARE, Reroute
+from sparklog.ondisk.reroute import Reroute
+from sparklog.ondisk.routing import LAG_AWARE
 from sparklog.store.store import Damaged
 
 FILE_BYTES_MAX = 64 * 1024 * 1024
@@ -137,6 +138,8 @@ class Version(NamedTuple):
     """Whether it has the feature `slots`."""
     unbound: bool
     """Whether it has the feature `unbound` too: slots get a partition when they are first used."""
+    pins: bool
+    """Whether it has the feature `pins` too: keys may have a partition of their own choice."""
     reroute: Reroute | None
     rebuilt: Rebuilt | None
     """The topic whose records it begins a topic with."""
@@ -157,6 +160,7 @@ class Version(NamedTuple):
         fields = Fields(parse(_summed_line(data)))
         features = fields.require_known_format()
         slots = SLOTS in features
+        pins = slots and PINS in features
         require_own(fields, topic, version)
         previous = fields.value("previous")
         if version == 0 and previous is not None:
@@ -174,6 +178,7 @@ class Version(NamedTuple):
         if version == 0:
             require_whole(config, len(ends))
         topic_id = fields.string("topicId")
+        routing = Fields(fields.value("routing")) if slots and "routing" in fields else None
         read = cls(
             hash=hashlib.sha256(data).hexdigest(),
             topic_id=topic_id,
@@ -189,7 +194,8 @@ class Version(NamedTuple):
             deleted=fields.mark("deleted"),
             slots=slots,
             unbound=slots and UNBOUND in features,
-            reroute=Reroute.read(Fields(fields.value("routing")), len(ends)) if slots and "routing" in fields else None,
+            pins=pins,
+            reroute=Reroute.read(routing, len(ends), pins=pins) if routing else None,
             rebuilt=Rebuilt.read(Fields(fields.value("rebuilt")), topic_id, starts, ends) if "rebuilt" in fields else None,
             config=config,
             starts=starts,
