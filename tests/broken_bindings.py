@@ -22,6 +22,7 @@ class Bound(Routed):
         self.table = [UNBOUND] * SLOTS
         self.first = list(self.table)
         self.fill: dict[str, Any] | None = None
+        self.features = FEATURES
 
     def begin(self, moves: dict[int, list[int]], *added: dict[str, Any]) -> None:
         """Writes the version that begins the topic, and binds these slots."""
@@ -30,16 +31,12 @@ class Bound(Routed):
 
     def bind(self, moves: dict[int, list[int]], *added: dict[str, Any]) -> dict[str, Any]:
         """The content of a version that binds these slots, by partition."""
-        return self.topic.next(*added, features=FEATURES, routing=self._routing(moves))
+        return self.topic.next(*added, features=self.features, routing=self._routing(moves))
 
     def filling(self, shares: list[int]) -> dict[str, Any]:
         """The content of a fill."""
         routing = self._routing({}) | {"fill": {"until": 2_000_000_000_000, "shares": shares}}
-        return self.topic.next(features=FEATURES, operation="fill", routing=routing)
-
-    def rerouting(self, weights: list[int], moves: dict[int, list[int]]) -> dict[str, Any]:
-        """The content of a re-route."""
-        return self.reroute(weights, moves) | {"features": FEATURES}
+        return self.topic.next(features=self.features, operation="fill", routing=routing)
 
     def _routing(self, moves: dict[int, list[int]]) -> dict[str, Any]:
         table = list(self.table)
@@ -85,7 +82,7 @@ def begun(topic: Topic) -> Bound:
 def rerouted(topic: Topic) -> Bound:
     """The same with a third partition that took slot 4, a slot that is bound after that, and a fill."""
     bound = begun(topic)
-    bound.take(bound.rerouting([1, 1, 1], {2: [4]}))
+    bound.take(bound.reroute([1, 1, 1], {2: [4]}))
     bound.take(bound.filling([2, 0, 1]))
     bound.take(bound.bind({2: [9]}))
     return bound

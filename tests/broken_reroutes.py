@@ -7,6 +7,7 @@ from typing import Any
 import google_crc32c
 from broken_rules import Change, changed
 from handmade import Topic, batch, given, records
+from mmh3 import hash as murmur3
 
 SLOTS = 4096
 
@@ -26,6 +27,19 @@ class Routed:
         self.epoch = 0
         self.weights = [1, 1]
         self.past: list[dict[str, Any]] = []
+        self.features = ["slots"]
+        self.pins: dict[bytes, int] = {}
+
+    def home(self, key: bytes) -> int:
+        """The partition of a key now."""
+        return self.pins.get(key, self.table[(murmur3(key) & 0x7FFFFFFF) % len(self.table)])
+
+    def pin(self, pins: dict[bytes, int | None]) -> dict[str, Any]:
+        """The content of a version that pins keys, or ends the pins of those without a partition."""
+        content = self.reroute(self.weights, {})
+        content["routing"]["pins"] = [[key.hex(), pins[key]] for key in sorted(pins)]
+        content["features"] = [*self.features, *({"pins"} - {*self.features})]
+        return content
 
     def reroute(self, weights: list[int], moves: dict[int, list[int]]) -> dict[str, Any]:
         """The content of a version that moves these slots, by the partition that takes them."""
@@ -36,7 +50,7 @@ class Routed:
             for slot in slots:
                 table[slot] = partition
         return self.topic.next(
-            features=["slots"],
+            features=self.features,
             operation="reroute",
             config={"partitions": str(len(weights))} if added else {},
             starts=last["starts"] + added,
@@ -61,6 +75,14 @@ class Routed:
                 self.table[slot] = partition
         self.epoch, self.weights = content["routing"]["epoch"], content["routing"]["weights"]
         self.past.append({"version": content["version"], "cut": cut, "moved": content["routing"]["moved"]})
+        if changes := content["routing"].get("pins"):
+            self.past[-1]["pins"] = changes
+            self.features = content["features"]
+        for text, partition in changes or ():
+            if partition is None:
+                del self.pins[bytes.fromhex(text)]
+            else:
+                self.pins[bytes.fromhex(text)] = partition
 
     def routing(self) -> dict[str, Any]:
         """The field of a checkpoint."""
@@ -71,7 +93,7 @@ class Routed:
             "first": self.first,
             "reroutes": self.past,
             "table": crc_of(self.table),
-        }
+        } | ({"pins": []} if "pins" in self.features else {})
 
 
 def begun(topic: Topic) -> Routed:

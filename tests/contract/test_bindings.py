@@ -79,7 +79,7 @@ def test_a_checkpoint_says_what_replay_says(tool: LogTool) -> None:
 def test_a_reroute_ends_a_fill(tool: LogTool) -> None:
     topic = Topic(tool.root, partitions=2)
     bound = broken_bindings.rerouted(topic)
-    bound.take(bound.rerouting([1, 2, 1], {1: [9]}))
+    bound.take(bound.reroute([1, 2, 1], {1: [9]}))
     assert newest(tool.root).routing.fill is None
     topic.checkpoint(features=broken_bindings.FEATURES, routing=bound.routing())
     for version in range(4):

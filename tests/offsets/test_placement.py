@@ -133,7 +133,7 @@ def test_a_closed_partition_has_no_share_and_a_reroute_begins_anew(tmp_path: Pat
     placed = Placed(tmp_path)
     placed.look(0)
     placed.write(0, b"key", 10)
-    placed.bound.take(placed.bound.rerouting([0, 2, 1], {1: [slot for slot, home in enumerate(placed.bound.table) if home == 0]}))
+    placed.bound.take(placed.bound.reroute([0, 2, 1], {1: [slot for slot, home in enumerate(placed.bound.table) if home == 0]}))
     assert placed.look(10) == {1: 2, 2: 1}
 
 
