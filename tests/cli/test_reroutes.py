@@ -27,6 +27,7 @@ def test_describe(tmp_path: Path, run: Callable[..., str]) -> None:
         "slots": 4096,
         "closed": [1],
         "unbound": 0,
+        "pins": 0,
         "fill": None,
         "asked": None,
         "reroutes": [{"version": 2, "cut": [5, 5, 0]}, {"version": 4, "cut": [7, 7, 2]}],
@@ -46,7 +47,7 @@ def test_describe_with_the_busiest_slots(tmp_path: Path, run: Callable[..., str]
     slot = (murmur3(key) & 0x7FFFFFFF) % 4096
     assert re.search(rf"^ *2 +{slot:,} +6 +75\.0% +1 +{key.decode()} \(6\)$", shown, re.MULTILINE)
     about = json.loads(run("describe", tmp_path, "t", "--slots", "--json"))
-    assert about["hot_slots"]["sampled"] == [{"partition": 0, "records": 0}, {"partition": 2, "records": 8}]
+    assert about["hot_slots"]["sampled"] == [{"partition": 0, "records": 0, "pinned": 0}, {"partition": 2, "records": 8, "pinned": 0}]
     assert about["hot_slots"]["slots"][0] == {
         "partition": 2,
         "slot": slot,

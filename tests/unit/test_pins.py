@@ -1,0 +1,162 @@
+"""Where keys belong over re-routes, bindings and pins, beside a model that keeps a copy of everything. FORMAT.md sections 5, 9 and 13."""
+
+import random
+from pathlib import Path
+
+import pytest
+from broken_bindings import UNBOUND, Bound
+from broken_reroutes import Routed
+from handmade import Topic, batch, draw_seed, either, records
+from mmh3 import hash as murmur3
+
+from sparklog import Log
+from sparklog.ondisk.root import Root
+from sparklog.ondisk.topic_log import TopicLog
+
+KEYS = [f"key-{number}".encode() for number in range(12)] + [b"", b"\0", b"\xff" * 1024]
+
+
+def slot_of(routed: Routed, key: bytes) -> int:
+    return (murmur3(key) & 0x7FFFFFFF) % len(routed.table)
+
+
+class Copies:
+    """The slot table and the pins after each re-route; those before the first one come first."""
+
+    def __init__(self, routed: Routed) -> None:
+        self.routed = routed
+        self.kept: list[tuple[list[int], dict[bytes, int]]] = []
+        self.keep()
+
+    def keep(self) -> None:
+        self.kept.append((list(self.routed.table), dict(self.routed.pins)))
+
+    def bind(self, moves: dict[int, list[int]]) -> None:
+        """A slot that is bound counts as if it had always been in its partition."""
+        for table, _ in self.kept:
+            for partition, slots in moves.items():
+                for slot in slots:
+                    table[slot] = partition
+
+    def home(self, key: bytes, number: int) -> int:
+        table, pins = self.kept[number]
+        return pins.get(key, table[slot_of(self.routed, key)])
+
+    def donors(self, number: int) -> dict[int, set[int]]:
+        """The partitions that gave slots or keys in a re-route, by the one that took them."""
+        places = list(zip(self.kept[number][0], self.kept[number + 1][0], strict=True))
+        places += [(self.home(key, number), self.home(key, number + 1)) for key in KEYS]
+        found: dict[int, set[int]] = {}
+        for before, after in places:
+            if before != after and UNBOUND not in (before, after):
+                found.setdefault(after, set()).add(before)
+        return found
+
+
+class History:
+    """Random re-routes, pins, bindings and deletions of records, written by hand."""
+
+    def __init__(self, root: Path, seed: int, unbound: bool) -> None:
+        self.random = random.Random(seed)
+        self.topic = Topic(root, partitions=3)
+        self.routed = Bound(self.topic) if unbound else Routed(self.topic)
+        if isinstance(self.routed, Bound):
+            self.routed.weights = [1, 1, 1]
+            self.routed.begin({0: [1]})
+        else:
+            self.topic.commit()
+            self.routed.table = [slot % 3 for slot in range(4098)]
+            self.routed.weights = [1, 1, 1]
+        self.copies = Copies(self.routed)
+        self.cuts: list[list[int]] = []
+
+    def act(self) -> None:
+        open_ = [number for number, weight in enumerate(self.routed.weights) if weight]
+        match self.random.randrange(6):
+            case 0:
+                self._write()
+            case 1 | 2:
+                changes: dict[bytes, int | None] = {}
+                for key in self.random.sample(KEYS, self.random.randint(1, 5)):
+                    to = self.random.choice([*open_, None])
+                    if to != self.routed.pins.get(key):
+                        changes[key] = to
+                if changes:
+                    self._put(self.routed.pin(changes))
+            case 3:
+                self._move(open_)
+            case 4 if isinstance(self.routed, Bound):
+                free = [slot_of(self.routed, key) for key in self.random.sample(KEYS, 3)]
+                free = sorted({slot for slot in free if self.routed.table[slot] == UNBOUND})
+                if free:
+                    moves = {self.random.choice(open_): free}
+                    self.copies.bind(moves)
+                    self.routed.take(self.routed.bind(moves))
+            case 5:
+                starts = [self.random.randint(start, end) for start, end in zip(*self._bounds(), strict=True)]
+                if self.random.random() < 0.5:
+                    self.topic.commit(features=self._features(), operation="delete-records", starts=starts)
+
+    def _move(self, open_: list[int]) -> None:
+        """Slots of some keys and others move; now and then a partition is added."""
+        weights = [*self.routed.weights, *([1] if self.random.random() < 0.3 else [])]
+        slots = {slot_of(self.routed, key) for key in self.random.sample(KEYS, 4)} | {self.random.randrange(4096)}
+        moves: dict[int, list[int]] = {}
+        for slot in sorted(slots):
+            to = self.random.choice([*open_, len(weights) - 1])
+            if self.routed.table[slot] not in (to, UNBOUND):
+                moves.setdefault(to, []).append(slot)
+        self._put(self.routed.reroute(weights, {to: moves[to] for to in sorted(moves)}))
+
+    def _put(self, content: dict) -> None:
+        content["routing"]["slots"] = len(self.routed.table)
+        self.cuts.append(self._bounds()[1] + [0] * (len(content["ends"]) - len(self._bounds()[1])))
+        self.routed.put(content)
+        self.copies.keep()
+
+    def _write(self) -> None:
+        partitions = self.random.sample(range(len(self.routed.weights)), 2)
+        self.topic.commit(*(self.topic.data(batch(records(3)), partition) for partition in partitions), features=self._features())
+
+    def _features(self) -> list[str]:
+        return self.routed.features if self.routed.epoch or isinstance(self.routed, Bound) else []
+
+    def _bounds(self) -> tuple[list[int], list[int]]:
+        return self.topic.versions[-1]["starts"], self.topic.versions[-1]["ends"]
+
+    def check(self, root: Path) -> int:
+        """Compares everything with the copies. Returns how many re-routes there are."""
+        state = TopicLog(Root.at(str(root)), "t").newest()
+        routing = state.routing
+        if not self.cuts:
+            return 0
+        starts = self._bounds()[0]
+        gone = 0
+        while gone < len(self.cuts) and all(cut <= start for cut, start in zip(self.cuts[gone], starts, strict=False)):
+            gone += 1
+        assert routing and len(routing.past) == len(self.cuts) - gone
+        for number in range(len(routing.past) + 1):
+            table, pins = self.copies.kept[gone + number]
+            assert list(routing.table_after(number)) == table
+            assert routing.pins_after(number) == pins
+            for key in KEYS:
+                assert routing.home(key, slot_of(self.routed, key), number) == self.copies.home(key, gone + number)
+        donors = routing.donors(lambda key: slot_of(self.routed, key))
+        assert donors == [self.copies.donors(gone + number) for number in range(len(routing.past))]
+        assert Log(root)["t"].pins() == self.routed.pins
+        for key in KEYS:
+            home = self.copies.home(key, -1)
+            if home != UNBOUND:
+                assert Log(root)["t"].partition_for(key) == home
+        return len(routing.past)
+
+
+@pytest.mark.parametrize("unbound", [False, True])
+def test_each_key_belongs_where_a_model_says(tmp_path: Path, unbound: bool) -> None:
+    seed, most = draw_seed(), 0
+    for each in range(either(6, 200)):
+        history = History(tmp_path / str(each), seed + each, unbound)
+        for _ in range(25):
+            history.act()
+        most = max(most, history.check(tmp_path / str(each)))
+    assert most > 5
