@@ -8,88 +8,16 @@ from pathlib import Path
 import pytest
 from broken_reroutes import Routed
 from handmade import Record, Topic, batch
-from mmh3 import hash as murmur3
+from numbered import Reader, Written, WrittenUnbound, read_in_order
 
 from sparklog import Consumer, TopicPartition
 from sparklog.offsets import OffsetTable
-from sparklog.slots import replan
-
-KEYS = [f"key-{number}".encode() for number in range(25)]
 
 
-class Written(Routed):
-    """A topic of two partitions whose records have numbers that rise for each key."""
-
-    def __init__(self, root: Path, seed: int) -> None:
-        super().__init__(Topic(root, partitions=2))
-        self.random = random.Random(seed)
-        self.written: Counter[bytes] = Counter()
-        self.write()
-
-    def write(self, count: int | None = None) -> None:
-        chosen: dict[int, list[Record]] = {}
-        for _ in range(count or self.random.randint(1, 60)):
-            key = self.random.choice(KEYS)
-            self.written[key] += 1
-            home = self.table[(murmur3(key) & 0x7FFFFFFF) % len(self.table)]
-            chosen.setdefault(home, []).append(Record(b"%d" % self.written[key], key))
-        added = [self.topic.data(batch(records), partition) for partition, records in sorted(chosen.items())]
-        self.topic.commit(*added, features=["slots"] if self.epoch else [])
-
-    def change(self, weights: list[int]) -> None:
-        after, moves = replan(self.table, {partition: weight for partition, weight in enumerate(weights) if weight})
-        taken: dict[int, list[int]] = {}
-        for move in moves:
-            taken.setdefault(move.after, []).append(move.slot)
-        self.put(self.reroute(weights, {partition: sorted(taken[partition]) for partition in sorted(taken)}))
-        assert self.table == after
-
-    def change_somehow(self) -> None:
-        weights, open_ = list(self.weights), [partition for partition, weight in enumerate(self.weights) if weight]
-        match self.random.randrange(3):
-            case 0:
-                weights += [1] * self.random.randint(1, 3)
-            case 1:
-                weights[self.random.choice(open_)] = self.random.randint(1, 4)
-            case _ if len(open_) > 1:
-                weights[self.random.choice(open_)] = 0
-        self.change(weights)
-
-
-class Reader:
-    """The records that a consumer has returned, which must be in order."""
-
-    def __init__(self) -> None:
-        self.read: Counter[bytes] = Counter()
-
-    def take(self, consumer: Consumer, count: int | None = None) -> int:
-        found = consumer.poll(max_records=count)
-        for records in found.values():
-            for record in records:
-                key, number = record.key, int(record.value)
-                assert number == self.read[key] + 1, f"key {key!r} at {record.partition}:{record.offset}"
-                self.read[key] = number
-        return sum(map(len, found.values()))
-
-
+@pytest.mark.parametrize("kind", [Written, WrittenUnbound])
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 40))])
-def test_keys_come_in_order(tmp_path: Path, seed: int) -> None:
-    written = Written(tmp_path / "root", seed)
-    chance = random.Random(seed)
-    reader = Reader()
-    with Consumer(tmp_path / "root", "t", auto_offset_reset="earliest", poll_interval_ms=1) as consumer:
-        for _ in range(80):
-            match chance.randrange(5):
-                case 0 | 1:
-                    written.write()
-                case 2:
-                    written.change_somehow()
-                case _:
-                    reader.take(consumer, chance.choice([None, 1, 7, 30]))
-        while reader.take(consumer):
-            pass
-        assert reader.read == written.written
-        assert consumer.waiting() == {}
+def test_keys_come_in_order(tmp_path: Path, seed: int, kind: type[Written]) -> None:
+    read_in_order(kind(tmp_path / "root", seed))
 
 
 def test_a_consumer_says_what_it_waits_for(tmp_path: Path) -> None:
@@ -176,7 +104,7 @@ def test_without_the_barrier_keys_come_out_of_order(tmp_path: Path, monkeypatch:
     disorder = 0
     for seed in range(6):
         try:
-            test_keys_come_in_order(tmp_path / str(seed), seed)
+            read_in_order(Written(tmp_path / str(seed), seed))
         except AssertionError as found:
             disorder += "key b'key-" in str(found)
     assert disorder
