@@ -58,6 +58,21 @@ def test_describe_with_the_busiest_slots(tmp_path: Path, run: Callable[..., str]
     }
 
 
+def test_describe_with_pins(tmp_path: Path, run: Callable[..., str]) -> None:
+    routed = grown(Topic(tmp_path, partitions=2))
+    assert "pinned" not in run("describe", tmp_path, "t")
+    routed.put(routed.pin({b"a": 2}))
+    assert "1 key is pinned" in run("describe", tmp_path, "t")
+    routed.put(routed.pin({b"": 0, b"\xff": 2}))
+    shown = run("describe", tmp_path, "t")
+    assert "3 keys are pinned" in shown
+    found = re.findall(r"^\W*([012])\W+0\W+[27]\W+(?:[\d,]+|closed)\W+(\d)\b", shown, re.MULTILINE)
+    assert found == [("0", "1"), ("1", "0"), ("2", "2")]
+    about = json.loads(run("describe", tmp_path, "t", "--json"))
+    assert about["routing"]["pins"] == 3
+    assert [each["pins"] for each in about["partitions"]] == [1, 0, 2]
+
+
 def test_what_is_asked_for(tmp_path: Path, run: Callable[..., str]) -> None:
     routed = grown(Topic(tmp_path, partitions=2))
     content = routed.reroute(routed.weights, {})

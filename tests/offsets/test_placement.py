@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from broken_bindings import FEATURES, SLOTS, Bound
+from broken_bindings import SLOTS, Bound
 from handmade import Record, Topic, batch
 from mmh3 import hash as murmur3
 
@@ -38,8 +38,8 @@ class Placed:
     def write(self, partition: int, key: bytes, count: int) -> None:
         """Records of a key, whose slot is bound if it is not yet."""
         added = self.topic.data(batch([Record(key=key) for _ in range(count)]), partition)
-        if self.bound.table[slot(key)] == partition:
-            self.topic.commit(added, features=FEATURES)
+        if self.bound.home(key) == partition:
+            self.topic.commit(added, features=self.bound.features)
         else:
             self.bound.take(self.bound.bind({partition: [slot(key)]}, added))
 
@@ -88,6 +88,19 @@ def test_without_a_group_rates_are_levelled(tmp_path: Path) -> None:
     placed.write(2, b"new", 300)
     expected = fill([Load(0, 0, 1), Load(0, 0, 1), Load(30, 0, 1)], 0, 60)
     assert placed.look(10) == dict(enumerate(expected)), "nothing is new"
+
+
+def test_records_of_pinned_keys_are_no_load_of_new_slots(tmp_path: Path) -> None:
+    placed = Placed(tmp_path)
+    placed.write(0, b"old", 10)
+    placed.bound.take(placed.bound.pin({b"pinned": 2}))
+    placed.look(0)
+    placed.write(0, b"old", 100)
+    placed.write(2, b"pinned", 300)
+    placed.write(2, b"new", 100)
+    # 100 of 500 records are of a slot that is new.
+    expected = fill([Load(10, 0, 1), Load(0, 0, 1), Load(40, 0, 1)], 10, 60)
+    assert placed.look(10) == dict(enumerate(expected))
 
 
 def test_the_lag_and_the_speed_of_a_group(tmp_path: Path) -> None:
