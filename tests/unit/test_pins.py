@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from broken_bindings import UNBOUND, Bound
 from broken_reroutes import Routed
-from handmade import Topic, batch, draw_seed, either, records
+from handmade import Record, Topic, batch, draw_seed, either, records
 from mmh3 import hash as murmur3
+from numbered import KEYS as NUMBERED
+from numbered import Written, WrittenUnbound
 
 from sparklog import Log
 from sparklog.ondisk.root import Root
@@ -160,3 +162,47 @@ def test_each_key_belongs_where_a_model_says(tmp_path: Path, unbound: bool) -> N
             history.act()
         most = max(most, history.check(tmp_path / str(each)))
     assert most > 5
+
+
+@pytest.mark.parametrize("kind", [Written, WrittenUnbound])
+def test_a_read_by_key_finds_what_a_full_read_holds(tmp_path: Path, kind: type[Written]) -> None:
+    seed = draw_seed()
+    for each in range(either(4, 60)):
+        root = tmp_path / str(each)
+        written = kind(root, seed + each)
+        for _ in range(12):
+            written.change_somehow()
+            written.write()
+        topic = Log(root)["t"]
+        everything = topic.read(columns=["partition", "offset", "key"]).to_pylist()
+        for key in NUMBERED:
+            its = [(row["partition"], row["offset"]) for row in everything if row["key"] == key]
+            found = topic.read(key=key, columns=["partition", "offset"]).to_pylist()
+            assert [(row["partition"], row["offset"]) for row in found] == its
+            assert {partition for partition, _ in its} <= set(topic.partitions_for(key))
+        for row in topic.key_table().to_pylist():
+            assert row["partition"] == written.home(row["key"])
+
+
+def test_segments_that_cannot_hold_a_pinned_key_are_not_read(tmp_path: Path) -> None:
+    """Their data files may even be gone: those of the partition of its slot while it is pinned, and the others before and after."""
+    routed = Routed(Topic(tmp_path, partitions=2))
+    home = routed.home(b"k")
+
+    def write(has: int) -> list[Path]:
+        """A segment in each partition, of which this one may have the key."""
+        added = [routed.topic.data(batch([Record(b"v", b"k")]), number, name=f"p{number}-t0-0-0.log") for number in (0, 1)]
+        routed.topic.commit(*added, features=routed.features if routed.epoch else [])
+        return [routed.topic.data_file(len(routed.topic.versions) - 1, 1 - has)]
+
+    gone = write(home)
+    routed.put(routed.pin({b"k": 1 - home}))
+    gone += write(1 - home)
+    routed.put(routed.pin({b"k": None}))
+    gone += write(home)
+    for file in gone:
+        file.unlink()
+    topic = Log(tmp_path)["t"]
+    assert topic.partitions_for("k") == [0, 1]
+    found = topic.read(key="k", columns=["partition", "offset"]).to_pylist()
+    assert sorted((row["offset"], row["partition"]) for row in found) == [(0, home), (1, 1 - home), (2, home)]
