@@ -24,7 +24,7 @@ _NUMBERS_MAX = 2_000_000
 _SLOTS_LEAST = 4096
 
 Awaited = dict[int, list[tuple[int, dict[int, int]]]]
-"""What must be read first, as `Routing.awaited` says."""
+"""By partition, the cuts that are not passed before others are read up to an offset, as `Routing.awaited` says."""
 
 
 class Past(NamedTuple):
