@@ -92,6 +92,11 @@ final class Mutants {
           "first.after(reroute.moved(), Pins.NONE), bound, List.of(new PastReroute(1, new long[] {1}, List.of(), Pins.NONE)),"),
       new Mutant(28, "a binding is not in the tables of before it", "log/Routing",
           "past.isEmpty() ? bound : first.after(reroute.moved(), Pins.NONE),", "past.isEmpty() ? bound : first,"),
+      new Mutant(365, "a pinned key goes where its slot is", "partition/Bindings", "if (pinned != Pins.ENDED) {", "if (false) {"),
+      new Mutant(29, "pins are forgotten with the re-route that made them", "log/Routing", "keys = keys.after(one.moved(), one.pins());",
+          "keys = keys.after(one.moved(), Pins.NONE);"),
+      new Mutant(29, "a binding ends pins", "log/Routing", "KeyTable bound = table.after(reroute.moved(), Pins.NONE);",
+          "KeyTable bound = KeyTable.of(table().after(reroute.moved()));"),
       new Mutant(12, "a slot that a task has used is not bound", "write/Append", ".sorted()\n        .distinct();",
           ".sorted()\n        .distinct()\n        .skip(1);"));
 

@@ -8,10 +8,12 @@ import io.sparklog.merge.Merging;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.upkeep.TopicWork;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /** The actors that clean up, delete and change the topic. */
 final class Operators {
@@ -22,7 +24,7 @@ final class Operators {
       "PARTITION_NOT_FOUND", "OPTION_VALUE", "REROUTED");
 
   /** Worlds whose topic is re-routed. The others need the same acts as ever: the seeds of broken rules are searched among them. */
-  private static final Set<Long> REROUTED = Set.of(9L, 10L, 12L);
+  private static final Set<Long> REROUTED = Set.of(9L, 10L, 12L, 13L);
 
   private Operators() {}
 
@@ -47,6 +49,13 @@ final class Operators {
     if (world.bindsSlots()) {
       startFilling(world);
     }
+    if (world.hasPins()) {
+      Process.start(world, "pinner", process -> {
+        for (int n = 0; n < 8; n++) {
+          call(process, 80, Operators::pin);
+        }
+      });
+    }
     if (isRerouted(world)) {
       Process.start(world, "router", process -> {
         for (int n = 0; n < 4; n++) {
@@ -69,6 +78,20 @@ final class Operators {
       }
     }
     of(process).fill(shares, Duration.ofMillis(100 + process.world.random.nextInt(2000)), false);
+  }
+
+  /** Keys that are written of late, or soon: not to partitions that are closed one day. */
+  private static void pin(Process process) {
+    if (process.latest().filter(latest -> !latest.isDeleted()).isEmpty()) {
+      return;
+    }
+    Random random = process.world.random;
+    List<byte[]> keys = Stream.generate(() -> Homes.key(Homes.keyed(process.world, ""))).limit(1 + random.nextInt(3)).toList();
+    if (random.nextInt(3) == 0) {
+      of(process).unpin(keys, false);
+    } else {
+      of(process).pin(keys, random.nextInt(process.world.partitions), false);
+    }
   }
 
   private static boolean isRerouted(World world) {

@@ -95,7 +95,12 @@ final class World {
 
   /** Whether keys get their partitions when they are first written. Such a world is one of those whose topic is re-routed. */
   boolean bindsSlots() {
-    return seed % 16 == 12;
+    return seed % 16 == 12 || hasPins();
+  }
+
+  /** Whether some of these keys are pinned, before their first records or later. */
+  boolean hasPins() {
+    return seed % 16 == 13;
   }
 
   /** Whether a process that starts is one that is unlucky in this world. */
