@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from broken_bindings import UNBOUND as UNBOUND_SLOT
 from broken_bindings import Bound
 from broken_bindings import begun as bound
 from broken_reroutes import SLOTS, WRONG, Routed, begun, crc_of, of_routing
@@ -11,8 +12,9 @@ from handmade import Topic, batch, given, records, summed
 
 LONGEST = 1024
 MOST = 10_000
+LONG = 1023
 AT_ONCE = 7751
-"""As many of the longest keys can be pinned by the first re-route of two partitions: 2 + 7,751 · 258 numbers, of two million."""
+"""As many keys of that length can be pinned by the first re-route of two partitions: 2 + 7,751 · 258 numbers, of two million."""
 
 
 def pinned(topic: Topic) -> Routed:
@@ -50,6 +52,29 @@ def _closing(content: dict[str, Any]) -> None:
     content["routing"].update(weights=[1, 1, 0], moved=[[0, *range(2731, SLOTS)]], table=crc_of(table))
 
 
+def _filling(content: dict[str, Any]) -> None:
+    """It is no binding, but a fill."""
+    del content["routing"]["binds"]
+    content["routing"].update(moved=[], table=content["before"], fill={"until": 1, "shares": [1, 1]})
+
+
+def _empty(content: dict[str, Any]) -> None:
+    """It begins a topic without a slot that is bound."""
+    del content["routing"]["binds"]
+    content["features"] = ["slots", "unbound", "pins"]
+    content["routing"].update(moved=[], table=crc_of([UNBOUND_SLOT] * SLOTS))
+
+
+def _forgotten(count: int) -> Change:
+    """The head of a checkpoint says so many pins, and no re-route."""
+
+    def change(head: dict[str, Any]) -> None:
+        first = [slot % 2 if slot < 2731 else 2 for slot in range(SLOTS)]
+        head["routing"].update(first=first, reroutes=[], pins=_keys(count))
+
+    return change
+
+
 CHANGES: dict[str, Change] = {
     **{f"pins are {value!r}": of_routing("pins", value) for value in [*WRONG, []]},
     **{f"an entry is {value!r}": of_pins(value) for value in [*WRONG, [], ["61"], ["61", 1, 1], "61"]},
@@ -71,7 +96,7 @@ CHANGES: dict[str, Change] = {
     "the end of a pin that is not there": of_pins(["61", None]),
     "more pins than can be": of_pins(*_keys(MOST + 1)),
     "more entries than can change": of_pins(*_keys(2 * MOST + 1)),
-    "more numbers than can be": of_pins(*_keys(AT_ONCE + 1, LONGEST)),
+    "more numbers than can be": of_pins(*_keys(AT_ONCE + 1, LONG)),
     "the same routing epoch": of_routing("epoch", 0),
     "another checksum": lambda content: of_routing("table", content["routing"]["table"] ^ 1)(content),
 }
@@ -83,7 +108,7 @@ RIGHT: dict[str, Change] = {
     "the longest key": of_pins(["ff" * LONGEST, 1]),
     "keys that rise as bytes without a sign": of_pins(["", 1], ["00", 1], ["0000", 1], ["7f", 1], ["80", 1], ["ff", 1]),
     "as many as there can be": of_pins(*_keys(MOST)),
-    "as many numbers as there can be": of_pins(*_keys(AT_ONCE, LONGEST)),
+    "as many numbers as there can be": of_pins(*_keys(AT_ONCE, LONG)),
     "an unknown field": of_routing("more", [["61"]]),
     "slots move, too": lambda content: content["routing"].update(
         moved=[[1, 0]], table=crc_of([1, *(slot % 2 for slot in range(1, SLOTS))])
@@ -124,22 +149,29 @@ LATER_RIGHT: dict[str, Change] = {
 }
 """Changes of the re-route after `pinned`, after which it is right."""
 
+UNBOUND_RIGHT: dict[str, Change] = {"as it should be": lambda content: None, "a fill": _filling}
+"""Changes of a binding after `pinned_unbound`, after which it is right."""
+
 UNBOUND: dict[str, Change] = {
     "a binding without the feature": without_features("pins"),
     "a write without the feature": lambda content: (without_features("pins")(content), content.pop("routing")),
     "a fill without the feature": lambda content: (
         without_features("pins")(content),
-        content["routing"].pop("binds"),
-        content["routing"].update(moved=[], table=content["before"], fill={"until": 1, "shares": [1, 1]}),
+        _filling(content),
     ),
+    "a fill with pins": lambda content: (_filling(content), of_pins(["62", 1])(content)),
     "a binding with pins": of_pins(["62", 1]),
 }
 """Changes of a binding after `pinned_unbound`, after which it is corrupt."""
 
 BEGINS: dict[str, Change] = {
-    "pins": lambda content: (given("features", ["slots", "unbound", "pins"])(content), of_pins(["61", 1])(content))
+    "pins": lambda content: (given("features", ["slots", "unbound", "pins"])(content), of_pins(["61", 1])(content)),
+    "pins and no binding": lambda content: (_empty(content), of_pins(["61", 1])(content)),
 }
 """Changes of the version that begins a topic with a binding, after which it is corrupt."""
+
+BEGINS_RIGHT: dict[str, Change] = {"as it should be": lambda content: None, "no binding, and the feature": _empty}
+"""Changes of the version that begins a topic with a binding, after which it is right."""
 
 HEADS: dict[str, Change] = {
     **{f"pins are {value!r}": of_routing("pins", value) for value in WRONG},
@@ -152,6 +184,7 @@ HEADS: dict[str, Change] = {
     "a key twice": of_pins(["71", 1], ["71", 1]),
     "keys that fall": of_pins(["72", 1], ["71", 1]),
     "more pins than can be": of_pins(*_keys(MOST + 1)),
+    "more pins than can be, and no re-route": _forgotten(MOST + 1),
     "more pins than can be after a re-route": of_pins(*_keys(MOST - 2)),
     "a pin that a re-route gives": of_pins(["61", 1]),
     "a re-route with empty pins": lambda head: head["routing"]["reroutes"][1].update(pins=[]),
@@ -162,13 +195,14 @@ HEADS: dict[str, Change] = {
     "a pin that a later re-route ends is not there": lambda head: head["routing"]["reroutes"][0]["pins"].pop(1),
     "its last re-route pins to a partition that is not there": lambda head: head["routing"]["reroutes"][2]["pins"].append(["ffff", 3]),
     "more numbers than can be": lambda head: head["routing"]["reroutes"][0].update(
-        pins=sorted([*head["routing"]["reroutes"][0]["pins"], *_keys(AT_ONCE, LONGEST)])
+        pins=sorted([*head["routing"]["reroutes"][0]["pins"], *_keys(AT_ONCE, LONG)])
     ),
 }
 """Changes of the head of a checkpoint of `pinned`, after which it is damaged."""
 
 HEADS_RIGHT: dict[str, Change] = {
     "as it should be": lambda head: None,
+    "as many pins as there can be, and no re-route": _forgotten(MOST),
     "an older pin": of_pins(["71", 1]),
     "an unknown field": of_routing("more", 1),
 }

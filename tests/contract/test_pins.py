@@ -25,8 +25,8 @@ def test_version_files(tool: LogTool) -> None:
     kinds = {
         "first": (broken_pins.put_pin, broken_pins.CHANGES, broken_pins.RIGHT),
         "later": (broken_pins.put_later, broken_pins.LATER, broken_pins.LATER_RIGHT),
-        "unbound": (broken_pins.put_unbound, broken_pins.UNBOUND, {"as it should be": lambda content: None}),
-        "begins": (broken_pins.put_begins, broken_pins.BEGINS, {"as it should be": lambda content: None}),
+        "unbound": (broken_pins.put_unbound, broken_pins.UNBOUND, broken_pins.UNBOUND_RIGHT),
+        "begins": (broken_pins.put_begins, broken_pins.BEGINS, broken_pins.BEGINS_RIGHT),
     }
     cases = {
         **{(kind, rule): (put, change, "VERSION_CORRUPT") for kind, (put, wrong, _) in kinds.items() for rule, change in wrong.items()},
