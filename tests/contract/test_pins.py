@@ -62,6 +62,20 @@ def test_checkpoints(tool: LogTool) -> None:
     assert there == expected
 
 
+@pytest.mark.parametrize(("features", "found"), [(["slots", "pins"], "VERSION_MISSING"), (["pins"], "ok")])
+def test_a_checkpoint_of_a_write_that_has_the_feature_and_no_routing(tool: LogTool, features: list[str], found: str) -> None:
+    """The version of a write says nothing of routing that a checkpoint could contradict."""
+    topic = Topic(tool.root, partitions=2)
+    if "slots" in features:
+        broken_pins.pinned(topic)
+    topic.commit(features=features)
+    topic.checkpoint(features=features)
+    for version in range(len(topic.versions) - 1):
+        topic.version_file(version).unlink()
+    assert verdict(tool.root, "t") == found
+    assert tool.run("states") == [f"t {found}"]
+
+
 @pytest.mark.parametrize("pins", [True, False])
 def test_a_topic_that_was_deleted_has_no_pins(tool: LogTool, pins: bool) -> None:
     """Its deletion may have the feature, and need not; it begins again without."""
