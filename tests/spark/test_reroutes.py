@@ -23,10 +23,13 @@ Call = Callable[..., list[dict[str, Any]]]
 KEYS = [f"key-{number}" for number in range(40)]
 CHANGES: list[tuple[str, dict[str, object]]] = [
     ("add_partitions", {"partitions": 6}),
+    ("pin", {"key": "array('key-1', 'key-2', 'key-3')", "partition": 5}),
     ("add_partitions", {"partitions": 9}),
+    ("unpin", {"key": "array('key-1', 'key-3')"}),
     ("close_partitions", {"partitions": "array(1, 4, 6, 7)"}),
+    ("pin", {"key": "'key-2'", "partition": 0}),
 ]
-"""4 → 6 → 9 → 5 open partitions."""
+"""4 → 6 → 9 → 5 open partitions, and keys that are pinned between."""
 
 
 class Written:
@@ -203,6 +206,15 @@ REFUSED: list[tuple[str, dict[str, object], str, str]] = [
     ("add_partitions", {"partitions": 10_001}, "ARGUMENT_VALUE", "from 1 to 10000"),
     ("add_partitions", {"partitions": 4_098}, "ARGUMENT_VALUE", "has 4096 slots for its keys"),
     ("add_partitions", {"partitions": 6, "rehash": "true"}, "ARGUMENT_VALUE", "in slots since its first re-route"),
+    ("pin", {"key": "'a'", "partition": 3}, "PARTITION_CLOSED", "A row or a pin asks for partition 3 of topic t"),
+    ("pin", {"key": "'a'", "partition": 4}, "PARTITION_NOT_FOUND", "partition 4 of topic t"),
+    ("pin", {"key": "'a'", "partition": -1}, "ARGUMENT_VALUE", "from 0 to"),
+    ("pin", {"key": "NULL", "partition": 0}, "ARGUMENT_VALUE", "it must have a value"),
+    ("pin", {"key": "array('a', CAST(NULL AS STRING))", "partition": 0}, "ARGUMENT_VALUE", "a key must have a value"),
+    ("pin", {"key": "array()", "partition": 0}, "ARGUMENT_VALUE", "it must name a key"),
+    ("pin", {"key": "repeat('a', 1025)", "partition": 0}, "ARGUMENT_VALUE", "1025 bytes"),
+    ("pin", {"key": f"split('{','.join(map(str, range(10_001)))}', ',')", "partition": 0}, "ARGUMENT_VALUE", "would have 10001 pins"),
+    ("unpin", {"key": "array()"}, "ARGUMENT_VALUE", "it must name a key"),
     ("suggest_moves", {"max_moves": -1}, "ARGUMENT_VALUE", "from 0 to 65536"),
 ]
 

@@ -60,7 +60,8 @@ public final class TopicProcedure implements SimpleProcedure {
           .filter(declared -> Arguments.isTaken(declared, type))
           .ifPresent(declared -> found.put(declared, type));
     }
-    return new TopicProcedure(signature, body, Map.copyOf(found));
+    // Spark binds until nothing changes.
+    return found.isEmpty() ? this : new TopicProcedure(signature, body, Map.copyOf(found));
   }
 
   /** Spark gives an argument by name its name, and others one that no parameter has. */
