@@ -103,7 +103,7 @@ def _option(parameter: Parameter) -> Any:
     if parameter.type == "when":
         return Annotated[str, typer.Option(flag, metavar="now|next_write", **words | {"show_default": "now"})]
     if parameter.type == "keys":
-        words["help"] = f"{_plain(parameter.text.split(',')[0])}, as UTF-8; may be repeated."
+        words["help"] += " This option takes one key, as UTF-8, and may be repeated."
         return Annotated[list[str], typer.Option(flag, metavar="KEY", **words)]
     if parameter.type == "boolean":
         return Annotated[bool, typer.Option(flag, **words)]

@@ -14,7 +14,7 @@ import java.util.Collection;
 final class PinKeys extends AdministrativeChange {
   private static final String KEY = "key";
   private static final String PARTITION = "partition";
-  /** Of a key that an error shows. */
+  /** Bytes of a key that an error shows. */
   private static final int BYTES_SHOWN = 20;
 
   private final TopicLog log;
@@ -36,7 +36,7 @@ final class PinKeys extends AdministrativeChange {
     keys.forEach(key -> {
       if (key.length > Pins.KEY_BYTES_MAX) {
         throw Option.invalidValue(KEY, Pins.shown(Arrays.copyOf(key, BYTES_SHOWN)) + "…",
-            "it has " + key.length + " bytes, and a key that is pinned has at most " + Pins.KEY_BYTES_MAX);
+            "it has " + key.length + " bytes, and a key that is pinned must have at most " + Pins.KEY_BYTES_MAX);
       }
     });
     Pins changes = changes(keys, partition);

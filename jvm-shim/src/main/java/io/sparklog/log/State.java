@@ -83,7 +83,7 @@ public final class State {
     return Optional.ofNullable(head.routing());
   }
 
-  /** What a program must know of the topic's slots. */
+  /** The features of the topic. */
   Version.Slots features() {
     return head.routing() == null ? Version.Slots.NONE : Version.Slots.of(head.config(), head.pins());
   }

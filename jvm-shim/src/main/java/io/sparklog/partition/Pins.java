@@ -11,8 +11,8 @@ import java.util.function.IntPredicate;
 import java.util.stream.IntStream;
 
 /**
- * Keys that go to partitions of their own choice, whatever their slots are; or changes of these, where a key may get {@link #ENDED}. FORMAT.md
- * section 13.
+ * Keys that go to given partitions, whatever their slots are; or changes of these, where a key may get {@link #ENDED}. FORMAT.md section
+ * 13.
  */
 public final class Pins implements Serializable {
   private static final long serialVersionUID = 1;

@@ -34,7 +34,7 @@ public final class TopicProcedure implements SimpleProcedure {
 
   private final Signature signature;
   private final Body body;
-  /** Of arguments, by the type that is declared, where SQL has several. */
+  /** Types in SQL, by the type that is declared, where a call may choose. */
   private final Map<String, DataType> types;
 
   TopicProcedure(Signature signature, Body body) {
