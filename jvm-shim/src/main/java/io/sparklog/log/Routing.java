@@ -367,7 +367,11 @@ public final class Routing {
         "its slot table is not that of its checksum");
     long numbers = past.stream().mapToLong(PastReroute::numbers).sum();
     Damaged.unless(numbers <= NUMBERS_MAX, "its re-routes have " + numbers + " numbers, more than " + NUMBERS_MAX);
-    return new Routing(epoch, weights, first, table, past, numbers, Reroute.asked(json, ends.length), Fill.parse(json, weights));
+    int[] asked = Reroute.asked(json, ends.length);
+    if (asked != null) {
+      requireOpen(table.pins(), asked);
+    }
+    return new Routing(epoch, weights, first, table, past, numbers, asked, Fill.parse(json, weights));
   }
 
   private static void requireRisen(PastReroute before, long[] ends) throws Damaged {
