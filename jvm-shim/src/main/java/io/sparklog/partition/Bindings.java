@@ -19,12 +19,13 @@ public final class Bindings {
     if (!router.partitioner().bindsSlots()) {
       return router.ofKey(key, at, length);
     }
-    int pinned = router.pinned(key, at, length);
+    int hash = router.hash(key, at, length);
+    int pinned = router.pinned(hash, key, at, length);
     if (pinned != Pins.ENDED) {
       return pinned;
     }
-    int slot = router.slot(key, at, length);
-    int partition = router.ofSlot(slot);
+    int slot = router.table().slot(hash);
+    int partition = router.table().partition(slot);
     if (partition != SlotTable.UNBOUND) {
       return partition;
     }

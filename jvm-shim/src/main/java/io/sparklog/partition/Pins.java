@@ -32,7 +32,7 @@ public final class Pins implements Serializable {
   private final byte[][] keys;
   private final int[] partitions;
 
-  /** The place of a key by its hash, plus 1; 0 where there is none. Twice as many or more, so that few places are looked at. */
+  /** The place of a key by its hash, plus 1; 0 where there is none. There are twice as many or more as keys, so that few are looked at. */
   private transient volatile int[] places;
 
   private Pins(byte[][] keys, int[] partitions) {
@@ -82,12 +82,15 @@ public final class Pins implements Serializable {
 
   /** The partition of the key in [at, at + length); {@link #ENDED} if it has no pin. */
   public int of(byte[] key, int at, int length) {
-    if (keys.length == 0) {
-      return ENDED;
-    }
-    int[] known = places == null ? places() : places;
+    return isEmpty() ? ENDED : of(KeyHash.murmur3(key, at, length), key, at, length);
+  }
+
+  /** As the other, by the hash that {@link KeyHash#murmur3} gives. */
+  int of(int hash, byte[] key, int at, int length) {
+    int[] known = places;
+    known = known == null ? places() : known;
     int mask = known.length - 1;
-    for (int i = KeyHash.murmur3(key, at, length) & mask; known[i] > 0; i = i + 1 & mask) {
+    for (int i = hash & mask; known[i] > 0; i = i + 1 & mask) {
       byte[] pinned = keys[known[i] - 1];
       if (Arrays.equals(pinned, 0, pinned.length, key, at, at + length)) {
         return partitions[known[i] - 1];

@@ -93,27 +93,27 @@ public final class Router implements Serializable {
     if (keys == null) {
       return ofHash(hash, partitions);
     }
-    int pinned = keys.pins().of(key, at, length);
+    int pinned = pinned(hash, key, at, length);
     if (pinned != Pins.ENDED) {
       return pinned;
     }
-    int partition = keys.slots().ofHash(hash);
-    return partition == SlotTable.UNBOUND ? place(slot(key, at, length)) : partition;
+    int slot = keys.slots().slot(hash);
+    int partition = keys.slots().partition(slot);
+    return partition == SlotTable.UNBOUND ? place(slot) : partition;
   }
 
-  /** The partition that the key in [at, at + length) is pinned to; {@link Pins#ENDED} if it has no pin. */
-  int pinned(byte[] key, int at, int length) {
-    return keys.pins().of(key, at, length);
+  /** The hash of the key in [at, at + length). */
+  int hash(byte[] key, int at, int length) {
+    return partitioner.hash(key, at, length);
   }
 
-  /** The slot of the key in [at, at + length), where there are slots. */
-  int slot(byte[] key, int at, int length) {
-    return keys.slots().slot(partitioner, key, at, length);
-  }
-
-  /** The partition of a slot; {@link SlotTable#UNBOUND} if it has none. */
-  int ofSlot(int slot) {
-    return keys.slots().partition(slot);
+  /** The partition that the key in [at, at + length) is pinned to, by its hash; {@link Pins#ENDED} if it has no pin. */
+  int pinned(int hash, byte[] key, int at, int length) {
+    Pins pins = keys.pins();
+    if (pins.isEmpty()) {
+      return Pins.ENDED;
+    }
+    return pins.of(partitioner == Partitioner.MURMUR2 ? KeyHash.murmur3(key, at, length) : hash, key, at, length);
   }
 
   /** The partition that a slot without one gets: the same for all that have equal shares. FORMAT.md section 13. */

@@ -67,11 +67,6 @@ public final class SlotTable implements Serializable {
     return partitions[slot];
   }
 
-  /** The partition of a key with this hash; {@link #UNBOUND} if its slot has none. */
-  int ofHash(int hash) {
-    return partitions[slot(hash)];
-  }
-
   /** The slot of a key. */
   public int slot(Partitioner partitioner, byte[] key) {
     return slot(partitioner, key, 0, key.length);
@@ -86,7 +81,7 @@ public final class SlotTable implements Serializable {
    * The hash without its sign, modulo the number of slots. For 32 bits that is the whole part of slots · f, where f is the fraction of
    * hash / slots in 64 bits: two multiplications, which take less time than a division.
    */
-  private int slot(int hash) {
+  int slot(int hash) {
     long fraction = inverse * Partitioner.positive(hash);
     long slots = partitions.length;
     // The high half of a product without signs.

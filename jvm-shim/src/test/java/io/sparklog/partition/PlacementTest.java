@@ -54,11 +54,11 @@ final class PlacementTest {
     Bindings bindings = new Bindings(router(1, 1));
     byte[] one = "one".getBytes(StandardCharsets.UTF_8);
     byte[] two = "two".getBytes(StandardCharsets.UTF_8);
-    int slot = router(1, 1).slot(one, 0, one.length);
+    int slot = router(1, 1).table().slot(Partitioner.LAG_AWARE, one);
     assertEquals(router(1, 1).place(slot), bindings.ofKey(one, 0, one.length));
     bindings.ofKey(two, 0, two.length);
     bindings.ofKey(one, 0, one.length);
-    int[] expected = {slot, router(1, 1).slot(two, 0, two.length)};
+    int[] expected = {slot, router(1, 1).table().slot(Partitioner.LAG_AWARE, two)};
     Arrays.sort(expected);
     assertArrayEquals(expected, bindings.used());
     Bindings modulo = new Bindings(new Router(Partitioner.MURMUR3, 2));

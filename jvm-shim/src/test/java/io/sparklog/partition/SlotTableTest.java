@@ -182,7 +182,8 @@ class SlotTableTest {
       IntStream chosen = IntStream.of(0, 1, -1, slots - 1, slots, slots + 1, multiple - 1, multiple, Integer.MAX_VALUE, Integer.MIN_VALUE);
       IntStream multiples = random.ints(10_000, 1, Integer.MAX_VALUE / slots).map(n -> n * slots).flatMap(m -> IntStream.of(m - 1, m, -m));
       IntStream.concat(IntStream.concat(chosen, multiples), random.ints(10_000))
-          .forEach(hash -> assertEquals((hash & Integer.MAX_VALUE) % slots, table.ofHash(hash), () -> hash + " of " + slots));
+          .forEach(
+              hash -> assertEquals((hash & Integer.MAX_VALUE) % slots, table.partition(table.slot(hash)), () -> hash + " of " + slots));
     }
   }
 
