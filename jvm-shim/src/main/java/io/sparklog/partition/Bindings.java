@@ -37,8 +37,8 @@ public final class Bindings {
     return chosen[slot];
   }
 
-  /** The slots that were used, ascending, of those that had no partition. */
-  public int[] used() {
-    return used.stream().toArray();
+  /** The slots that were used, of those that had no partition. */
+  public SlotSet used() {
+    return new SlotSet(used);
   }
 }

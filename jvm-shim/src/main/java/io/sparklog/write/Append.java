@@ -17,7 +17,7 @@ import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -159,12 +159,15 @@ final class Append implements Change {
 
   /** Those that the tasks used, ascending, of the slots that had no partition when the write was planned. */
   private IntStream slots() {
-    return tasks.stream()
-        .flatMap(List::stream)
-        .filter(Piece.Bound.class::isInstance)
-        .flatMapToInt(piece -> Arrays.stream(((Piece.Bound) piece).slots()))
-        .sorted()
-        .distinct();
+    BitSet used = new BitSet();
+    for (List<Piece> task : tasks) {
+      for (Piece piece : task) {
+        if (piece instanceof Piece.Bound bound) {
+          bound.slots().addTo(used);
+        }
+      }
+    }
+    return used.stream();
   }
 
   /** Deletes the data files, and their folder. */

@@ -2,6 +2,7 @@ package io.sparklog.write;
 
 import io.sparklog.format.BatchHeader;
 import io.sparklog.log.Segment;
+import io.sparklog.partition.SlotSet;
 import java.io.Serializable;
 import java.util.List;
 
@@ -26,8 +27,8 @@ public sealed interface Piece extends Serializable {
     }
   }
 
-  /** Slots that the task used, ascending, which had no partition when the write was planned. */
-  record Bound(int[] slots) implements Piece {
+  /** Slots that the task used, which had no partition when the write was planned. */
+  record Bound(SlotSet slots) implements Piece {
     /** The slots are of none in particular. */
     @Override
     public int partition() {

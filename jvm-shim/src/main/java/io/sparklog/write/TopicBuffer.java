@@ -7,6 +7,7 @@ import io.sparklog.log.TopicConfig;
 import io.sparklog.partition.Bindings;
 import io.sparklog.partition.NullKeyRouter;
 import io.sparklog.partition.Router;
+import io.sparklog.partition.SlotSet;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FileAppender;
 import java.io.IOException;
@@ -207,8 +208,9 @@ public final class TopicBuffer {
         }
         pieces.addAll(partition.pieces());
       }
-      if (bindings.used().length > 0) {
-        pieces.add(new Piece.Bound(bindings.used()));
+      SlotSet used = bindings.used();
+      if (!used.isEmpty()) {
+        pieces.add(new Piece.Bound(used));
       }
       if (pieces.stream().anyMatch(Piece.InFile.class::isInstance)) {
         Step.TASK_SYNC.reached();

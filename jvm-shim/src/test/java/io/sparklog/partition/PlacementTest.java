@@ -2,11 +2,19 @@ package io.sparklog.partition;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.sparklog.format.Vectors;
+import io.sparklog.kit.Seed;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.ObjectInputStream;
+import java.io.ObjectOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.BitSet;
+import java.util.Random;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.Test;
 
@@ -58,11 +66,37 @@ final class PlacementTest {
     assertEquals(router(1, 1).place(slot), bindings.ofKey(one, 0, one.length));
     bindings.ofKey(two, 0, two.length);
     bindings.ofKey(one, 0, one.length);
-    int[] expected = {slot, router(1, 1).table().slot(Partitioner.LAG_AWARE, two)};
-    Arrays.sort(expected);
-    assertArrayEquals(expected, bindings.used());
+    BitSet expected = new BitSet();
+    expected.set(slot);
+    expected.set(router(1, 1).table().slot(Partitioner.LAG_AWARE, two));
+    BitSet found = new BitSet();
+    bindings.used().addTo(found);
+    assertEquals(expected, found);
     Bindings modulo = new Bindings(new Router(Partitioner.MURMUR3, 2));
     modulo.ofKey(one, 0, one.length);
-    assertEquals(0, modulo.used().length);
+    assertTrue(modulo.used().isEmpty());
+  }
+
+  @Test
+  void aSetOfSlotsIsSmallWhateverIsInIt() throws Exception {
+    Random random = new Random(Seed.draw());
+    for (int count : new int[] {0, 1, 1000, 40_000, SlotTable.SLOTS_MAX}) {
+      BitSet slots = new BitSet();
+      for (int i = 0; i < count; i++) {
+        slots.set(count == SlotTable.SLOTS_MAX ? i : random.nextInt(SlotTable.SLOTS_MAX));
+      }
+      ByteArrayOutputStream sent = new ByteArrayOutputStream();
+      try (ObjectOutputStream out = new ObjectOutputStream(sent)) {
+        out.writeObject(new SlotSet(slots));
+      }
+      assertTrue(sent.size() <= Math.min(4L * count, SlotTable.SLOTS_MAX / 8) + 200, count + " slots: " + sent.size() + " bytes");
+      try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(sent.toByteArray()))) {
+        SlotSet received = (SlotSet) in.readObject();
+        BitSet found = new BitSet();
+        received.addTo(found);
+        assertEquals(slots, found);
+        assertEquals(count == 0, received.isEmpty());
+      }
+    }
   }
 }

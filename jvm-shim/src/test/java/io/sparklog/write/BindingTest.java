@@ -24,7 +24,9 @@ import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.ObjectOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.time.Clock;
@@ -82,6 +84,14 @@ final class BindingTest extends CommitsOverFaults {
     planned(keys, 0).run();
   }
 
+  private static int bytes(Object sent) throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
+      out.writeObject(sent);
+    }
+    return bytes.size();
+  }
+
   private JsonNode routing(long version) throws IOException {
     return JSON.readTree(Files.readAllLines(root.resolve(version(version))).get(0)).path("routing");
   }
@@ -123,6 +133,20 @@ final class BindingTest extends CommitsOverFaults {
     assertTrue(routing().past().isEmpty(), "a binding cuts nothing");
     for (List<Segment> segments : state().segments()) {
       assertTrue(segments.stream().allMatch(Segment::routed));
+    }
+  }
+
+  /** One bit for each slot of the topic is enough, however many a task has used; and four bytes for a single one. */
+  @Test
+  void theSlotsThatATaskHasUsedAreAShortReport() throws IOException {
+    for (int keys : new int[] {1, 150_000}) {
+      TopicPlan plan = TopicPlan.of("t", Optional.empty(), config(), false, 0);
+      List<Piece> pieces = new Writes("x", 1, keys, 0, 1 << 14, 64 << 20, 0, keys).pieces(store.store(), plan, Names.identity(random))
+          .get(0);
+      Piece used = pieces.get(pieces.size() - 1);
+      int bytes = bytes(used);
+      System.out.println("slots used by " + keys + " keys: " + bytes + " bytes");
+      assertTrue(used instanceof Piece.Bound && bytes < (keys == 1 ? 0 : 65_536 / 8) + 400, keys + " keys: " + bytes + " bytes");
     }
   }
 
