@@ -12,7 +12,7 @@ public final class SlotSet implements Serializable {
   private final long[] bits;
 
   /** Those of the bits that are set. */
-  SlotSet(BitSet slots) {
+  public SlotSet(BitSet slots) {
     long[] all = slots.toLongArray();
     boolean areFew = (long) slots.cardinality() * Integer.BYTES <= (long) all.length * Long.BYTES;
     few = areFew ? slots.stream().toArray() : null;

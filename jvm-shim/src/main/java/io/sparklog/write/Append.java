@@ -17,6 +17,7 @@ import io.sparklog.storage.LogStore;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
@@ -40,6 +41,8 @@ final class Append implements Change {
 
   /** In the order of their offsets, which count from 0 in each of them; set by {@link #prepare}. */
   private List<Segment> segments;
+  /** The choices of the plan, made once for all versions that may be lost to other writers; set by {@link #prepare}. */
+  private List<SlotMoves> chosen;
 
   /**
    * @param txn the random identity of this write
@@ -65,6 +68,7 @@ final class Append implements Change {
   @Override
   public void prepare() throws IOException {
     try {
+      chosen = chosen();
       segments = PieceCollector.segments(store, plan, txn, tasks);
       requireFiles();
     } catch (NoSuchFileException e) {
@@ -140,25 +144,28 @@ final class Append implements Change {
    * @throws PartlogException ROUTING_CHANGED if they have bound one to another partition
    */
   private void bind(NextVersion next, SlotTable newest) {
-    TreeMap<Integer, List<Integer>> taken = new TreeMap<>();
-    slots().forEach(slot -> {
-      int chosen = plan.router().place(slot);
-      int found = newest.partition(slot);
-      if (found == SlotTable.UNBOUND) {
-        taken.computeIfAbsent(chosen, partition -> new ArrayList<>()).add(slot);
-      } else if (found != chosen) {
-        throw changed("slot " + slot + " in partition " + found, "slot " + slot + " in partition " + chosen);
+    List<SlotMoves> bound = new ArrayList<>();
+    for (SlotMoves its : chosen) {
+      int[] unbound = Arrays.stream(its.slots()).filter(slot -> isUnbound(newest, slot, its.to())).toArray();
+      if (unbound.length > 0) {
+        bound.add(new SlotMoves(its.to(), unbound));
       }
-    });
-    if (!taken.isEmpty()) {
-      List<SlotMoves> bound = new ArrayList<>();
-      taken.forEach((partition, its) -> bound.add(new SlotMoves(partition, its.stream().mapToInt(slot -> slot).toArray())));
+    }
+    if (!bound.isEmpty()) {
       next.bind(bound);
     }
   }
 
-  /** Those that the tasks used, ascending, of the slots that had no partition when the write was planned. */
-  private IntStream slots() {
+  private boolean isUnbound(SlotTable newest, int slot, int chosen) {
+    int found = newest.partition(slot);
+    if (found != SlotTable.UNBOUND && found != chosen) {
+      throw changed("slot " + slot + " in partition " + found, "slot " + slot + " in partition " + chosen);
+    }
+    return found == SlotTable.UNBOUND;
+  }
+
+  /** The slots that the tasks used, of those that had no partition when the write was planned, and the partitions that they get. */
+  private List<SlotMoves> chosen() {
     BitSet used = new BitSet();
     for (List<Piece> task : tasks) {
       for (Piece piece : task) {
@@ -167,7 +174,16 @@ final class Append implements Change {
         }
       }
     }
-    return used.stream();
+    BitSet[] chosen = new BitSet[plan.router().partitions()];
+    used.stream().forEach(slot -> {
+      int to = plan.router().place(slot);
+      chosen[to] = chosen[to] == null ? new BitSet() : chosen[to];
+      chosen[to].set(slot);
+    });
+    return IntStream.range(0, chosen.length)
+        .filter(to -> chosen[to] != null)
+        .mapToObj(to -> new SlotMoves(to, chosen[to].stream().toArray()))
+        .toList();
   }
 
   /** Deletes the data files, and their folder. */

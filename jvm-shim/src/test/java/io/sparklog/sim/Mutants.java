@@ -85,7 +85,8 @@ final class Mutants {
           "    PastReroute last = new PastReroute(version, ends, reroute.moved(), reroute.pins());\n",
           "    ends[0] = 0;\n    PastReroute last = new PastReroute(version, ends, reroute.moved(), reroute.pins());\n"),
       new Mutant(9, "a merge joins segments over a cut", "merge/MergePlan", "if (afterCut.test(group.get(i))) {", "if (false) {"),
-      new Mutant(892, "a binding of an old plan is taken", "write/Append", "} else if (found != chosen) {", "} else if (false) {"),
+      new Mutant(892, "a binding of an old plan is taken", "write/Append", "if (found != SlotTable.UNBOUND && found != chosen) {",
+          "if (false) {"),
       new Mutant(28, "a task chooses by the clock", "partition/Bindings", "chosen[slot] = (char) router.place(slot);",
           "chosen[slot] = (char) (System.nanoTime() / 64 % router.partitions());"),
       new Mutant(12, "a binding cuts", "log/Routing", "past.isEmpty() ? bound : first.after(reroute.moved(), Pins.NONE), bound, past,",
@@ -97,7 +98,8 @@ final class Mutants {
           "keys = keys.after(one.moved(), Pins.NONE);"),
       new Mutant(29, "a binding ends pins", "log/Routing", "KeyTable bound = table.after(reroute.moved(), Pins.NONE);",
           "KeyTable bound = KeyTable.of(table().after(reroute.moved()));"),
-      new Mutant(12, "a slot that a task has used is not bound", "write/Append", "return used.stream();", "return used.stream().skip(1);"));
+      new Mutant(12, "a slot that a task has used is not bound", "write/Append", "used.stream().forEach(slot",
+          "used.stream().skip(1).forEach(slot"));
 
   /** Those that take more seeds than a test has time for: {@code make sim-mutants}. */
   static final List<Mutant> SOUGHT = List.of(

@@ -19,6 +19,7 @@ import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.partition.Partitioner;
+import io.sparklog.partition.SlotSet;
 import io.sparklog.partition.SlotTable;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
@@ -27,11 +28,15 @@ import io.sparklog.upkeep.TopicWork;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.ObjectOutputStream;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.time.Clock;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -186,6 +191,32 @@ final class BindingTest extends CommitsOverFaults {
         throw new java.io.UncheckedIOException(e);
       }
     }).sum(), "the second binds only what the first has not");
+  }
+
+  /** A write chooses the partitions of its slots once, however many writers are before it: to be asked again takes no choice. */
+  @Test
+  void aLostRaceForAVersionCostsNoChoiceAgain() throws IOException {
+    TreeMap<String, String> config = config();
+    config.put("partitions", "500");
+    planned(1, 0, config).run();
+    TopicPlan plan = TopicPlan.of("t", Optional.of(state()), config, false, 0);
+    BitSet slots = new BitSet();
+    slots.set(0, 30_000);
+    String txn = Names.identity(random);
+    List<Piece> pieces = new ArrayList<>(new Writes("x", 1, 1, 0, 1 << 14, 64 << 20, 0, 1).pieces(store.store(), plan, txn).get(0));
+    pieces.add(new Piece.Bound(new SlotSet(slots)));
+    Append append = new Append(new Root(store.store()), plan, txn, Once.NEVER, List.of(pieces), false, null, random);
+    append.prepare();
+    append.next(Optional.of(state()));
+    ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+    long begin = threads.getCurrentThreadCpuTime();
+    append.next(Optional.of(state()));
+    long again = threads.getCurrentThreadCpuTime() - begin;
+    begin = threads.getCurrentThreadCpuTime();
+    slots.stream().forEach(plan.router()::place);
+    long choices = threads.getCurrentThreadCpuTime() - begin;
+    System.out.println("asked again: " + again / 1000 + " us of the processor; the choices: " + choices / 1000 + " us");
+    assertTrue(4 * again < choices, again + " ns beside " + choices + " ns for the choices");
   }
 
   @Test
