@@ -96,11 +96,15 @@ BEGINS: dict[str, Change] = {
     "another partitioner": lambda content: content["config"].update(partitioner="murmur3"),
     "routing epoch 1": of_routing("epoch", 1),
     "other weights": of_routing("weights", [1, 2]),
-    "a note": lambda content: content["routing"].update(moved=[], asked=[1, 1], table=crc_of([UNBOUND] * SLOTS)),
+    "a note": lambda content: (
+        content["routing"].pop("binds"),
+        content["routing"].update(moved=[], asked=[1, 1], table=crc_of([UNBOUND] * SLOTS)),
+    ),
+    "not a binding": lambda content: content["routing"].pop("binds"),
     "another checksum": lambda content: of_routing("table", content["routing"]["table"] ^ 1)(content),
     "more slots than can be": of_routing("slots", 2**20 + 1),
 }
-"""Changes of the version that begins the topic after which it is corrupt. It does not say `binds`, and need not."""
+"""Changes of the version that begins the topic after which it is corrupt."""
 
 BINDINGS: dict[str, Change] = {
     **{f"binds is {value!r}": of_routing("binds", value) for value in [*WRONG, False] if value is not True},

@@ -116,6 +116,8 @@ class Routing:
         """The routing after the version that begins a topic. Damaged if it breaks a rule."""
         if reroute.asked or reroute.fill or reroute.pins:
             raise Damaged("it begins a topic, and is a note, or has a fill or pins")
+        if reroute.moved and not reroute.binds:
+            raise Damaged("it begins a topic, and its slots get partitions without a binding")
         unbound = Homes(array("H", [UNBOUND]) * reroute.slots)
         return cls(0, (1,) * partitions, unbound, unbound, ())._bound(reroute)
 

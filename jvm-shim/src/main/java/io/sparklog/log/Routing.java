@@ -223,6 +223,7 @@ public final class Routing {
     }
     Damaged.unless(reroute.asked() == null && reroute.fill() == null && reroute.pins().isEmpty(),
         "it begins a topic, and is a note, has a fill or pins keys");
+    Damaged.unless(reroute.binds() || reroute.moved().isEmpty(), "it begins a topic, and its slots get partitions without a binding");
     return beginning(config.partitions(), SlotTable.unbound(reroute.slots())).bound(reroute);
   }
 
