@@ -3,11 +3,14 @@
 import random
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from broken_reroutes import crc_of
 from commit_steps import DONE, NOT_DONE
-from handmade import either
+from handmade import Topic, either
+from handmade import records as numbered
 from logtool import HALTED, TIMEOUT_S, LogTool
 from verifying import faults
 
@@ -126,6 +129,22 @@ def test_a_group_that_cannot_be_carried(tool: LogTool, tmp_path: Path) -> None:
     with pytest.raises(sparklog.CallError, match="none"):
         table.carry("none", TOPIC, NEW)
     assert [(each.topic, each.offset) for each in table.positions("g")] == [(NEW, 0)]
+
+
+def test_many_reroutes_with_short_cuts_take_no_room(tool: LogTool) -> None:
+    """Such a state passes: the limit is on the numbers that it has, and not on what they are if each is of all partitions."""
+    partitions, count = 10_000, 3_000
+    topic = Topic(tool.root, TOPIC, partitions)
+    topic.append(numbered(count))
+    routing = {"epoch": count, "slots": 1, "weights": [1] * partitions, "table": crc_of([0])}
+    topic.put(topic.next(features=["slots"], version=count, operation="reroute", routing=routing | {"moved": []}))
+    reroutes = [{"version": number, "cut": [number], "moved": []} for number in range(1, count + 1)]
+    topic.checkpoint(features=["slots"], routing=routing | {"first": [0], "reroutes": reroutes})
+    topic.version_file(0).unlink()
+    before = values(records(tool, TOPIC))
+    small = replace(tool, java=("-Xmx128m", "-XX:+UseSerialGC"))
+    small.run("change", topic=TOPIC, what="rebuild", into=NEW, to=2)
+    assert values(records(tool, NEW)) == before
 
 
 @pytest.mark.parametrize("step", [step for step in NOT_DONE + DONE if step not in ("publish.stamp", "commit.pool")])

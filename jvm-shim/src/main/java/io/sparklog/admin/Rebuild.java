@@ -26,10 +26,7 @@ import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
 import java.io.IOException;
 import java.time.Clock;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -90,90 +87,91 @@ public final class Rebuild {
   public long[] run(int batchBytes, long bufferBytes, Clock clock, RandomGenerator random) throws IOException {
     root.prepare();
     String txn = Names.identity(random);
-    Passed passed = new Passed(Rebuilt.most(origin.partitions(), plan.config().partitions()));
+    List<Rebuilt.Frontier> passed;
     List<Piece> pieces;
     try (TaskWriter writer = new TaskWriter(root.store(), txn, 0, 1, 0, batchBytes, bufferBytes)) {
       try {
-        copy(frontiers(passed.most), writer.topic(plan), passed);
+        passed = copy(writer.topic(plan)).known;
         pieces = writer.finish().get(plan.topic());
       } catch (IOException | RuntimeException e) {
         writer.abort();
         throw e;
       }
     }
-    Rebuilt rebuilt = new Rebuilt(origin.topic(), origin.topicId(), origin.version(), passed.all());
+    Rebuilt rebuilt = new Rebuilt(origin.topic(), origin.topicId(), origin.version(), passed);
     new TopicCommits(root, txn, topic -> Once.NEVER, clock, random).rebuilding(rebuilt).commit(plan, List.of(pieces));
-    return passed.newest.getLast().own();
+    return passed.get(passed.size() - 1).own();
   }
 
   /** The frontiers that the new topic will know: the first, and the newest of the others. */
   private static final class Passed {
+    private final int all;
     private final int most;
-    private final Deque<Rebuilt.Frontier> newest = new ArrayDeque<>();
-    private Rebuilt.Frontier first;
+    private final List<Rebuilt.Frontier> known = new ArrayList<>();
+    private int count;
 
-    private Passed(int most) {
+    /** @param all how many there will be */
+    private Passed(int all, int most) {
+      this.all = all;
       this.most = most;
     }
 
     private void add(long[] offsets, long[] own) {
-      Rebuilt.Frontier frontier = new Rebuilt.Frontier(offsets, own.clone());
-      first = first == null ? frontier : first;
-      newest.add(frontier);
-      if (newest.size() > most) {
-        newest.remove();
+      if (count == 0 || all - count < most) {
+        known.add(new Rebuilt.Frontier(offsets.clone(), own.clone()));
       }
-    }
-
-    private List<Rebuilt.Frontier> all() {
-      List<Rebuilt.Frontier> all = new ArrayList<>(newest);
-      all.set(0, first);
-      return all;
+      count++;
     }
   }
 
-  /** Offsets of the origin by partition, each not below the one before it. @param versions the most to look at, the newest */
-  private List<long[]> frontiers(int versions) throws IOException {
+  /**
+   * The end offsets of the origin at its re-routes and at its newest versions, from old to new, without those at which no partition has
+   * more records than before. There may be fewer than partitions: a state has room for many cuts if they are short.
+   *
+   * @param versions the most to look at, the newest
+   */
+  private List<long[]> ends(int versions) throws IOException {
     TreeMap<Long, long[]> after = new TreeMap<>();
     for (PastReroute past : origin.slots().past()) {
       after.put(past.version() - 1, past.cut());
     }
     int cuts = after.size();
     root.topic(origin.topic()).newest(origin, version -> {
-      after.put(version.version(), version.ends());
+      after.putIfAbsent(version.version(), version.ends());
       return after.size() - cuts >= versions;
     });
     after.put(origin.version(), origin.ends());
-    List<long[]> frontiers = new ArrayList<>(List.of(origin.starts()));
-    for (long[] ends : after.values()) {
-      long[] offsets = Arrays.copyOf(ends, origin.partitions());
-      for (int p = 0; p < offsets.length; p++) {
-        offsets[p] = Math.max(offsets[p], origin.start(p));
-      }
-      if (!Arrays.equals(offsets, frontiers.get(frontiers.size() - 1))) {
-        frontiers.add(offsets);
-      }
-    }
-    return frontiers;
+    long[] at = origin.starts();
+    return after.values().stream().filter(ends -> !advance(at, ends).isEmpty()).toList();
   }
 
-  private void copy(List<long[]> frontiers, TopicBuffer to, Passed passed) throws IOException {
+  /** Takes each partition to its end, unless it is further on. @return the offsets that are passed */
+  private List<Selection> advance(long[] at, long[] ends) {
+    List<Selection> passed = new ArrayList<>();
+    for (int p = 0; p < Math.min(at.length, ends.length); p++) {
+      if (at[p] < ends[p]) {
+        passed.add(new Selection(origin, p, Intervals.of(at[p], ends[p] - 1), RecordFilter.ALL_RECORDS));
+        at[p] = ends[p];
+      }
+    }
+    return passed;
+  }
+
+  private Passed copy(TopicBuffer to) throws IOException {
     SplitPlanner planner = new SplitPlanner(root, SplitSize.WHOLE, true);
     long[] own = new long[plan.config().partitions()];
-    long[] before = frontiers.get(0);
-    for (long[] frontier : frontiers) {
-      List<Selection> selections = new ArrayList<>();
-      for (int p = 0; p < frontier.length; p++) {
-        if (before[p] < frontier[p]) {
-          selections.add(new Selection(origin, p, Intervals.of(before[p], frontier[p] - 1), RecordFilter.ALL_RECORDS));
-        }
-      }
-      for (Split split : planner.plan(selections)) {
+    int most = Rebuilt.most(origin.partitions(), own.length);
+    List<long[]> all = ends(most);
+    Passed passed = new Passed(1 + all.size(), most);
+    long[] at = origin.starts();
+    passed.add(at, own);
+    for (long[] ends : all) {
+      for (Split split : planner.plan(advance(at, ends))) {
         copy(split, to, own);
       }
-      passed.add(frontier, own);
-      before = frontier;
+      passed.add(at, own);
     }
+    return passed;
   }
 
   private void copy(Split split, TopicBuffer to, long[] own) throws IOException {
