@@ -9,14 +9,14 @@ final class Race {
   private Race() {}
 
   /**
-   * −log₂((h + 1) / 2³²) in units of 2⁻²⁴, at least 1, where h is the hash of both. Integers alone: the same in each language.
+   * h + 1, where h is the hash of both, from 1 to 2³². The number falls or stays as this rises.
    *
    * @param hashed eight bytes, which are overwritten
    */
-  static long of(byte[] hashed, int slot, int partition) {
+  static long draw(byte[] hashed, int slot, int partition) {
     put(hashed, 0, slot);
     put(hashed, Integer.BYTES, partition);
-    return of(1 + Integer.toUnsignedLong(KeyHash.murmur3(hashed, 0, hashed.length)));
+    return 1 + Integer.toUnsignedLong(KeyHash.murmur3(hashed, 0, hashed.length));
   }
 
   private static void put(byte[] to, int at, int number) {
@@ -25,11 +25,11 @@ final class Race {
     }
   }
 
-  /** @param share of 2³², from 1 to that */
-  private static long of(long share) {
-    int whole = Long.SIZE - 1 - Long.numberOfLeadingZeros(share);
+  /** −log₂({@code draw} / 2³²) in units of 2⁻²⁴, at least 1. Integers alone: the same in each language. */
+  static long of(long draw) {
+    int whole = Long.SIZE - 1 - Long.numberOfLeadingZeros(draw);
     // From 1 to below 2, with 31 bits after the point.
-    long mantissa = whole > MANTISSA_BITS ? share >>> whole - MANTISSA_BITS : share << MANTISSA_BITS - whole;
+    long mantissa = whole > MANTISSA_BITS ? draw >>> whole - MANTISSA_BITS : draw << MANTISSA_BITS - whole;
     long log = whole;
     for (int bit = 0; bit < FRACTION_BITS; bit++) {
       mantissa = mantissa * mantissa >>> MANTISSA_BITS;

@@ -120,13 +120,19 @@ public final class Router implements Serializable {
   public int place(int slot) {
     int best = -1;
     long least = 0;
+    long greatest = 0;
     byte[] hashed = new byte[2 * Integer.BYTES];
     for (int p = 0; p < partitions; p++) {
       if (shares[p] > 0) {
-        long race = Race.of(hashed, slot, p);
+        long draw = Race.draw(hashed, slot, p);
+        if (best >= 0 && draw <= greatest && shares[p] <= shares[best]) {
+          continue; // The logarithm, which takes longest, would be no less, of no greater share.
+        }
+        long race = Race.of(draw);
         if (best < 0 || race * shares[best] < least * shares[p]) {
           best = p;
           least = race;
+          greatest = draw;
         }
       }
     }

@@ -15,6 +15,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Random;
+import java.util.stream.IntStream;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.Test;
 
@@ -33,7 +34,7 @@ final class PlacementTest {
   @Test
   void numbersAreThoseOfTheVectors() {
     for (JsonNode race : Vectors.load("placement.json").get("races")) {
-      assertEquals(race.get(2).longValue(), Race.of(new byte[8], race.get(0).intValue(), race.get(1).intValue()), race.toString());
+      assertEquals(race.get(2).longValue(), number(race.get(0).intValue(), race.get(1).intValue()), race.toString());
     }
   }
 
@@ -42,6 +43,29 @@ final class PlacementTest {
     for (JsonNode each : Vectors.load("placement.json").get("cases")) {
       Router router = router(numbers(each.get("shares")));
       assertArrayEquals(numbers(each.get("partitions")), Arrays.stream(numbers(each.get("slots"))).map(router::place).toArray());
+    }
+  }
+
+  private static long number(int slot, int partition) {
+    return Race.of(Race.draw(new byte[2 * Integer.BYTES], slot, partition));
+  }
+
+  /** A partition is left out without its number where another one is before it in any case. */
+  @Test
+  void thePlaceIsThatOfTheLeastNumberForItsShare() {
+    Random random = new Random(Seed.draw());
+    for (int round = 0; round < 300; round++) {
+      int most = random.nextBoolean() ? 3 : SlotTable.WEIGHT_MAX;
+      int[] shares = random.ints(1 + random.nextInt(30), 0, most).toArray();
+      shares[random.nextInt(shares.length)] = 1;
+      for (int slot = 0; slot < 100; slot++) {
+        int of = slot;
+        int best = IntStream.range(0, shares.length)
+            .filter(p -> shares[p] > 0)
+            .reduce((one, other) -> number(of, other) * shares[one] < number(of, one) * shares[other] ? other : one)
+            .getAsInt();
+        assertEquals(best, router(shares).place(slot), () -> of + " of " + Arrays.toString(shares));
+      }
     }
   }
 
