@@ -88,7 +88,7 @@ class Router:
             hashes[rows] = self._hash_of_keys((words[begins + word] for word in range(0, size & ~3, 4)), tail, size)
         placed: Longs = ((hashes & np.uint32(_POSITIVE)) % np.uint32(self._modulo)).astype(np.int64)
         if self._table is not None:
-            placed = np.asarray(self._table, dtype=np.int64)[placed]
+            placed = np.asarray(self._table)[placed].astype(np.int64)
         for each in self._may_be_pinned(hashes).tolist() if self._pins else ():
             pinned = self._pins.get(data[at[each] : at[each] + sizes[each]])
             if pinned is not None:

@@ -1,7 +1,9 @@
 import hashlib
 import json
 import random
+import tracemalloc
 import zlib
+from array import array
 from collections import Counter
 from pathlib import Path
 
@@ -100,6 +102,20 @@ def test_a_first_table_routes_as_modulo_does(partitions, partitioner):
     assert [table[router.slot(key)] for key in keys] == expected
     sizes = np.array([len(key) for key in keys])
     assert router.of_keys(b"".join(keys) + b"...", np.cumsum([0, *sizes[:-1]]), sizes).tolist() == expected
+
+
+def test_a_call_for_a_few_keys_does_not_copy_the_slot_table():
+    """`verify` makes one for each part of a segment, and the table may have two megabytes."""
+    router = Router(100, "murmur3", array("H", (slot % 100 for slot in range(2**20))))
+    at, sizes = np.array([0]), np.array([4])
+    router.of_keys(b"1234...", at, sizes)
+    tracemalloc.start()
+    placed = router.of_keys(b"1234...", at, sizes)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert placed.tolist() == [router.of_key(b"1234")]
+    assert placed.dtype == np.int64
+    assert peak < 2**16
 
 
 @pytest.mark.parametrize("weighed", [{}, {0: 0}, {0: -1}, {0: 1, 1: 1_000_001}, {-1: 1}])
