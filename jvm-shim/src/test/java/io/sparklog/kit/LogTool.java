@@ -63,17 +63,17 @@ import java.util.stream.IntStream;
  * Writes and reads topics through the log alone, in a process that starts in a fraction of a second: what the tests of the protocol kill
  * and race.
  *
- * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>]
- * [query=… epoch=… [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [seed=1] [pause=<ms after each commit>]
- * [clock=<days it is wrong>] [pace=<versions of a checkpoint>] [merge=<bytes that a commit merges>] [goesOn=true] [create=1]
- * [<topic option>=…]}, {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…]
- * [minPartitions=…] [maxRecordsPerPartition=…] [held=<file>] [planned=<file>]}, {@code publish root=… topic=…},
- * {@code export root=… topic=… to=…}, {@code vacuum root=… topic=… [hours=<how old>] [clock=…]}, {@code merge root=…
- * topic=… [rebatch=<bytes of a batch>]}, {@code states root=…}, {@code state root=…}, {@code bits root=… topic=… file=…
- * [step=1]}, {@code change root=… topic=… [clock=…] what=records offsets=<partition>:<offset>,…|partitions to=…|rebuild
- * into=… to=…|close partitions=<partition>:0,… |weights weights=<partition>:<weight>,…|config <option>=…|delete|create},
- * of which re-routes take {@code later=true}, {@code walk root=… topic=… seconds=…}. Each takes settings of Hadoop, too:
- * {@code fs.…=…}, {@code dfs.…=…}.
+ * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=… epoch=…
+ * [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [moreKeys=<with each commit>] [seed=1] [pause=<ms after each
+ * commit>] [clock=<days it is wrong>] [pace=<versions of a checkpoint>] [merge=<bytes that a commit merges>] [goesOn=true] [create=1]
+ * [<topic option>=…]}, {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…]
+ * [maxRecordsPerPartition=…] [held=<file>] [planned=<file>]}, {@code publish root=… topic=…}, {@code export root=… topic=… to=…},
+ * {@code vacuum root=… topic=… [hours=<how old>] [clock=…]}, {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states
+ * root=…}, {@code state root=…}, {@code bits root=… topic=… file=… [step=1]}, {@code change root=… topic=… [clock=…] what=records
+ * offsets=<partition>:<offset>,…|partitions to=…|rebuild into=… to=…|close partitions=<partition>:0,… |weights
+ * weights=<partition>:<weight>,…|fill shares=<partition>:<share>,… [minutes=10]|config <option>=…|delete|create}, of which re-routes
+ * take {@code later=true}, {@code walk root=… topic=… seconds=…}. Each takes settings of Hadoop, too: {@code fs.…=…}, {@code
+ * dfs.…=…}.
  */
 public final class LogTool {
   /** So small that segments are cut, and indexes used. */
@@ -165,7 +165,7 @@ public final class LogTool {
     String txn = Names.identity(random);
     TopicPlan plan = TopicPlan.of(log.topic(), AskedReroute.latest(log, clock, random), config);
     Writes writes = new Writes(name, number("tasks", 2), number("records", 10), number("big", 0), number("batch", 1 << 14),
-        number("buffer", 64 << 20), number("fall", 0), number("keys", 7));
+        number("buffer", 64 << 20), number("fall", 0), number("keys", 7) + commit * number("moreKeys", 0));
     Once once = once(commit);
     TopicCommits commits = new TopicCommits(root, txn, topic -> once, clock, random).merging(number("merge", 0))
         .creating(number("create", 0) > 0);
@@ -350,6 +350,7 @@ public final class LogTool {
       case "rebuild" ->
         Rebuild.planned(root, log.topic(), text("into", null), number("to", 0)).run(1 << 14, 1 << 20, clock(), new Random());
       case "weights" -> administration.reroute(byPartition("weights"), isLater, false);
+      case "fill" -> administration.fill(byPartition("shares"), Duration.ofMinutes(number("minutes", 10)), false);
       case "config" -> {
         TreeMap<String, String> config = new TreeMap<>(arguments);
         config.keySet().removeAll(Set.of("root", "topic", "what", "clock"));
