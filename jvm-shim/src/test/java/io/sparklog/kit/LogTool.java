@@ -60,8 +60,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 
 /**
- * Writes and reads topics through the log alone, in a process that starts in a fraction of a second: what the tests of the protocol kill
- * and race.
+ * Writes and reads topics through the log alone, in a process that starts fast: what the tests of the protocol kill and race.
  *
  * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=… epoch=…
  * [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [moreKeys=<with each commit>] [seed=1] [pause=<ms after each
