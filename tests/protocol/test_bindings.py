@@ -16,6 +16,8 @@ from sparklog import Log
 
 BINDS = {"partitioner": "lag_aware", **LARGE}
 SLOTS = 65_536
+KEPT = {"pace": 1_000_000}
+"""All version files stay, as no checkpoint is ever due."""
 
 
 def slots(keys: int) -> set[int]:
@@ -116,11 +118,12 @@ def test_writers_race_for_the_same_slots_while_they_are_killed(tool: LogTool, ro
         for tag in (f"A{life}", f"B{life}"):
             step = draw.choice([step for step in NOT_DONE + DONE if step != "task.write"])
             stop = f"{step}:halt:{draw.randint(2, 12)}"
-            writers.append(Writer(tool, tag, load, 12, partitioner="lag_aware", goesOn="true", stop=stop, pause=draw.randint(0, 20)))
+            how = {"partitioner": "lag_aware", "goesOn": "true", "pause": draw.randint(0, 20), **KEPT}
+            writers.append(Writer(tool, tag, load, 12, stop=stop, **how))
             loads[tag] = load
         while any(writer.process.poll() is None for writer in writers):
             shares = ",".join(f"{partition}:{draw.randint(0, 5)}" for partition in range(3))
-            assert tool.outcome("change", what="fill", shares=f"{shares},3:1") in ([], ["TOPIC_NOT_FOUND"])
+            assert tool.outcome("change", what="fill", shares=f"{shares},3:1", **KEPT) in ([], ["TOPIC_NOT_FOUND"])
         for writer in writers:
             assert writer.join() in (0, HALTED), writer.errors
             assert set(writer.outcomes.values()) <= {"ROUTING_CHANGED"}
