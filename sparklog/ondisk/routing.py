@@ -51,17 +51,17 @@ class Homes(NamedTuple):
     table: array[int]
     pins: Pins | None = None
 
-    def after(self, each: Past) -> Homes:
-        """The same after a re-route. Damaged if one of its changes changes nothing."""
-        pins = changed(self.pins, each.pins) if self.pins is not None and each.pins else self.pins
-        if not each.moved:
-            return Homes(self.table, pins)
-        table = self.table[:]
-        for partition, slots in each.moved:
-            for slot in slots:
-                if self.table[slot] in (partition, UNBOUND):
-                    raise Damaged(f"slot {slot} is in partition {partition} already, or in none")
-                table[slot] = partition
+    def after(self, *past: Past) -> Homes:
+        """The same after these re-routes. Damaged if one of their changes changes nothing. The slot table is copied once for all."""
+        table, pins = self.table, self.pins
+        for each in past:
+            pins = changed(pins, each.pins) if pins is not None and each.pins else pins
+            table = table[:] if each.moved and table is self.table else table
+            for partition, slots in each.moved:
+                for slot in slots:
+                    if table[slot] in (partition, UNBOUND):
+                        raise Damaged(f"slot {slot} is in partition {partition} already, or in none")
+                    table[slot] = partition
         return Homes(table, pins)
 
 
@@ -282,10 +282,7 @@ class Routing:
         return self._after(reroutes).pins or {}
 
     def _after(self, reroutes: int) -> Homes:
-        homes = self.first
-        for each in self.past[:reroutes]:
-            homes = homes.after(each)
-        return homes
+        return self.first.after(*self.past[:reroutes])
 
     def donors(self, slot_of: Callable[[bytes], int]) -> list[dict[int, set[int]]]:
         """For each re-route in `past`, the partitions that gave slots or keys, by the partition that took them. `slot` is that of a key."""

@@ -1,6 +1,7 @@
 import hashlib
 import json
 import random
+import time
 import tracemalloc
 import zlib
 from array import array
@@ -12,6 +13,7 @@ import pytest
 
 from sparklog import partition_for
 from sparklog.errors import SparklogError
+from sparklog.ondisk.routing import Homes, Past, Routing
 from sparklog.router import Router
 from sparklog.slots import modulo, replan
 
@@ -123,3 +125,18 @@ def test_weights_that_no_topic_has_are_refused(weighed):
     with pytest.raises(SparklogError, match="OPTION_VALUE") as refused:
         replan(modulo(2), weighed)
     assert "weight" in str(refused.value)
+
+
+def test_the_table_after_many_reroutes_is_copied_once():
+    """`verify` asks for that of each routing epoch that has segments."""
+    first = Homes(array("H", [0]) * 2**20)
+    past = [Past(number, (0,), [(1 + number % 2, [7])]) for number in range(1000)]
+    routing = Routing(1000, (1, 1, 1), first, first.after(*past), past)
+    began = time.process_time()
+    for _ in range(20):
+        first.table[:]
+    copied = time.process_time() - began
+    began = time.process_time()
+    table = routing.table_after(999)
+    assert time.process_time() - began < 10 * copied
+    assert (table[7], sum(table), first.table[7]) == (1, 1, 0)
