@@ -93,7 +93,7 @@ def disorder(world: World) -> int:
 
 def test_each_key_stays_in_order(tool: LogTool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(tool, tmp_path, 1)
-    run(world, [["admin.put"], ["admin.linked"], ["admin.linked"]], lambda: consume(world))
+    run(world, [["admin.put"], ["admin.linked"], ["admin.put"], ["admin.linked"], ["admin.linked"]], lambda: consume(world))
     check_all(world, check_consumed(world))
     assert faults(world.tool.root, unfinished=True) == []
     assert disorder(world) == 0

@@ -2,8 +2,6 @@ package io.sparklog.kit;
 
 import static java.util.stream.Collectors.joining;
 
-import io.sparklog.admin.Administration;
-import io.sparklog.admin.Rebuild;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.format.BatchDecoder;
 import io.sparklog.format.BatchHeader;
@@ -63,16 +61,16 @@ import java.util.stream.IntStream;
  * Writes and reads topics through the log alone, in a process that starts fast: what the tests of the protocol kill and race.
  *
  * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=… epoch=…
- * [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [moreKeys=<with each commit>] [seed=1] [pause=<ms after each
- * commit>] [clock=<days it is wrong>] [pace=<versions of a checkpoint>] [merge=<bytes that a commit merges>] [goesOn=true] [create=1]
- * [<topic option>=…]}, {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…] [minPartitions=…]
- * [maxRecordsPerPartition=…] [held=<file>] [planned=<file>]}, {@code publish root=… topic=…}, {@code export root=… topic=… to=…},
- * {@code vacuum root=… topic=… [hours=<how old>] [clock=…]}, {@code merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states
- * root=…}, {@code state root=…}, {@code bits root=… topic=… file=… [step=1]}, {@code change root=… topic=… [clock=…] what=records
- * offsets=<partition>:<offset>,…|partitions to=…|rebuild into=… to=…|close partitions=<partition>:0,… |weights
- * weights=<partition>:<weight>,…|fill shares=<partition>:<share>,… [minutes=10]|config <option>=…|delete|create}, of which re-routes
- * take {@code later=true}, {@code walk root=… topic=… seconds=…}. Each takes settings of Hadoop, too: {@code fs.…=…}, {@code
- * dfs.…=…}.
+ * [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [moreKeys=<with each commit>] [seed=1] [pause=<ms after
+ * each commit>] [clock=<days it is wrong>] [pace=<versions of a checkpoint>] [merge=<bytes that a commit merges>] [goesOn=true]
+ * [create=1] [<topic option>=…]}, {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…]
+ * [minPartitions=…] [maxRecordsPerPartition=…] [held=<file>] [planned=<file>]}, {@code publish root=… topic=…}, {@code export
+ * root=… topic=… to=…}, {@code vacuum root=… topic=… [hours=<how old>] [clock=…]}, {@code merge root=… topic=… [rebatch=<bytes
+ * of a batch>]}, {@code states root=…}, {@code state root=…}, {@code bits root=… topic=… file=… [step=1]}, {@code change root=…
+ * topic=… [clock=…] what=records offsets=<partition>:<offset>,…|partitions to=…|rebuild into=… to=…|close
+ * partitions=<partition>:0,… |weights weights=<partition>:<weight>,…|fill shares=<partition>:<share>,… [minutes=10]|pin
+ * keys=<key>,… to=…|unpin keys=…|config <option>=…|delete|create}, of which re-routes take {@code later=true}, {@code walk
+ * root=… topic=… seconds=…}. Each takes settings of Hadoop, too: {@code fs.…=…}, {@code dfs.…=…}.
  */
 public final class LogTool {
   /** So small that segments are cut, and indexes used. */
@@ -105,7 +103,7 @@ public final class LogTool {
       case "read" -> tool.read();
       case "states" -> tool.states();
       case "state" -> tool.state();
-      case "change" -> tool.change();
+      case "change" -> new Operator(tool.root, tool.log, tool.clock(), tool.arguments).change();
       case "bits" -> tool.bits();
       case "walk" -> tool.walk();
       case "merge" -> tool.merge();
@@ -328,40 +326,6 @@ public final class LogTool {
         System.out.println(segment.file() + " " + segment.position() + " " + segment.bytes() + " " + segment.base() + " " + segment.end()
             + " " + segment.routed() + " " + segment.ordered());
       }
-    }
-  }
-
-  private TreeMap<Integer, Long> byPartition(String argument) {
-    TreeMap<Integer, Long> numbers = new TreeMap<>();
-    for (String each : text(argument, null).split(",")) {
-      numbers.put(Integer.valueOf(each.split(":")[0]), Long.valueOf(each.split(":")[1]));
-    }
-    return numbers;
-  }
-
-  private void change() throws IOException {
-    Administration administration = new Administration(new TopicWork(log, clock(), new Random()));
-    boolean isLater = arguments.containsKey("later");
-    switch (text("what", null)) {
-      case "records" -> administration.deleteRecords(byPartition("offsets"), new TreeMap<>(), false);
-      case "partitions" -> administration.addPartitions(number("to", 0), false, isLater, false);
-      case "close" -> administration.closePartitions(byPartition("partitions").keySet(), isLater, false);
-      case "rebuild" ->
-        Rebuild.planned(root, log.topic(), text("into", null), number("to", 0)).run(1 << 14, 1 << 20, clock(), new Random());
-      case "weights" -> administration.reroute(byPartition("weights"), isLater, false);
-      case "fill" -> administration.fill(byPartition("shares"), Duration.ofMinutes(number("minutes", 10)), false);
-      case "config" -> {
-        TreeMap<String, String> config = new TreeMap<>(arguments);
-        config.keySet().removeAll(Set.of("root", "topic", "what", "clock"));
-        administration.configure(config);
-      }
-      case "create" -> {
-        TreeMap<String, String> config = Writes.config();
-        config.replaceAll(this::text);
-        root.prepare();
-        administration.create(TopicConfig.of(config), Names.identity(new Random()));
-      }
-      default -> administration.delete(false);
     }
   }
 
