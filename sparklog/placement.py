@@ -121,15 +121,21 @@ class Placement:
         self._speeds: dict[tuple[str, int], float] = {}
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
-        if not self._files.newest().binds:
+        self._newest()
+
+    def _newest(self) -> tuple[State, Routing]:
+        """The newest state, and its routing. CallError OPTION_VALUE if the topic places keys otherwise, as one of that name may later."""
+        state = self._files.newest()
+        if not state.binds or not state.routing:
+            topic = state.topic
             reason = f"topic {topic} places a key before it is written: name a topic whose partitioner is lag_aware"
             raise SparklogError("OPTION_VALUE", option="topic", value=topic, reason=reason)
+        return state, state.routing
 
     def look(self) -> dict[int, int]:
         """The share of each open partition now. A first look, and one after a re-route, compares with nothing, and gives the weights."""
-        state = self._files.newest()
-        assert state.routing, "a topic of lag_aware has slots"
-        now = _Look(self._clock(), state, state.routing, {group: self._positions(group, state) for group in self.groups})
+        state, routing = self._newest()
+        now = _Look(self._clock(), state, routing, {group: self._positions(group, state) for group in self.groups})
         last, self._last = self._last, now
         of = [number for number, weight in enumerate(now.routing.weights) if weight]
         if last is None or (last.state.topic_id, last.routing.epoch) != (state.topic_id, now.routing.epoch) or now.at <= last.at:

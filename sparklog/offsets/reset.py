@@ -108,7 +108,10 @@ def carried(log: TopicLog, group: Group, origin: str) -> Offsets:
         raise SparklogError("OPTION_VALUE", option="to", value=log.topic, reason=reason)
     positions = {each.partition: each for each in group.positions if each.topic == origin}
     if not positions or {each.topic_id for each in positions.values()} != {rebuilt.topic_id}:
-        reason = "the group has no positions in it" if not positions else f"{log.topic} was rebuilt from a topic of that name which is gone"
+        another = (
+            f"its positions are of another topic of that name than the one that {log.topic} was rebuilt from: reset the group to a time"
+        )
+        reason = another if positions else "the group has no positions in it: reset it to a time"
         raise SparklogError("OPTION_VALUE", option="topic", value=origin, reason=reason)
     first = rebuilt.passed[0]
     # Records that had expired before are not in the topic: a group that had not read them has passed the start.

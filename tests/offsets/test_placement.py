@@ -163,3 +163,13 @@ def test_what_cannot_be(tmp_path: Path) -> None:
     Topic(tmp_path, "murmur").append([Record(key=b"k")])
     with pytest.raises(SparklogError, match="whose partitioner is lag_aware"):
         Placement(tmp_path, "murmur")
+
+
+def test_a_topic_of_the_name_that_places_keys_otherwise_is_refused(tmp_path: Path) -> None:
+    placed = Placed(tmp_path)
+    placed.look(0)
+    placed.topic.delete()
+    placed.topic.config["partitioner"] = "murmur3"
+    placed.topic.append([Record(key=b"k")])
+    with pytest.raises(SparklogError, match="whose partitioner is lag_aware"):
+        placed.look(10)
