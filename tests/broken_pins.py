@@ -66,7 +66,7 @@ def _empty(content: dict[str, Any]) -> None:
 
 
 def _forgotten(count: int) -> Change:
-    """The head of a checkpoint says so many pins, and no re-route."""
+    """The head of a checkpoint has `count` pins, and no re-route."""
 
     def change(head: dict[str, Any]) -> None:
         first = [slot % 2 if slot < 2731 else 2 for slot in range(SLOTS)]

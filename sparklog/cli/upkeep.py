@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import inspect
 import json
+import os
 import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
@@ -153,6 +154,8 @@ def _command(procedure: Procedure) -> Callable[..., None]:
                 raise typer.BadParameter("--dry-run and --execute contradict each other")
             given["dry_run"] = not execute
         arguments = {name: value for name, value in given.items() if value is not None}
+        # Spark takes texts of UTF-8 alone, and a key may be any bytes.
+        arguments |= {each.name: list(map(os.fsencode, given[each.name])) for each in procedure.parameters if each.type == "keys"}
         rows = _called(procedure.name, root, topic, arguments)
         if as_json:
             write_json({"executed": not given["dry_run"], "rows": rows} if "dry_run" in given else rows)

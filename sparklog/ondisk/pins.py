@@ -20,7 +20,7 @@ Changes = Sequence[tuple[bytes, int | None]]
 
 
 def changes_of(fields: Fields, partitions: int) -> Changes:
-    """The field of a re-route after which there are so many partitions; empty if it has none. Damaged if it breaks a rule."""
+    """The field of a re-route, after which there are `partitions`; empty if it has none. Damaged if it breaks a rule."""
     if "pins" not in fields:
         return ()
     # As many as can end, and as many as can begin.
@@ -40,19 +40,17 @@ def pins_of(fields: Fields, partitions: int) -> Pins:
     return pins
 
 
-def changed(pins: Pins, changes: Changes) -> Pins:
-    """The pins after these changes. Damaged if one of them changes nothing, or they become too many."""
-    after = dict(pins)
+def change(pins: dict[bytes, int], changes: Changes) -> None:
+    """Makes these changes in place. Damaged if one of them changes nothing, or the pins become too many."""
     for key, partition in changes:
-        if after.get(key) == partition:
+        if pins.get(key) == partition:
             raise Damaged(f"it pins the key {_named(key)} where it is pinned already, or ends a pin that it has not")
         if partition is None:
-            del after[key]
+            del pins[key]
         else:
-            after[key] = partition
-    if len(after) > PINS_MAX:
-        raise Damaged(f"there are {len(after)} pins, more than {PINS_MAX}")
-    return after
+            pins[key] = partition
+    if len(pins) > PINS_MAX:
+        raise Damaged(f"there are {len(pins)} pins, more than {PINS_MAX}")
 
 
 def require_open(pins: Pins, weights: Sequence[int]) -> None:

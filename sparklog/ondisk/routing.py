@@ -12,7 +12,7 @@ from typing import NamedTuple
 import google_crc32c
 
 from sparklog.ondisk.fields import Fields, integer
-from sparklog.ondisk.pins import Changes, Pins, changed, changes_of, numbers, pins_of, require_open
+from sparklog.ondisk.pins import Changes, Pins, change, changes_of, numbers, pins_of, require_open
 from sparklog.ondisk.reroute import EPOCH_MAX, SLOTS_MAX, Fill, Moved, Reroute, asked_of, moved_of, weights_of
 from sparklog.store.store import Damaged
 
@@ -52,11 +52,12 @@ class Homes(NamedTuple):
     pins: Pins | None = None
 
     def after(self, *past: Past) -> Homes:
-        """The same after these re-routes. Damaged if one of their changes changes nothing. The slot table is copied once for all."""
-        table, pins = self.table, self.pins
+        """The same after these re-routes. Damaged if one of their changes changes nothing. Slot table and pins are copied once for all."""
+        table = self.table[:] if any(each.moved for each in past) else self.table
+        pins = None if self.pins is None else dict(self.pins)
         for each in past:
-            pins = changed(pins, each.pins) if pins is not None and each.pins else pins
-            table = table[:] if each.moved and table is self.table else table
+            if pins is not None:
+                change(pins, each.pins)
             for partition, slots in each.moved:
                 for slot in slots:
                     if table[slot] in (partition, UNBOUND):
@@ -159,7 +160,7 @@ class Routing:
             raise Damaged(f"its first slot table has {len(partitions)} of {slots} slots")
         most = len(ends) - 1
         table = array("H", (integer(each, "first", 0, UNBOUND if unbound and each == UNBOUND else most) for each in partitions))
-        first = now = Homes(table, pins_of(fields, len(ends)) if pins else None)
+        first = Homes(table, pins_of(fields, len(ends)) if pins else None)
         past = list[Past]()
         for entry in fields.array("reroutes", _NUMBERS_MAX):
             its = Fields(entry)
@@ -172,13 +173,12 @@ class Routing:
                 changes_of(its, len(cut)) if pins else (),
             )
             _require_risen(before, cut)
-            now = now.after(one)
             past.append(one)
         _require_risen(past[-1] if past else None, ends)
         fill = Fill.read(fields, weights)
         if fill and not unbound:
             raise Damaged("it has a fill, and not the feature unbound")
-        routing = cls(fields.integer("epoch", 0, EPOCH_MAX), weights, first, now, past, asked_of(fields, len(ends)), fill)
+        routing = cls(fields.integer("epoch", 0, EPOCH_MAX), weights, first, first.after(*past), past, asked_of(fields, len(ends)), fill)
         routing._require(fields.integer("table", most=2**32 - 1))
         return routing
 
@@ -208,11 +208,10 @@ class Routing:
 
     def since(self, starts: Sequence[int]) -> Routing:
         """The same without the oldest re-routes that no record is from before; `starts` has the log start offset of each partition."""
-        gone, first = 0, self.first
+        gone = 0
         while gone < len(self.past) and all(cut <= start for cut, start in zip(self.past[gone].cut, starts, strict=False)):
-            first = first.after(self.past[gone])
             gone += 1
-        return Routing(self.epoch, self.weights, first, self.now, self.past[gone:], self.asked, self.fill) if gone else self
+        return Routing(self.epoch, self.weights, self._after(gone), self.now, self.past[gone:], self.asked, self.fill) if gone else self
 
     def _require(self, table: int) -> None:
         for partition in sorted(set(self.table)):
@@ -242,10 +241,9 @@ class Routing:
 
     def partition(self, slot: int, reroutes: int) -> int:
         """The partition that had a slot after this number of re-routes in `past`."""
-        found = self.first.table[slot]
-        for after, partition in self._moves.get(slot, ()):
-            found = partition if after <= reroutes else found
-        return found
+        moves = self._moves.get(slot, ())
+        nth = bisect.bisect_right(moves, reroutes, key=lambda each: each[0])
+        return moves[nth - 1][1] if nth else self.first.table[slot]
 
     @functools.cached_property
     def _moves(self) -> dict[int, list[tuple[int, int]]]:
@@ -259,9 +257,9 @@ class Routing:
 
     def home(self, key: bytes, slot: int, reroutes: int) -> int:
         """The partition to which a key of that slot belonged after this number of re-routes in `past`; UNBOUND if it had none."""
-        partition = self.first.pins.get(key) if self.first.pins else None
-        for after, changed_to in self._changes.get(key, ()):
-            partition = changed_to if after <= reroutes else partition
+        changes = self._changes.get(key, ())
+        nth = bisect.bisect_right(changes, reroutes, key=lambda each: each[0])
+        partition = changes[nth - 1][1] if nth else (self.first.pins or {}).get(key)
         return self.partition(slot, reroutes) if partition is None else partition
 
     @functools.cached_property
@@ -286,15 +284,21 @@ class Routing:
 
     def donors(self, slot_of: Callable[[bytes], int]) -> list[dict[int, set[int]]]:
         """For each re-route in `past`, the partitions that gave slots or keys, by the partition that took them. `slot` is that of a key."""
-        found, homes = [], self.first
-        for after, each in enumerate(self.past, 1):
-            its = {to: {homes.table[slot] for slot in slots} for to, slots in each.moved}
-            for key, _ in each.pins:
-                before, home = (self.home(key, slot_of(key), number) for number in (after - 1, after))
-                if before != home and UNBOUND not in (before, home):
-                    its.setdefault(home, set()).add(before)
+        found = []
+        table, pins = self.first.table[:], dict(self.first.pins or {})
+        for each in self.past:
+            its = {to: {table[slot] for slot in slots} for to, slots in each.moved}
+            # A key may get or lose its pin in the re-route that moves its slot.
+            before = [pins.get(key, table[slot_of(key)]) for key, _ in each.pins]
+            for to, slots in each.moved:
+                for slot in slots:
+                    table[slot] = to
+            change(pins, each.pins)
+            for (key, _), donor in zip(each.pins, before, strict=True):
+                home = pins.get(key, table[slot_of(key)])
+                if donor != home and UNBOUND not in (donor, home):
+                    its.setdefault(home, set()).add(donor)
             found.append(its)
-            homes = homes.after(each)
         return found
 
     def awaited(self, slot_of: Callable[[bytes], int]) -> Awaited:
@@ -305,17 +309,22 @@ class Routing:
         the second one without passing the first.
         """
         found: Awaited = {}
+        newest: dict[int, tuple[int, dict[int, int]]] = {}
+        """By partition, its newest cut, and what all re-routes with that cut wait for."""
         for each, taken in zip(self.past, self.donors(slot_of), strict=True):
             added: dict[int, tuple[int, dict[int, int]]] = {}
             for partition, donors in taken.items():
                 awaited: dict[int, int] = {}
                 for donor in sorted(donors):
-                    its = [{donor: each.cut_of(donor)}, *(more for cut, more in found.get(donor, ()) if cut == each.cut_of(donor))]
-                    for one in its:
-                        awaited |= {other: max(offset, awaited.get(other, 0)) for other, offset in one.items() if offset}
+                    cut, more = newest.get(donor, (-1, {}))
+                    _join(awaited, {donor: each.cut_of(donor)})
+                    _join(awaited, more if cut == each.cut_of(donor) else {})
                 added[partition] = each.cut_of(partition), awaited
-            for partition, entry in added.items():
-                found.setdefault(partition, []).append(entry)
+            for partition, (cut, awaited) in added.items():
+                found.setdefault(partition, []).append((cut, awaited))
+                before, joined = newest.get(partition, (-1, {}))
+                newest[partition] = cut, joined if before == cut else {}
+                _join(newest[partition][1], awaited)
         return found
 
     def agrees_with(self, reroute: Reroute) -> bool:
@@ -337,6 +346,13 @@ class Routing:
     def __repr__(self) -> str:
         slots, pins = f"{len(self.table)} slots of CRC {self.crc}", f"{len(self.pins)} pins" if self.may_pin else "without pins"
         return f"routing epoch {self.epoch}, weights {self.weights}, {slots}, {pins}, {len(self.past)} re-routes"
+
+
+def _join(awaited: dict[int, int], more: dict[int, int]) -> None:
+    """Adds offsets by partition, the higher one of two."""
+    for partition, offset in more.items():
+        if offset:
+            awaited[partition] = max(offset, awaited.get(partition, 0))
 
 
 def _require_risen(before: Past | None, ends: Sequence[int]) -> None:

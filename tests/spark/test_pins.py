@@ -1,5 +1,6 @@
 """Keys that are pinned to partitions by SQL, and what is written and read by them."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from pyspark.sql import functions as F
 from verifying import faults
 
 from sparklog import Log
+from sparklog.__main__ import main
 
 Call = Callable[..., list[dict[str, Any]]]
 
@@ -61,6 +63,18 @@ def test_a_key_is_text_or_bytes_or_several(spark: SparkSession, root: Path, call
     assert [tuple(row.values()) for row in ended] == [("t", name, 2, home, False) for name, home in zip(shown, homes, strict=True)]
     assert Log(root)["t"].pins() == {}
     assert faults(root) == []
+
+
+def test_the_command_line_takes_any_key(spark: SparkSession, root: Path) -> None:
+    """A key in a shell is bytes, of UTF-8 or not."""
+    write(spark, root, [b"a", b"\xff"], partitions=3)
+    keys = ["--key", "a", "--key", os.fsdecode(b"\xff"), "--key=--key"]
+    assert main(["pin", str(root), "t", *keys, "--partition", "2", "--dry-run"]) == 0
+    assert Log(root)["t"].pins() == {}
+    assert main(["pin", str(root), "t", *keys, "--partition", "2"]) == 0
+    assert Log(root)["t"].pins() == {b"a": 2, b"\xff": 2, b"--key": 2}
+    assert main(["unpin", str(root), "t", "--key", os.fsdecode(b"\xff")]) == 0
+    assert Log(root)["t"].pins() == {b"a": 2, b"--key": 2}
 
 
 def test_spark_refuses_what_is_no_key(spark: SparkSession, root: Path, call: Call) -> None:

@@ -1,6 +1,7 @@
 """Where keys belong over re-routes, bindings and pins, beside a model that keeps a copy of everything. FORMAT.md sections 5, 9 and 13."""
 
 import random
+from array import array
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from numbered import Written, WrittenUnbound
 
 from sparklog import Log
 from sparklog.ondisk.root import Root
+from sparklog.ondisk.routing import Homes, Past, Routing
 from sparklog.ondisk.topic_log import TopicLog
 
 KEYS = [f"key-{number}".encode() for number in range(12)] + [b"", b"\0", b"\xff" * 1024]
@@ -206,3 +208,17 @@ def test_segments_that_cannot_hold_a_pinned_key_are_not_read(tmp_path: Path) -> 
     assert topic.partitions_for("k") == [0, 1]
     found = topic.read(key="k", columns=["partition", "offset"]).to_pylist()
     assert sorted((row["offset"], row["partition"]) for row in found) == [(0, home), (1, 1 - home), (2, home)]
+
+
+def test_a_key_that_is_pinned_anew_all_the_time_costs_no_more_each_time() -> None:
+    """100,000 re-routes of one key: a reader that looked at all of them for each of them would take hours."""
+    table = array("H", (slot % 2 for slot in range(4096)))
+    past = [Past(number, (number, number), (), ((b"k", number % 2),)) for number in range(1, 100_001)]
+    first = Homes(table, dict.fromkeys((number.to_bytes(2, "big") for number in range(9_999)), 0))
+    routing = Routing(100_000, (1, 1), first, first.after(*past), past)
+    slot = next(slot for slot in range(4096) if not table[slot])
+    assert [routing.home(b"k", slot, number) for number in (0, 1, 2, 99_999, 100_000)] == [0, 1, 0, 1, 0]
+    awaited = routing.awaited(lambda key: slot)
+    assert [len(awaited[partition]) for partition in (0, 1)] == [50_000, 50_000]
+    assert awaited[0][-1] == (100_000, {1: 100_000})
+    assert routing.since((50_000, 50_000)).home(b"k", slot, 0) == 0

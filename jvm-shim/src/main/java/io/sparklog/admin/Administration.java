@@ -95,8 +95,8 @@ public final class Administration {
   /**
    * Pins keys to a partition: they go there, whatever their slots are. Each reader of a key sees its records in order nevertheless.
    *
-   * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OPTION_VALUE for a closed partition, no key, a key that is too long, and
-   *     for too many pins, TOPIC_RECREATED, REROUTED, REROUTES_TOO_MANY; those of a commit
+   * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, PARTITION_CLOSED, OPTION_VALUE for no key, a key that is too long,
+   *     and for too many pins, TOPIC_RECREATED, REROUTED, REROUTES_TOO_MANY; those of a commit
    */
   public Changed pin(Collection<byte[]> keys, int partition, boolean dryRun) {
     return commit(PinKeys.to(log, existing(), keys, partition), dryRun);

@@ -26,7 +26,7 @@ final class PinKeys extends AdministrativeChange {
     this.changes = changes;
   }
 
-  /** @throws PartlogException PARTITION_NOT_FOUND; OPTION_VALUE if it is closed, for a key that is too long, and for too many pins */
+  /** @throws PartlogException PARTITION_NOT_FOUND; PARTITION_CLOSED; OPTION_VALUE for a key that is too long, and for too many pins */
   static PinKeys to(TopicLog log, State planned, Collection<byte[]> keys, int partition) {
     planned.requirePartition(PARTITION, log.store().root(), partition);
     Routing routing = planned.slots();

@@ -85,8 +85,9 @@ final class RerouteTopic extends AdministrativeChange {
     }
     int[] pins = planned.slots().pins().counts(planned.partitions());
     partitions.stream().filter(partition -> pins[partition] > 0).findFirst().ifPresent(partition -> {
-      throw Option.invalidValue(option, partitions.toString(), "partition " + partition + " has " + pins[partition]
-          + " pinned keys, which must go elsewhere first: CALL partlog.unpin, or partlog.pin to another partition");
+      throw Option.invalidValue(option, partitions.toString(),
+          "partition " + partition + " has " + pins[partition] + (pins[partition] == 1 ? " pinned key, which" : " pinned keys, which")
+              + " must go elsewhere first: CALL partlog.unpin, or partlog.pin to another partition");
     });
     return new RerouteTopic(log, planned, Map.of(), false, was -> {
       int[] now = was.clone();

@@ -12,49 +12,62 @@ import java.util.TreeMap;
 
 /** Where each key was in each routing epoch that a state remembers. */
 final class KeyHistory {
-  private static final int[] NEVER = {};
+  /** Where a slot or a key went, from old to new. */
+  private static final class Moves {
+    private int[] afters = new int[1];
+    private int[] partitions = new int[1];
+    private int count;
+
+    private void add(int after, int to) {
+      if (count == afters.length) {
+        afters = Arrays.copyOf(afters, 2 * count);
+        partitions = Arrays.copyOf(partitions, 2 * count);
+      }
+      afters[count] = after;
+      partitions[count++] = to;
+    }
+
+    /** @param first before all of them */
+    private int last(int after, int first) {
+      int found = Arrays.binarySearch(afters, 0, count, after);
+      int place = found < 0 ? -found - 2 : found;
+      return place < 0 ? first : partitions[place];
+    }
+  }
 
   private final KeyTable first;
-  /** By slot, the moves of it: after which re-route, and where to. Null for a slot that did not move. */
-  private final int[][] moves;
-  /** The same by key, of those whose pins changed. */
-  private final Map<byte[], int[]> pins = new TreeMap<>(Arrays::compareUnsigned);
+  /** By slot; null for one that did not move. */
+  private final Moves[] moves;
+  /** By key, of those whose pins changed. */
+  private final Map<byte[], Moves> pins = new TreeMap<>(Arrays::compareUnsigned);
 
   KeyHistory(KeyTable first, List<PastReroute> past) {
     this.first = first;
-    this.moves = new int[first.slots().slots()][];
+    this.moves = new Moves[first.slots().slots()];
     for (int i = 0; i < past.size(); i++) {
       for (SlotMoves move : past.get(i).moved()) {
         for (int slot : move.slots()) {
-          moves[slot] = with(moves[slot] == null ? NEVER : moves[slot], i + 1, move.to());
+          moves[slot] = moves[slot] == null ? new Moves() : moves[slot];
+          moves[slot].add(i + 1, move.to());
         }
       }
       Pins changes = past.get(i).pins();
       for (int k = 0; k < changes.size(); k++) {
-        pins.put(changes.key(k), with(pins.getOrDefault(changes.key(k), NEVER), i + 1, changes.partition(k)));
+        pins.computeIfAbsent(changes.key(k), key -> new Moves()).add(i + 1, changes.partition(k));
       }
     }
   }
 
-  private static int[] with(int[] its, int after, int to) {
-    int[] more = Arrays.copyOf(its, its.length + 2);
-    more[its.length] = after;
-    more[its.length + 1] = to;
-    return more;
-  }
-
   /** The partition of a key after the first {@code after} re-routes; {@link SlotTable#UNBOUND} if it had none. */
   int partition(Partitioner partitioner, byte[] key, int after) {
-    int pinned = last(pins.getOrDefault(key, NEVER), after, first.pins().of(key));
-    int slot = first.slots().slot(partitioner, key);
-    return pinned != Pins.ENDED ? pinned : last(moves[slot] == null ? NEVER : moves[slot], after, first.slots().partition(slot));
-  }
-
-  private static int last(int[] its, int after, int first) {
-    int last = first;
-    for (int i = 0; i < its.length && its[i] <= after; i += 2) {
-      last = its[i + 1];
+    Moves changes = pins.get(key);
+    int pinned = first.pins().of(key);
+    pinned = changes == null ? pinned : changes.last(after, pinned);
+    if (pinned != Pins.ENDED) {
+      return pinned;
     }
-    return last;
+    int slot = first.slots().slot(partitioner, key);
+    int partition = first.slots().partition(slot);
+    return moves[slot] == null ? partition : moves[slot].last(after, partition);
   }
 }

@@ -133,11 +133,15 @@ public final class Routing {
   }
 
   private KeyTable keys(int after) {
-    KeyTable keys = first;
-    for (PastReroute one : past.subList(0, after)) {
-      keys = keys.after(one.moved(), one.pins());
+    ChangingKeys keys = new ChangingKeys(first);
+    try {
+      for (PastReroute one : past.subList(0, after)) {
+        keys.change(one.moved(), one.pins());
+      }
+    } catch (Damaged e) {
+      throw new IllegalStateException(e); // They were looked at when they were read.
     }
-    return keys;
+    return keys.now();
   }
 
   /** The partition that a key had after the first {@code after} re-routes of {@link #past}. */
@@ -203,7 +207,9 @@ public final class Routing {
       requireOpen(from.pins(), reroute.asked());
       return new Routing(from.epoch, from.weights, from.first, from.table, from.past, from.numbers, reroute.asked(), from.fill);
     }
-    KeyTable table = moved(from.table, reroute.moved(), reroute.pins());
+    ChangingKeys keys = new ChangingKeys(from.table);
+    keys.change(reroute.moved(), reroute.pins());
+    KeyTable table = keys.now();
     requireOpen(table, reroute.weights());
     Damaged.unless(table.slots().crc() == reroute.table(), "its slot table is not that of its checksum");
     List<PastReroute> past = new ArrayList<>(from.past);
@@ -235,29 +241,14 @@ public final class Routing {
         Damaged.unless(table().partition(slot) == SlotTable.UNBOUND, "it binds slot " + slot + ", which has a partition");
       }
     }
-    KeyTable bound = table.after(reroute.moved(), Pins.NONE);
+    KeyTable bound = table.bound(reroute.moved());
     Damaged.unless(bound.slots().crc() == reroute.table(), "its slot table is not that of its checksum");
-    return new Routing(epoch, weights, past.isEmpty() ? bound : first.after(reroute.moved(), Pins.NONE), bound, past, numbers, asked, fill);
+    return new Routing(epoch, weights, past.isEmpty() ? bound : first.bound(reroute.moved()), bound, past, numbers, asked, fill);
   }
 
   /** Whether a version that is no re-route has the routing epoch, the number of slots and the weights. */
   private boolean isSaidBy(Reroute reroute) {
     return reroute.epoch() == epoch && reroute.slots() == table().slots() && Arrays.equals(reroute.weights(), weights);
-  }
-
-  private static KeyTable moved(KeyTable before, List<SlotMoves> moved, Pins changes) throws Damaged {
-    SlotTable table = before.slots();
-    for (SlotMoves moves : moved) {
-      for (int slot : moves.slots()) {
-        Damaged.unless(table.partition(slot) != SlotTable.UNBOUND, "it moves slot " + slot + ", which has no partition");
-        Damaged.unless(table.partition(slot) != moves.to(), "slot " + slot + " is in partition " + moves.to() + " already");
-      }
-    }
-    Damaged.unless(before.pins().changedBy(changes).size() == changes.size(),
-        "it pins a key to its partition, or ends a pin that there is not");
-    KeyTable after = before.after(moved, changes);
-    Damaged.unless(after.pins().size() <= Pins.COUNT_MAX, "it has more than " + Pins.COUNT_MAX + " pins");
-    return after;
   }
 
   private static void requireOpen(KeyTable table, int[] weights) throws Damaged {
@@ -348,7 +339,7 @@ public final class Routing {
     Damaged.unless(partitions.length == slots, "its first slot table has " + partitions.length + " of " + slots + " slots");
     KeyTable first = new KeyTable(SlotTable.of(partitions), features.pins() ? Reroute.pins(json, ends.length, false) : Pins.NONE);
     Damaged.unless(first.pins().size() <= Pins.COUNT_MAX, "it has more than " + Pins.COUNT_MAX + " pins");
-    KeyTable table = first;
+    ChangingKeys keys = new ChangingKeys(first);
     List<PastReroute> past = new ArrayList<>();
     PastReroute last = new PastReroute(-1, new long[0], List.of(), Pins.NONE);
     for (JsonNode entry : Json.array(json, "reroutes", NUMBERS_MAX)) {
@@ -357,11 +348,12 @@ public final class Routing {
           Reroute.moved(entry, slots, cut.length),
           features.pins() && entry.has("pins") ? Reroute.pins(entry, cut.length, true) : Pins.NONE);
       requireRisen(last, cut);
-      table = moved(table, one.moved(), one.pins());
+      keys.change(one.moved(), one.pins());
       past.add(one);
       last = one;
     }
     requireRisen(last, ends);
+    KeyTable table = keys.now();
     requireOpen(table, weights);
     Damaged.unless(past.size() <= epoch, "it has had " + epoch + " re-routes, and has " + past.size());
     Damaged.unless(table.slots().crc() == (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL),

@@ -16,8 +16,8 @@ public record KeyTable(SlotTable slots, Pins pins) implements Serializable {
     return pinned == Pins.ENDED ? slots.partition(slots.slot(partitioner, key)) : pinned;
   }
 
-  /** The table after these moves of slots, and changes of pins. */
-  public KeyTable after(List<SlotMoves> moved, Pins changes) {
-    return new KeyTable(moved.isEmpty() ? slots : slots.after(moved), changes.isEmpty() ? pins : pins.after(changes));
+  /** The table after these slots have got their first partitions. */
+  public KeyTable bound(List<SlotMoves> moved) {
+    return new KeyTable(slots.after(moved), pins);
   }
 }

@@ -60,17 +60,18 @@ import java.util.stream.IntStream;
 /**
  * Writes and reads topics through the log alone, in a process that starts fast: what the tests of the protocol kill and race.
  *
- * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=… epoch=…
- * [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [moreKeys=<with each commit>] [seed=1] [pause=<ms after
- * each commit>] [clock=<days it is wrong>] [pace=<versions of a checkpoint>] [merge=<bytes that a commit merges>] [goesOn=true]
- * [create=1] [<topic option>=…]}, {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…] [fromMs=… toMs=…]
- * [minPartitions=…] [maxRecordsPerPartition=…] [held=<file>] [planned=<file>]}, {@code publish root=… topic=…}, {@code export
- * root=… topic=… to=…}, {@code vacuum root=… topic=… [hours=<how old>] [clock=…]}, {@code merge root=… topic=… [rebatch=<bytes
- * of a batch>]}, {@code states root=…}, {@code state root=…}, {@code bits root=… topic=… file=… [step=1]}, {@code change root=…
- * topic=… [clock=…] what=records offsets=<partition>:<offset>,…|partitions to=…|rebuild into=… to=…|close
- * partitions=<partition>:0,… |weights weights=<partition>:<weight>,…|fill shares=<partition>:<share>,… [minutes=10]|pin
- * keys=<key>,… to=…|unpin keys=…|config <option>=…|delete|create}, of which re-routes take {@code later=true}, {@code walk
- * root=… topic=… seconds=…}. Each takes settings of Hadoop, too: {@code fs.…=…}, {@code dfs.…=…}.
+ * <p>{@code append root=… topic=… tag=… [commits=1] [tasks=2] [records=10] [big=<bytes of task 0's values>] [query=…
+ * epoch=… [input=…] [n=…]] [txnAppId=… txnVersion=…] [partitions=4] [keys=7] [moreKeys=<with each commit>] [seed=1]
+ * [pause=<ms after each commit>] [clock=<days it is wrong>] [pace=<versions of a checkpoint>] [merge=<bytes that a commit merges>]
+ * [goesOn=true] [create=1] [<topic option>=…]}, {@code read root=… topic=… [startingTimestamp=…] [endingTimestamp=…]
+ * [fromMs=… toMs=…] [minPartitions=…] [maxRecordsPerPartition=…] [held=<file>] [planned=<file>]}, {@code publish root=…
+ * topic=…}, {@code export root=… topic=… to=…}, {@code vacuum root=… topic=… [hours=<how old>] [clock=…]}, {@code
+ * merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…}, {@code state root=…}, {@code bits root=…
+ * topic=… file=… [step=1]}, {@code change root=… topic=… [clock=…] what=records
+ * offsets=<partition>:<offset>,…|partitions to=…|rebuild into=… to=…|close partitions=<partition>:0,… |weights
+ * weights=<partition>:<weight>,…|fill shares=<partition>:<share>,… [minutes=10]|pin keys=<key>,… to=…|unpin keys=…|config
+ * <option>=…|delete|create}, of which re-routes take {@code later=true}, {@code walk root=… topic=… seconds=…}. Each takes
+ * settings of Hadoop, too: {@code fs.…=…}, {@code dfs.…=…}.
  */
 public final class LogTool {
   /** So small that segments are cut, and indexes used. */
