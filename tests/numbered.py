@@ -147,3 +147,14 @@ def read_in_order(written: Written) -> None:
             pass
         assert reader.read == written.written
         assert consumer.waiting() == {}
+
+
+def out_of_order(kind: type[Written], folder: Path) -> int:
+    """How many of six random histories come out of order: a rule was broken on purpose."""
+    found = 0
+    for seed in range(6):
+        try:
+            read_in_order(kind(folder / str(seed), seed))
+        except AssertionError as disorder:
+            found += "key b'key-" in str(disorder)
+    return found

@@ -1,13 +1,12 @@
 """The readers in Java and in Python on topics whose slots are bound when they are first used: both see the same, or both refuse."""
 
-import json
 from pathlib import Path
 
 import broken_bindings
 import pytest
 from handmade import Topic, given
 from logtool import LogTool
-from verdicts import told, verdict
+from verdicts import agree_on_checkpoints, agree_on_versions, verdict
 
 from sparklog.ondisk import fields
 from sparklog.ondisk.root import Root
@@ -26,38 +25,17 @@ def test_version_files(tool: LogTool) -> None:
     right = {"first": {"as it should be": lambda content: None}, "binding": {"as it should be": lambda content: None}}
     put = {"first": broken_bindings.put_begun, "binding": broken_bindings.put_binding, "fill": broken_bindings.put_fill}
     cases = {
-        **{(kind, rule): (change, "VERSION_CORRUPT") for kind, changes in wrong.items() for rule, change in changes.items()},
-        **{(kind, rule): (change, "ok") for kind, changes in right.items() for rule, change in changes.items()},
-        **{("fill", rule): (change, "ok") for rule, change in broken_bindings.RIGHT.items()},
-        ("first", "more features"): (given("features", ["slots", "unbound", "more"]), "FORMAT_TOO_NEW"),
+        **{(kind, rule): (put[kind], change, "VERSION_CORRUPT") for kind, changes in wrong.items() for rule, change in changes.items()},
+        **{(kind, rule): (put[kind], change, "ok") for kind, changes in right.items() for rule, change in changes.items()},
+        **{("fill", rule): (put["fill"], change, "ok") for rule, change in broken_bindings.RIGHT.items()},
+        ("first", "more features"): (put["first"], given("features", ["slots", "unbound", "more"]), "FORMAT_TOO_NEW"),
     }
-    names = {f"t{number}": f"{kind}: {rule}" for number, (kind, rule) in enumerate(cases)}
-    for name, ((kind, _), (change, _)) in zip(names, cases.items(), strict=True):
-        put[kind](Topic(tool.root, name, partitions=2), change)
-    expected = {f"{kind}: {rule}": found for (kind, rule), (_, found) in cases.items()}
-    here, there = told(tool, names)
-    assert here == expected
-    assert there == expected
+    agree_on_versions(tool, cases)
 
 
 def test_checkpoints(tool: LogTool) -> None:
-    """The versions before the checkpoint's are deleted: either the checkpoint is valid, or these versions are missing."""
-    changes = {**broken_bindings.HEADS, "as it should be": lambda head: None}
-    names = {f"t{number}": rule for number, rule in enumerate(changes)}
-    for name, rule in names.items():
-        topic = Topic(tool.root, name, partitions=2)
-        bound = broken_bindings.rerouted(topic)
-        path = topic.checkpoint(features=broken_bindings.FEATURES, routing=bound.routing())
-        lines = [json.loads(line.split(b"\t")[0]) for line in path.read_bytes().splitlines()]
-        path.unlink()
-        for version in range(3):
-            topic.version_file(version).unlink()
-        changes[rule](lines[0])
-        topic.put_checkpoint(3, lines)
-    expected = dict.fromkeys(broken_bindings.HEADS, "VERSION_MISSING") | {"as it should be": "ok"}
-    here, there = told(tool, names)
-    assert here == expected
-    assert there == expected
+    right = {"as it should be": lambda head: None}
+    agree_on_checkpoints(tool, broken_bindings.rerouted, broken_bindings.HEADS, right, broken_bindings.FEATURES)
 
 
 def test_a_checkpoint_says_what_replay_says(tool: LogTool) -> None:

@@ -1,13 +1,12 @@
 """The readers in Java and in Python on topics with pinned keys: both see the same, or both refuse."""
 
-import json
 from pathlib import Path
 
 import broken_pins
 import pytest
 from handmade import Topic, given
 from logtool import LogTool
-from verdicts import told, verdict
+from verdicts import agree_on_checkpoints, agree_on_versions, verdict
 
 from sparklog import Log
 from sparklog.ondisk import fields
@@ -33,33 +32,12 @@ def test_version_files(tool: LogTool) -> None:
         **{(kind, rule): (put, change, "ok") for kind, (put, _, right) in kinds.items() for rule, change in right.items()},
         ("first", "more features"): (broken_pins.put_pin, given("features", ["slots", "pins", "more"]), "FORMAT_TOO_NEW"),
     }
-    names = {f"t{number}": f"{kind}: {rule}" for number, (kind, rule) in enumerate(cases)}
-    for name, (put, change, _) in zip(names, cases.values(), strict=True):
-        put(Topic(tool.root, name, partitions=2), change)
-    expected = {f"{kind}: {rule}": found for (kind, rule), (_, _, found) in cases.items()}
-    here, there = told(tool, names)
-    assert here == expected
-    assert there == expected
+    agree_on_versions(tool, cases)
 
 
 def test_checkpoints(tool: LogTool) -> None:
-    """The versions before the checkpoint's are deleted: either the checkpoint is valid, or these versions are missing."""
-    changes = {**broken_pins.HEADS, **broken_pins.HEADS_RIGHT}
-    names = {f"t{number}": rule for number, rule in enumerate(changes)}
-    for name, rule in names.items():
-        topic = Topic(tool.root, name, partitions=2)
-        pinned = broken_pins.pinned(topic)
-        path = topic.checkpoint(features=pinned.features, routing=pinned.routing())
-        lines = [json.loads(line.split(b"\t")[0]) for line in path.read_bytes().splitlines()]
-        path.unlink()
-        for version in range(5):
-            topic.version_file(version).unlink()
-        changes[rule](lines[0])
-        topic.put_checkpoint(5, lines)
-    expected = dict.fromkeys(broken_pins.HEADS, "VERSION_MISSING") | dict.fromkeys(broken_pins.HEADS_RIGHT, "ok")
-    here, there = told(tool, names)
-    assert here == expected
-    assert there == expected
+    features = ["slots", "pins"]
+    agree_on_checkpoints(tool, broken_pins.pinned, broken_pins.HEADS, broken_pins.HEADS_RIGHT, features)
 
 
 @pytest.mark.parametrize(("features", "found"), [(["slots", "pins"], "VERSION_MISSING"), (["pins"], "ok")])

@@ -1,13 +1,12 @@
 """The readers in Java and in Python on topics that were re-routed: both see the same, or both refuse."""
 
-import json
 from pathlib import Path
 
 import broken_reroutes
 import pytest
 from handmade import Topic, given
 from logtool import LogTool
-from verdicts import told, verdict
+from verdicts import agree_on_checkpoints, agree_on_versions, verdict
 
 from sparklog.ondisk import fields
 from sparklog.ondisk.root import Root
@@ -25,13 +24,7 @@ def test_version_files(tool: LogTool) -> None:
         ("third", "as it should be"): (broken_reroutes.rerouted_again, lambda content: None, "ok"),
         ("first", "more features"): (broken_reroutes.rerouted, given("features", ["slots", "more"]), "FORMAT_TOO_NEW"),
     }
-    names = {f"t{number}": f"{kind}: {rule}" for number, (kind, rule) in enumerate(cases)}
-    for name, (write, change, _) in zip(names, cases.values(), strict=True):
-        write(Topic(tool.root, name, partitions=2), change)
-    expected = {f"{kind}: {rule}": found for (kind, rule), (_, _, found) in cases.items()}
-    here, there = told(tool, names)
-    assert here == expected
-    assert there == expected
+    agree_on_versions(tool, cases)
 
 
 def test_without_the_feature_the_field_has_no_meaning(tool: LogTool) -> None:
@@ -45,25 +38,8 @@ def test_without_the_feature_the_field_has_no_meaning(tool: LogTool) -> None:
 
 
 def test_checkpoints(tool: LogTool) -> None:
-    """The versions before the checkpoint's are deleted: either the checkpoint is valid, or these versions are missing."""
-    changes = {**broken_reroutes.HEADS, "as it should be": lambda head: None}
-    names = {f"t{number}": rule for number, rule in enumerate(changes)}
-    for name, rule in names.items():
-        topic = Topic(tool.root, name, partitions=2)
-        routed = broken_reroutes.grown(topic)
-        lines = [
-            json.loads(line.split(b"\t")[0])
-            for line in topic.checkpoint(features=["slots"], routing=routed.routing()).read_bytes().splitlines()
-        ]
-        for file in topic.folder.glob("0*"):
-            if file != topic.version_file(4):
-                file.unlink()
-        changes[rule](lines[0])
-        topic.put_checkpoint(4, lines)
-    expected = dict.fromkeys(broken_reroutes.HEADS, "VERSION_MISSING") | {"as it should be": "ok"}
-    here, there = told(tool, names)
-    assert here == expected
-    assert there == expected
+    right = {"as it should be": lambda head: None}
+    agree_on_checkpoints(tool, broken_reroutes.grown, broken_reroutes.HEADS, right, ["slots"])
 
 
 def test_a_checkpoint_says_what_replay_says(tool: LogTool) -> None:
