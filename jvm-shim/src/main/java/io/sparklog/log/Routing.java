@@ -122,17 +122,8 @@ public final class Routing {
     return low;
   }
 
-  /** The slot table after the first {@code after} re-routes of {@link #past}. */
-  SlotTable table(int after) {
-    return keys(after).slots();
-  }
-
-  /** The pins after the first {@code after} re-routes of {@link #past}. */
-  Pins pins(int after) {
-    return keys(after).pins();
-  }
-
-  private KeyTable keys(int after) {
+  /** Where keys belong after the first {@code after} re-routes of {@link #past}. */
+  KeyTable keys(int after) {
     ChangingKeys keys = new ChangingKeys(first);
     try {
       for (PastReroute one : past.subList(0, after)) {

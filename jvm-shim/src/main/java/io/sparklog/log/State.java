@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.partition.KeyTable;
 import io.sparklog.partition.Partitioner;
 import io.sparklog.partition.Router;
 import io.sparklog.partition.SlotTable;
@@ -111,14 +112,9 @@ public final class State {
     return head.routing() == null ? 0 : head.routing().after(partition, offset);
   }
 
-  /** The slot table of the records after the first {@code reroutes} of the re-routes that are remembered. */
-  public SlotTable tableAfter(int reroutes) {
-    return head.routing() == null ? SlotTable.modulo(partitions(), partitions()) : head.routing().table(reroutes);
-  }
-
-  /** Whether some keys had pins after the first {@code reroutes} of the re-routes that are remembered. */
-  public boolean hadPins(int reroutes) {
-    return head.routing() != null && !head.routing().pins(reroutes).isEmpty();
+  /** Where keys belong after the first {@code reroutes} of the re-routes that are remembered. */
+  public KeyTable keysAfter(int reroutes) {
+    return head.routing() == null ? KeyTable.of(SlotTable.modulo(partitions(), partitions())) : head.routing().keys(reroutes);
   }
 
   /** Whether a re-route cut the partition of a segment where the segment begins. */

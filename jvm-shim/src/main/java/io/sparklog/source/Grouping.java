@@ -1,6 +1,7 @@
 package io.sparklog.source;
 
 import io.sparklog.log.State;
+import io.sparklog.partition.KeyTable;
 import io.sparklog.read.Extent;
 import io.sparklog.read.Split;
 import io.sparklog.spark.Columns;
@@ -89,10 +90,11 @@ record Grouping(KeyRouting function, boolean ofTopics) {
       if (state.config().partitioner().bindsSlots()) {
         return Optional.empty(); // Its slot table changes with nearly every version.
       }
-      if (state.hadPins(topic.getValue())) {
+      KeyTable keys = state.keysAfter(topic.getValue());
+      if (!keys.pins().isEmpty()) {
         return Optional.empty(); // A function of Spark knows slots alone.
       }
-      Optional<KeyRouting> function = KeyRouting.of(state.config().partitioner(), state.tableAfter(topic.getValue()));
+      Optional<KeyRouting> function = KeyRouting.of(state.config().partitioner(), keys.slots());
       if (function.isEmpty()) {
         return function;
       }
