@@ -133,6 +133,8 @@ def test_members_of_a_group_keep_the_order_among_them(tmp_path: Path) -> None:
         while reader.read != written.written:
             assert time.monotonic() < until, [member.waiting() for member in members]
             both = both or all(member.assignment() for member in members)
+            if not both and written.written.total() - reader.read.total() < 40:
+                written.write(80)  # on a busy machine, one member has read all before the other one has a partition
             for member in reversed(members):
                 reader.take(member, 60 if both else 1)
         assert both
