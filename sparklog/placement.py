@@ -73,8 +73,7 @@ class _Look(NamedTuple):
 
     def lag(self, group: str, partition: int) -> int:
         """The records that a group has not read. Without a position, none are known to wait."""
-        end = self.state.ends[partition]
-        return end - min(end, max(self.positions[group].get(partition, end), self.state.starts[partition]))
+        return self.state.unread(partition, self.positions[group].get(partition, self.state.ends[partition]))
 
 
 class Placement:

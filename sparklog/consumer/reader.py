@@ -185,7 +185,8 @@ class Reader:
 
     def lags(self) -> list[int]:
         """How far each partition is behind its end offset, where its position is known."""
-        return [max(0, each.end - each.position) for each in self._subscription.assigned.values() if each.position is not None]
+        known = [each for each in self._subscription.assigned.values() if each.position is not None]
+        return [each.followed.state.unread(each.number, each.position) for each in known if each.position is not None]
 
     def positions(self) -> dict[TopicPartition, tuple[str, OffsetAndMetadata]]:
         """The positions that are known, each with the topic id, as `commit` takes them."""

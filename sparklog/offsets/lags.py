@@ -12,7 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from sparklog.offsets.rows import Position
 from sparklog.offsets.topics import require_same
 from sparklog.ondisk.reader import PartitionReader
-from sparklog.ondisk.state import State
+from sparklog.ondisk.state import State, unread
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.show.display import SHOWN, Display, counted
 
@@ -57,11 +57,12 @@ def of_topic(group: str, log: TopicLog, positions: Iterable[Position]) -> list[d
         offset = by_partition.get(partition)
         row = {"group": group, "topic": state.topic, "partition": partition, "offset": offset, "start": start, "end": end}
         if offset is not None:
-            unread = max(offset, start)
+            # What has expired is no lag, in none of the three.
+            first = max(offset, start)
             row |= {
-                "records": max(0, end - offset),
-                "bytes": _bytes(log, state, partition, unread) if unread < end else 0,
-                "seconds": _seconds(log, state, partition, unread) if unread < end else 0.0,
+                "records": state.unread(partition, offset),
+                "bytes": _bytes(log, state, partition, first) if first < end else 0,
+                "seconds": _seconds(log, state, partition, first) if first < end else 0.0,
             }
         rows.append(row)
     return rows
@@ -108,14 +109,14 @@ def _seconds(log: TopicLog, state: State, partition: int, start: int) -> float |
 
 def over_time(rows: Iterable[Position], logs: Mapping[str, TopicLog]) -> list[dict[str, Any]]:
     """The lag at the time of each commit of a group, as `HISTORY` says. `end` is None if the log has no version of that time."""
-    ends = {topic: _ends(log) for topic, log in logs.items()}
+    bounds = {topic: _bounds(log) for topic, log in logs.items()}
     found = []
     for row in rows:
-        times, states, topic_id = ends.get(row.topic, ([], [], ""))
+        times, states, topic_id = bounds.get(row.topic, ([], [], ""))
         # A commit of the log that has the same time in milliseconds was before.
         number = bisect.bisect_right(times, row.committed_at.timestamp() * 1000) - 1
         then = states[number] if number >= 0 and row.topic_id == topic_id else ()
-        end = then[row.partition] if row.partition < len(then) else None
+        start, end = then[row.partition] if row.partition < len(then) else (0, None)
         found.append(
             {
                 "group": row.group,
@@ -125,7 +126,7 @@ def over_time(rows: Iterable[Position], logs: Mapping[str, TopicLog]) -> list[di
                 "partition": row.partition,
                 "offset": row.offset,
                 "end": end,
-                "records": None if end is None else max(0, end - row.offset),
+                "records": None if end is None else unread(row.offset, start, end),
             }
         )
     return found
@@ -153,13 +154,13 @@ def together(rows: Iterable[Mapping[str, Any]]) -> list[tuple[datetime.datetime,
     return points
 
 
-def _ends(log: TopicLog) -> tuple[list[int], list[tuple[int, ...]], str]:
-    """The times of the versions of a topic, the end offsets after each, and the topic's id."""
+def _bounds(log: TopicLog) -> tuple[list[int], list[list[tuple[int, int]]], str]:
+    """The times of the versions of a topic, after each the log start offset and the end offset of each partition, and the topic's id."""
     versions = log.history()
     times: list[int] = []
     for version in versions:
         times.append(max(version.time, *times[-1:]) if times else version.time)  # clocks may differ, and versions have an order
-    return times, [tuple(version.ends) for version in versions], log.newest().topic_id
+    return times, [list(zip(version.starts, version.ends, strict=True)) for version in versions], log.newest().topic_id
 
 
 def shown(table: pa.Table, group: str) -> Display:

@@ -52,7 +52,7 @@ class GroupSummary:
 def _unread(position: Position, topics: Topics) -> int:
     state = topics.state(position.topic)
     require_same(topics.root, position, state)
-    return max(0, state.ends[position.partition] - position.offset)
+    return state.unread(position.partition, position.offset)
 
 
 class GroupSummaries(Displayed, list[GroupSummary]):

@@ -348,7 +348,8 @@ class OffsetTable:
         """How far a group is behind, with a row for each partition of its topics: an Arrow table, or with Spark a DataFrame.
 
         * offset: its position, None if it has none; start, end: the log start offset and the end offset.
-        * records: end − offset. bytes: what is stored of them, interpolated within a segment.
+        * records: from the offset to the end, without those that have expired: end − offset, or end − start if that is less. bytes: what
+          is stored of them, interpolated within a segment.
         * seconds: from the time of the first unread record to the greatest one of all unread records; 0 if all is read. None if the first
           unread record does not have a time.
         """
@@ -362,8 +363,9 @@ class OffsetTable:
     def lag_history(self, group: str) -> Any:
         """The lag of a group at each of its commits, with a row for each position that it committed, the oldest first.
 
-        `end` is the end offset at that time, and `records` the difference. They are None if the log's version files of that time were
-        deleted, or if the topic was created again since. An Arrow table, or with Spark a DataFrame.
+        `end` is the end offset at that time, and `records` what was unread of the log as it was then, counted as by `lag`. They are None
+        if the log's version files of that time were deleted, or if the topic was created again since. An Arrow table, or with Spark a
+        DataFrame.
         """
         history = self.history(group)
         found = {each.topic for each in history}

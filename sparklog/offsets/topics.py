@@ -88,7 +88,7 @@ class Topics:
         for each in positions:
             state = None if self.root is None else self.find_state(each.topic)
             if state is not None and state.topic_id == each.topic_id and each.partition < state.partitions:
-                found[each.topic, each.partition] = max(0, state.ends[each.partition] - each.offset)
+                found[each.topic, each.partition] = state.unread(each.partition, each.offset)
         return found
 
     def shared(self, members: Iterable[Registered]) -> dict[str, SharedTopic]:

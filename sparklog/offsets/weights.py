@@ -28,7 +28,7 @@ def lags(states: Mapping[str, State], positions: Iterable[Position]) -> dict[Par
     lags: dict[Partition, int | None] = {(topic, number): None for topic, state in states.items() for number in range(state.partitions)}
     for each in positions:
         if (each.topic, each.partition) in lags and states[each.topic].topic_id == each.topic_id:
-            lags[each.topic, each.partition] = max(0, states[each.topic].ends[each.partition] - each.offset)
+            lags[each.topic, each.partition] = states[each.topic].unread(each.partition, each.offset)
     return lags
 
 

@@ -152,6 +152,10 @@ class State:
         """The number of partitions."""
         return len(self.ends)
 
+    def unread(self, partition: int, position: int) -> int:
+        """How many offsets a reader at this position has before it: those of the log, so what has expired is no lag."""
+        return unread(position, self.starts[partition], self.ends[partition])
+
     def segments(self, partition: int, start: int, end: int) -> Iterator[Segment]:
         """The segments that hold the offsets from `start` to before `end`, all of which must be between the partition's start and its end.
 
@@ -246,6 +250,11 @@ class State:
     def reroutes_before(self, segment: Segment) -> int:
         """The number of re-routes, of those that have records from before them, that a segment comes after."""
         return self.routing.reroutes_before(segment.partition, segment.base) if self.routing else 0
+
+
+def unread(position: int, start: int, end: int) -> int:
+    """How many offsets of a partition, from its log start offset to its end offset, are at a position or after it."""
+    return max(0, end - max(position, start))
 
 
 def _falls(before: tuple[int, ...], after: tuple[int, ...]) -> bool:

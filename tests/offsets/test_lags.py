@@ -6,7 +6,7 @@ import pytest
 from handmade import TIME, Record, Topic, batch, records, seeded
 
 import sparklog
-from sparklog.offsets import OffsetTable
+from sparklog.offsets import OffsetTable, weights
 
 
 def by_hand(root, topic: str, partition: int, offset: int, segments: list[dict]) -> tuple[int, int, float]:
@@ -20,7 +20,7 @@ def by_hand(root, topic: str, partition: int, offset: int, segments: list[dict])
         if segment["partition"] == partition and segment["end"] > offset:
             unread = segment["end"] - max(offset, segment["base"])
             octets += int(segment["bytes"] * unread / (segment["end"] - segment["base"]))
-    return end - offset, octets, seconds
+    return end - max(offset, log.start_offsets()[partition]), octets, seconds
 
 
 def test_lag_is_what_is_unread(tmp_path):
@@ -59,11 +59,30 @@ def test_lag_of_each_partition(table, topic):
     assert table.lag("g", "u").num_rows == 0
 
 
-def test_lag_of_what_expired(table, topic):
+@pytest.mark.parametrize(("start", "records", "seconds"), [(15, 10, 1.002), (25, 0, 0.0)])
+def test_what_has_expired_is_no_lag(table, topic, start, records, seconds):
+    """Wherever a lag is told: nobody can read those records any more."""
     table.append("g", table.begin("g"), {"t": {0: 3, 1: 10}})
-    topic.commit(starts=[15, 0])
+    first = sparklog.TopicPartition("t", 0)
+    consumer = sparklog.Consumer(topic.root)
+    consumer.assign([first])
+    consumer.seek(first, 3)
+    topic.commit(starts=[start, 0])
     row = table.lag("g").to_pylist()[0]
-    assert (row["offset"], row["start"], row["records"], row["seconds"]) == (3, 15, 22, 1.002)
+    assert (row["offset"], row["start"], row["end"], row["records"], row["seconds"]) == (3, start, 25, records, seconds)
+    assert (row["bytes"] > 0) == (records > 0)
+    assert [each.lag for each in table.summaries()] == [records]
+    assert table.topics.unread(table.positions("g")) == {("t", 0): records, ("t", 1): 0}
+    planned = table.plan("g", members=["a", "b"], weight="lag")
+    assert {each.partition: each.lag for each in planned.partitions} == {0: records, 1: 0}
+    state = table.topics.state("t")
+    lags = weights.lags({"t": state}, table.positions("g"))
+    assert weights.measured("lag", {"t": state}, lags, table.topics.logs) == {("t", 0): records, ("t", 1): 0}
+    consumer.end_offsets([first])
+    assert consumer.metrics()["consumer-fetch-manager-metrics"]["records-lag-max"] == records
+    later = table.begin("g")
+    table.append("g", later, {"t": {0: 4}})
+    assert table.lag_history("g")["records"].to_pylist()[-1] == records, "at the time of a commit, what was in the log counts"
 
 
 def test_records_without_a_time_have_no_seconds(tmp_path):
