@@ -39,11 +39,14 @@ class Root:
 
     @classmethod
     def holding(cls, path: str) -> Root | None:
-        """The root that this absolute path or URL names, or that it is in; None if there is none."""
+        """The root that this absolute path or URL names, or that it is in; None if there is none. RetryError IO if that cannot be seen."""
         store: Store | None = open_store(path)
-        while store and not store.exists(COMMITS):
+        while store:
+            found = cls(store)
+            if found.exists():
+                return found
             store = store.above()
-        return None if store is None else cls(store)
+        return None
 
     def __str__(self) -> str:
         return self.store.root
@@ -51,13 +54,20 @@ class Root:
     def __repr__(self) -> str:
         return f"Root({self.store.root!r})"
 
+    def exists(self) -> bool:
+        """Whether there is a root. RetryError IO if that cannot be seen, as while a server cannot be reached, or without permission."""
+        try:
+            return self.store.exists(COMMITS)
+        except OSError as error:
+            raise SparklogError("IO", file=self, cause=error) from None
+
     def require(self) -> None:
         """Checks that there is a root.
 
         CallError ROOT_NOT_A_DIRECTORY, ROOT_NOT_FOUND; for a directory that is not a root, ROOT_WITHOUT_LOG, PARTITION_DIRECTORY,
         LOG_DIRECTORY or BROKER_DIRECTORY. RetryError IO if it cannot be read.
         """
-        if self.store.exists(COMMITS):
+        if self.exists():
             return
         try:
             found = self.store.look("")
@@ -72,10 +82,10 @@ class Root:
         above = self.store.above()
         for file in _BROKERS if self.store.has_links else ():  # A broker's files are on a disk.
             for store, name in ((self.store, file), (above, f"../{file}")):
-                if store and store.exists(file):
+                if is_seen(store, file):
                     return SparklogError("BROKER_DIRECTORY", root=self, file=name, limit="reading it is not supported yet")
         topic, _, partition = str(self).rpartition("/")[2].rpartition("-")
-        if above and re.fullmatch("0|[1-9][0-9]{0,3}", partition) and is_topic(topic) and above.exists(topic_folder(topic)):
+        if above and re.fullmatch("0|[1-9][0-9]{0,3}", partition) and is_topic(topic) and is_seen(above, topic_folder(topic)):
             return SparklogError("PARTITION_DIRECTORY", root=self, partition=partition, topic=topic, above=above.root)
         within, found, _ = f"{self}/".rpartition(f"/{COMMITS}/")
         if found:
@@ -108,6 +118,14 @@ class Root:
             return self.store.names(folder)
         except (OSError, Damaged) as error:
             raise SparklogError("IO", file=self.store.location(folder), cause=error) from None
+
+
+def is_seen(store: Store | None, name: str) -> bool:
+    """Whether a name is seen to exist, for what only helps to explain an error: False also if that cannot be told."""
+    try:
+        return store is not None and store.exists(name)
+    except OSError:
+        return False
 
 
 def _committed(names: list[str]) -> list[int]:

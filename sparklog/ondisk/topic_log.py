@@ -140,7 +140,7 @@ class TopicLog:
         """The newest state, by a listing of the topic's folder; `newest` is the greatest version that it told of."""
         begin = self._start(checkpoints, newest)
         start = begin.state if begin else None
-        tried = [(name, self.root.store.exists(topic_file(self.topic, name))) for _, name in ([] if start else checkpoints)]
+        tried = [(name, self._tag_of(name) is not None) for _, name in ([] if start else checkpoints)]
         first = start.version if start else 0
         tag = begin.tag if begin else self._tag(first)
         kept = self._go_on(begin)
@@ -265,7 +265,10 @@ class TopicLog:
 
     def _tag(self, version: int) -> Hashable | None:
         """Distinguishes the file of a version from one that takes its place later; None if it is absent."""
+        return self._tag_of(version_file(version))
+
+    def _tag_of(self, file: str) -> Hashable | None:
         try:
-            return self.root.store.tag(topic_file(self.topic, version_file(version)))
+            return self.root.store.tag(topic_file(self.topic, file))
         except OSError as error:
-            raise SparklogError("IO", file=self._path(version), cause=error) from None
+            raise SparklogError("IO", file=self.location(file), cause=error) from None

@@ -202,10 +202,12 @@ def user() -> str:
 
 def _configured(authority: str) -> list[str]:
     file = Path(os.environ.get("HADOOP_CONF_DIR") or "", "hdfs-site.xml")
-    if not os.environ.get("HADOOP_CONF_DIR") or not file.exists():
+    if not os.environ.get("HADOOP_CONF_DIR"):
         return []
     try:
         properties = {each.findtext("name"): (each.findtext("value") or "").strip() for each in ElementTree.parse(file).iter("property")}
+    except FileNotFoundError:
+        return []
     except ElementTree.ParseError as error:
         raise OSError(f"{file} is not XML: {error}") from None
     secure = properties.get("dfs.http.policy") == "HTTPS_ONLY"

@@ -34,12 +34,8 @@ class LocalStore(Store):
         folder = str(Path(self.root).parent)
         return None if folder == self.root else LocalStore(folder)
 
-    def exists(self, name: str) -> bool:
-        """Whether there is such a path, be it a link that leads nowhere."""
-        return os.path.lexists(self._path(name))
-
     def look(self, name: str) -> Entry | None:
-        """By one stat."""
+        """By one stat. A link that leads nowhere exists."""
         try:
             return _entry(name.rpartition("/")[2], os.lstat(self._path(name)) if name else Path(self.root).stat())
         except OSError as error:
@@ -81,7 +77,7 @@ class LocalStore(Store):
         """Whether both have one inode."""
         try:
             return os.path.samestat(os.lstat(self._path(name)), os.lstat(self._path(other)))
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
 
     def open(self, name: str) -> LocalFile:

@@ -26,13 +26,6 @@ class RemoteStore(Store):
     def opened(self, name: str) -> RemoteFile:
         """Opens a file, as `open`, to be read without reading ahead. A folder may be Absent."""
 
-    def exists(self, name: str) -> bool:
-        """By `look`."""
-        try:
-            return self.look(name) is not None
-        except OSError:
-            return False
-
     def tag(self, name: str) -> Hashable | None:
         """By opening it."""
         try:

@@ -106,9 +106,9 @@ class Store(ABC):
     def above(self) -> Store | None:
         """A store of the folder that holds the root; None if there is none."""
 
-    @abstractmethod
     def exists(self, name: str) -> bool:
-        """Whether a name exists, as a file, a folder or anything else. False also if that cannot be told."""
+        """Whether a name exists, as a file, a folder or anything else. What cannot be seen is not absent: OSError."""
+        return self.look(name) is not None
 
     @abstractmethod
     def look(self, name: str) -> Entry | None:
@@ -128,7 +128,7 @@ class Store(ABC):
 
     @abstractmethod
     def are_one(self, name: str, other: str) -> bool:
-        """Whether both names are hard links to one file. False also if that cannot be told."""
+        """Whether both names are hard links to one file."""
 
     @abstractmethod
     def open(self, name: str) -> File:

@@ -15,7 +15,7 @@ from sparklog.ondisk.faults import TooLarge
 from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header, batch_bytes_max, decompressed_max
 from sparklog.ondisk.names import topic_file
 from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload
-from sparklog.ondisk.root import Root
+from sparklog.ondisk.root import Root, is_seen
 from sparklog.ondisk.segment import is_stamped
 from sparklog.store.store import Absent, Damaged, File
 from sparklog.verify.contents import Contents
@@ -115,7 +115,7 @@ class SegmentCheck:
     def _way_back(self, missing: bool = False) -> str:
         """How the bytes of the data file can be restored."""
         view = f"{self._expected.topic}-{self._segment.partition}/{self._segment.base:020d}.log"
-        if not self._expected.has_view or not self._root.store.exists(view):
+        if not self._expected.has_view or not is_seen(self._root.store, view):
             return _RESTORE
         if not self._segment.in_own_file:
             return f"{_RESTORE}. The Kafka view may have the same records, in {view}"

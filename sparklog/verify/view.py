@@ -74,7 +74,9 @@ class ViewOfSegment:
 
     def _open(self) -> None:
         name = f"{self._prefix}.log"
+        segment = self._expected.segment
         try:
+            linked = segment.in_own_file and self._store.are_one(topic_file(self._expected.topic, segment.file), name)
             file = self._store.open(name)
         except Absent:
             self._add("VIEW_MISSING", "the segment's `.log` is missing", name, None)
@@ -82,14 +84,12 @@ class ViewOfSegment:
         except (Damaged, OSError) as damage:
             self._add("VIEW_WRONG", str(damage), name, None)
             return
-        segment = self._expected.segment
-        if segment.in_own_file:
-            self._linked = self._store.are_one(topic_file(self._expected.topic, segment.file), name)
-            # A data file with bytes behind its segment is not the segment's own, and is copied.
-            if not self._linked and self._data.size == segment.position + segment.bytes:
-                self._add("VIEW_WRONG", "it is not the same file as the data file, of which it must be a hard link", name, None)
-                file.close()
-                return
+        self._linked = linked
+        # A data file with bytes behind its segment is not the segment's own, and is copied.
+        if segment.in_own_file and not linked and self._data.size == segment.position + segment.bytes:
+            self._add("VIEW_WRONG", "it is not the same file as the data file, of which it must be a hard link", name, None)
+            file.close()
+            return
         if self._linked:
             file.close()
         elif file.size != segment.bytes:

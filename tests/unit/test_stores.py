@@ -2,6 +2,8 @@
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from handmade import records, sample
 from memory_store import MemoryStore, _Kept
 from store_contract import LinkingStoreContract, Place
 
+import sparklog
 from sparklog import Log, SparklogError
 from sparklog.ondisk.root import Root
 from sparklog.store.local import LocalStore
@@ -101,6 +104,82 @@ def test_above_a_root(tmp_path):
     assert store.above().root == str(tmp_path / "a")
     assert LocalStore("/").above() is None
     assert LocalStore("/").location("etc") == "/etc"
+
+
+# ---- what cannot be seen is not absent
+
+
+@contextmanager
+def shut(folder: Path) -> Iterator[None]:
+    """Within it, nobody may look into a folder; another user asks, as an administrator may look everywhere."""
+    for each in folder.parents:
+        if each.stat().st_uid == os.geteuid() and each.name.startswith(("pytest", "popen", "test_")):
+            each.chmod(0o755)
+    before = os.geteuid()
+    folder.chmod(0)
+    if before == 0:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+        folder.chmod(0o755)
+
+
+def test_a_store_does_not_say_that_what_cannot_be_seen_is_absent(tmp_path):
+    place = local(tmp_path / "root")
+    place.put("folder/file", b"0")
+    place.put("folder/other", b"0")
+    with shut(tmp_path / "root" / "folder"):
+        for ask in (
+            place.store.exists,
+            place.store.look,
+            place.store.tag,
+            place.store.open,
+            lambda name: place.store.are_one(name, "folder/other"),
+            lambda name: place.store.names("folder"),
+        ):
+            with pytest.raises(PermissionError):
+                ask("folder/file")
+        assert place.store.exists("folder")
+    assert place.store.exists("folder/file")
+
+
+def test_a_root_that_cannot_be_seen_is_not_called_another_folder(tmp_path):
+    """The same call later finds it: the caller need not choose another folder."""
+    topic = sample(tmp_path / "root")
+    with shut(topic.root):
+        for ask in (lambda: Log(topic.root), lambda: Root.at(str(topic.root)).topics()):
+            with pytest.raises(sparklog.RetryError, match=rf"PARTLOG_IO.*{topic.root}.*Permission denied"):
+                ask()
+    assert Log(topic.root).topics() == ["t"]
+
+
+def test_a_root_that_cannot_be_seen_for_a_moment(tmp_path):
+    root = Root(MemoryStore.copy_of(sample(tmp_path).root))
+    root.store.away = 1
+    with pytest.raises(sparklog.RetryError, match=r"PARTLOG_IO.*memory:.*the server does not answer"):
+        Log(root)
+    assert Log(root).topics() == ["t"]
+
+
+def test_a_folder_above_that_cannot_be_seen_tells_nothing(tmp_path):
+    """It is only looked at to say what a folder may be, if it is not a root."""
+    (tmp_path / "above" / "t-0").mkdir(parents=True)
+    (tmp_path / "above" / "_partlog" / "t").mkdir(parents=True)
+    for store, condition in ((LocalStore(str(tmp_path / "above" / "t-0")), "PARTITION_DIRECTORY"), (_Below(), "ROOT_WITHOUT_LOG")):
+        with pytest.raises(SparklogError, match=f"PARTLOG_{condition}"):
+            Root(store).require()
+
+
+class _Below(MemoryStore):
+    """In a folder that cannot be seen, as with rights for a prefix of a bucket alone."""
+
+    def __init__(self) -> None:
+        super().__init__("memory:/t-0")
+
+    def above(self) -> MemoryStore:
+        return MemoryStore("memory:", away=100)
 
 
 # ---- a root in a store without a disk
