@@ -29,8 +29,9 @@ class AnyPartition:
     def fetch(self, partition: TopicPartition, offset: int, max_bytes: int = 1 << 20) -> Fetched:
         """The records of any partition from an offset on, without a subscription; its own positions stay as they are.
 
-        They are those of whole batches of `max_bytes` together as they are stored, and at least of one, as from a broker. At the end
-        offset the batch is empty. CallError OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND.
+        They are those of whole batches of `max_bytes` together as they are stored, and at least of one, as from a broker; but of some 1 GiB
+        of Arrow at most, whatever `max_bytes` is. At the end offset the batch is empty. CallError OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND,
+        PARTITION_NOT_FOUND.
         """
         self._require_open("fetch")
         octets = arguments.positive("max_bytes", max_bytes)

@@ -111,7 +111,8 @@ class Consumer(AnyPartition):
         * enable_auto_commit, auto_commit_interval_ms: with a group, `poll` and iteration commit what earlier calls returned, at most that
           often; so does `close`.
         * max_poll_records: the most records that `poll` returns.
-        * fetch_max_bytes, max_partition_fetch_bytes: how much is read at once, in all and of one partition. A larger record is read too.
+        * fetch_max_bytes, max_partition_fetch_bytes: how much is read at once, in all and of one partition. A larger record is read too. Of
+          a partition, some 1 GiB of Arrow comes at a time, also if more is allowed.
         * consumer_timeout_ms: iteration ends when no record came for so long.
         * key_deserializer, value_deserializer: functions from bytes, for the records of `poll` and of iteration.
         * poll_interval_ms: how often it looks for new commits while it waits.

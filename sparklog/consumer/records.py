@@ -73,12 +73,13 @@ def partition_of(given: object) -> TopicPartition:
 
 
 def together(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    """Batches with the columns of `Topic.read` as one."""
+    """Batches with the columns of `Topic.read` as one: those of a part, which ends before an array could not hold them."""
     if len(batches) == 1:
         return batches[0]
     if not batches:
         return pa.RecordBatch.from_pylist([], schema=schema_of(SCHEMA.names))
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return whole
 
 
 def last_offset(batch: pa.RecordBatch) -> int:

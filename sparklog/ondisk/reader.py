@@ -24,6 +24,9 @@ T = TypeVar("T")
 _CHUNK_BYTES = 1 << 21
 """Batches are decoded together until they have this many bytes, which stay in the cache of a processor."""
 _CHUNK_RECORDS = RECORDS_AT_ONCE // 2
+PART_BYTES_MAX = 1 << 30
+"""A part ends when its Arrow batches have this many bytes. One column of all of them, and of one more record batch, which has 1 GiB at most
+(FORMAT.md section 10), stays below the 2 GiB that the offsets of an Arrow array can tell: so a part can become one batch."""
 
 
 class Wanted(NamedTuple):
@@ -121,16 +124,19 @@ class PartitionReader:
         """The records from `start` on, which must be between the log start offset and the end offset.
 
         They are those of whole batches: as many as have `bytes_max` bytes together as they are stored, and at least one, which may have
-        more. A part that decompresses to far more than that is shorter. `stop` is where the part before this one ended. Where a file is
-        gone, a merged segment may have records from the end offset on, too.
+        more. A part that decompresses to far more than that is shorter, and so is one of PART_BYTES_MAX as Arrow batches. `stop` is where
+        the part before this one ended. Where a file is gone, a merged segment may have records from the end offset on, too.
         """
         end = reached = self._state.ends[self._partition]
         decompressed_max = max(bytes_max, self._decompressed_max)
         found: list[pa.RecordBatch] = []
-        stored = octets = 0
+        stored = octets = held = 0
+
+        def is_full() -> bool:
+            return octets >= decompressed_max or held >= PART_BYTES_MAX
 
         def read(segment: Segment, reader: SegmentReader, begin: int) -> Iterator[tuple[int, Part | None]]:
-            nonlocal stored, octets, reached
+            nonlocal stored, octets, held, reached
             place = stop.place if stop and stop.segment == segment and stop.place.offset == begin else None
             batches = reader.batches(begin, place)
             for chunk in self._chunks(reader, _within(batches, bytes_max - stored, bool(stored))):
@@ -138,11 +144,12 @@ class PartitionReader:
                     first = int(np.searchsorted(records.offsets, begin))
                     if first < records.offsets.size:
                         found.append(arrow_batch(self._state.topic, self._partition, records, first, records.offsets.size))
+                        held += found[-1].nbytes
                 place = chunk[-1][0].after
                 stored += sum(batch.header.total_bytes for batch, _ in chunk)
                 octets += sum(payload.bytes for _, payload in chunk)
                 yield place.offset, None
-                if octets >= decompressed_max:
+                if is_full():
                     break
             if place is None:
                 # The first batch exceeds what is left of this part, and is the first of the next one.
@@ -156,7 +163,7 @@ class PartitionReader:
             for _ in batches:
                 pass
             reached = max(reached, segment.end)
-            if stored >= bytes_max or octets >= decompressed_max:
+            if stored >= bytes_max or is_full():
                 yield segment.end, Part(found, segment.end, None)
 
         limited = next(filter(None, self._read(start, end, read, stop=stop)), None)

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
@@ -39,6 +40,53 @@ def test_poll_returns_what_is_there_and_then_what_is_committed(topic):
     topic.append([Record(None, None, -1)])
     assert consumer.poll()[T0] == [("t", 0, 25, -1, 0, None, None, [])]
     assert consumer.highwater(T0) == 26
+
+
+def fetched(consumer: Consumer, max_bytes: int) -> Iterator[tuple[list[int], int]]:
+    """The offsets that each fetch of partition 0 returns, and the offset to go on from."""
+    at = 0
+    while (found := consumer.fetch(T0, at, max_bytes)).batch.num_rows:
+        at = found.next_offset
+        yield found.batch["offset"].to_pylist(), at
+
+
+def polled(consumer: Consumer) -> Iterator[tuple[list[int], int]]:
+    while found := consumer.poll_batches():
+        yield found[T0]["offset"].to_pylist(), consumer.position(T0)
+
+
+@pytest.mark.parametrize("size", [2**31 - 1, 1 << 32])
+def test_more_than_an_arrow_array_can_hold_comes_in_several_answers(tmp_path, monkeypatch, size):
+    monkeypatch.setattr("sparklog.ondisk.reader._CHUNK_RECORDS", 1)
+    monkeypatch.setattr("sparklog.ondisk.reader.PART_BYTES_MAX", 3 << 10)
+    topic = Topic(tmp_path)
+    for _ in range(2):
+        topic.commit(topic.data(batches(*[records(1, "x" * 1024)] * 7)))
+    several = [([0, 1, 2], 3), ([3, 4, 5], 6), ([6, 7, 8], 9), ([9, 10, 11], 12), ([12, 13], 14)]
+    with read(topic, fetch_max_bytes=1 << 33, max_partition_fetch_bytes=size) as consumer:
+        assert list(polled(consumer)) == several
+        assert list(fetched(consumer, size)) == several
+
+
+@pytest.mark.soak
+def test_more_than_two_gibibytes_at_once_lack_no_record(tmp_path):
+    """It takes some 8 GB of memory."""
+    codec, count, size = pa.Codec("zstd"), 2_304, 1 << 20
+
+    def one(number: int) -> bytes:
+        record = Record(b"%08d" % number + b"x" * (size - 8), b"k").encoded(0, TIME)
+        return batch([Record(b"", b"k")], number, payload=codec.compress(record, asbytes=True), attributes=4)
+
+    topic = Topic(tmp_path, config={"compression.type": "zstd", "max.message.bytes": str(2 * size)})
+    topic.commit(topic.data(b"".join(map(one, range(count)))))
+    for most in (2**31 - 1, 1 << 32):
+        with read(topic, fetch_max_bytes=1 << 33, max_partition_fetch_bytes=most) as consumer:
+            for answers in (polled(consumer), fetched(consumer, most)):
+                at = 0
+                for got, after in answers:
+                    assert got == list(range(at, after)), f"offsets from {at} on"
+                    at = after
+                assert at == count
 
 
 @pytest.mark.parametrize("topics", ["t", ["t"], ("t",), {"t"}])

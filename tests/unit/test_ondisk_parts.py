@@ -4,6 +4,7 @@ import pytest
 from handmade import Topic, batch, batches, records, stamped
 
 from sparklog import DataError
+from sparklog.ondisk import reader as readers
 from sparklog.ondisk.reader import Part, PartitionReader
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.segment import SegmentReader
@@ -13,7 +14,7 @@ SIZE = len(batch(records(10)))
 
 
 def reader(topic: Topic) -> PartitionReader:
-    log = TopicLog(Root.at(str(topic.root)), "t")
+    log = TopicLog(Root.at(str(topic.root)), topic.name)
     return PartitionReader(log, log.newest(), 0)
 
 
@@ -108,3 +109,19 @@ def test_what_decompresses_to_much_more_ends_a_part(tmp_path):
     topic.commit(topic.data(stamped(one * 2, 4, 5), headerCrc=1))
     with pytest.raises(DataError, match="the checksum of its headers"):
         reader(topic).part(4, 8 << 20)
+
+
+def test_a_part_ends_before_an_arrow_array_is_full(tmp_path, monkeypatch):
+    """Whatever fills it: values, or the name of the topic, which each record repeats."""
+    named = Topic(tmp_path / "named", "n" * 249)
+    named.commit(named.data(batches(*[records(10)] * 6)))
+    monkeypatch.setattr(readers, "_CHUNK_RECORDS", 10)
+    monkeypatch.setattr(readers, "PART_BYTES_MAX", 2 * 10 * 249)
+    found = parts(named, 1 << 40)
+    assert [offsets(part) for part in found] == [list(range(begin, begin + 20)) for begin in range(0, 60, 20)]
+    assert [(part.offset, part.stop is None) for part in found] == [(20, False), (40, False), (60, True)]
+
+    valued = Topic(tmp_path / "valued")
+    for _ in range(2):
+        valued.commit(valued.data(batches(*[records(10, "x" * 500)] * 2)))
+    assert [offsets(part) for part in parts(valued, 1 << 40)] == [list(range(begin, begin + 10)) for begin in range(0, 40, 10)]
