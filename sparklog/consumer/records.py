@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
-from sparklog.ondisk.columns import SCHEMA, schema_of
+from sparklog.ondisk.columns import SCHEMA, numbers_of, schema_of
 
 Deserializer = Callable[[bytes], Any]
 _COLUMNS = [SCHEMA.get_field_index(name) for name in ("offset", "timestamp", "timestampType", "key", "value", "headers")]
@@ -91,7 +91,7 @@ def rows_before(batch: pa.RecordBatch, offset: int) -> int:
     """How many of the first records of a batch that is not empty have offsets below this one."""
     if last_offset(batch) < offset:
         return int(batch.num_rows)
-    return int(np.searchsorted(batch.column(_COLUMNS[0]).to_numpy(), offset))
+    return int(np.searchsorted(numbers_of(batch.column(_COLUMNS[0])), offset))
 
 
 def records_of(
@@ -100,7 +100,7 @@ def records_of(
     """The records of a batch of a partition as objects."""
     offsets, times, types, keys, values, headers = (batch.column(number) for number in _COLUMNS)
     rows = batch.num_rows
-    millis = times.view(pa.int64()).to_numpy() // 1000
+    millis = numbers_of(times) // 1000
     found_keys, found_values = _bytes_of(keys), _bytes_of(values)
     if key is not None:
         found_keys = [None if each is None else key(each) for each in found_keys]
@@ -110,7 +110,7 @@ def records_of(
         found_headers: list[list[tuple[str, bytes | None]]] = [[] for _ in range(rows)]
     else:
         found_headers = [[(header["key"], header["value"]) for header in each or ()] for each in headers.to_pylist()]
-    numbers = (offsets.to_numpy().tolist(), millis.tolist(), types.to_numpy().tolist())
+    numbers = (numbers_of(offsets).tolist(), millis.tolist(), numbers_of(types).tolist())
     columns = (repeat(partition.topic, rows), repeat(partition.partition, rows), *numbers, found_keys, found_values, found_headers)
     return list(map(ConsumerRecord._make, zip(*columns, strict=True)))
 

@@ -184,13 +184,22 @@ class Topic(Displayed):
         state = self._log.newest()
         n = arguments.count("n", n)
         names = arguments.columns(columns)
-        read = names if "timestamp" in names else [*names, "timestamp"]
         partitions, wanted = self._asked(state, partition, key)
-        tails = [self._tail(state, each, n, wanted, read) for each in partitions]
-        merged = pa.concat_tables(tails)
-        if len(tails) > 1:
-            merged = merged.take(by_time.order([tail["timestamp"].cast(pa.int64()).to_numpy() for tail in tails], last=True))
-        return merged.slice(max(0, merged.num_rows - n)).select(names)
+        if len(partitions) == 1:
+            return self._tail(state, partitions[0], n, wanted, names)
+        # Which records these are, offsets and times tell. Only these are read whole, which are few where partitions are many.
+        readers = [PartitionReader(self._log, state, each) for each in partitions]
+        found = [
+            by_time.last_places(reader, state.starts[each], state.ends[each], n, wanted)
+            for each, reader in zip(partitions, readers, strict=True)
+        ]
+        owners, offsets = by_time.chosen(found, n, last=True)
+        tables = []
+        for number, reader in enumerate(readers):
+            its = offsets[owners == number]
+            batches = reader.records(int(its[0]), int(its[-1]) + 1, None, wanted, names) if its.size else ()
+            tables.append(pa.Table.from_batches(batches, schema_of(names)))
+        return by_time.interleaved(tables, owners) if tables else schema_of(names).empty_table()
 
     def read(
         self,

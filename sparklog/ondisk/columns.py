@@ -41,11 +41,11 @@ def arrow_batch(
         "key": lambda: _slices(pa.binary(), records.data, records.key_at[part], records.key_bytes[part]),
         "value": lambda: _slices(pa.binary(), records.data, records.value_at[part], records.value_bytes[part]),
         "topic": lambda: _repeated(topic.encode(), rows),
-        "partition": lambda: _numbers(pa.int32(), np.full(rows, partition, dtype=np.int32)),
-        "offset": lambda: _numbers(pa.int64(), records.offsets[part]),
+        "partition": lambda: numbers(pa.int32(), np.full(rows, partition, dtype=np.int32)),
+        "offset": lambda: numbers(pa.int64(), records.offsets[part]),
         # A time after about the year 292,000 does not fit into microseconds. It becomes the last one that does.
-        "timestamp": lambda: _numbers(_TIMESTAMP, records.timestamps[part].clip(-_MILLIS_MAX, _MILLIS_MAX) * _MICROS),
-        "timestampType": lambda: _numbers(pa.int32(), records.log_append_time[part].astype(np.int32)),
+        "timestamp": lambda: numbers(_TIMESTAMP, records.timestamps[part].clip(-_MILLIS_MAX, _MILLIS_MAX) * _MICROS),
+        "timestampType": lambda: numbers(pa.int32(), records.log_append_time[part].astype(np.int32)),
         "headers": lambda: _headers(records.data, records.headers, first, end) if records.headers else pa.nulls(rows, _HEADERS),
     }
     return pa.RecordBatch.from_arrays([make[name]() for name in columns], schema=schema_of(columns))
@@ -56,11 +56,18 @@ def schema_of(columns: Sequence[str]) -> pa.Schema:
     return pa.schema([SCHEMA.field(name) for name in columns])
 
 
-# Arrays are made from buffers, because `pa.array` and `pa.scalar` import pandas, which takes longer than a small read.
+# Arrays are made from buffers, because `pa.array`, `pa.scalar` and `to_numpy` import pandas, which takes longer than a small read.
 
 
-def _numbers(kind: pa.DataType, numbers: npt.NDArray[Any]) -> pa.Array:
-    return pa.Array.from_buffers(kind, numbers.size, [None, pa.py_buffer(numbers)])
+def numbers(kind: pa.DataType, values: npt.NDArray[Any]) -> pa.Array:
+    """An array of these numbers, which `kind` has as they are in memory."""
+    return pa.Array.from_buffers(kind, values.size, [None, pa.py_buffer(values)])
+
+
+def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
+    """The numbers of an array without nulls, as they are in memory: those of a time are microseconds. They must not be written."""
+    found = np.frombuffer(array.buffers()[1], dtype=f"i{array.type.bit_width // 8}")
+    return found[array.offset : array.offset + len(array)]
 
 
 def _repeated(text: bytes, rows: int) -> pa.Array:
@@ -89,7 +96,7 @@ def _slices(kind: pa.DataType, data: bytes, at: Longs, sizes: Longs) -> pa.Array
         bounds[1::2] = ends
         bounds[-1] = bounds[-2]
         everything = pa.Array.from_buffers(kind, 2 * count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
-        buffers = everything.take(_numbers(pa.int32(), np.arange(0, 2 * count, 2, dtype=np.int32))).buffers()
+        buffers = everything.take(numbers(pa.int32(), np.arange(0, 2 * count, 2, dtype=np.int32))).buffers()
     return pa.Array.from_buffers(kind, count, [_validity(sizes >= 0), *buffers[1:]])
 
 

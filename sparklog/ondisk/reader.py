@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.errors import DataError, SparklogError
-from sparklog.ondisk.columns import SCHEMA, arrow_batch
+from sparklog.ondisk.columns import SCHEMA, arrow_batch, numbers_of
 from sparklog.ondisk.header import batch_bytes_max, decompressed_max
 from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload, Records, locate
 from sparklog.ondisk.segment import Place, SegmentReader, StoredBatch
@@ -246,7 +246,7 @@ class PartitionReader:
                     yield batch.after.offset, batch.header.max_timestamp
                     continue
                 for part in self.records(begin, min(batch.last_offset + 1, end), columns=["timestamp"]):
-                    yield batch.after.offset, int(part.column(0).view(pa.int64()).to_numpy().max()) // 1000
+                    yield batch.after.offset, int(numbers_of(part.column(0)).max()) // 1000
 
         return max(self._read(start, end, read), default=-1)
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog.log import by_time
@@ -139,16 +138,12 @@ class Records:
     def _page(
         self,
         begins: list[tuple[Range, int]],
-        found: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]],
+        found: list[by_time.Places],
         count: int,
         *,
         last: bool,
     ) -> Page:
-        owner = np.repeat(np.arange(len(found)), [offsets.size for offsets, _ in found])
-        order = by_time.order([times for _, times in found], last=last)
-        order = order[-count:] if last else order[:count]
-        offsets = np.concatenate([np.empty(0, np.int64), *(each for each, _ in found)])[order]
-        owner = owner[order]
+        owner, offsets = by_time.chosen(found, count, last=last)
         rows: dict[tuple[int, int], dict[str, Any]] = {}
         lows, highs = {}, {}
         for number, (each, begin) in enumerate(begins):
@@ -169,15 +164,13 @@ class Records:
     def _reader(self, partition: int) -> PartitionReader:
         return PartitionReader(self._log, self._state, partition)
 
-    def _first(self, each: Range, begin: int, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The offsets and times of the first records from `begin` on."""
-        return _joined(self._reader(each.partition).records(begin, each.high, count, self._wanted, ["offset", "timestamp"]))
+    def _first(self, each: Range, begin: int, count: int) -> by_time.Places:
+        """The first records from `begin` on."""
+        return by_time.places(self._reader(each.partition).records(begin, each.high, count, self._wanted, by_time.PLACES))
 
-    def _last(self, each: Range, end: int, count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The offsets and times of the last records before `end`."""
-        reader = self._reader(each.partition)
-        offsets, times = _joined(by_time.last_batches(reader, each.low, end, count, self._wanted, ["offset", "timestamp"]))
-        return offsets[-count:], times[-count:]
+    def _last(self, each: Range, end: int, count: int) -> by_time.Places:
+        """The last records before `end`."""
+        return by_time.last_places(self._reader(each.partition), each.low, end, count, self._wanted)
 
     def search(self, wanted: Search, at: tuple[int, int] | None, count: int, *, newest_first: bool) -> Found:
         """Looks for records partition by partition: upwards, or downwards with the newest first. It stops after about a second.
@@ -234,12 +227,3 @@ def _containing(batch: pa.RecordBatch, needle: bytes) -> list[int]:
     for name in ("key", "value"):
         found |= pc.match_substring(batch.column(name), needle).fill_null(False).to_numpy(zero_copy_only=False)
     return [int(number) for number in np.flatnonzero(found)]
-
-
-def _joined(batches: Iterable[pa.RecordBatch]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    offsets, times = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for batch in batches:
-        # Copies, which do not keep the records in memory.
-        offsets.append(np.array(batch.column(0).to_numpy()))
-        times.append(np.array(batch.column(1).cast(pa.int64()).to_numpy()))
-    return np.concatenate(offsets), np.concatenate(times)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import google_crc32c
 import pyarrow as pa
+import pytest
 from answers import failure, places, values
 from handmade import TIME, VALUES, Record, Topic, batch, records, split
 
@@ -87,6 +88,21 @@ def test_tail_merges_partitions_by_time_and_keeps_their_order(tmp_path):
     # 0:1 has time 9, but 0:2 with time 3 comes after it.
     assert places(log.tail(8)) == [(0, 0), (1, 0), (0, 1), (0, 2), (1, 1), (1, 2), (1, 3), (0, 3)]
     assert places(log.tail(3)) == [(1, 2), (1, 3), (0, 3)]
+    assert (log.tail(0).num_rows, log.tail(partition=[]).num_rows) == (0, 0)
+
+
+@pytest.mark.parametrize(("most", "least"), [(0, 30), (700, 2), (1 << 30, 1)])
+def test_last_records_that_an_arrow_array_cannot_hold_come_in_several(tmp_path, monkeypatch, most, least):
+    monkeypatch.setattr("sparklog.log.by_time.PART_BYTES_MAX", most)
+    topic = Topic(tmp_path, partitions=3)
+    for at in range(30):
+        topic.append([Record(b"v%d" % at * (at % 5), None if at % 4 else b"k", TIME + at, ((b"h", b"x"),) * (at % 3))], (at * at) % 3)
+    log = Log(tmp_path).topic("t")
+    expected = sorted(log.read().to_pylist(), key=lambda row: row["timestamp"])
+    for n in (1, 2, 7, 30, 99):
+        assert log.tail(n).to_pylist() == expected[-n:]
+    assert (log.tail(30)["value"].num_chunks > 1) == (least > 1)
+    assert log.tail(30)["value"].num_chunks >= least
 
 
 def test_offsets_for_time(log):

@@ -7,7 +7,7 @@ import tracemalloc
 
 import pyarrow as pa
 import pytest
-from handmade import Record, Topic, batch, identity, records
+from handmade import TIME, Record, Topic, batch, identity, records
 
 from sparklog import Log
 
@@ -30,6 +30,35 @@ def test_memory_does_not_grow_with_the_topic(tmp_path):
         tracemalloc.stop()
         assert rows == limit
     assert peaks[1] < peaks[0] * 1.5 + 8_000_000, peaks
+
+
+@pytest.mark.parametrize("ask", [lambda topic: topic.tail(10).num_rows, lambda topic: topic.show(10, last=True) or 10])
+def test_memory_of_the_last_records_does_not_grow_with_the_partitions(tmp_path, ask):
+    peaks = []
+    for partitions in (2, 32):
+        topic = Topic(tmp_path / str(partitions), "t", partitions)
+        each = [[Record(bytes(100_000), b"k", TIME + 1000 * number + of) for number in range(10)] for of in range(partitions)]
+        topic.commit(*(topic.data(b"".join(batch([it], at) for at, it in enumerate(its)), of) for of, its in enumerate(each)))
+        log = Log(tmp_path / str(partitions)).topic("t")
+        log.tail(10, columns=["offset"])  # what is imported, and what is known of the topic, does not count
+        tracemalloc.start()
+        assert ask(log) == 10
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 1_000_000, peaks
+
+
+def test_looking_at_records_does_not_wait_for_pandas(topic):
+    pytest.importorskip("pandas")  # it is not imported then, although it is there
+    script = """
+import sys
+import sparklog
+topic = sparklog.Log(sys.argv[1])["t"]
+topic.head(), topic.tail(), topic.tail(5, 0, key="k1"), topic.read(), topic.show(), topic.show(last=True), topic.describe()
+assert sparklog.Consumer(sys.argv[1], "t", auto_offset_reset="earliest").poll()
+sys.exit("pandas" in sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", script, str(topic.root)], check=True, stdout=subprocess.DEVNULL)
 
 
 def test_a_process_without_java_and_without_spark_can_do_all_of_it(topic):
