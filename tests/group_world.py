@@ -174,7 +174,7 @@ class World:
 
     def _fault(self) -> str | None:
         under_way = [each for each in self._processes if each.call]
-        if any(each.does[0] == "move" for each in under_way) or not self._watch.groups():
+        if any(each.does[0] == "move" for each in under_way) or not self._watch.exists():
             return None  # it may have moved the group, or not
         shown = {each.partition: each.offset for each in self._watch.positions("g")}
         for partition in (0, 1):

@@ -31,10 +31,7 @@ def groups(root: Root, at_table: Table, as_json: Json = False) -> None:
 
     Example:  sparklog groups list /data/events --table /data/offsets
     """
-    of = opened(at_table, root)
-    if not of.exists():
-        raise SparklogError("OFFSETS_TABLE_NOT_FOUND", table=of.path)
-    found = of.summaries()
+    found = opened(at_table, root).summaries()
     if as_json:
         write_json([_as_json(each) for each in found])
         return

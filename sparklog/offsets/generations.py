@@ -38,8 +38,11 @@ class Generations:
     # ---- reading
 
     def all(self) -> dict[str, Group]:
-        """The groups that exist, by name, sorted."""
-        return {name: group for name, group in rows.current(self._lake.rows(current=True)).items() if group.exists}
+        """The groups that exist, by name, sorted. CallError OFFSETS_TABLE_NOT_FOUND: a table that is not there may be a wrong path."""
+        found = {name: group for name, group in rows.current(self._lake.rows(current=True)).items() if group.exists}
+        if not found:
+            self._require_table()
+        return found
 
     def some(self, names: Sequence[str] | str | None) -> list[Group]:
         """The groups of these names, one or several, or all that exist. CallError if one does not exist."""
@@ -62,12 +65,15 @@ class Generations:
         """The group of this name. CallError if it does not exist."""
         group = self.group(name)
         if not group.exists:
-            if not self._lake.exists():
-                raise SparklogError("OFFSETS_TABLE_NOT_FOUND", table=self._path)
+            self._require_table()
             names = list(self.all())
             listed = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
             raise SparklogError("GROUP_NOT_FOUND", group=name, table=self._path, groups=listed or "none")
         return group
+
+    def _require_table(self) -> None:
+        if not self._lake.exists():
+            raise SparklogError("OFFSETS_TABLE_NOT_FOUND", table=self._path)
 
     def require_still(self, group: Group, *, force: bool) -> None:
         """CallError if the group is running, unless `force`."""

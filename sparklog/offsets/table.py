@@ -85,7 +85,7 @@ class OffsetTable:
     # ---- reading
 
     def groups(self) -> list[str]:
-        """The names of the groups, sorted."""
+        """The names of the groups, sorted. CallError OFFSETS_TABLE_NOT_FOUND if there is no table yet; `exists` says that."""
         return list(self.generations.all())
 
     def exists(self) -> bool:
@@ -93,7 +93,10 @@ class OffsetTable:
         return self._lake.exists()
 
     def summaries(self, groups: Sequence[str] | str | None = None) -> GroupSummaries:
-        """These groups, or all sorted by name, in short: topics, lag, last commit. A group whose lag cannot be told has an `error`."""
+        """These groups, or all sorted by name, in short: topics, lag, last commit. A group whose lag cannot be told has an `error`.
+
+        CallError as `groups`, and GROUP_NOT_FOUND.
+        """
         return GroupSummaries([GroupSummary.of(each, self.topics) for each in self.generations.some(groups)], self.path)
 
     def positions(self, group: str, topic: str | None = None) -> Positions:

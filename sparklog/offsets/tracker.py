@@ -90,7 +90,7 @@ class Tracker:
         self._failed = 0
         ended = not query.isActive
         read = self._read()
-        if ended and read is not None and group in opened.groups():
+        if ended and read is not None and opened.generations.group(group).exists:
             # A position in a topic that was created again since is not further than the query, which read the topic that is there.
             same = [each for each in opened.positions(group) if each.topic_id == read.ids.get(each.topic)]
             if is_behind(read.offsets, read.ids, same):

@@ -34,10 +34,11 @@ def groups(root: Root, path: str | None, request: Request) -> dict[str, Any]:
     if path is None:
         return {"table": None, "exists": False, "groups": [], "more": 0}
     table = table_of(root, path)
-    names = table.groups()
+    exists = table.exists()
+    names = table.groups() if exists else []
     deadline = time.monotonic() + _LIST_S
     found = [_about(table, name) if time.monotonic() < deadline else _unknown(name) for name in names[:_GROUPS_MAX]]
-    return {"table": table.path, "exists": bool(names) or table.exists(), "groups": found, "more": max(0, len(names) - _GROUPS_MAX)}
+    return {"table": table.path, "exists": exists, "groups": found, "more": max(0, len(names) - _GROUPS_MAX)}
 
 
 def group(root: Root, path: str | None, request: Request) -> dict[str, Any]:

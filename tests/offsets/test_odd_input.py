@@ -46,7 +46,6 @@ def test_nobody_has_a_generation_below_the_first(table, topic):
     for call in (lambda: table.append("g", 0, {"t": {0: 1}}), lambda: table.end("g", 0), lambda: table.require_generation("g", 0)):
         with pytest.raises(sparklog.GenerationFenced):
             call()
-    assert table.groups() == []
     assert not (topic.root.parent / "offsets").exists()
 
 
@@ -57,7 +56,7 @@ def test_numbers_in_a_file_are_those_of_kafka(table):
     for given in (b"t,0,5\n", None):
         with pytest.raises(TypeError, match="the content of a file"):
             table.load("g", given, "csv")
-    assert table.groups() == []
+    assert not table.exists()
     table.load("g", "\ufefft,0,5\r\n", "csv")  # as a spreadsheet saves it
     assert [each.offset for each in table.positions("g")] == [5]
 
@@ -120,7 +119,7 @@ def test_an_argument_of_a_wrong_type_is_named(table, call):
 def test_a_name_that_comes_twice_in_a_file_moves_nothing(table):
     with pytest.raises(sparklog.CallError, match=r"PARTLOG_OFFSETS_FILE.*'offset' twice"):
         table.load("g", '{"partitions": [{"topic": "t", "partition": 0, "offset": 1, "offset": 2}]}')
-    assert table.groups() == []
+    assert not table.exists()
 
 
 def test_a_table_has_a_path():
@@ -193,3 +192,15 @@ def test_seconds_of_lag_are_those_of_the_unread_records(tmp_path):
     for offset in range(6):
         table.append("g", table.begin("g", {"t": {0: offset}}), {})
         assert table.lag("g")["seconds"].to_pylist() == [(max(of_all[offset:]) - of_all[offset]) / 1000]
+
+
+def test_a_table_that_is_not_there_has_no_answer(table, tmp_path):
+    typo = OffsetTable(tmp_path / "typo", table.root)
+    # An empty dict of retain_from would mean that no group needs a record.
+    for call in (typo.groups, typo.summaries, typo.retain_from, lambda: typo.positions("g")):
+        with pytest.raises(sparklog.CallError, match=r"PARTLOG_OFFSETS_TABLE_NOT_FOUND.*/typo.*Check the path"):
+            call()
+    assert not typo.exists()
+    table.begin("g", {"t": {0: 0}})
+    table.delete("g", force=True)
+    assert (table.groups(), list(table.summaries()), table.retain_from()) == ([], [], {})
