@@ -1,4 +1,7 @@
-"""Checks the arguments of `Log` and `Topic`. A TypeError or a CallError names the argument and its value."""
+"""Checks the arguments of public calls. A TypeError or a CallError names the argument and its value.
+
+It does not import Arrow, so that a program that only configures Spark does not wait for that.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sparklog.errors import SparklogError
 from sparklog.ondisk import names
-from sparklog.ondisk.columns import SCHEMA
 from sparklog.ondisk.root import Root
-from sparklog.ondisk.state import State
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
+    from sparklog.ondisk.state import State
+
+F = TypeVar("F")
 K = TypeVar("K")
 V = TypeVar("V")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
@@ -43,6 +47,20 @@ def integer(name: str, given: object, instead: str = "") -> int:
         return operator.index(given)  # type: ignore[arg-type] # that is the question
     except TypeError:
         raise TypeError(f"`{name}` is {given!r}, of type {type(given).__name__}; it must be an integer{instead}") from None
+
+
+def boolean(name: str, given: object) -> bool:
+    """The argument, which is True or False, or NumPy's. A text is refused: `"false"` is true to Python, and a setting may be one."""
+    if isinstance(given, bool) or (type(given).__module__ == "numpy" and type(given).__name__ in ("bool", "bool_")):
+        return bool(given)
+    raise TypeError(f"`{name}` is {given!r}, of type {type(given).__name__}; it must be True or False")
+
+
+def function(name: str, given: F) -> F:
+    """The argument, which can be called, or is None."""
+    if given is None or callable(given):
+        return given
+    raise TypeError(f"`{name}` is {given!r}, of type {type(given).__name__}; it must be a function")
 
 
 def count(name: str, given: object) -> int:
@@ -86,6 +104,14 @@ def text(name: str, given: object) -> str:
     return given
 
 
+def path(name: str, given: object) -> str:
+    """The argument as a path or URL: a string, or what stands for one, as pathlib.Path does."""
+    found = given.__fspath__() if isinstance(given, os.PathLike) else given
+    if not isinstance(found, str):
+        raise TypeError(f"`{name}` is {given!r}, of type {type(given).__name__}; it must be a path or URL: a string, or a pathlib.Path")
+    return found
+
+
 def texts(name: str, given: object) -> list[str]:
     """The argument as strings: one, or a collection of them."""
     if not isinstance(given, Iterable):
@@ -121,7 +147,7 @@ def named_root(given: str | os.PathLike[str] | Root, filesystem: FileSystem | No
 
     `filesystem` is a FileSystem of pyarrow, through which a bucket is read. CallError ROOT_REQUIRED, STORE_UNSUPPORTED, OPTION_VALUE.
     """
-    return given if isinstance(given, Root) else Root.at(os.fspath(given), filesystem)
+    return given if isinstance(given, Root) else Root.at(path("root", given), filesystem)
 
 
 def topic(given: object) -> str:
@@ -193,6 +219,8 @@ def offsets(state: State, root: Root, name: str, given: object, asked: Sequence[
 
 def columns(given: object) -> list[str]:
     """The given names of columns, in the caller's order; all columns if it is None."""
+    from sparklog.ondisk.columns import SCHEMA
+
     if given is None:
         return list(SCHEMA.names)
     if isinstance(given, str) or not isinstance(given, Sequence):

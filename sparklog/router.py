@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import mmh3
 
+from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.options import topic_option
 
@@ -154,7 +154,7 @@ def partition_for(key: bytes | bytearray | memoryview | str | None, partitions: 
     A record that was written to an explicit partition can be in another one. TypeError for any other type of key; CallError
     PARTLOG_OPTION_VALUE for an impossible number of partitions or an unknown partitioner.
     """
-    its = router(operator.index(partitions), partitioner)
+    its = router(arguments.integer("partitions", partitions), partitioner)
     octets = octets_of(key)
     return None if octets is None else its.of_key(octets)
 

@@ -111,8 +111,8 @@ class Consumer(AnyPartition):
         * enable_auto_commit, auto_commit_interval_ms: with a group, `poll` and iteration commit what earlier calls returned, at most that
           often; so does `close`.
         * max_poll_records: the most records that `poll` returns.
-        * fetch_max_bytes, max_partition_fetch_bytes: how much is read at once, in all and of one partition. A larger record is read too. Of
-          a partition, some 1 GiB of Arrow comes at a time, also if more is allowed.
+        * fetch_max_bytes, max_partition_fetch_bytes: how much is read at once, in all and of one partition. A larger record is read too. A
+          partition gives some 1 GiB of Arrow at a time, also if more is allowed.
         * consumer_timeout_ms: iteration ends when no record came for so long.
         * key_deserializer, value_deserializer: functions from bytes, for the records of `poll` and of iteration.
         * poll_interval_ms: how often it looks for new commits while it waits.
@@ -136,7 +136,13 @@ class Consumer(AnyPartition):
         self._max_poll_records = arguments.positive("max_poll_records", max_poll_records)
         self._fetch_bytes = arguments.positive("fetch_max_bytes", fetch_max_bytes)
         self._timeout_ms = arguments.duration("consumer_timeout_ms", consumer_timeout_ms)
-        self._deserializers = (key_deserializer, value_deserializer)
+        enable_auto_commit = arguments.boolean("enable_auto_commit", enable_auto_commit)
+        self._deserializers = (
+            arguments.function("key_deserializer", key_deserializer),
+            arguments.function("value_deserializer", value_deserializer),
+        )
+        for name, called in (("on_assign", on_assign), ("on_revoke", on_revoke), ("on_lost", on_lost)):
+            arguments.function(name, called)
         self._iterator: Iterator[ConsumerRecord] | None = None
         interval = arguments.positive("poll_interval_ms", poll_interval_ms) / 1000
         part_bytes = arguments.positive("max_partition_fetch_bytes", max_partition_fetch_bytes)
@@ -348,6 +354,7 @@ class Consumer(AnyPartition):
         `commit` or `close`. The future that is returned ends with the commit. Nothing tries again, as a later commit has later offsets.
         """
         self._require_group("commit_async")
+        arguments.function("callback", callback)
         return self._reader.beside.ask(self._to_commit(offsets), callback)
 
     def committed(self, partition: TopicPartition) -> int | None:
@@ -369,6 +376,7 @@ class Consumer(AnyPartition):
 
     def close(self, autocommit: bool = True) -> None:
         """Ends the consumer. With a group, commits all positions first, unless `autocommit` or `enable_auto_commit` is false."""
+        autocommit = arguments.boolean("autocommit", autocommit)
         if self._closed:
             return
         try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from sparklog import arguments
 from sparklog.consumer.consumer import Consumer
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
 from sparklog.errors import GenerationFenced, SparklogError
@@ -45,7 +46,7 @@ class DeltaOutput:
         if consumer._reader.commits_by_itself:
             reason = "positions follow the output; give the consumer enable_auto_commit=False"
             raise SparklogError("OPTION_CONFLICT", options="DeltaOutput and enable_auto_commit", reason=reason)
-        self.path, self._consumer, self._group = os.fspath(path), consumer, owner.group
+        self.path, self._consumer, self._group = arguments.path("path", path), consumer, owner.group
         self._storage_options = dict(storage_options or {})
         self._read: dict[TopicPartition, _Part] = {}
         """The records that are to be written."""

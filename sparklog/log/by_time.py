@@ -61,7 +61,7 @@ def last_places(reader: PartitionReader, low: int, high: int, count: int, wanted
 def chosen(found: Sequence[Places], count: int, *, last: bool) -> tuple[Longs, Longs]:
     """The first `count` of these records in the order of `order`, or with `last` the last: the numbers of their partitions, and offsets.
 
-    A partition has the number of its place in `found`. What is chosen of it is a run: its first records, or its last ones.
+    A partition has the number of its place in `found`. The chosen records of a partition are its first ones, or its last ones.
     """
     owners = np.repeat(np.arange(len(found)), [offsets.size for offsets, _ in found])
     ordered = order([times for _, times in found], last=last)

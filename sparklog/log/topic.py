@@ -149,7 +149,7 @@ class Topic(Displayed):
         become escapes (\\x00). Times are UTC.
         """
         longest = None if truncate is None else arguments.count("truncate", truncate)
-        table = (self.tail if last else self.head)(n, partition, key=key, columns=_SHOWN_COLUMNS)
+        table = (self.tail if arguments.boolean("last", last) else self.head)(n, partition, key=key, columns=_SHOWN_COLUMNS)
         columns = [name for name in _SHOWN_COLUMNS if name != "headers" or table["headers"].null_count < table.num_rows]
         cells = [[_cell(name, row[name], longest) for name in columns] for row in rows(table)]
         title = f"Topic {self.name}, {'last' if last else 'first'} {counted(table.num_rows, 'record')}"
@@ -308,7 +308,7 @@ class Topic(Displayed):
 
         state = self._log.newest()
         asked = arguments.some_partitions(state, self._log.root, partition)
-        return of_topic(self._log, state, asked, arguments.count("hot_keys", hot_keys), progress)
+        return of_topic(self._log, state, asked, arguments.count("hot_keys", hot_keys), arguments.function("progress", progress))
 
     @property
     def plot(self) -> TopicPlots:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.offsets.topics import Topics
 from sparklog.spark.progress import source_offsets
@@ -51,7 +52,7 @@ def of_checkpoint(checkpoint: str | os.PathLike[str], epoch: int, topics: Topics
 
     CallError as in `of_progress`.
     """
-    folder = Path(local(os.fspath(checkpoint)))
+    folder = Path(local(arguments.path("checkpoint", checkpoint)))
     query = _parsed(folder / "metadata")
     file = folder / "offsets" / str(epoch)
     version, _, *lines = _text(file).split("\n")

@@ -71,7 +71,7 @@ class OffsetTable:
         what deltalake takes for something else: "%41" and the like, a backslash, [, ], ^, |, a control.
         Threads may share a table. A process that was forked from one that used a table cannot use any: OFFSETS_FORKED.
         """
-        self.path = rows.require_path(os.fspath(path))
+        self.path = rows.require_path(arguments.path("path", path))
         self.topics = Topics(root, self.path, filesystem)
         self._lake = Lake(self.path, self.topics.storage_options if storage_options is None else storage_options)
         self.generations = Generations(self.path, self._lake)
@@ -302,6 +302,7 @@ class OffsetTable:
 
         CallError if the group is running, unless `force`. Members that read such a topic then begin it as if it was new.
         """
+        force = arguments.boolean("force", force)
 
         def moved(found: Group) -> list[Position]:
             self.generations.require_still(found, force=force)
@@ -410,6 +411,7 @@ class OffsetTable:
     # ---- within
 
     def _move(self, name: str, event: str, plan: Callable[[Group], list[Move]], *, dry_run: bool, force: bool) -> list[Move]:
+        dry_run, force = arguments.boolean("dry_run", dry_run), arguments.boolean("force", force)
         planned = plan(self.generations.group(name))
         if dry_run or not planned:
             return planned

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from sparklog import arguments
 from sparklog.offsets import reads
 from sparklog.offsets.owner import Owner
 from sparklog.offsets.rows import require_group
@@ -40,7 +41,14 @@ def write_delta(
     """
     OffsetTable(table, root)  # says at once what is wrong with them
     require_group(group)
-    return WriteDelta(os.fspath(path), os.fspath(table), os.fspath(root), os.fspath(checkpoint), group, options)
+    return WriteDelta(
+        arguments.path("path", path),
+        arguments.path("table", table),
+        arguments.path("root", root),
+        arguments.path("checkpoint", checkpoint),
+        group,
+        options,
+    )
 
 
 class WriteDelta:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sparklog import arguments
 from sparklog.errors import SparklogError
 
 if TYPE_CHECKING:
+    import os
+
     from pyspark.sql import SparkSession
 
 CATALOG = "io.sparklog.catalog.PartlogCatalog"
@@ -22,9 +24,10 @@ def attach(spark: SparkSession, name: str, root: str | os.PathLike[str]) -> None
     nothing.
     CallError if the name is another catalog, or one of another root: Spark keeps a catalog as it was at its first use.
     """
-    path = os.fspath(root)
+    path = arguments.path("root", root)
     if "://" not in path and not path.startswith("file:"):
         path = str(Path.cwd() / path)
+    arguments.text("name", name)
     for setting, expected in ((f"spark.sql.catalog.{name}", CATALOG), (f"spark.sql.catalog.{name}.root", path)):
         found = spark.conf.get(setting, None)
         if found is None and setting.endswith(".root") and name == "partlog":

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sparklog import arguments
 from sparklog.router import partition_for, router
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _column_of(partitioner: str, column: Column | str, partitions: int) -> Colum
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as F
 
-    partitions = operator.index(partitions)
+    partitions = arguments.integer("partitions", partitions)
     router(partitions, partitioner)  # refuses a number of partitions that no topic has
     key = F.col(column) if isinstance(column, str) else column
     if _has_catalog(SparkSession.active()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sparklog import arguments
 from sparklog.errors import SparklogError
 
 
@@ -14,8 +15,6 @@ def write_once(name: str, number: int) -> dict[str, str]:
     path into them. TypeError if the name is not a string or the number not an integer; CallError if the name is empty or the number
     negative.
     """
-    from sparklog import arguments  # it imports Arrow, and a program that only configures Spark should not wait for that
-
     if not arguments.text("name", name):
         raise SparklogError("OPTION_VALUE", option="txnAppId", value="''", reason="a write needs a name that tells it from others")
     return {"txnAppId": name, "txnVersion": str(arguments.long("number", number))}

@@ -51,7 +51,7 @@ def application(
     The root, and `filesystem`, are those of `Log`. CallError if there is not a root.
     """
     opened = arguments.root(root, filesystem)
-    offsets = None if table is None else os.fspath(table)
+    offsets = None if table is None else arguments.path("table", table)
     tails = Tails()
 
     def about(request: Request) -> object:
@@ -162,7 +162,7 @@ def serve(
 
     CallError if there is not a root, if the host is not of this machine alone, or if the port is in use.
     """
-    if not public and not is_local(host):
+    if not arguments.boolean("public", public) and not is_local(host):
         reason = "everybody who reaches this address could read every record, without a password; if that is meant, give `public` too"
         raise SparklogError("OPTION_VALUE", option="host", value=host, reason=reason)
     config = uvicorn.Config(

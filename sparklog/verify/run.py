@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.ondisk.names import is_own_file
 from sparklog.ondisk.root import Root
@@ -81,6 +82,7 @@ def verify(
 ) -> Report:
     """Checks the topics of a root, by default all. `Log.verify` explains the arguments; `settles_s` are the waits before a second look."""
     began = time.monotonic()
+    quick, progress = arguments.boolean("quick", quick), arguments.function("progress", progress)
     root.require()
     known, findings, waiting = topics_in(root)
     wanted = known if topics is None else sorted(set(topics))

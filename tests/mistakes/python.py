@@ -7,7 +7,7 @@ from sparklog.offsets import OffsetTable
 
 LOGS = [
     ("a typo in the path", lambda w: Log(w.tmp / "rooot"), "ROOT_NOT_FOUND", "/rooot", "Check the path"),
-    ("no path", lambda w: Log(""), "ROOT_REQUIRED", "No root is given", "Give one"),
+    ("no path", lambda w: Log(""), "ROOT_REQUIRED", "No root is given", "Give the directory"),
     ("a file for a root", lambda w: Log(w.file()), "ROOT_NOT_A_DIRECTORY", "/file", "Give the directory that holds the topics"),
     ("a directory that is no root", lambda w: Log(w.folder()), "ROOT_WITHOUT_LOG", "/folder", "Give the directory"),
     ("a home directory", lambda w: Log("~/log"), "OPTION_VALUE", "~/log", "write /"),

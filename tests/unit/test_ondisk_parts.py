@@ -112,7 +112,7 @@ def test_what_decompresses_to_much_more_ends_a_part(tmp_path):
 
 
 def test_a_part_ends_before_an_arrow_array_is_full(tmp_path, monkeypatch):
-    """Whatever fills it: values, or the name of the topic, which each record repeats."""
+    """The values may fill it, and so may the name of the topic, which each record repeats."""
     named = Topic(tmp_path / "named", "n" * 249)
     named.commit(named.data(batches(*[records(10)] * 6)))
     monkeypatch.setattr(readers, "_CHUNK_RECORDS", 10)
