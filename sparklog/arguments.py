@@ -217,6 +217,29 @@ def offsets(state: State, root: Root, name: str, given: object, asked: Sequence[
     return found
 
 
+def offset_ranges(state: State, root: Root, start: object, end: object, asked: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Each of the partitions `asked` with its offsets from `start` to before `end`, which are given as to `offsets`.
+
+    CallError as `offsets`, and OFFSETS_BACKWARDS.
+    """
+    firsts = offsets(state, root, "start", start, asked, state.starts)
+    ends = offsets(state, root, "end", end, asked, state.ends)
+    ranges = list(zip(asked, firsts, ends, strict=True))
+    for partition, first, stop in ranges:
+        if stop < first:
+            raise SparklogError(
+                "OFFSETS_BACKWARDS",
+                topic=state.topic,
+                partition=partition,
+                root=root,
+                starting="start",
+                start=first,
+                ending="end",
+                end=stop,
+            )
+    return ranges
+
+
 def columns(given: object) -> list[str]:
     """The given names of columns, in the caller's order; all columns if it is None."""
     from sparklog.ondisk.columns import SCHEMA
@@ -243,6 +266,15 @@ def millis(given: object, name: str = "time") -> int:
         reason = "it must have a time zone, as a datetime in datetime.timezone.utc has"
         raise SparklogError("OPTION_VALUE", option=name, value=given, reason=reason)
     return -((_EPOCH - given) // _MILLISECOND)
+
+
+def times(since: object, until: object, names: tuple[str, str] = ("since", "until")) -> tuple[int | None, int | None]:
+    """The times from `since` to before `until` as `millis`; None is without a bound. CallError if they are the wrong way round."""
+    found = tuple(None if time is None else millis(time, name) for time, name in zip((since, until), names, strict=True))
+    if found[0] is not None and found[1] is not None and found[1] < found[0]:
+        reason = f"it is before `{names[0]}`, {since}: give a time that is not before it"
+        raise SparklogError("OPTION_VALUE", option=names[1], value=until, reason=reason)
+    return found[0], found[1]
 
 
 def _millis_of_text(text: str, name: str) -> int:

@@ -160,6 +160,7 @@ def cat(
                sparklog cat /data/events orders -k customer-7 --json | jq .value
                sparklog cat /data/events orders -f parquet -O orders.parquet
     """
+    from sparklog import arguments
     from sparklog.cli import formats
     from sparklog.log.log import Log
 
@@ -170,10 +171,8 @@ def cat(
     of = Log(root).topic(topic)
     starts, ends = _range(of, partition, offset or [])
     wanted = formats.needed(given)
-    times = {
-        name: millis(text, option) for name, text, option in (("since", since, "--from"), ("until", until, "--to")) if text is not None
-    }
-    reader = of.scan(partition, starts, ends, limit, key=octets(key), columns=wanted, **times)
+    earliest, latest = arguments.times(since, until, ("--from", "--to"))
+    reader = of.scan(partition, starts, ends, limit, key=octets(key), columns=wanted, since=earliest, until=latest)
     total = sum(ends.values()) - sum(starts.values())
     progress: AbstractContextManager[Any] = bar(total, "records") if not terminal() or output else nullcontext(lambda _: None)
     with progress as advance, formats.sink(given, output, reader.schema) as into:

@@ -234,22 +234,21 @@ class Topic(Displayed):
 
         * partition: only this partition, or only those of a list; by default, all of them.
         * start, end: the first offset, and the offset to stop before, for all partitions or as a dict by partition. The defaults are
-          the log start offset and the end offset. Offsets outside these are an error (PARTLOG_OFFSETS_OUT_OF_RANGE).
+          the log start offset and the end offset. Offsets outside these are an error (PARTLOG_OFFSETS_OUT_OF_RANGE), and so is an end
+          before its start (PARTLOG_OFFSETS_BACKWARDS).
         * limit: the most records to return, over all partitions.
         * key: only records with this key (a string is encoded as UTF-8), from all partitions that may hold it (`partitions_for`). Segments
           in which its partition shows that they cannot are not read.
-        * since, until: only records with timestamps from `since` to before `until`, as times in `offsets_for_time`. Segments without such
-          a record are not read.
+        * since, until: only records with timestamps from `since` to before `until`, as times in `offsets_for_time`; `until` must not be
+          before `since`. Segments without such a record are not read.
         * columns: the names of the columns to return, in this order; by default, all of them.
         """
         state = self._log.newest()
         partitions, wanted = self._asked(state, partition, key)
-        firsts = arguments.offsets(state, self._log.root, "start", start, partitions, state.starts)
-        ends = arguments.offsets(state, self._log.root, "end", end, partitions, state.ends)
-        ranges = list(zip(partitions, firsts, ends, strict=True))
+        ranges = arguments.offset_ranges(state, self._log.root, start, end, partitions)
         names = arguments.columns(columns)
-        since, until = (None if time is None else arguments.millis(time) for time in (since, until))
-        wanted = wanted._replace(since=since, until=until)
+        earliest, latest = arguments.times(since, until)
+        wanted = wanted._replace(since=earliest, until=latest)
         batches = self._scan(state, ranges, None if limit is None else arguments.count("limit", limit), wanted, names)
         return pa.RecordBatchReader.from_batches(schema_of(names), batches)
 

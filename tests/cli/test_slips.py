@@ -38,6 +38,12 @@ def test_words_that_mean_something_else(run, monkeypatch, words, said):
     assert said in told
 
 
+def test_times_the_wrong_way_round_are_not_an_empty_answer(run, topic):
+    said = run("cat", topic.root, "t", "--from", TIME + 5, "--to", TIME, status=2)
+    assert "--to" in said and "before `--from`" in said
+    assert run("cat", topic.root, "t", "--from", TIME, "--to", TIME) == ""
+
+
 def test_an_option_that_may_be_repeated_may(run, topic):
     assert (run("cat", topic.root, "t", "--json", "-o", f"s@{TIME + 1003}", "-o", f"e@{TIME + 1005}", "-p", 0)) != ""
 

@@ -17,6 +17,8 @@ LOGS = [
     ("a missing partition", lambda w: w.topic.read(2), "PARTITION_NOT_FOUND", "partition 2 of topic t", "in that range only"),
     ("Kafka's -1", lambda w: w.topic.read(start=-1), "OPTION_VALUE", "`start`", "leave `start` out for the earliest"),
     ("an offset beyond the end", lambda w: w.topic.read(0, start=26), "OFFSETS_OUT_OF_RANGE", "topic t, partition 0", "in that range"),
+    ("an end before the start", lambda w: w.topic.read(0, 5, 2), "OFFSETS_BACKWARDS", "topic t, partition 0", "Give an end that is not"),
+    ("times the wrong way round", lambda w: w.topic.read(since=2, until=1), "OPTION_VALUE", "`until`", "give a time that is not before"),
     ("a time that is none", lambda w: w.topic.offsets_for_time("14.11.2023"), "OPTION_VALUE", "`time`", "a time is milliseconds"),
     ("a typo in a column", lambda w: w.topic.read(columns=["k"]), "OPTION_VALUE", "`columns`", "is not one of key, value"),
     ("a number below 0", lambda w: w.topic.head(-1), "OPTION_VALUE", "`n`", "it must not be negative"),

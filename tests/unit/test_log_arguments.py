@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from answers import failure
-from handmade import Topic, records
+from handmade import TIME, Topic, records
 
 from sparklog import CallError, Log
 from sparklog.ondisk.root import Root
@@ -79,6 +79,9 @@ def test_what_is_not_there(tmp_path, topic):
         (lambda: log.topic("t").read(0, start=-3), "OFFSETS_OUT_OF_RANGE"),
         (lambda: log.topic("t").read(0, end=26), "OFFSETS_OUT_OF_RANGE"),
         (lambda: log.topic("t").read(end=20), "OFFSETS_OUT_OF_RANGE"),
+        (lambda: log.topic("t").read(start=5, end=2), "OFFSETS_BACKWARDS"),
+        (lambda: log.topic("t").scan(start={1: 5}, end={1: 4}), "OFFSETS_BACKWARDS"),
+        (lambda: log.topic("t").read(since=TIME + 1, until=TIME), "OPTION_VALUE"),
         (lambda: log.topic("t").head(-1), "OPTION_VALUE"),
         (lambda: log.topic("t").tail(-1), "OPTION_VALUE"),
         (lambda: log.topic("t").commits(-1), "OPTION_VALUE"),
@@ -89,6 +92,9 @@ def test_what_is_not_there(tmp_path, topic):
         assert error.id == condition
         assert isinstance(error, CallError)
     assert "`start` names partition 2" in str(failure(lambda: log.topic("t").read(start={2: 0})))
+    backwards = str(failure(lambda: log.topic("t").read(start={1: 5}, end={0: 3, 1: 4})))
+    assert "topic t, partition 1" in backwards and "`start` gives offset 5, `end` offset 4" in backwards
+    assert log.topic("t").read(start=5, end=5).num_rows == log.topic("t").read(since=TIME, until=TIME).num_rows == 0
     assert "`n` has the value -1" in str(failure(lambda: log.topic("t").head(-1)))
     assert "Existing topics: t." in str(failure(lambda: log.topic("other")))
     for number in range(30):
