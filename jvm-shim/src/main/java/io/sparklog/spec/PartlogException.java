@@ -37,13 +37,26 @@ public class PartlogException extends IllegalArgumentException {
     return caused(null, id, namesAndValues);
   }
 
-  /** As {@link #of}, with a cause. */
+  /** As {@link #of}, with a cause. Of each value there is what {@link Shown} leaves: a name may hold a secret. */
   public static PartlogException caused(Throwable cause, String id, Object... namesAndValues) {
     LinkedHashMap<String, String> parameters = new LinkedHashMap<>();
     for (int i = 0; i < namesAndValues.length; i += 2) {
       parameters.put((String) namesAndValues[i], String.valueOf(namesAndValues[i + 1]));
     }
-    return new PartlogException(id, parameters, cause);
+    return new PartlogException(id, shown(parameters), cause);
+  }
+
+  /** A text may repeat a name that is another parameter, and has an end that cannot be found in the text. */
+  private static LinkedHashMap<String, String> shown(LinkedHashMap<String, String> parameters) {
+    LinkedHashMap<String, String> shown = new LinkedHashMap<>();
+    parameters.forEach((name, value) -> {
+      String text = value;
+      for (String other : parameters.values()) {
+        text = text.replace(other, Shown.name(other));
+      }
+      shown.put(name, Shown.text(text));
+    });
+    return shown;
   }
 
   /** IO: reading or writing failed. Names the file that {@code cause} names, else {@code fallback}. */

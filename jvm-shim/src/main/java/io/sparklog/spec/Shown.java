@@ -1,0 +1,56 @@
+package io.sparklog.spec;
+
+import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * What messages show of names and texts. A name with a scheme may hold credentials before {@code @} and settings after {@code ?}, and
+ * nobody who reads a message or a log may see these. {@code tests/vectors/names_shown.json} has cases.
+ */
+public final class Shown {
+  private static final Pattern NAME = Pattern.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(//([^/?]*))?(/?[^?]*)(\\?.*)?", Pattern.DOTALL);
+
+  private static final Pattern IN_TEXT = Pattern.compile("[a-zA-Z][a-zA-Z0-9+.-]*:/[^\\s'\"`<>]*");
+
+  /** What stands in the place of what is not shown. */
+  private static final String CUT = "…";
+
+  private Shown() {}
+
+  /** A text, with what may be shown of the names in it. A text that begins with a name is taken for that name. */
+  public static String text(String text) {
+    return IN_TEXT.matcher(name(text)).replaceAll(found -> Matcher.quoteReplacement(name(found.group())));
+  }
+
+  /** What may be shown of a name: all of it, if it is that of a file on a disk. */
+  public static String name(String name) {
+    Matcher parts = NAME.matcher(name);
+    if (!parts.matches() || parts.group(1).equalsIgnoreCase("file") || parts.group(2) == null && !parts.group(4).startsWith("/")) {
+      return name;
+    }
+    String scheme = parts.group(1) + ":";
+    String settings = parts.group(5) == null ? "" : "?" + CUT;
+    return parts.group(2) == null
+        ? scheme + parts.group(4) + settings
+        : scheme + "//" + withoutCredentials(parts.group(1), parts.group(3), parts.group(4), settings);
+  }
+
+  private static String withoutCredentials(String scheme, String host, String path, String settings) {
+    int end = host.lastIndexOf('@');
+    if (end >= 0) {
+      return CUT + host.substring(end) + path + settings;
+    }
+    if (!mayBeCredentials(scheme, host)) {
+      return host + path + settings;
+    }
+    // "key:secret@bucket" whose secret has a slash in it, or more of what nobody can take apart.
+    return path.contains("@") ? CUT + path.substring(path.lastIndexOf('@')) + settings : CUT;
+  }
+
+  /** Whether a colon in what looks like a host does not begin a port. A bucket has no port. */
+  private static boolean mayBeCredentials(String scheme, String host) {
+    boolean bucket = scheme.toLowerCase(Locale.ROOT).matches("s3.*|gs");
+    return host.replaceFirst("^\\[[0-9a-fA-F:.]*\\]", "").matches(bucket ? "(?s).*:.*" : "(?s).*:.*[^0-9].*|.*:.*:.*|.*:[0-9]{6,}");
+  }
+}
