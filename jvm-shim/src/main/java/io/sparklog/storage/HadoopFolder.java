@@ -1,5 +1,6 @@
 package io.sparklog.storage;
 
+import io.sparklog.spec.Shown;
 import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
@@ -7,7 +8,6 @@ import java.nio.file.NoSuchFileException;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
-import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -34,7 +34,7 @@ final class HadoopFolder implements CheckpointFolder {
 
   @Override
   public String location(String name) {
-    return name.isEmpty() ? folder.toString() : new Path(folder, name).toString();
+    return Shown.name(name.isEmpty() ? folder.toString() : new Path(folder, name).toString());
   }
 
   @Override
@@ -61,10 +61,7 @@ final class HadoopFolder implements CheckpointFolder {
     Path unnamed = new Path(folder, temporary);
     files.mkdirs(folder);
     try {
-      try (FSDataOutputStream out = files.create(unnamed, true)) {
-        out.write(content);
-        out.hsync();
-      }
+      HadoopStore.writeWhole(files.create(unnamed, true), content);
       if (files.exists(file) || !files.rename(unnamed, file)) {
         throw new FileAlreadyExistsException(location(name));
       }

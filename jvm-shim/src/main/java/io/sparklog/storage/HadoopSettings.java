@@ -1,12 +1,16 @@
 package io.sparklog.storage;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
+import java.net.URI;
+import java.security.PrivilegedExceptionAction;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.security.UserGroupInformation;
 
 /** Settings of Hadoop, by which a store in one of its file systems is configured. */
@@ -38,12 +42,25 @@ final class HadoopSettings {
   }
 
   /** The user that a file system opened now would work for; equal to another if they are the same. */
-  static Object user() {
+  static UserGroupInformation user() {
     try {
       return UserGroupInformation.getCurrentUser();
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /** The file system of {@code place}, opened for the user of now. @param configuration that of {@code settings} */
+  static SharedFiles files(URI place, Map<String, String> settings, Configuration configuration) {
+    UserGroupInformation user = user();
+    return SharedFiles.of(List.of(place.getScheme(), String.valueOf(place.getAuthority()), settings, user), () -> {
+      try {
+        return user.doAs((PrivilegedExceptionAction<FileSystem>) () -> FileSystem.newInstance(place, configuration));
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new InterruptedIOException("interrupted while the file system of " + place + " was opened");
+      }
+    });
   }
 
   /** A configuration with these settings over those that this process has. */

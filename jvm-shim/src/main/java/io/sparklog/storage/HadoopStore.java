@@ -25,10 +25,11 @@ import org.apache.hadoop.fs.Path;
 /**
  * A root in a file system of Hadoop: what does not depend on which one.
  *
- * <p>Its {@link FileSystem} is its own, and not one that Spark and other libraries share: so its settings hold, and none of these closes
- * it. It is closed when the store, and every file that it opened, is no longer used.
+ * <p>Its {@link FileSystem} may be closed and opened again between two calls; see {@link SharedFiles}. So each call asks for it, and a file
+ * that is open keeps it open.
  */
 abstract class HadoopStore implements LogStore {
+  /** Ends what files use that nobody closed. */
   private static final Cleaner CLEANER = Cleaner.create();
 
   private static final Duration LATE_LIMIT = Duration.ofSeconds(30);
@@ -36,31 +37,18 @@ abstract class HadoopStore implements LogStore {
   /** A buffer that is not an array is filled in pieces of this size. */
   private static final int PIECE_BYTES = 64 << 10;
 
-  final FileSystem files;
+  private final SharedFiles files;
   private final StoreRef ref;
   private final Object user = HadoopSettings.user();
 
   /**
-   * @param files is closed when this is no longer used
    * @param root the full name
    * @param settings of {@code files}
    */
-  HadoopStore(FileSystem files, Path root, Map<String, String> settings) {
+  HadoopStore(SharedFiles files, Path root, Map<String, String> settings) {
     this.files = files;
     String name = root.toString();
     this.ref = new StoreRef(name.endsWith("/") ? name.substring(0, name.length() - 1) : name, new TreeMap<>(settings));
-    CLEANER.register(this, closing(files, this.ref.root()));
-  }
-
-  /** Does not refer to the store. */
-  private static Runnable closing(FileSystem files, String root) {
-    return () -> {
-      try {
-        files.close();
-      } catch (IOException | RuntimeException e) {
-        Warnings.warn(HadoopStore.class, "closing the file system of {} failed", root, e);
-      }
-    };
   }
 
   /** STORE_UNAVAILABLE. */
@@ -112,14 +100,74 @@ abstract class HadoopStore implements LogStore {
     return new Path(name.isEmpty() ? root() + "/" : location(name));
   }
 
+  final SharedFiles.Use use() throws IOException {
+    return files.use();
+  }
+
+  /** A question to the file system. */
+  @FunctionalInterface
+  interface Ask<T> {
+    T to(FileSystem files) throws IOException;
+  }
+
+  /** The answer, or the exception that {@link LogStore} promises in place of Hadoop's. */
+  final <T> T ask(String name, Ask<T> question) throws IOException {
+    try (SharedFiles.Use use = files.use()) {
+      return translate(name, () -> question.to(use.files()));
+    }
+  }
+
+  /** Opens a file. */
+  @FunctionalInterface
+  interface Opening<T> {
+    T by(SharedFiles.Use use) throws IOException;
+  }
+
+  /** As {@link #ask}, for a file that ends the use when it is closed. */
+  final <T> T opened(String name, Opening<T> opening) throws IOException {
+    SharedFiles.Use use = files.use();
+    try {
+      return translate(name, () -> opening.by(use));
+    } catch (Throwable e) {
+      use.close();
+      throw e;
+    }
+  }
+
   final <T> T translate(String name, HadoopErrors.Call<T> call) throws IOException {
     return HadoopErrors.translate(location(name), call);
+  }
+
+  /** Writes a whole file, which can be read when this returns. */
+  static void writeWhole(FSDataOutputStream out, byte[] content) throws IOException {
+    try {
+      out.write(content);
+      out.hsync();
+    } catch (Throwable e) {
+      closeAfter(e, out);
+      throw e;
+    }
+    out.close();
+  }
+
+  /**
+   * Closes what failed. A stream of HDFS throws the same exception again, which a try-with-resources would suppress in itself: that throws
+   * another, which says nothing.
+   */
+  private static void closeAfter(Throwable failure, FSDataOutputStream out) {
+    try {
+      out.close();
+    } catch (IOException | RuntimeException e) {
+      if (e != failure && e != failure.getCause()) {
+        failure.addSuppressed(e);
+      }
+    }
   }
 
   /** @throws NoSuchFileException if it is absent */
   final FileStatus status(String name) throws IOException {
     Path path = path(name);
-    return translate(name, () -> files.getFileStatus(path));
+    return ask(name, files -> files.getFileStatus(path));
   }
 
   /** As {@link #status}. @throws UnfitFileException if it is not a file */
@@ -154,7 +202,7 @@ abstract class HadoopStore implements LogStore {
   public boolean existsBeside(String name) {
     Path above = path("").getParent();
     try {
-      return above != null && !name.startsWith("/") && files.exists(new Path(above + "/" + name));
+      return above != null && !name.startsWith("/") && ask("", files -> files.exists(new Path(above + "/" + name)));
     } catch (IOException e) {
       return false;
     }
@@ -173,10 +221,12 @@ abstract class HadoopStore implements LogStore {
   final FileStatus[] entries(String name) throws IOException {
     Path folder = path(name);
     try {
-      FileStatus[] entries = translate(name, () -> files.listStatus(folder));
-      // A file is listed as itself.
-      boolean isFile = entries.length == 1 && entries[0].isFile() && entries[0].getPath().equals(files.makeQualified(folder));
-      return isFile ? new FileStatus[0] : entries;
+      return ask(name, files -> {
+        FileStatus[] entries = files.listStatus(folder);
+        // A file is listed as itself.
+        boolean isFile = entries.length == 1 && entries[0].isFile() && entries[0].getPath().equals(files.makeQualified(folder));
+        return isFile ? new FileStatus[0] : entries;
+      });
     } catch (NoSuchFileException absent) {
       return new FileStatus[0];
     }
@@ -232,16 +282,20 @@ abstract class HadoopStore implements LogStore {
     }
   }
 
-  /** A file that is open for reading. It keeps the store, and so its file system, in use. */
+  /** A file that is open for reading. */
   final class Reader implements FileReader {
     private final String name;
+    private final SharedFiles.Use use;
     private final FSDataInputStream in;
     private final long bytes;
 
-    Reader(String name, FSDataInputStream in, long bytes) {
+    /** @param use is ended when this is closed */
+    Reader(String name, SharedFiles.Use use, FSDataInputStream in, long bytes) {
       this.name = name;
+      this.use = use;
       this.in = in;
       this.bytes = bytes;
+      CLEANER.register(this, use::close);
     }
 
     @Override
@@ -289,30 +343,56 @@ abstract class HadoopStore implements LogStore {
 
     @Override
     public void close() throws IOException {
-      in.close();
+      try (use) {
+        in.close();
+      }
     }
   }
 
-  /** A file that is being written. It keeps the store, and so its file system, in use. */
+  /** A file that is being written. */
   abstract class Appender implements FileAppender {
     final String name;
     final FSDataOutputStream out;
+    private final SharedFiles.Use use;
     private long position;
+    private Throwable failure;
+    private boolean closed;
 
-    /** @param position how many bytes the file has */
-    Appender(String name, FSDataOutputStream out, long position) {
+    /**
+     * @param use is ended when this is closed
+     * @param position how many bytes the file has
+     */
+    Appender(String name, SharedFiles.Use use, FSDataOutputStream out, long position) {
       this.name = name;
+      this.use = use;
       this.out = out;
       this.position = position;
+      CLEANER.register(this, use::close);
     }
 
     @Override
     public void write(byte[] from, int at, int length) throws IOException {
-      translate(name, () -> {
+      act(() -> {
         out.write(from, at, length);
         return null;
       });
       position += length;
+    }
+
+    /** Remembers if it fails. */
+    final void act(HadoopErrors.Call<Void> call) throws IOException {
+      try {
+        translate(name, call);
+      } catch (Throwable e) {
+        failure = e;
+        throw e;
+      }
+    }
+
+    /** Ends the use of a file that is given up. */
+    final void endUse() {
+      closed = true;
+      use.close();
     }
 
     @Override
@@ -320,11 +400,22 @@ abstract class HadoopStore implements LogStore {
       return position;
     }
 
+    /** Once: a second call does nothing. After a failure, which the caller knows, it does not fail. */
     final void closeOut() throws IOException {
-      translate(name, () -> {
-        out.close();
-        return null;
-      });
+      if (closed) {
+        return;
+      }
+      closed = true;
+      try (use) {
+        if (failure == null) {
+          translate(name, () -> {
+            out.close();
+            return null;
+          });
+        } else {
+          closeAfter(failure, out);
+        }
+      }
     }
   }
 }

@@ -8,7 +8,6 @@ import java.nio.file.NoSuchFileException;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.conf.Configuration;
-import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileAlreadyExistsException;
 import org.apache.hadoop.fs.FileStatus;
@@ -29,11 +28,8 @@ class HdfsStore extends HadoopStore {
   /** Counts the puts of this process, for names of temporary files. */
   private static final AtomicLong PUTS = new AtomicLong();
 
-  private final DistributedFileSystem hdfs;
-
-  HdfsStore(DistributedFileSystem files, StoreRef resolved) {
+  HdfsStore(SharedFiles files, StoreRef resolved) {
     super(files, new Path(resolved.root()), resolved.settings());
-    this.hdfs = files;
   }
 
   /**
@@ -49,12 +45,13 @@ class HdfsStore extends HadoopStore {
         throw PartlogException.of("STORE_UNSUPPORTED", "root", ref.root(), "where",
             "at " + root + ", in a store of the scheme " + root.toUri().getScheme());
       }
-      FileSystem files = FileSystem.newInstance(root.toUri(), configuration);
-      if (!(files instanceof DistributedFileSystem hdfs)) {
-        files.close();
-        throw PartlogException.of("STORE_UNSUPPORTED", "root", ref.root(), "where", "in a file system of " + files.getClass());
+      SharedFiles files = HadoopSettings.files(root.toUri(), ref.settings(), configuration);
+      try (SharedFiles.Use use = files.use()) {
+        if (!(use.files() instanceof DistributedFileSystem)) {
+          throw PartlogException.of("STORE_UNSUPPORTED", "root", ref.root(), "where", "in a file system of " + use.files().getClass());
+        }
+        return new HdfsStore(files, new StoreRef(use.files().makeQualified(root).toString(), ref.settings()));
       }
-      return new HdfsStore(hdfs, new StoreRef(hdfs.makeQualified(root).toString(), ref.settings()));
     } catch (PartlogException e) {
       throw e;
     } catch (IOException | RuntimeException e) {
@@ -132,11 +129,8 @@ class HdfsStore extends HadoopStore {
 
   private void write(String unnamed, byte[] content) throws IOException {
     Path path = path(unnamed);
-    translate(unnamed, () -> {
-      try (FSDataOutputStream out = files.create(path, true)) {
-        out.write(content);
-        out.hsync();
-      }
+    ask(unnamed, files -> {
+      writeWhole(files.create(path, true), content);
       return null;
     });
   }
@@ -145,13 +139,13 @@ class HdfsStore extends HadoopStore {
    * Not {@link FileSystem#rename(Path, Path)}, which does not tell why it failed, and not a {@code create} of the name, which a reader
    * would see empty.
    */
-  void rename(Path unnamed, Path name) throws IOException {
-    hdfs.rename(unnamed, name, Rename.NONE);
+  void rename(FileSystem files, Path unnamed, Path name) throws IOException {
+    ((DistributedFileSystem) files).rename(unnamed, name, Rename.NONE);
   }
 
   private void give(String name, String unnamed) throws IOException {
-    try {
-      rename(path(unnamed), path(name));
+    try (SharedFiles.Use use = use()) {
+      rename(use.files(), path(unnamed), path(name));
     } catch (FileAlreadyExistsException | FileNotFoundException | AccessControlException answer) {
       throw HadoopErrors.translated(location(name), answer);
     } catch (Throwable e) {
@@ -171,8 +165,8 @@ class HdfsStore extends HadoopStore {
    */
   private boolean drop(String unnamed) {
     boolean interrupted = Thread.interrupted(); // Otherwise the client would not even ask.
-    try {
-      return files.delete(path(unnamed), false);
+    try (SharedFiles.Use use = use()) {
+      return use.files().delete(path(unnamed), false);
     } catch (IOException | RuntimeException e) {
       Warnings.warn(HdfsStore.class, "left {}", location(unnamed), e);
       return false;
@@ -189,20 +183,21 @@ class HdfsStore extends HadoopStore {
   }
 
   private FileReader open(String name, FileStatus status) throws IOException {
-    FSDataInputStream in = translate(name, () -> files.open(path(name)));
-    return new Reader(name, in, status.getLen());
+    Path path = path(name);
+    return opened(name, use -> new Reader(name, use, use.files().open(path), status.getLen()));
   }
 
   @Override
   public FileAppender create(String name) throws IOException {
     Path path = path(name);
-    return new Written(name, translate(name, () -> files.create(path, false)), 0);
+    return opened(name, use -> new Written(name, use, use.files().create(path, false), 0));
   }
 
   @Override
   public FileAppender append(String name) throws IOException {
     FileStatus status = fileStatus(name);
-    return new Written(name, translate(name, () -> files.append(path(name))), status.getLen());
+    Path path = path(name);
+    return opened(name, use -> new Written(name, use, use.files().append(path), status.getLen()));
   }
 
   @Override
@@ -213,7 +208,7 @@ class HdfsStore extends HadoopStore {
   @Override
   public void createFolder(String name) throws IOException {
     Path folder = path(name);
-    translate(name, () -> {
+    ask(name, files -> {
       files.mkdirs(folder);
       files.access(folder, FsAction.WRITE_EXECUTE);
       return null;
@@ -223,7 +218,7 @@ class HdfsStore extends HadoopStore {
   @Override
   public void delete(String name) throws IOException {
     Path path = path(name);
-    translate(name, () -> files.delete(path, false));
+    ask(name, files -> files.delete(path, false));
   }
 
   @Override
@@ -239,14 +234,14 @@ class HdfsStore extends HadoopStore {
 
   /** A file that can be read from its sync on. */
   private final class Written extends Appender {
-    private Written(String name, FSDataOutputStream out, long position) {
-      super(name, out, position);
+    private Written(String name, SharedFiles.Use use, FSDataOutputStream out, long position) {
+      super(name, use, out, position);
     }
 
     /** Closes it, too: before that, its length is not known to the NameNode. */
     @Override
     public void sync() throws IOException {
-      translate(name, () -> {
+      act(() -> {
         out.hsync();
         return null;
       });

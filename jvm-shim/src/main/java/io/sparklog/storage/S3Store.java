@@ -36,10 +36,12 @@ class S3Store extends HadoopStore {
 
   private final String endpoint;
 
-  S3Store(FileSystem files, Path root, Map<String, String> settings) {
+  S3Store(SharedFiles files, Path root, Map<String, String> settings) throws IOException {
     super(files, root, settings);
-    String named = files.getConf().get("fs.s3a.endpoint", "");
-    this.endpoint = named.isEmpty() ? "S3 of AWS" : named;
+    try (SharedFiles.Use use = files.use()) {
+      String named = use.files().getConf().get("fs.s3a.endpoint", "");
+      this.endpoint = named.isEmpty() ? "S3 of AWS" : named;
+    }
   }
 
   /**
@@ -53,17 +55,18 @@ class S3Store extends HadoopStore {
     // The default stream keeps what it reads in the process, reads ahead of what is asked, and hides that a file is gone.
     configuration.set("fs.s3a.input.stream.type", "classic");
     configuration.set("fs.s3a.bulk.delete.page.size", DELETED_AT_ONCE);
-    FileSystem files = null;
     try {
       Path root = new Path(ref.root());
-      files = FileSystem.newInstance(root.toUri(), configuration);
-      S3Store store = new S3Store(files, files.makeQualified(root), ref.settings());
-      // A file system that does not know the condition may accept it and ignore it.
-      if (!files.hasPathCapability(root, EXCLUSIVE)) {
-        throw PartlogException.of("STORE_UNSAFE", "root", ref.root(), "endpoint", store.endpoint, "reason",
-            "this file system offers no conditional puts");
+      SharedFiles files = HadoopSettings.files(root.toUri(), ref.settings(), configuration);
+      try (SharedFiles.Use use = files.use()) {
+        S3Store store = new S3Store(files, use.files().makeQualified(root), ref.settings());
+        // A file system that does not know the condition may accept it and ignore it.
+        if (!use.files().hasPathCapability(root, EXCLUSIVE)) {
+          throw PartlogException.of("STORE_UNSAFE", "root", ref.root(), "endpoint", store.endpoint, "reason",
+              "this file system offers no conditional puts");
+        }
+        return store;
       }
-      return store;
     } catch (PartlogException e) {
       throw e;
     } catch (IOException | RuntimeException e) {
@@ -136,8 +139,12 @@ class S3Store extends HadoopStore {
   @Override
   public byte[] read(String name, int bytesMax) throws IOException {
     byte[] content;
-    try (FSDataInputStream in = open(name, "whole-file", bytesMax + 1L)) {
-      content = translate(name, () -> in.readNBytes(bytesMax + 1));
+    try {
+      content = ask(name, files -> {
+        try (FSDataInputStream in = open(files, name, "whole-file", bytesMax + 1L)) {
+          return in.readNBytes(bytesMax + 1);
+        }
+      });
     } catch (EOFException empty) {
       content = new byte[0];
     }
@@ -152,24 +159,21 @@ class S3Store extends HadoopStore {
   }
 
   /** Opens a file, without a request. @param bytes its length, or a limit of it */
-  private FSDataInputStream open(String name, String policy, long bytes) throws IOException {
-    Path path = path(name);
-    return translate(name, () -> {
-      FutureDataInputStreamBuilder builder = files.openFile(path)
-          .opt("fs.option.openfile.read.policy", policy)
-          .optLong("fs.option.openfile.length", bytes);
-      if (policy.equals(RANDOM)) {
-        builder.optLong("fs.s3a.readahead.range", 0); // A read asks for what it returns, and for no more.
-      }
-      try {
-        return builder.build().get();
-      } catch (InterruptedException e) {
-        Thread.currentThread().interrupt();
-        throw new java.io.InterruptedIOException("interrupted while " + location(name) + " was opened");
-      } catch (ExecutionException e) {
-        throw e.getCause() instanceof IOException failed ? failed : new IOException(e.getCause());
-      }
-    });
+  private FSDataInputStream open(FileSystem files, String name, String policy, long bytes) throws IOException {
+    FutureDataInputStreamBuilder builder = files.openFile(path(name))
+        .opt("fs.option.openfile.read.policy", policy)
+        .optLong("fs.option.openfile.length", bytes);
+    if (policy.equals(RANDOM)) {
+      builder.optLong("fs.s3a.readahead.range", 0); // A read asks for what it returns, and for no more.
+    }
+    try {
+      return builder.build().get();
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new java.io.InterruptedIOException("interrupted while " + location(name) + " was opened");
+    } catch (ExecutionException e) {
+      throw e.getCause() instanceof IOException failed ? failed : new IOException(e.getCause());
+    }
   }
 
   @Override
@@ -183,7 +187,7 @@ class S3Store extends HadoopStore {
   }
 
   private FileReader open(String name, long bytes) throws IOException {
-    return new WindowedReader(new Reader(name, open(name, RANDOM, bytes), bytes));
+    return new WindowedReader(opened(name, use -> new Reader(name, use, open(use.files(), name, RANDOM, bytes), bytes)));
   }
 
   /**
@@ -194,8 +198,16 @@ class S3Store extends HadoopStore {
   public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
     observer.reached(PutObserver.Part.BEGUN);
     path(temporary);
+    try (SharedFiles.Use use = use()) {
+      put(use.files(), name, content, observer);
+    }
+    observer.reached(PutObserver.Part.NAMED);
+    observer.reached(PutObserver.Part.DURABLE);
+  }
+
+  private void put(FileSystem files, String name, byte[] content, PutObserver observer) throws IOException {
     long repeats = S3Answers.repeats(files);
-    FSDataOutputStream out = create(name, builder -> builder.must(EXCLUSIVE, true));
+    FSDataOutputStream out = translate(name, () -> create(files, name, builder -> builder.must(EXCLUSIVE, true)));
     try {
       translate(name, () -> {
         out.write(content);
@@ -211,18 +223,14 @@ class S3Store extends HadoopStore {
     } catch (Throwable e) {
       throw S3Answers.ended(location(name), e, S3Answers.repeats(files) != repeats);
     }
-    observer.reached(PutObserver.Part.NAMED);
-    observer.reached(PutObserver.Part.DURABLE);
   }
 
   private interface How {
     FSDataOutputStreamBuilder<?, ?> set(FSDataOutputStreamBuilder<?, ?> builder);
   }
 
-  private FSDataOutputStream create(String name, How how) throws IOException {
-    Path path = path(name);
-    FSDataOutputStreamBuilder<?, ?> builder = files.createFile(path).overwrite(true);
-    return translate(name, () -> (FSDataOutputStream) how.set(builder).build());
+  private FSDataOutputStream create(FileSystem files, String name, How how) throws IOException {
+    return (FSDataOutputStream) how.set(files.createFile(path(name)).overwrite(true)).build();
   }
 
   private void abort(String name, FSDataOutputStream out) {
@@ -236,7 +244,7 @@ class S3Store extends HadoopStore {
   /** Without looking for what is there, which would be two more requests: the names of data files are used once. */
   @Override
   public FileAppender create(String name) throws IOException {
-    return new Upload(name, create(name, builder -> builder.opt("fs.s3a.create.performance", true)));
+    return opened(name, use -> new Upload(name, use, create(use.files(), name, builder -> builder.opt("fs.s3a.create.performance", true))));
   }
 
   @Override
@@ -250,7 +258,7 @@ class S3Store extends HadoopStore {
     if (names.isEmpty()) {
       return;
     }
-    translate(names.get(0), () -> {
+    ask(names.get(0), files -> {
       try (BulkDelete bulk = files.createBulkDelete(path(""))) {
         for (int from = 0; from < names.size(); from += bulk.pageSize()) {
           List<Path> page = names.subList(from, Math.min(names.size(), from + bulk.pageSize())).stream().map(this::path).toList();
@@ -269,8 +277,8 @@ class S3Store extends HadoopStore {
   private final class Upload extends Appender {
     private boolean ended;
 
-    private Upload(String name, FSDataOutputStream out) {
-      super(name, out, 0);
+    private Upload(String name, SharedFiles.Use use, FSDataOutputStream out) {
+      super(name, use, out, 0);
     }
 
     /** The file is there when it is closed, and not before. */
@@ -288,6 +296,7 @@ class S3Store extends HadoopStore {
       if (!ended) {
         ended = true;
         abort(name, out);
+        endUse();
       }
     }
   }

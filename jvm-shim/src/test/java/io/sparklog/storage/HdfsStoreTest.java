@@ -13,6 +13,7 @@ import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -24,6 +25,8 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Options.Rename;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
+import org.apache.hadoop.hdfs.protocol.DSQuotaExceededException;
+import org.apache.hadoop.hdfs.protocol.HdfsConstants;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.function.Executable;
@@ -31,6 +34,8 @@ import org.junit.jupiter.api.function.Executable;
 /** A real HDFS, which {@code make test-stores} starts. */
 @EnabledIfSystemProperty(named = "stores.hdfs", matches = ".+")
 final class HdfsStoreTest extends LogStoreContract {
+  private static final Duration HOUR = Duration.ofHours(1);
+
   private final StoreRef ref = StoreSettings.newRoot("stores.hdfs", Map.of());
 
   @Override
@@ -58,7 +63,7 @@ final class HdfsStoreTest extends LogStoreContract {
     Configuration configuration = HadoopSettings.configuration(ref.settings());
     Path root = new Path(StoreSettings.newRoot("stores.hdfs", Map.of()).root());
     DistributedFileSystem hdfs = (DistributedFileSystem) FileSystem.newInstance(root.toUri(), configuration);
-    return new HdfsStore(hdfs, new StoreRef(root.toString(), new TreeMap<>(ref.settings()))) {
+    return new HdfsStore(new SharedFiles(() -> hdfs, HOUR), new StoreRef(root.toString(), new TreeMap<>(ref.settings()))) {
       @Override
       public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
         try {
@@ -133,10 +138,10 @@ final class HdfsStoreTest extends LogStoreContract {
     Configuration configuration = HadoopSettings.configuration(ref.settings());
     Path root = new Path(StoreSettings.newRoot("stores.hdfs", Map.of()).root());
     DistributedFileSystem files = (DistributedFileSystem) FileSystem.newInstance(root.toUri(), configuration);
-    return new HdfsStore(files, new StoreRef(root.toString(), ref.settings())) {
+    return new HdfsStore(new SharedFiles(() -> files, HOUR), new StoreRef(root.toString(), ref.settings())) {
       @Override
-      void rename(Path unnamed, Path name) throws IOException {
-        renaming.rename(() -> super.rename(unnamed, name));
+      void rename(FileSystem files, Path unnamed, Path name) throws IOException {
+        renaming.rename(() -> super.rename(files, unnamed, name));
       }
     };
   }
@@ -175,7 +180,9 @@ final class HdfsStoreTest extends LogStoreContract {
     other.put("fs.unknown", "1");
     assertNotSame(opened, Stores.open(new StoreRef(ref.root(), other)));
     FileSystem shared = new Path(ref.root()).getFileSystem(HadoopSettings.configuration(ref.settings()));
-    assertNotSame(shared, assertInstanceOf(HdfsStore.class, opened).files);
+    try (SharedFiles.Use use = assertInstanceOf(HdfsStore.class, opened).use()) {
+      assertNotSame(shared, use.files());
+    }
   }
 
   @Test
@@ -203,5 +210,22 @@ final class HdfsStoreTest extends LogStoreContract {
     put(FILE, "one");
     assertThrows(FileAlreadyExistsException.class, () -> put(FILE, "two"));
     assertTrue(store.list(TOPIC + "/tmp").isEmpty());
+  }
+
+  /** What fails is the sync: HDFS gives space by blocks. */
+  @Test
+  void aQuotaIsToldInTheWordsOfHdfs() throws IOException {
+    store.createFolder(TOPIC + "/tmp");
+    try (SharedFiles.Use use = assertInstanceOf(HdfsStore.class, store).use()) {
+      DistributedFileSystem hdfs = (DistributedFileSystem) use.files();
+      hdfs.setQuota(new Path(ref.root()), HdfsConstants.QUOTA_DONT_SET, 1000);
+      assertThrows(DSQuotaExceededException.class, () -> put(FILE, "one"));
+      assertThrows(DSQuotaExceededException.class, () -> {
+        try (FileAppender file = store.create(TOPIC + "/tmp/data")) {
+          file.write(bytes("one"), 0, 3);
+          file.sync();
+        }
+      });
+    }
   }
 }

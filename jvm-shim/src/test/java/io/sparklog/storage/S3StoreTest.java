@@ -12,6 +12,7 @@ import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -71,7 +72,7 @@ class S3StoreTest extends LogStoreContract {
   private S3Store broken(Put put) throws IOException {
     Path root = new Path(newRoot().root());
     FileSystem files = FileSystem.newInstance(root.toUri(), HadoopSettings.configuration(ref.settings()));
-    return new S3Store(files, root, ref.settings()) {
+    return new S3Store(new SharedFiles(() -> files, Duration.ofHours(1)), root, ref.settings()) {
       @Override
       public void putIfAbsent(String name, String temporary, byte[] content, PutObserver observer) throws IOException {
         try {
@@ -228,6 +229,8 @@ class S3StoreTest extends LogStoreContract {
 
   @Test
   void theStreamIsTheOneThatTellsWhatIsGone() throws IOException {
-    assertEquals("classic", assertInstanceOf(S3Store.class, Stores.open(ref)).files.getConf().get("fs.s3a.input.stream.type"));
+    try (SharedFiles.Use use = assertInstanceOf(S3Store.class, Stores.open(ref)).use()) {
+      assertEquals("classic", use.files().getConf().get("fs.s3a.input.stream.type"));
+    }
   }
 }

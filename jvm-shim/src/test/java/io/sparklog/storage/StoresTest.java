@@ -17,6 +17,7 @@ import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.PrivilegedExceptionAction;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -72,7 +73,8 @@ class StoresTest {
     Files.createDirectories(folder.resolve("_partlog/orders"));
     Files.createDirectories(folder.resolve("orders-0"));
     FileSystem files = FileSystem.newInstance(URI.create("file:///"), new Configuration(false));
-    Root root = new Root(new S3Store(files, new org.apache.hadoop.fs.Path("file:" + folder + "/orders-0"), Map.of()));
+    SharedFiles shared = new SharedFiles(() -> files, Duration.ofHours(1));
+    Root root = new Root(new S3Store(shared, new org.apache.hadoop.fs.Path("file:" + folder + "/orders-0"), Map.of()));
     assertEquals("PARTITION_DIRECTORY", assertThrows(PartlogException.class, root::requireWritable).id());
     assertEquals("PARTITION_DIRECTORY", assertThrows(PartlogException.class, root::requireReadable).id());
   }

@@ -1,0 +1,130 @@
+package io.sparklog.storage;
+
+import io.sparklog.spec.Warnings;
+import java.io.IOException;
+import java.lang.ref.WeakReference;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.hadoop.fs.FileSystem;
+
+/**
+ * A file system of Hadoop, for all stores of a place with the same settings and user. It has threads and connections, so it is closed when
+ * nothing has used it for a while; the next use opens it again.
+ *
+ * <p>It is not one that Spark and other libraries share: so its settings hold, and none of these closes it.
+ */
+final class SharedFiles {
+  /** After which the connections of an idle client have ended, too. */
+  private static final Duration IDLE = Duration.ofSeconds(60);
+
+  /** By what they are opened with. */
+  private static final Map<Object, WeakReference<SharedFiles>> KNOWN = new HashMap<>();
+
+  private static final ScheduledThreadPoolExecutor CLOSER = closer();
+
+  private final Opener opener;
+  private final long idleNs;
+  private FileSystem open;
+  private int users;
+  private long lastUseNs;
+
+  /** Opens a file system, whenever it is asked. */
+  @FunctionalInterface
+  interface Opener {
+    FileSystem open() throws IOException;
+  }
+
+  /** @param idle how long the file system stays open after its last use */
+  SharedFiles(Opener opener, Duration idle) {
+    this.opener = opener;
+    this.idleNs = idle.toNanos();
+  }
+
+  /** The one for {@code key}, which {@code opener} opens if it is new. */
+  static SharedFiles of(Object key, Opener opener) {
+    synchronized (KNOWN) {
+      WeakReference<SharedFiles> known = KNOWN.get(key);
+      SharedFiles files = known == null ? null : known.get();
+      if (files == null) {
+        KNOWN.values().removeIf(reference -> reference.get() == null);
+        files = new SharedFiles(opener, IDLE);
+        KNOWN.put(key, new WeakReference<>(files));
+      }
+      return files;
+    }
+  }
+
+  private static ScheduledThreadPoolExecutor closer() {
+    ScheduledThreadPoolExecutor closer = new ScheduledThreadPoolExecutor(1, task -> {
+      Thread thread = new Thread(task, "partlog-idle-file-systems");
+      thread.setDaemon(true);
+      return thread;
+    });
+    closer.setKeepAliveTime(1, TimeUnit.SECONDS);
+    closer.allowCoreThreadTimeOut(true);
+    return closer;
+  }
+
+  /** A use of the file system: it stays open until the use is closed. */
+  final class Use implements AutoCloseable {
+    private final FileSystem files;
+    private final AtomicBoolean ended = new AtomicBoolean();
+
+    private Use(FileSystem files) {
+      this.files = files;
+    }
+
+    FileSystem files() {
+      return files;
+    }
+
+    /** A second call does nothing. */
+    @Override
+    public void close() {
+      if (!ended.getAndSet(true)) {
+        end();
+      }
+    }
+  }
+
+  /** Begins a use. */
+  synchronized Use use() throws IOException {
+    if (open == null) {
+      open = opener.open();
+      lookIn(idleNs);
+    }
+    users++;
+    return new Use(open);
+  }
+
+  private synchronized void end() {
+    users--;
+    lastUseNs = System.nanoTime();
+  }
+
+  private void lookIn(long ns) {
+    CLOSER.schedule(this::closeIfIdle, ns, TimeUnit.NANOSECONDS);
+  }
+
+  private void closeIfIdle() {
+    FileSystem idle;
+    synchronized (this) {
+      long left = users > 0 ? idleNs : idleNs - (System.nanoTime() - lastUseNs);
+      if (left > 0) {
+        lookIn(left);
+        return;
+      }
+      idle = open;
+      open = null;
+    }
+    try {
+      idle.close();
+    } catch (IOException | RuntimeException e) {
+      Warnings.warn(SharedFiles.class, "closing the file system {} failed", idle.getUri(), e);
+    }
+  }
+}
