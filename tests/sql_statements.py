@@ -311,7 +311,7 @@ def streams(spark: SparkSession, catalog: str, root: Path) -> None:
         assert sorted(map(tuple, rows)) == sorted([("a", "1"), ("b", "2")] * times)
 
 
-NEW, KEPT, REFUSES, OVERWRITES = "new", "kept", "TABLE_OR_VIEW_ALREADY_EXISTS", "PARTLOG_SAVE_MODE"
+NEW, KEPT, REFUSES, OVERWRITES = "new", "kept", "PARTLOG_TOPIC_EXISTS", "PARTLOG_SAVE_MODE"
 OF_ROOT = "PARTLOG_TOPIC_REQUIRED"
 
 # By mode, what a save does where there is no root, where the root has another topic, and where it has this one: first with the topic

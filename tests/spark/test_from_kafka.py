@@ -177,7 +177,7 @@ def test_connect_and_that_a_warning_comes_once(tmp_path: Path) -> None:
 def test_the_default_mode_refuses_a_topic_that_is_there_in_the_words_that_the_page_quotes(spark: SparkSession, tmp_path: Path) -> None:
     writer = spark.sql("SELECT 'v' AS value").write.format("partlog").option("topic", "t")
     writer.save(str(tmp_path / "log"))
-    with pytest.raises(Exception, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
+    with pytest.raises(Exception, match="PARTLOG_TOPIC_EXISTS"):
         writer.save(str(tmp_path / "log"))
-    assert "`TABLE_OR_VIEW_ALREADY_EXISTS`" in PAGE.read_text(encoding="utf-8")
+    assert "`TOPIC_EXISTS`" in PAGE.read_text(encoding="utf-8")
     assert spark.read.format("partlog").load(str(tmp_path / "log")).count() == 1

@@ -174,7 +174,7 @@ def test_a_catalog_reaches_its_root_by_its_own_settings(place: Place):
     saves.save(root)
     with pytest.raises(PySparkException) as there:
         saves.save(root)
-    assert there.value.getCondition() == "TABLE_OR_VIEW_ALREADY_EXISTS"
+    assert there.value.getCondition() == "PARTLOG_TOPIC_EXISTS"
     saves.mode("ignore").save(root)
     other.sql(f"{row}, 'by_column' AS topic").write.format("partlog").options(**place.needed).mode("ignore").save(place.root("columns"))
     assert spark.table("events.saved").count() == 1

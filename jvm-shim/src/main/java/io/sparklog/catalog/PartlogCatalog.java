@@ -84,12 +84,8 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       if (exists) {
         boolean isSave = FormatIdentifier.isBegun(identifier);
         FormatIdentifier.ended(identifier);
-        if (isSave && place.get().topic() == null && RunningCommand.isOfNewTable()) {
-          // Spark would say that the root exists as a table, and advise to drop it.
-          throw PartlogException.of("TOPIC_REQUIRED", "reason",
-              "the default mode of a save creates one topic, which the option `topic` names, where the root "
-                  + place.get().root().location() + " has topics already",
-              "way", "Set option(\"topic\", …) to create one; or write .mode(\"append\"), which also takes a STRING column `topic`");
+        if (isSave && RunningCommand.isOfNewTable()) {
+          throw place.get().isThere();
         }
       }
       return exists;

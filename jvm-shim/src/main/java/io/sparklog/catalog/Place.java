@@ -21,6 +21,16 @@ record Place(String path, Map<String, String> settings, String topic, String abo
     return Root.of(path, () -> SessionSettings.with(settings));
   }
 
+  /** The refusal of a save in the default mode. Spark would say that a table exists, and advise to drop it. */
+  PartlogException isThere() {
+    return topic != null
+        ? root().topic(topic).exists()
+        : PartlogException.of("TOPIC_REQUIRED", "reason",
+            "the default mode of a save creates one topic, which the option `topic` names, where the root " + root().location()
+                + " has topics already",
+            "way", "Write .mode(\"append\"), which also takes a STRING column `topic`; or set option(\"topic\", …) to create one");
+  }
+
   /** Without the values of the settings, which may be secrets. */
   @Override
   public String toString() {

@@ -228,8 +228,12 @@ public final class Options {
     return Option.ALL.stream().anyMatch(option -> option.names().contains(Option.lower(key)));
   }
 
-  /** A hint at the option that may be meant by an unknown key. */
+  /** A hint at the option that may be meant by an unknown key, or why no option is like it. */
   private String nearest(String key) {
+    Optional<JsonNode> absent = listed("absent", key);
+    if (absent.isPresent()) {
+      return " " + absent.get().get("instead").textValue();
+    }
     String best = null;
     int least = Math.max(2, key.length() / 3) + 1;
     for (Map.Entry<String, Option> option : declared.entrySet()) {
