@@ -27,10 +27,13 @@ V = TypeVar("V")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MILLISECOND = datetime.timedelta(milliseconds=1)
 TIME = (
-    "milliseconds since 1970-01-01 UTC, or ISO 8601 as 2024-05-01, 2024-05-01T12:00Z or 2024-05-01 12:00:30.5+02:00, in UTC without a zone"
+    "milliseconds since 1970-01-01 UTC (a number of ten digits counts seconds: append 000), or ISO 8601 as 2024-05-01, "
+    "2024-05-01T12:00Z or 2024-05-01 12:00:30.5+02:00, in UTC without a zone"
 )
 """The forms of a text that is a time; docs/guide/reading-and-writing.md has the whole grammar, and `io.sparklog.spec.TimeText` the same."""
 _NUMBER = re.compile("-?[0-9]{1,19}")
+_SECONDS = range(10**9, 10**10)
+"""Seconds since 1970-01-01 UTC from 2001 to 2286. As milliseconds, these numbers are in the first months of 1970."""
 _SHARE = re.compile("([0-9]{1,5})/([0-9]{1,5})")
 _ISO_8601 = re.compile(
     "([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[Tt ]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:[.]([0-9]{1,9}))?)?)?"
@@ -256,12 +259,17 @@ def columns(given: object) -> list[str]:
 
 
 def millis(given: object, name: str = "time") -> int:
-    """A time as milliseconds since 1970-01-01 UTC, rounded up: an integer is that, and a text is of the form that `TIME` describes."""
+    """A time as milliseconds since 1970-01-01 UTC, rounded up: an integer is that, and a text is of the form that `TIME` describes.
+
+    CallError if it is not a time, or an integer of ten digits, which counts seconds.
+    """
     if isinstance(given, str):
         return _millis_of_text(given, name)
     if not isinstance(given, datetime.datetime):
         instead = f" (milliseconds since 1970-01-01 UTC), a datetime with a time zone, or a text: {TIME}"
-        return max(integer(name, given, instead), -(2**63))
+        if (number := integer(name, given, instead)) in _SECONDS:
+            raise _no_time(name, number)
+        return max(number, -(2**63))
     if given.tzinfo is None:
         reason = "it must have a time zone, as a datetime in datetime.timezone.utc has"
         raise SparklogError("OPTION_VALUE", option=name, value=given, reason=reason)
@@ -277,10 +285,14 @@ def times(since: object, until: object, names: tuple[str, str] = ("since", "unti
     return found[0], found[1]
 
 
+def _no_time(name: str, given: object) -> SparklogError:
+    return SparklogError("OPTION_VALUE", option=name, value=given, reason=f"it is not a time; a time is {TIME}")
+
+
 def _millis_of_text(text: str, name: str) -> int:
-    refused = SparklogError("OPTION_VALUE", option=name, value=text[:200], reason=f"it is not a time; a time is {TIME}")
+    refused = _no_time(name, text[:200])
     if _NUMBER.fullmatch(text.strip()):
-        if -(2**63) <= (number := int(text)) < 2**63:
+        if -(2**63) <= (number := int(text)) < 2**63 and number not in _SECONDS:
             return number
         raise refused
     found = _ISO_8601.fullmatch(text.strip())

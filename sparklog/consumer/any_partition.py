@@ -61,7 +61,9 @@ class AnyPartition:
         found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
         for given, time_ms in arguments.mapping("timestamps", timestamps):
             (each,) = self._existing([given])
-            at = self._subscription.followed(each.topic).offset_at(each.partition, arguments.count("timestamp", time_ms))
+            at = self._subscription.followed(each.topic).offset_at(
+                each.partition, arguments.millis(arguments.count("timestamp", time_ms), "timestamp")
+            )
             found[each] = OffsetAndTimestamp(*at) if at else None
         return found
 

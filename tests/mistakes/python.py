@@ -20,6 +20,8 @@ LOGS = [
     ("an end before the start", lambda w: w.topic.read(0, 5, 2), "OFFSETS_BACKWARDS", "topic t, partition 0", "Give an end that is not"),
     ("times the wrong way round", lambda w: w.topic.read(since=2, until=1), "OPTION_VALUE", "`until`", "give a time that is not before"),
     ("a time that is none", lambda w: w.topic.offsets_for_time("14.11.2023"), "OPTION_VALUE", "`time`", "a time is milliseconds"),
+    ("a time in seconds", lambda w: w.topic.offsets_for_time(1700000000), "OPTION_VALUE", "`time`", "append 000"),
+    ("a time in seconds, as text", lambda w: w.topic.read(since="1700000000"), "OPTION_VALUE", "`since`", "append 000"),
     ("a typo in a column", lambda w: w.topic.read(columns=["k"]), "OPTION_VALUE", "`columns`", "is not one of key, value"),
     ("a number below 0", lambda w: w.topic.head(-1), "OPTION_VALUE", "`n`", "it must not be negative"),
     ("a negative number for write_once", lambda w: sparklog.write_once("a", -1), "OPTION_VALUE", "`number`", "it must not be negative"),
@@ -43,7 +45,7 @@ LOGS = [
 TYPES = [
     ("a text for a partition", lambda w: w.topic.read("0"), "`partition` is '0'", "it must be an integer"),
     ("a word for an offset", lambda w: w.topic.read(start="earliest"), "`start` is 'earliest'", "leave `start` out for the earliest"),
-    ("a time in seconds", lambda w: w.topic.offsets_for_time(1.7e9), "`time` is 1700000000.0", "it must be an integer (milliseconds since"),
+    ("a time as a float", lambda w: w.topic.offsets_for_time(1.7e9), "`time` is 1700000000.0", "it must be an integer (milliseconds since"),
     ("a number for a key", lambda w: w.topic.read(key=7), "a key is str, bytes or None", "not int"),
     ("a text for columns", lambda w: w.topic.read(columns="key"), "`columns` is 'key'", "it must be a list of names"),
     ("a text for write_once", lambda w: sparklog.write_once("a", "b"), "`number` is 'b'", "it must be an integer"),

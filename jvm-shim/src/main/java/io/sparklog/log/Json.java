@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
+import io.sparklog.spec.JsonFault;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -71,7 +72,7 @@ final class Json {
     } catch (CharacterCodingException e) {
       throw new Damaged("it is not UTF-8", e);
     } catch (IOException e) {
-      throw new Damaged("it is not JSON: " + e.getMessage().lines().findFirst().orElse(""), e);
+      throw new Damaged("it is not JSON: " + JsonFault.why(e), e);
     }
   }
 

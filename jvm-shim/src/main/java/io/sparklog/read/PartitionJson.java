@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import io.sparklog.partition.Router;
+import io.sparklog.spec.JsonFault;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.TimeText;
@@ -94,7 +95,7 @@ public final class PartitionJson {
       }
       JsonNode given = partition.getValue();
       OptionalLong number = given.isIntegralNumber() && given.canConvertToLong()
-          ? OptionalLong.of(given.longValue())
+          ? times ? TimeText.millis(given.longValue()) : OptionalLong.of(given.longValue())
           : times && given.isTextual() ? TimeText.millis(given.textValue()) : OptionalLong.empty();
       if (number.isEmpty()) {
         throw Option.invalidValue(option, json, given + " for partition " + partition.getKey() + where + " is "
@@ -109,8 +110,7 @@ public final class PartitionJson {
     try {
       return MAPPER.readTree(json);
     } catch (IOException e) {
-      throw Option.invalidValue(option, json,
-          "it is not valid JSON: " + e.getMessage().lines().findFirst().orElse("") + "; give JSON by topic or partition");
+      throw Option.invalidValue(option, json, "it is not valid JSON: " + JsonFault.why(e) + "; give JSON by topic or partition");
     }
   }
 

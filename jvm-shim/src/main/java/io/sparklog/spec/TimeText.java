@@ -14,10 +14,15 @@ import java.util.regex.Pattern;
  */
 public final class TimeText {
   /** The forms of a text that is a time, in words. */
-  public static final String EXPECTED = "milliseconds since 1970-01-01 UTC, or ISO 8601 as 2024-05-01, 2024-05-01T12:00Z or "
-      + "2024-05-01 12:00:30.5+02:00, in UTC without a zone";
+  public static final String EXPECTED = "milliseconds since 1970-01-01 UTC (a number of ten digits counts seconds: append 000), or "
+      + "ISO 8601 as 2024-05-01, 2024-05-01T12:00Z or 2024-05-01 12:00:30.5+02:00, in UTC without a zone";
 
   private static final Pattern NUMBER = Pattern.compile("-?[0-9]{1,19}");
+
+  /** Seconds since 1970-01-01 UTC have ten digits from 2001 to 2286. Milliseconds of ten digits are in the first months of 1970. */
+  private static final long LEAST_SECONDS = 1_000_000_000L;
+
+  private static final long MOST_SECONDS = 9_999_999_999L;
 
   private static final Pattern ISO_8601 = Pattern
       .compile("([0-9]{4}-[0-9]{2}-[0-9]{2})(?:[Tt ]([0-9]{2})(?::([0-9]{2})(?::([0-9]{2})(?:[.]([0-9]{1,9}))?)?)?"
@@ -34,13 +39,18 @@ public final class TimeText {
     String time = text.trim();
     try {
       if (NUMBER.matcher(time).matches()) {
-        return OptionalLong.of(Long.parseLong(time));
+        return millis(Long.parseLong(time));
       }
       Matcher found = ISO_8601.matcher(time);
       return found.matches() ? millis(found) : OptionalLong.empty();
     } catch (NumberFormatException | DateTimeException e) {
       return OptionalLong.empty();
     }
+  }
+
+  /** The time of a number; empty for one of ten digits, which counts seconds: taken as milliseconds, it would be a time in 1970. */
+  public static OptionalLong millis(long number) {
+    return number >= LEAST_SECONDS && number <= MOST_SECONDS ? OptionalLong.empty() : OptionalLong.of(number);
   }
 
   private static OptionalLong millis(Matcher found) {

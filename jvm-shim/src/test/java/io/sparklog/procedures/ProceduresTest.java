@@ -112,7 +112,8 @@ final class ProceduresTest {
     }
     assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"0\":1", false).contains("it is not valid JSON"));
     assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"0\":1} x", false).contains("it is not valid JSON"));
-    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"0\":1,\"0\":2}", false).contains("it is not valid JSON: Duplicate"));
+    assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"0\":1,\"0\":2}", false)
+        .contains("it is not valid JSON: the name 0 is there twice"));
     assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{}", false).contains("it must be an object by partition"));
     assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "[1]", false).contains("it must be an object by partition"));
     assertTrue(refused("ARGUMENT_VALUE", "delete_records", "a", "{\"a\":{\"0\":1}}", false).contains("\"a\" is not a partition number"));
