@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,40 @@ from collecting import stop
 from epochs import EPOCH, Sink
 from handmade import seeded
 from pyspark.errors import AnalysisException, StreamingQueryException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+
+
+class Warnings:
+    """Lines of the log of the session's JVM."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        jvm = spark._jvm
+        assert jvm is not None
+        self._context = jvm.org.apache.logging.log4j.LogManager.getContext(False)
+        self._text = jvm.java.io.StringWriter()
+        log4j = jvm.org.apache.logging.log4j.core
+        layout = log4j.layout.PatternLayout.createDefaultLayout()
+        self._appender = log4j.appender.WriterAppender.createAppender(layout, None, self._text, "taken", False, True)
+        self._appender.start()
+        self._context.getConfiguration().getRootLogger().addAppender(self._appender, None, None)
+        self._context.updateLoggers()
+
+    def take(self) -> str:
+        text = str(self._text.toString())
+        self._text.getBuffer().setLength(0)
+        return text
+
+    def stop(self) -> None:
+        self._context.getConfiguration().getRootLogger().removeAppender("taken")
+        self._context.updateLoggers()
+        self._appender.stop()
+
+
+@pytest.fixture
+def warnings(spark: SparkSession) -> Iterator[Warnings]:
+    taken = Warnings(spark)
+    yield taken
+    taken.stop()
 
 
 def test_an_epoch_is_one_version_and_one_data_file(sink: Sink) -> None:
@@ -20,6 +54,33 @@ def test_an_epoch_is_one_version_and_one_data_file(sink: Sink) -> None:
         assert len(list((sink.root / "_partlog" / "t" / "data").rglob("*.log"))) == epoch + 1
         assert len(sink.versions()) == epoch + 1
     assert sink.values() == list(range(4 * EPOCH))
+
+
+@pytest.mark.parametrize("each_batch", [False, True])
+def test_a_query_that_writes_what_it_reads_is_warned_once(
+    spark: SparkSession, tmp_path: Path, warnings: Warnings, each_batch: bool
+) -> None:
+    """By name, as its records come back to it; not a query that writes to another topic, or to that of another root."""
+    root, other = str(tmp_path / "root"), str(tmp_path / "other")
+    for number in range(3):
+        rows = spark.range(number, number + 1).selectExpr("CAST(id AS STRING) AS value")
+        rows.write.format("partlog").options(topic="t", partitions=1).mode("append").save(root)
+
+    def copies(topic: str, to: str) -> str:
+        """The warnings of a query that takes three epochs."""
+        read = spark.readStream.format("partlog").options(subscribe="t", startingOffsets="earliest", maxOffsetsPerTrigger=1).load(root)
+        writer = read.select("value").writeStream.trigger(availableNow=True).option("checkpointLocation", f"{to}-{topic}-checkpoint")
+        if each_batch:
+            query = writer.foreachBatch(lambda rows, _: rows.write.format("partlog").option("topic", topic).mode("append").save(to)).start()
+        else:
+            query = writer.format("partlog").option("topic", topic).start(to)
+        query.awaitTermination()
+        assert len(query.recentProgress) >= 3
+        return warnings.take()
+
+    assert "which it reads" not in copies("u", root) + copies("t", other)
+    told = copies("t", root)
+    assert told.count(f"writes to topic t under {root}, which it reads: each record that it writes there comes back") == 1, told
 
 
 def test_an_epoch_is_known_by_query_number_and_input(sink: Sink) -> None:

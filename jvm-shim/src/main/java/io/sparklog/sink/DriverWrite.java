@@ -2,6 +2,7 @@ package io.sparklog.sink;
 
 import io.sparklog.log.Root;
 import io.sparklog.spark.SparkErrors;
+import io.sparklog.spark.StreamingQueries;
 import io.sparklog.log.Committed;
 import io.sparklog.write.Once;
 import io.sparklog.write.Piece;
@@ -84,7 +85,9 @@ final class DriverWrite {
         plans.put(plan.topic(), plan.topicPlan(plan.topic()));
       }
       reports.forEach(report -> report.keySet().forEach(topic -> plans.computeIfAbsent(topic, plan::topicPlan)));
-      return commits.commit(plans, plan.known().keySet(), reports);
+      List<Committed> done = commits.commit(plans, plan.known().keySet(), reports);
+      done.stream().filter(each -> each.version().isPresent()).forEach(each -> StreamingQueries.written(root.location(), each.topic()));
+      return done;
     });
   }
 

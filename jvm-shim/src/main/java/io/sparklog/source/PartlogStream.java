@@ -13,12 +13,16 @@ import io.sparklog.stream.TaskShares;
 import io.sparklog.stream.TopicStream;
 import io.sparklog.stream.TriggerLimits;
 import io.sparklog.spark.SparkErrors;
+import io.sparklog.spark.ToldOfWrites;
 import io.sparklog.spec.Options;
+import io.sparklog.spec.Warnings;
 import java.time.Clock;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.CompositeReadLimit;
@@ -33,7 +37,7 @@ import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow
 import org.apache.spark.sql.types.StructType;
 
 /** {@link TopicStream} as Spark's engine of micro-batches calls it: one for each run of a query. */
-final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics, ToldOfWrites {
   private final ReadableTopics root;
   private final StructType schema;
   private final Options options;
@@ -44,6 +48,9 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
 
   /** The offsets that Spark was given last: it hands their JSON back at every poll. */
   private StreamOffsets given;
+
+  /** The topics that the query both reads and writes, and was warned of. */
+  private final Set<String> circles = new HashSet<>();
 
   /**
    * @param schema the columns to return
@@ -164,6 +171,16 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
   @Override
   public synchronized Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
     return SparkErrors.run(() -> stream.metrics(latestConsumedOffset.map(this::offsets).orElse(null)));
+  }
+
+  @Override
+  public synchronized void written(String location, String topic) {
+    if (given != null && location.equals(root.location()) && given.topics().contains(topic) && circles.add(topic)) {
+      Warnings.warn(PartlogStream.class,
+          "The streaming query with the checkpoint {} writes to topic {} under {}, which it reads: each record that it writes there comes "
+              + "back to it. Write to another topic, or filter what comes back.",
+          checkpoint, topic, location);
+    }
   }
 
   /** The sink's commits and Spark's log say what was read; nothing is kept here. */

@@ -13,6 +13,7 @@ import java.util.function.LongFunction;
 import java.util.regex.Pattern;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.connector.read.streaming.SparkDataStream;
 import org.apache.spark.sql.execution.streaming.ContinuousTrigger;
 import org.apache.spark.sql.execution.streaming.RealTimeTrigger;
 import org.apache.spark.sql.execution.streaming.checkpointing.OffsetSeqBase;
@@ -21,6 +22,7 @@ import org.apache.spark.sql.execution.streaming.runtime.QueryExecutionThread;
 import org.apache.spark.sql.execution.streaming.runtime.StreamExecution;
 import org.apache.spark.sql.streaming.Trigger;
 import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Spark's knowledge of the streaming queries of this process. Only this class uses Spark's internals for it: where another build of Spark
@@ -134,6 +136,21 @@ public final class StreamingQueries {
     return mayBeRealTime
         ? Optional.of("by a trigger that Spark does not tell, while spark.sql.streaming.realTimeMode.allowlistCheck allows Real-Time Mode")
         : Optional.empty();
+  }
+
+  /** Tells the sources of the query whose own thread this is that it has written to a topic. Does nothing on any other thread. */
+  public static void written(String root, String topic) {
+    try {
+      ofThisThread().flatMap(epoch -> query(epoch.queryId())).ifPresent(query -> {
+        for (SparkDataStream source : CollectionConverters.asJava(query.sources())) {
+          if (source instanceof ToldOfWrites told) {
+            told.written(root, topic);
+          }
+        }
+      });
+    } catch (LinkageError otherSpark) {
+      // Nothing is known of its sources.
+    }
   }
 
   private static Optional<StreamExecution> query(String id) {

@@ -73,7 +73,8 @@ public final class StreamOffsets {
     return json.append('}').toString();
   }
 
-  Set<String> topics() {
+  /** The topics that are read. */
+  public Set<String> topics() {
     return next.keySet();
   }
 

@@ -1,0 +1,7 @@
+package io.sparklog.spark;
+
+/** A source of a streaming query that is told where the query writes. */
+public interface ToldOfWrites {
+  /** The query has written to a topic. */
+  void written(String root, String topic);
+}
