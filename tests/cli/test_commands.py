@@ -87,6 +87,15 @@ def test_segments_commits_and_keys(run, topic):
     assert [each["time"] for each in found] == [TIME + 1000 * number for number in range(2)]
 
 
+def test_a_key_is_shown_from_every_partition(run, tmp_path):
+    """The records of the key k are in partitions that a caller chose."""
+    topic = Topic(tmp_path / "root", "t", partitions=3)
+    for partition in range(3):
+        topic.append([Record(b"v%d" % partition, b"k"), Record(b"w", b"other")], partition, routed=False)
+    assert run("cat", topic.root, "t", "-k", "k") == "v0\nv1\nv2\n"
+    assert run("cat", topic.root, "t", "-k", "k", "-p", "0,2") == "v0\nv2\n"
+
+
 def test_stats(run, tmp_path):
     topic = Topic(tmp_path / "root", "t", partitions=2)
     topic.append([Record(b"x" * size, b"hot" if size % 2 else b"%d" % size) for size in range(1, 101)])
