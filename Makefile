@@ -33,7 +33,7 @@ help: ## this list
 	@echo
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "%-20s%s\n", $$1, $$2}'
 	@echo
-	@echo "Requirements: Python 3.10 or later, a JDK 17 or later, and Maven; for make test also Chromium and its driver."
+	@echo "Requirements: Python 3.10 or later, a JDK 17 or later, and Maven. Tests that need a browser are skipped where there is none."
 
 ## What a user wants
 
@@ -47,13 +47,13 @@ wheel: $(WHEEL) ## build the wheel, with the jar inside, in dist/
 ## What a developer wants
 
 .PHONY: test
-test: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run all tests: Java beside Python, with Spark, Delta and Kafka's tools
+test: toolchain packages $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run all tests: Java beside Python, with Spark, Delta and Kafka's tools
 	@$(MVN) -f jvm-shim/pom.xml test-compile
-	@$(MAKE) --no-print-directory jvm-test > .tools/jvm-test.log 2>&1 & java=$$!; \
-	  trap 'kill $$java 2> /dev/null || true' EXIT; \
-	  python=0; $(PY) -m pytest --numprocesses 2 --dist loadscope $(ARGS) || python=$$?; \
-	  wait $$java || { cat .tools/jvm-test.log; exit 1; }; \
-	  cat .tools/jvm-test.log; exit $$python
+	@$(PY) tests/run_all.py $(ARGS)
+
+.PHONY: packages
+packages: ## as root on Debian or Ubuntu: install a browser and what makes file systems, for the tests that need them
+	@$(PYTHON) tests/machine.py
 
 .PHONY: check
 check: lint ## lint, and unit tests, without Spark: under a minute
@@ -107,6 +107,12 @@ soak-stores: toolchain $(VENV) $(JAR) hdfs s3 ## run the long tests of stores: r
 	@$(MVN) -f jvm-shim/pom.xml test-compile
 	@$(PY) -m pytest tests/stores -m soak -s --timeout 7200 $(ARGS)
 
+.PHONY: constraints
+constraints: $(VENV) ## renew tests/constraints.txt: the newest packages, for each Python that is supported; then run make test
+	@[ -x .tools/uv/bin/uv ] || $(PY) -m pip install --quiet --disable-pip-version-check --target .tools/uv uv
+	@.tools/uv/bin/uv pip compile --quiet --native-tls --upgrade --universal --python-version 3.10 --extra dev \
+	  --no-header --no-annotate --output-file tests/constraints.txt pyproject.toml
+
 .PHONY: docs
 docs: $(VENV) ## generate docs/reference/ and the table in docs/guide/from-kafka.md from sparklog/spec/
 	@PYTHONPATH=. $(PY) docs/make_reference.py
@@ -151,12 +157,12 @@ toolchain:
 	@[ -n "$$(command -v '$(JAVA)c')" ] || { echo "Java has a runtime but not a compiler: install a JDK 17 or later (Debian: apt-get install openjdk-17-jdk-headless)."; exit 1; }
 	@[ -n "$$(command -v $(firstword $(MVN)))" ] || { echo "Maven is missing: install it (Debian: apt-get install maven)."; exit 1; }
 
-$(VENV): pyproject.toml
+$(VENV): pyproject.toml tests/constraints.txt
 	@[ -n "$(PYTHON)" ] || { echo "Python is missing or too old: install 3.10 or later, or name one: make PYTHON=…"; exit 1; }
 	@[ -x $(PY) ] || { echo "Setting up .venv with $$($(PYTHON) --version)"; \
 	  $(PYTHON) -m venv .venv || { rm -rf .venv; echo "$(PYTHON) cannot make a virtual environment (Debian: apt-get install python3-venv)."; exit 1; }; }
 	@echo "Installing PySpark and what the tests need (about 500 MB the first time)"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint tests/constraints.txt --editable '.[dev]'
 	@touch $@
 
 # Folders are prerequisites too, so that removing a file rebuilds the jar.

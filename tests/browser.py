@@ -1,8 +1,7 @@
-"""A real browser without a window: Debian's chromium."""
+"""A real browser without a window: one of those that tests/machine.py finds."""
 
 import functools
 import json
-import shutil
 import time
 import zipfile
 from collections.abc import Callable
@@ -30,7 +29,7 @@ def _axe() -> str:
 class Browser:
     """One window. `complaints` and `hosts` tell what happened since they were last called."""
 
-    def __init__(self) -> None:
+    def __init__(self, binary: str, driver: str) -> None:
         options = ChromeOptions()
         # Chromium's sandbox needs rights that a container seldom gives, and the pages are the tests' own.
         for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,800"):
@@ -38,9 +37,9 @@ class Browser:
         # It does not ask the network by itself.
         for argument in ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"):
             options.add_argument(argument)
-        options.binary_location = str(shutil.which("chromium"))
+        options.binary_location = binary
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        self.driver = Chrome(options=options, service=Service(shutil.which("chromedriver")))
+        self.driver = Chrome(options=options, service=Service(driver))
         self.look()
 
     def look(self, *, dark: bool = False, phone: bool = False) -> None:

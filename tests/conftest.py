@@ -4,6 +4,7 @@ import json
 import os
 import runpy
 from collections import Counter
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = len(FASTEST_FIRST)
     items.sort(key=lambda item: next((i for i in range(places) if item.nodeid.startswith(FASTEST_FIRST[i])), places))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With SPARKLOG_NO_SKIPS=1, as `.ci/run` sets it, a test that is skipped has failed: a green run has then shown all."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("SPARKLOG_NO_SKIPS") == "1":
+        why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome, report.longrepr = "failed", f"skipped, which SPARKLOG_NO_SKIPS forbids: {why.removeprefix('Skipped: ')}"
+    return report
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

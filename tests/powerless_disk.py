@@ -8,7 +8,6 @@ writes, any part of them by sectors, in any order. A device-mapper or a copy of 
 import ctypes
 import os
 import random
-import shutil
 import struct
 import subprocess
 import threading
@@ -16,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import machine
 import pytest
 
 SECTOR_BYTES = 512
@@ -38,8 +38,8 @@ def needs_disk(file_system: str) -> pytest.MarkDecorator:
         missing = "only root mounts disks"
     elif not os.access("/dev/fuse", os.W_OK) or not os.access("/dev/loop-control", os.W_OK):
         missing = "there is no /dev/fuse, or no /dev/loop-control"
-    elif not shutil.which(f"mkfs.{file_system}"):
-        missing = f"mkfs.{file_system} is not installed"
+    elif machine.mkfs(file_system) is None:
+        missing = f"mkfs.{file_system} is not installed (Debian: apt-get install {machine.MAKERS[file_system]})"
     return pytest.mark.skipif(missing is not None, reason=missing or "")
 
 
@@ -169,7 +169,7 @@ def formatted(file_system: str, mebibytes: int, image: Path) -> Path:
     """A new file `image` with an empty file system in it."""
     with image.open("wb") as file:
         file.truncate(mebibytes << 20)
-    subprocess.run([f"mkfs.{file_system}", "-q", str(image)], check=True)
+    subprocess.run([str(machine.mkfs(file_system)), "-q", str(image)], check=True)
     return image
 
 

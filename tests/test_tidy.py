@@ -11,10 +11,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import sparklog
 from sparklog import errors, options
 from sparklog.ondisk import version
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # pytest needs it
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "sparklog"
@@ -204,6 +211,20 @@ def test_versions_agree():
     assert spark is not None
     assert spark.startswith(f"{minor}.")
     assert f'"pyspark=={minor}.*"' in pyproject
+
+
+@pytest.mark.parametrize("python", ["3.10", "3.11", "3.12", "3.13", "3.14"])
+def test_the_constraints_have_each_package_that_the_project_asks_for(python):
+    """Once, in a version that it may have."""
+    environment = {"python_version": python, "python_full_version": f"{python}.0"}
+    lines = map(Requirement, (ROOT / "tests" / "constraints.txt").read_text().splitlines())
+    pinned = [(canonicalize_name(each.name), each.specifier) for each in lines if each.marker is None or each.marker.evaluate(environment)]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for text in [*project["dependencies"], *(each for extra in project["optional-dependencies"].values() for each in extra)]:
+        asked = Requirement(text)
+        versions = [str(specifier).removeprefix("==") for name, specifier in pinned if name == canonicalize_name(asked.name)]
+        fits = len(versions) == 1 and asked.specifier.contains(versions[0])
+        assert fits or asked.name == "sparklog", f"{text} has {versions} in tests/constraints.txt: run make constraints"
 
 
 # --- errors: each id is declared, used, and raised with the parameters of its text

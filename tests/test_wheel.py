@@ -40,7 +40,7 @@ def wheel(repository: Path) -> Path:
     return wheels[0]
 
 
-def test_the_wheel_works_in_an_empty_environment(wheel, tmp_path):
+def test_the_wheel_works_in_an_empty_environment(wheel, repository, tmp_path):
     says_nothing_of_ours = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "SPARK", "VIRTUAL_ENV", "COV_"))
     }
@@ -57,7 +57,8 @@ def test_the_wheel_works_in_an_empty_environment(wheel, tmp_path):
     python = str(tmp_path / "empty" / "bin" / "python")
     run(sys.executable, "-m", "venv", "empty")
     # Python would compile all modules of PySpark, pandas and pyarrow, and the job imports few.
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", str(wheel))
+    constraints = str(repository / "tests" / "constraints.txt")
+    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--constraint", constraints, str(wheel))
     (tmp_path / "job.py").write_text(SCRIPT)
     said = json.loads(run(python, "job.py").splitlines()[-1])
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import machine
 import pytest
 from browser import Browser
 from hostile_root import HOSTILE, hostile_root
@@ -82,10 +83,19 @@ def serve(repository: Path) -> Iterator[Callable[..., str]]:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    for name, package in (("chromium", "chromium"), ("chromedriver", "chromium-driver")):
-        if not shutil.which(name):
-            pytest.fail(f"{name} is not there: install it (Debian: apt-get install {package})")
-    found = Browser()
+def window() -> Iterator[Browser]:
+    there = machine.browser()
+    if there is None:
+        pytest.skip(machine.NO_BROWSER)
+    found = Browser(*there)
     yield found
     found.quit()
+
+
+@pytest.fixture
+def browser(window: Browser, serve: Callable[..., str]) -> Iterator[Browser]:
+    """The window, which leaves the last page before its server ends: the next test would find the complaint of a tail that broke off."""
+    yield window
+    window.driver.get("about:blank")
+    window.complaints()
+    window.hosts()

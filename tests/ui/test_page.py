@@ -48,8 +48,6 @@ def test_each_view(browser, serve, root, table, look):
     browser.look(**look)
     grown(Topic(root, "routed", partitions=2))
     url = serve(root, table.path)
-    browser.complaints()
-    browser.hosts()
     for path, selector in VIEWS.items():
         browser.open(url + path, selector or "main .failed")
         assert browser.run("return document.documentElement.scrollWidth <= innerWidth"), f"{path} scrolls sideways"
@@ -351,7 +349,6 @@ def test_errors_are_shown_and_the_rest_is(browser, serve, root):
     root.with_name("away").rename(root)
     browser.press("main button", "Try again")
     browser.find(".map rect")
-    browser.complaints()
 
 
 def test_what_was_asked_wrongly_can_be_set_right(browser, serve, root):
@@ -371,4 +368,3 @@ def test_what_was_asked_wrongly_can_be_set_right(browser, serve, root):
     browser.open(f"{url}/topics/wide/tail", ".notice")
     browser.run("const choice = document.querySelector('select'); choice.value = '7'; choice.dispatchEvent(new Event('change'))")
     browser.find(".light[data-state=live]")
-    browser.complaints()
