@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 from sparklog.assignors import Partition
 from sparklog.errors import SparklogError
-from sparklog.offsets import rows
+from sparklog.offsets import heartbeats, rows
 from sparklog.offsets.attempts import attempts
 from sparklog.offsets.committed import Committed
-from sparklog.offsets.heartbeats import clock
 from sparklog.offsets.members import Held, MemberSettings, State
 from sparklog.offsets.pulse import Pulse
 from sparklog.offsets.rows import Position
@@ -34,12 +33,14 @@ class Membership:
     the group alone, or another process the place of its instance; MEMBER_FENCED if it commits for a share that it lost.
     """
 
-    def __init__(self, table: OffsetTable, group: str, settings: MemberSettings) -> None:
+    def __init__(self, table: OffsetTable, group: str, settings: MemberSettings, clock: Callable[[], float] = heartbeats.clock) -> None:
+        """`clock` gives seconds, by which sessions and the times between polls are measured."""
         self.group = rows.require_group(group)
         self.table, self.root = table.path, table.root
         self._generations, self._topics = table.generations, table.topics
         self._settings = settings
-        self._pulse = Pulse(table.path, self.group, settings.session_s)
+        self._clock = clock
+        self._pulse = Pulse(table.path, self.group, settings.session_s, clock)
         self._weigher = Weigher(table.topics, self.positions)
         self._lock = threading.RLock()
         """Held while the state is read or changed; not while a heartbeat is written."""
@@ -75,7 +76,7 @@ class Membership:
 
     def look(self) -> bool:
         """Joins if it is not a member, and learns what others changed. False, without a wait for other threads, if nothing did."""
-        self._polled = now = clock()
+        self._polled = now = self._clock()
         is_due = now - self._refreshed >= self._settings.heartbeat_s
         # In this order: the thread that makes it live again says first that the state is another one.
         if self._pulse.is_live and not self._changed and self._state is self._turned and not is_due:
@@ -216,7 +217,7 @@ class Membership:
         except BaseException:
             self._pulse.end(me)
             raise
-        self._refreshed, self._changed = clock(), False
+        self._refreshed, self._changed = self._clock(), False
         self._pulse.live(began)
         self._pulse.restart()
         self._pulse.start(self._beat, self._settings.heartbeat_s)
@@ -252,7 +253,7 @@ class Membership:
         return joined.with_topics(self._topics.shared(joined.members.values()))
 
     def _refresh(self) -> None:
-        self._refreshed = clock()
+        self._refreshed = self._clock()
         if self._topics.shared(self._state.members.values()) != self._state.topics:
             self._change("topics changed", lambda state: state.with_topics(self._topics.shared(state.members.values())))
         if loads := self._weigher.look(self._state, self.id):
@@ -375,7 +376,7 @@ class Membership:
     def _beat(self) -> None:
         """Writes a heartbeat, looks for a newer state, and expires members that are silent. It is called in a thread of its own."""
         me = self.id
-        if me is None or clock() - self._polled > self._settings.max_poll_s:
+        if me is None or self._clock() - self._polled > self._settings.max_poll_s:
             return  # the program hangs, or polls no more: others go on with its shares
         try:
             began = self._pulse.write(me, self._number)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from sparklog.errors import SparklogError
-from sparklog.offsets.heartbeats import Heartbeats, Watch, clock
+from sparklog.offsets import heartbeats
+from sparklog.offsets.heartbeats import Heartbeats, Watch
 
 _LIVE = 0.8
 """A member stops by itself after this part of its session, before others may expire it."""
@@ -16,11 +17,12 @@ _LIVE = 0.8
 class Pulse:
     """The pulse of one member after another, as a consumer joins again. Times are in seconds. Threads may share it."""
 
-    def __init__(self, table: str, group: str, session_s: float) -> None:
+    def __init__(self, table: str, group: str, session_s: float, clock: Callable[[], float] = heartbeats.clock) -> None:
         self._table, self._group, self._session_s = table, group, session_s
         self._heartbeats = Heartbeats(table, group)
         self._watch = Watch()
         self._lock = threading.Lock()
+        self._clock = clock
         self._counter = 0
         self._beaten = self._live_until = clock()
         self._stop = threading.Event()
@@ -31,7 +33,7 @@ class Pulse:
     @property
     def is_live(self) -> bool:
         """Whether no other member may have expired this one yet."""
-        return clock() < self._live_until
+        return self._clock() < self._live_until
 
     def start(self, beat: Callable[[], None], every_s: float) -> None:
         """Calls `beat` so often, from a thread of its own, until `stop`. Does nothing if it does so already."""
@@ -55,7 +57,7 @@ class Pulse:
 
         RetryError HEARTBEAT if it cannot be written.
         """
-        began = clock()
+        began = self._clock()
         with self._lock:
             self._counter += 1
             try:
@@ -79,8 +81,8 @@ class Pulse:
 
     def silent(self, sessions: Mapping[str, float]) -> list[str]:
         """The members without a heartbeat for their sessions, which are given in seconds."""
-        asked = clock()
-        return self._watch.silent(self._heartbeats.look(), sessions, asked, clock())
+        asked = self._clock()
+        return self._watch.silent(self._heartbeats.look(), sessions, asked, self._clock())
 
     def end(self, *members: str) -> None:
         """Removes what members that are gone have written, if it can be removed: what stays there says nothing."""

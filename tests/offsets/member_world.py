@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import select
@@ -13,17 +14,37 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from handmade import Topic, records
 from offsets.member_driver import Driver
 
+from sparklog import offsets
 from sparklog.offsets import OffsetTable
 
 REPOSITORY = Path(__file__).parents[2]
 HEARTBEAT_MS = 100
-MORTAL_MS, LASTING_MS = 1_500, 120_000
-"""The sessions of members that are to be expired, and of those that are not, however slow the machine is."""
+LASTING_MS = 86_400_000
+"""The session of a member that is not to be expired, however slow the machine is."""
 WAIT_S = 120
+
+
+class Clock:
+    """The seconds that members in this process measure sessions by: they pass as members are asked to poll, whatever the machine does.
+
+    While a member is silent, they pass in longer steps. Some seconds pass between two heartbeats that a member writes; a session of
+    a minute ends only for one that is silent.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.silent: set[Thread] = set()
+
+    def __call__(self) -> float:
+        return self.now
+
+    def step(self) -> None:
+        self.now += 5 if self.silent else HEARTBEAT_MS / 1000
 
 
 class Member:
@@ -50,14 +71,28 @@ class Member:
 
 
 class Thread(Member):
-    def __init__(self) -> None:
+    mortal_ms = 60_000
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
         self.driver = Driver()
         self.said: list[dict[str, Any]] = []
 
     def ask(self, do: str, **given: Any) -> None:
         if do == "open":
-            given = {"max_poll_interval_ms": 300, **given}
-        self.said.append(json.loads(json.dumps(self.driver.do({"do": do, **given}))))
+            given = {"max_poll_interval_ms": 30_000, **given}
+        if do == "poll":
+            self.clock.step()
+        with mock.patch.object(offsets, "Membership", functools.partial(offsets.Membership, clock=self.clock)):
+            self.said.append(json.loads(json.dumps(self.driver.do({"do": do, **given}))))
+
+    def freeze(self) -> None:
+        self.clock.silent.add(self)
+
+    kill = freeze
+
+    def wake(self) -> None:
+        self.clock.silent.discard(self)
 
     def answer(self) -> dict[str, Any]:
         return self.said.pop(0)
@@ -68,7 +103,10 @@ class Thread(Member):
 
 
 class Process(Member):
-    def __init__(self) -> None:
+    mortal_ms = 1_500
+
+    def __init__(self, clock: Clock) -> None:
+        """It has a clock of its own, the machine's."""
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
         command = [sys.executable, str(Path(__file__).parent / "member_driver.py")]
         self.popen = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True, bufsize=1)
@@ -110,7 +148,7 @@ class Group:
     """A topic, a table beside its root, and members that read it as group `g`."""
 
     def __init__(self, folder: Path, kind: type[Thread | Process] = Process, partitions: int = 4, count: int = 20) -> None:
-        self.folder, self.kind = folder, kind
+        self.folder, self.kind, self.clock = folder, kind, Clock()
         self.topic = Topic(folder / "root", "t", partitions=partitions)
         for number in range(partitions):
             self.topic.append(records(count), number)
@@ -118,7 +156,7 @@ class Group:
         self.started: list[Thread | Process] = []
 
     def start(self, count: int = 1) -> list[Any]:
-        started = [self.kind() for _ in range(count)]
+        started = [self.kind(self.clock) for _ in range(count)]
         self.started += started
         return [each.ready() for each in started]
 
@@ -128,7 +166,11 @@ class Group:
         return self.open(found, **more)
 
     def open(self, member: Any, *, mortal: bool = False, **more: Any) -> Any:
-        given = {"session_timeout_ms": MORTAL_MS if mortal else LASTING_MS, "heartbeat_interval_ms": HEARTBEAT_MS, "assignor": "sticky"}
+        given = {
+            "session_timeout_ms": self.kind.mortal_ms if mortal else LASTING_MS,
+            "heartbeat_interval_ms": HEARTBEAT_MS,
+            "assignor": "sticky",
+        }
         given |= {"names": ["t"], "auto_offset_reset": "earliest", "poll_interval_ms": 20, **more}
         answer = member.open(root=str(self.folder / "root"), group="g", table=str(self.folder / "offsets"), **given)
         assert answer == {}, answer
@@ -172,6 +214,13 @@ class Group:
             assert time.monotonic() < until, (self.state(), answers[-5:])
             answers += [each.poll(ms=20, **more) for each in polling]
         return answers
+
+    def pass_session(self) -> None:
+        """Lets the session of a mortal member pass in which nothing is asked for."""
+        if self.kind is Thread:
+            self.clock.now += self.kind.mortal_ms / 1000
+        else:
+            time.sleep(self.kind.mortal_ms / 1000)
 
     def append(self, count: int) -> None:
         """Records in each partition."""

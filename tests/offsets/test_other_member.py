@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from offsets.member_world import LASTING_MS, MORTAL_MS, REPOSITORY, WAIT_S, Group
+from offsets.member_world import LASTING_MS, REPOSITORY, WAIT_S, Group, Process
 
 
 class Elsewhere:
@@ -79,7 +79,7 @@ def test_both_share_a_group_and_hand_over(threads, elsewhere):
 @pytest.mark.soak
 def test_each_expires_the_other(processes, elsewhere):
     processes.table.end("another", processes.table.begin("another"))  # creates the table
-    other = elsewhere(processes, MORTAL_MS)
+    other = elsewhere(processes, Process.mortal_ms)
     wait(lambda: len(other.lines()) >= 80)
     ours = processes.member(assignor="range", mortal=True)
     processes.until(lambda: processes.is_even(2), [ours])
@@ -98,7 +98,7 @@ def test_the_other_one_is_fenced_as_ours_is(processes, elsewhere):
     """Frozen for longer than its session, it commits nothing, and joins again under a new id."""
     ours = processes.member(assignor="range")
     ours.poll(ms=100)
-    other = elsewhere(processes, MORTAL_MS)
+    other = elsewhere(processes, Process.mortal_ms)
     processes.until(lambda: processes.is_even(2), [ours])
     other.popen.send_signal(19)
     processes.until_even(ours)
