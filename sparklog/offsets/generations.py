@@ -120,7 +120,8 @@ class Generations:
             ids = {each.topic: each.topic_id for each in first}
             old = [each for each in group.positions if carry and group.exists and each.topic not in dropped]
             kept = [each for each in old if _stays(each, keys, ids)]
-            begun = [dataclasses.replace(each, committed_at=rows.now()) for each in kept + first]
+            at = rows.now()
+            begun = [dataclasses.replace(each, committed_at=at) for each in kept + first]
             # A position that is where it was before is moved, too: its owner has read on, and not committed that.
             left = keys | {each for each in group.state.shares if each[0] in dropped} if group.state else keys
             stays = group.state.reset(left) if group.state and event in _OF_OPERATORS else None

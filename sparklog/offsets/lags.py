@@ -16,8 +16,6 @@ from sparklog.ondisk.state import State, unread
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.show.display import SHOWN, Display, counted
 
-_A_COMMIT = datetime.timedelta(milliseconds=50)
-"""The rows of a commit are this close to one another."""
 LAG = pa.schema(
     [
         pa.field("group", pa.string()),
@@ -135,21 +133,17 @@ def over_time(rows: Iterable[Position], logs: Mapping[str, TopicLog]) -> list[di
 def together(rows: Iterable[Mapping[str, Any]]) -> list[tuple[datetime.datetime, int]]:
     """From rows of `HISTORY`, how many records all of their partitions together were behind after each commit of the group.
 
-    A commit has each partition once. Rows that do not know how far they were behind are left out.
+    The rows of a commit have the same time. Rows that do not know how far they were behind are left out.
     """
     points: list[tuple[datetime.datetime, int]] = []
     behind: dict[tuple[str, int], int] = {}
-    commit: set[tuple[str, int]] = set()
     for row in rows:
         if row["records"] is None:
             continue
-        place, at = (row["topic"], row["partition"]), row["committed_at"]
-        if place in commit or not points or at - points[-1][0] > _A_COMMIT:
-            commit = set()
-        else:
+        at = row["committed_at"]
+        if points and points[-1][0] == at:
             points.pop()
-        commit.add(place)
-        behind[place] = row["records"]
+        behind[row["topic"], row["partition"]] = row["records"]
         points.append((at, sum(behind.values())))
     return points
 

@@ -298,7 +298,7 @@ class Membership:
                 self._adopt()
                 return False
             stays = [each for at, each in group.at.items() if at not in moved and ids.get(each.topic, each.topic_id) == each.topic_id]
-            kept = [dataclasses.replace(each, committed_at=rows.now()) for each in stays]
+            kept = [dataclasses.replace(each, committed_at=placed[0].committed_at) for each in stays]
             note = rows.note_of_members(self.group, group.generation + 1, self.id, "goes back", group.state)
             if self._generations.commit(self.group, number + 1, group.generation + 1, [note, *kept, *placed], versions) is not None:
                 self._remember(placed)

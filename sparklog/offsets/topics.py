@@ -69,6 +69,7 @@ class Topics:
         """
         by_topic = {each.topic: each for each in known}
         made: list[Position] = []
+        at = now()  # one time for all, by which `lags.together` knows the rows of a commit
         for topic, by_partition in arguments.mapping("offsets", offsets):
             state = self.state(topic)
             expected = (ids or {}).get(topic)
@@ -79,7 +80,7 @@ class Topics:
             for given, offset in arguments.mapping("offsets", by_partition):
                 # A position may have expired while its owner read on.
                 placed = placed_in(state, self.root, given, offset, [0] * state.partitions)
-                made.append(Position(group, 0, topic, state.topic_id, *placed, now()))
+                made.append(Position(group, 0, topic, state.topic_id, *placed, at))
         return made
 
     def unread(self, positions: Iterable[Position]) -> dict[tuple[str, int], int]:

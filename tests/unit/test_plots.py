@@ -1,15 +1,16 @@
 """Plots show what the topic has, and are figures that are not empty."""
 
+import datetime
 import io
+import itertools
 import sys
-import time
 
 import pytest
 from handmade import TIME, Record, Topic, batch, records, sample
 from matplotlib.image import imread
 
 import sparklog
-from sparklog.offsets import OffsetTable
+from sparklog.offsets import OffsetTable, rows, topics
 from sparklog.show import figures
 
 
@@ -108,13 +109,26 @@ def test_lag(tmp_path):
     table = OffsetTable(tmp_path / "offsets", topic.root)
     generation = table.begin("$g$")
     table.append("$g$", generation, {"t": {0: 5, 1: 0}})
-    time.sleep(0.06)
     table.append("$g$", generation, {"t": {1: 10}})
     _, points = table.plot.lag("$g$").axes[0].lines
     assert list(points.get_ydata()) == [30, 20]
     assert drawn(table.plot.lag("$g$")) > 0.01
     with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_NOT_FOUND"):
         table.plot.lag("h")
+
+
+@pytest.mark.parametrize("step", [1, 200])
+def test_commits_of_a_group_are_points_however_fast_or_slow_they_are(tmp_path, monkeypatch, step):
+    topic = sample(tmp_path / "root")
+    table = OffsetTable(tmp_path / "offsets", topic.root)
+    generation = table.begin("g")
+    calls = itertools.count(1)
+    begun = rows.now()
+    monkeypatch.setattr(topics, "now", lambda: begun + datetime.timedelta(milliseconds=step * next(calls)))
+    for offsets in ({0: 5, 1: 0}, {0: 6}, {1: 10}):
+        table.append("g", generation, {"t": offsets})
+    _, points = table.plot.lag("g").axes[0].lines
+    assert list(points.get_ydata()) == [30, 29, 19]
 
 
 @pytest.mark.parametrize("name", ["partitions", "segments", "commits", "times"])
