@@ -7,7 +7,7 @@ import io.sparklog.procedures.TopicProcedure;
 import io.sparklog.procedures.TopicStatements;
 import io.sparklog.spark.Connector;
 import io.sparklog.source.KeyRouting;
-import io.sparklog.spark.RunningCommand;
+import io.sparklog.spark.RunningQuery;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
@@ -84,7 +84,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       if (exists) {
         boolean isSave = FormatIdentifier.isBegun(identifier);
         FormatIdentifier.ended(identifier);
-        if (isSave && RunningCommand.isOfNewTable()) {
+        if (isSave && RunningQuery.isOfNewTable()) {
           throw place.get().isThere();
         }
       }
@@ -124,7 +124,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
         throw Definition.refused("UPDATE or MERGE", shown(identifier), "the records of a log do not change", "Append other records");
       });
     }
-    return table;
+    return privileges.contains(TableWritePrivilege.DELETE) && table instanceof TopicTable topic ? topic.asTargetOfDelete() : table;
   }
 
   private static CaseInsensitiveStringMap options(Place place, Map<String, String> more) {

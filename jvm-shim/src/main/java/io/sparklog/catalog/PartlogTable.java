@@ -6,6 +6,7 @@ import io.sparklog.sink.SinkMetrics;
 import io.sparklog.source.PartlogScanBuilder;
 import io.sparklog.source.StreamRequest;
 import io.sparklog.spark.Columns;
+import io.sparklog.spark.RunningQuery;
 import io.sparklog.spark.SessionSettings;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Option;
@@ -150,8 +151,20 @@ class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
 
   @Override
   public PartlogScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+    if (RunningQuery.isDeleteThroughView()) {
+      // Of most views, Spark itself would say INTERNAL_ERROR.
+      SparkErrors.act(() -> {
+        throw notTheTarget();
+      });
+    }
     return SparkErrors.run(() -> new PartlogScanBuilder(requireRoot(options), schema, options(options, Options.Side.READ), functions,
         Clock.systemUTC(), new SecureRandom()));
+  }
+
+  /** The refusal of a DELETE that does not name the table itself. */
+  final PartlogException notTheTarget() {
+    return Definition.refused("DELETE through a view or a WITH query", name(), "the table has records that these do not show",
+        "DELETE FROM a topic by its name in a catalog, for example WHERE partition = 0 AND offset < 100");
   }
 
   @Override

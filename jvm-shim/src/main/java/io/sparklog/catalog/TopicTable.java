@@ -35,6 +35,7 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
   private final String topicId;
   private final String asked;
   private final Map<String, String> past;
+  private boolean isTargetOfDelete;
 
   /**
    * @param state of the topic, when it was looked up
@@ -111,10 +112,24 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
     }
   }
 
-  /** Refuses here what cannot be deleted: Spark would not say why. */
+  /** For the table that a DELETE names itself: of a table that was not looked up for this, no record is deleted. */
+  TopicTable asTargetOfDelete() {
+    isTargetOfDelete = true;
+    return this;
+  }
+
+  /**
+   * Refuses here what cannot be deleted: Spark would not say why.
+   *
+   * <p>Spark asks the table below a view too. The condition is that of the DELETE alone then: of the view's own condition nothing is left
+   * where the scan has taken it over.
+   */
   @Override
   public boolean canDeleteWhere(Predicate[] predicates) {
     return SparkErrors.run(() -> {
+      if (!isTargetOfDelete) {
+        throw notTheTarget();
+      }
       if (PrefixPredicate.of(predicates, place.topic(), partitions()).isEmpty()) {
         throw Definition.refused("This DELETE", name, "only what lies before an offset of a partition can be deleted",
             "Write, for example, WHERE partition = 0 AND offset < 100;"

@@ -2,8 +2,10 @@ package io.sparklog.source;
 
 import io.sparklog.read.Selection;
 import io.sparklog.spark.Columns;
+import io.sparklog.spark.RunningQuery;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -26,8 +28,17 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Counts, and least and greatest topics, partitions and offsets, taken from the state: no segment is opened, and no task runs. */
+/**
+ * Counts, and least and greatest topics, partitions and offsets, taken from the state: no segment is opened.
+ *
+ * <p>Spark 4.2 says {@code count(*)} for {@code count(DISTINCT 1)} too, which is 1. Where the query that is planned does not have the word, a
+ * group is one row, which is the answer, and no task runs. Otherwise it is several, of which Spark makes the answer: it adds up counts, and
+ * for DISTINCT those that differ.
+ */
 final class AggregateScan implements LocalScan {
+  /** So many rows has a group of which Spark makes the answer. */
+  private static final int PARTS = 3;
+
   private final StructType schema;
   private final InternalRow[] rows;
   private final String description;
@@ -46,6 +57,11 @@ final class AggregateScan implements LocalScan {
 
     /** Its value for some partitions. */
     Object of(List<Selection> group);
+
+    /** The values that Spark makes {@link #of} of, if it may not say all that the query asks for. */
+    default List<Object> parts(List<Selection> group) {
+      return Collections.nCopies(PARTS, of(group));
+    }
   }
 
   /** How many records there are. */
@@ -59,6 +75,13 @@ final class AggregateScan implements LocalScan {
     public Object of(List<Selection> group) {
       return group.stream().mapToLong(AggregateScan::records).sum();
     }
+
+    /** Their sum is the number n of records. The sum of those that differ is 1, or 0 if there is no record: (n - 1) + (2 - n). */
+    @Override
+    public List<Object> parts(List<Selection> group) {
+      long records = (long) of(group);
+      return records == 0 ? Collections.nCopies(PARTS, 0L) : List.of(records - 1, records - 1, 2 - records);
+    }
   }
 
   /** The greatest or the least of a value that is known of each partition; null if there is no partition. */
@@ -71,8 +94,17 @@ final class AggregateScan implements LocalScan {
     }
   }
 
-  /** The result of an aggregation; empty if it is of another kind, or cannot be known without reading records. */
-  static Optional<AggregateScan> of(Aggregation aggregation, StructType columns, ReadRequest request, PushedDown pushed) {
+  /** Whether one row for each group is sure to be the answer, so that Spark has nothing to add up. */
+  static boolean isSureOf(Aggregation aggregation) {
+    return Arrays.stream(aggregation.aggregateExpressions()).noneMatch(CountStar.class::isInstance) || RunningQuery.countsWithoutDistinct();
+  }
+
+  /**
+   * The result of an aggregation; empty if it is of another kind, or cannot be known without reading records.
+   *
+   * @param complete whether a group is one row; otherwise Spark has to add up what a group is
+   */
+  static Optional<AggregateScan> of(Aggregation aggregation, StructType columns, ReadRequest request, PushedDown pushed, boolean complete) {
     StructType schema = new StructType();
     List<String> groups = new ArrayList<>();
     for (Expression group : aggregation.groupByExpressions()) {
@@ -97,12 +129,13 @@ final class AggregateScan implements LocalScan {
       return Optional.empty();
     }
     String description = request + pushed.toString() + ", aggregates: " + Arrays.toString(aggregation.aggregateExpressions());
-    return Optional.of(new AggregateScan(schema, rows(groups, aggregates, selections), description));
+    return Optional.of(new AggregateScan(schema, rows(groups, aggregates, selections, complete), description));
   }
 
   private static Optional<Aggregate> aggregate(AggregateFunc function, StructType columns) {
     if (function instanceof CountStar) {
-      return Optional.of(new Counting("count(*)"));
+      // For COUNT of any literal, so of NULL too.
+      return !RunningQuery.countsOfNullAreGone() ? Optional.empty() : Optional.of(new Counting("count(*)"));
     }
     if (function instanceof Count count) {
       String column = column(count.column());
@@ -145,7 +178,7 @@ final class AggregateScan implements LocalScan {
     return expression instanceof NamedReference reference && reference.fieldNames().length == 1 ? reference.fieldNames()[0] : "";
   }
 
-  private static InternalRow[] rows(List<String> groups, List<Aggregate> aggregates, List<Selection> selections) {
+  private static InternalRow[] rows(List<String> groups, List<Aggregate> aggregates, List<Selection> selections, boolean complete) {
     Map<List<Object>, List<Selection>> grouped = new LinkedHashMap<>();
     if (groups.isEmpty()) {
       grouped.put(List.of(), new ArrayList<>());
@@ -157,9 +190,16 @@ final class AggregateScan implements LocalScan {
     }
     List<InternalRow> rows = new ArrayList<>();
     grouped.forEach((key, group) -> {
-      List<Object> row = new ArrayList<>(key);
-      aggregates.forEach(aggregate -> row.add(aggregate.of(group)));
-      rows.add(new GenericInternalRow(row.toArray()));
+      List<List<Object>> values = aggregates.stream()
+          .map(aggregate -> complete ? Collections.singletonList(aggregate.of(group)) : aggregate.parts(group))
+          .toList();
+      for (int part = 0; part < (complete ? 1 : PARTS); part++) {
+        List<Object> row = new ArrayList<>(key);
+        for (List<Object> each : values) {
+          row.add(each.get(part));
+        }
+        rows.add(new GenericInternalRow(row.toArray()));
+      }
     });
     return rows.toArray(InternalRow[]::new);
   }

@@ -34,6 +34,7 @@ public final class PartlogScanBuilder
   private final RandomGenerator random;
   private StructType schema;
   private PushedDown pushed = PushedDown.NOTHING;
+  private boolean complete;
   private Scan metadataScan;
 
   /**
@@ -95,15 +96,17 @@ public final class PartlogScanBuilder
     return true;
   }
 
+  /** If not, Spark adds up what {@link #pushAggregation} gives. */
   @Override
   public boolean supportCompletePushDown(Aggregation aggregation) {
-    return pushAggregation(aggregation);
+    complete = AggregateScan.isSureOf(aggregation) && AggregateScan.of(aggregation, schema, request, pushed, true).isPresent();
+    return complete;
   }
 
-  /** Counts and bounds that the state knows need no task. */
+  /** Counts and bounds that the state knows need no record. */
   @Override
   public boolean pushAggregation(Aggregation aggregation) {
-    metadataScan = AggregateScan.of(aggregation, schema, request, pushed).orElse(null);
+    metadataScan = AggregateScan.of(aggregation, schema, request, pushed, complete).orElse(null);
     return metadataScan != null;
   }
 

@@ -2,16 +2,20 @@ package io.sparklog.catalog;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.spec.PartlogException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
+import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -42,6 +46,21 @@ final class TopicTableTest {
     replace();
     PartlogException refused = assertThrows(PartlogException.class, before::truncateTable);
     assertEquals("TOPIC_RECREATED", refused.id());
+  }
+
+  /** Spark looks up the table below a view without saying what for, and asks it whether the condition of the DELETE can be met. */
+  @Test
+  void aDeleteIsOnlyOfATableThatWasLookedUpForIt() throws Exception {
+    new WrittenTopic(directory, "t").segment(0, 3).commit();
+    Predicate[] all = new Predicate[0];
+    for (Set<TableWritePrivilege> others : List.of(Set.<TableWritePrivilege>of(), Set.of(TableWritePrivilege.INSERT))) {
+      TopicTable below = (TopicTable) catalog().loadTable(NAME, others);
+      PartlogException refused = assertThrows(PartlogException.class, () -> below.canDeleteWhere(all));
+      assertEquals("STATEMENT_UNSUPPORTED", refused.id());
+    }
+    TopicTable target = (TopicTable) catalog().loadTable(NAME, Set.of(TableWritePrivilege.DELETE));
+    assertTrue(target.canDeleteWhere(all));
+    assertThrows(PartlogException.class, () -> ((TopicTable) catalog().loadTable(NAME)).canDeleteWhere(all), "it is another object");
   }
 
   /** Spark looks a table up, and then alters it by the object that it looked it up by. */
