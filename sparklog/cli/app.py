@@ -30,7 +30,6 @@ _INSTEAD = {
     "-b": "there is no broker: a command takes the root, as in `sparklog topics ROOT`",
     "-e": "leave it out: `sparklog cat ROOT TOPIC` ends at the end offset",
     "-t": "a command takes root and topic without options, as in `sparklog cat ROOT TOPIC`",
-    "create": "the first write to a topic creates it, as `sparklog produce ROOT TOPIC -X partitions=4` does",
     "consume": "use `sparklog cat ROOT TOPIC`, or `sparklog tail ROOT TOPIC -f` to go on",
     "list": "use `sparklog topics ROOT`",
     "ls": "use `sparklog topics ROOT`",

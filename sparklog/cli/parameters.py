@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import re
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -55,6 +56,12 @@ Topics = Annotated[
     list[str] | None,
     typer.Argument(metavar="TOPIC", help="These topics; all by default.", show_default=False, autocompletion=_topics),
 ]
+Config = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--config", "-X", metavar="KEY=VALUE", help="An option of the topic that is created; may be repeated.", show_default=False
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", "-J", help="Print JSON.")]
 Partitions = Annotated[
     Numbers | None,
@@ -74,6 +81,14 @@ Key = Annotated[
 _TABLE = typer.Option("--table", "-t", envvar="SPARKLOG_OFFSETS", help="The Delta table of the groups' offsets.", show_default=False)
 Table = Annotated[str, _TABLE]
 SomeTable = Annotated[str | None, _TABLE]
+
+
+def key_values(given: Iterable[str], flag: str) -> dict[str, str]:
+    """The keys and values of an option that may be repeated, each given as KEY=VALUE."""
+    pairs = [each.partition("=") for each in given]
+    if wrong := [key for key, equals, _ in pairs if not equals or not key]:
+        raise typer.BadParameter(f"{flag} is given as KEY=VALUE, not {wrong[0]!r}")
+    return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 def octets(key: str | None) -> bytes | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sparklog.cli import lines
-from sparklog.cli.parameters import Root, TopicName
+from sparklog.cli.parameters import Config, Root, TopicName, key_values
 from sparklog.cli.show import table, write
 from sparklog.errors import SparklogError
 from sparklog.show.display import counted
@@ -49,12 +49,7 @@ def produce(
     partition: Annotated[
         int | None, typer.Option("--partition", "-p", help="All records to this partition.", min=0, max=2**31 - 1, show_default=False)
     ] = None,
-    config: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--config", "-X", metavar="KEY=VALUE", help="An option of the topic that is created; may be repeated.", show_default=False
-        ),
-    ] = None,
+    config: Config = None,
     commit_records: Annotated[int, typer.Option("--commit-records", help="Commit after this number of records.", min=1)] = 10_000,
     commit_seconds: Annotated[
         float, typer.Option("--commit-seconds", help="Or when the oldest record that was read has waited as long.", min=0.0)
@@ -62,6 +57,8 @@ def produce(
     as_json: Annotated[bool, typer.Option("--json", "-J", help="Each line is an object, in the form that cat --json prints.")] = False,
 ) -> None:
     """Write records: each line of standard input or of a file is one. The first commit creates the topic, and starts Spark.
+
+    An input without lines creates it too, and its options are checked.
 
     With -K a line is a key and a value; a line without the separator is a value. Bytes that are not UTF-8 are written as they are. With
     --json, a line may have key, value, headers, partition and timestamp; topic and offset do not count. A line that is wrong ends the
@@ -74,12 +71,10 @@ def produce(
         raise typer.BadParameter("--json goes without -K and -Z: a line says itself what its key is, and what is null")
     if separator == "":
         raise typer.BadParameter("the separator of -K is empty")
-    pairs = [each.partition("=") for each in config or ()]
-    if wrong := [each for each, equals, _ in pairs if not equals or not each]:
-        raise typer.BadParameter(f"-X is given as KEY=VALUE, not {wrong[0]!r}")
+    options = key_values(config or (), "-X")
     parse = lines.as_json if as_json else lines.plain(lines.delimiter(separator) if separator else None, null=null)
     with file.open("rb") if file else os.fdopen(os.dup(0), "rb") as source:
-        into = _Topic(root, topic, {key.strip(): value.strip() for key, _, value in pairs}, str(file or "standard input"))
+        into = _Topic(root, topic, options, str(file or "standard input"))
         stopped = _produce(source.fileno(), parse, partition, into, commit_records, commit_seconds, blank=as_json)
     if stopped:
         raise typer.Exit(130)
@@ -139,6 +134,8 @@ def _produce(
                 if asked():
                     break
             commit()
+            if not asked():
+                into.exist()
         finally:
             into.end()
         return asked()
@@ -198,9 +195,9 @@ class _Topic:
     """The topic that is written, and what was committed to it."""
 
     def __init__(self, root: str, name: str, config: dict[str, str], source: str) -> None:
-        from sparklog.arguments import named_root
+        from sparklog import arguments
 
-        self.root, self.name, self.source = named_root(root), name, source
+        self.root, self.name, self.source = arguments.named_root(root), arguments.topic(name), source
         self._config = config
         self._spark: SparkSession | None = None
         self._records = self._commits = self._lines = 0
@@ -214,17 +211,8 @@ class _Topic:
         """Commits records, in their order, as one version. An error says which lines are not committed."""
         if not records:
             return
-        from sparklog.cli import spark
-
         try:
-            if self._spark is None:
-                handler = signal.getsignal(signal.SIGINT)
-                self._version = self._newest()
-                self._spark = spark.start(1)
-                signal.signal(signal.SIGINT, handler)  # Spark's own cancels the commit that runs
-            with spark.errors():
-                frame = self._spark.createDataFrame(_arrow(records)).coalesce(1)  # one task keeps the order
-                frame.write.format("partlog").options(**{**self._config, "topic": self.name}).mode("append").save(str(self.root))
+            self._write(records)
         except BaseException as error:
             self.clear()
             sure = isinstance(error, SparklogError) and error.id != "COMMIT_UNKNOWN"
@@ -239,6 +227,25 @@ class _Topic:
             rate = self._records / (time.monotonic() - self._began)
             sys.stderr.write(f"\r\x1b[K{self.said()}, {rate:,.0f} a second")
             sys.stderr.flush()
+
+    def exist(self) -> None:
+        """The end of an input without records: its options are checked as those of any, and the topic is created if it does not exist."""
+        if self._commits or (self._newest() >= 0 and not self._config):
+            return
+        self._write([])
+        self._commits = int(self._version < 0)
+
+    def _write(self, records: list[lines.Record]) -> None:
+        from sparklog.cli import spark
+
+        if self._spark is None:
+            handler = signal.getsignal(signal.SIGINT)
+            self._version = self._newest()
+            self._spark = spark.start(1)
+            signal.signal(signal.SIGINT, handler)  # Spark's own cancels the commit that runs
+        with spark.errors():
+            frame = self._spark.createDataFrame(_arrow(records)).coalesce(1)  # one task keeps the order
+            frame.write.format("partlog").options(**{**self._config, "topic": self.name}).mode("append").save(str(self.root))
 
     def said(self) -> str:
         """How much was committed."""

@@ -69,6 +69,29 @@ def call(session: SparkSession, procedure: str, arguments: Mapping[str, Any]) ->
         return [row.asDict() for row in session.sql(f"CALL partlog.{procedure}({', '.join(words)})", args=given).collect()]
 
 
+def create(session: SparkSession, root: str, topic: str, config: Mapping[str, str], *, if_not_exists: bool) -> bool:
+    """Creates a topic, which gets these options. False if it exists, and CallError TOPIC_EXISTS without `if_not_exists`."""
+    from pyspark.errors import PySparkException
+
+    name = ".".join(f"`{part.replace('`', '``')}`" for part in (root, topic))
+    properties = ", ".join(f"{_literal(key)} = {_literal(value)}" for key, value in config.items())
+    try:
+        with errors():
+            session.sql(f"CREATE TABLE partlog.{name}" + (f" TBLPROPERTIES ({properties})" if properties else ""))
+    except PySparkException as error:
+        if error.getCondition() != "TABLE_OR_VIEW_ALREADY_EXISTS":
+            raise
+        if not if_not_exists:
+            raise SparklogError("TOPIC_EXISTS", topic=topic, root=root) from None
+        return False
+    return True
+
+
+def _literal(text: str) -> str:
+    """A text as SQL's."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 @contextmanager
 def _quietly() -> Iterator[None]:
     """Keeps what the JVM prints, then and later, in a file without a name, which is shown only if Spark does not start."""

@@ -13,9 +13,10 @@ from typing import Annotated, Any
 import typer
 
 from sparklog import options
-from sparklog.cli.parameters import Json, Root, TopicName
+from sparklog.cli.parameters import Config, Json, Root, TopicName, key_values
 from sparklog.cli.procedures import Parameter, Procedure, declared
-from sparklog.cli.show import table, write_json
+from sparklog.cli.show import table, write, write_json
+from sparklog.errors import SparklogError
 from sparklog.show.display import counted
 
 _EXAMPLES = {
@@ -199,6 +200,56 @@ def _show(title: str, columns: Sequence[str], rows: list[dict[str, Any]]) -> Non
     table(title, [], columns, [["" if each[name] is None else each[name] for name in columns] for each in rows], columns[-1:0:-1])
 
 
+def create(
+    root: Root,
+    topic: TopicName,
+    config: Config = None,
+    partitions: Annotated[int | None, typer.Option("--partitions", help="As -X partitions=NUMBER.", min=1, show_default=False)] = None,
+    if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Do nothing if the topic exists.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Create a topic without records. A consumer or a stream of it can then start before the first write.
+
+    It starts Spark, as SQL's CREATE TABLE does. A write creates its topic by itself. An option that counts milliseconds may have a unit,
+    as 7d, and one that counts bytes too, as 10g. `sparklog options` lists all.
+
+    Examples:  sparklog create ROOT orders --partitions 4
+               sparklog create ROOT orders -X partitions=4 -X retention.ms=7d --if-not-exists
+    """
+    from sparklog import arguments
+    from sparklog.log.log import Log
+
+    options = key_values(config or (), "-X")
+    if partitions is not None and options.setdefault("partitions", str(partitions)) != str(partitions):
+        raise typer.BadParameter("--partitions and -X partitions contradict each other")
+    options = _without_units(options)
+    into = arguments.named_root(root)
+    arguments.topic(topic)
+    created = not _exists(root, topic)
+    if created:
+        from sparklog.cli import spark
+
+        created = spark.create(spark.start(), str(into), topic, options, if_not_exists=if_not_exists)
+    elif not if_not_exists:
+        raise SparklogError("TOPIC_EXISTS", topic=topic, root=into)
+    count = Log(root).topic(topic).partitions
+    if as_json:
+        write_json({"topic": topic, "created": created, "partitions": count})
+    else:
+        write(f"Topic {topic} with {counted(count, 'partition')} {'was created' if created else 'exists already'}")
+
+
+def _exists(root: str, topic: str) -> bool:
+    """Whether a topic is there and can be read. If there is nothing to be read, the connector says whether one can be created."""
+    from sparklog.log.log import Log
+
+    try:
+        Log(root).topic(topic)
+    except SparklogError:
+        return False
+    return True
+
+
 def config(
     root: Root,
     topic: TopicName,
@@ -216,10 +267,8 @@ def config(
     Examples:  sparklog config ROOT orders
                sparklog config ROOT orders --add retention.ms=7d --add compression.type=zstd
     """
-    pairs = [pair.partition("=") for each in add or () for pair in each.split(",")]
-    if wrong := [key for key, equals, _ in pairs if not equals or not key]:
-        raise typer.BadParameter(f"--add is given as KEY=VALUE, not {wrong[0]!r}")
-    _configure(root, topic, {key.strip(): value.strip() for key, _, value in pairs}, None, as_json=as_json)
+    changes = key_values((pair for each in add or () for pair in each.split(",")), "--add")
+    _configure(root, topic, changes, None, as_json=as_json)
 
 
 def retention(
@@ -242,11 +291,15 @@ def retention(
     _configure(root, topic, {key: value for key, value in given.items() if value is not None}, tuple(given), as_json=as_json)
 
 
+def _without_units(config: dict[str, str]) -> dict[str, str]:
+    """Options of a topic as the connector takes them."""
+    return {key: str(_number(value, _unit(key))) if _unit(key) and value[-1:].isalpha() else value for key, value in config.items()}
+
+
 def _configure(root: str, topic: str, changes: dict[str, str], only: Sequence[str] | None, *, as_json: bool) -> None:
     """Changes the configuration, or shows it: these keys only, or all."""
     if changes:
-        changes = {key: str(_number(value, _unit(key))) if _unit(key) and value[-1:].isalpha() else value for key, value in changes.items()}
-        rows = _called("set_config", root, topic, {"config": changes})
+        rows = _called("set_config", root, topic, {"config": _without_units(changes)})
         columns: Sequence[str] = declared()["set_config"].columns
     else:
         from sparklog.log.log import Log
@@ -262,4 +315,4 @@ def _configure(root: str, topic: str, changes: dict[str, str], only: Sequence[st
     _show(f"Topic {topic}: configuration", columns, rows)
 
 
-COMMANDS = (config, retention, *(_command(declared()[name]) for name in _EXAMPLES))
+COMMANDS = (create, config, retention, *(_command(declared()[name]) for name in _EXAMPLES))

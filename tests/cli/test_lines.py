@@ -129,5 +129,11 @@ def test_arguments_that_contradict_each_other(run, monkeypatch, tmp_path):
         (["--commit-records", "0"], "--commit-records"),
     ):
         assert said in run("produce", tmp_path / "root", "t", tmp_path / "lines", *words, status=2)
-    assert run("produce", tmp_path / "root", "t", tmp_path / "lines") == "0 records in 0 commits to t\n"
     assert not (tmp_path / "root").exists()
+
+
+def test_an_input_without_lines_leaves_a_topic_that_is_there(run, topic, tmp_path):
+    (tmp_path / "lines").write_bytes(b"")
+    assert run("produce", topic.root, "t", tmp_path / "lines") == "0 records in 0 commits to t\n"
+    assert "PARTLOG_TOPIC_NAME_ILLEGAL" in run("produce", topic.root, "bad topic", tmp_path / "lines", status=2)
+    assert not (topic.root / "_partlog" / "bad topic").exists()

@@ -25,7 +25,6 @@ from sparklog.offsets import OffsetTable
         (["cat", ".", "t", "-p", "0,x"], "'0,x' names no partitions; they are numbers from 0 on with commas, as 0,2"),
         (["head", ".", "t", "-p", "-1"], "'-1' names no partitions"),
         (["head", ".", "t", "--partitoin", "1"], "No such option: --partitoin"),
-        (["create", "."], "the first write to a topic creates it"),
         (["list", "."], "use `sparklog topics ROOT`"),
         (["-C", "-b", "host:9092", "-t", "orders"], "kcat's -C is `sparklog cat ROOT TOPIC`"),
         (["-L"], "kcat's -L is `sparklog topics ROOT`"),

@@ -91,7 +91,12 @@ def test_what_is_refused_before_spark_starts(run, topic):
         (["delete-topic", topic.root / "no", "t"], "PARTLOG_ROOT_NOT_FOUND"),
         (["merge", topic.root, "t", "--batch-size", "2g"], "at most 1073741824"),
         (["-P"], "sparklog produce ROOT TOPIC"),
-        (["create"], "sparklog produce ROOT TOPIC -X partitions=4"),
+        (["create", topic.root], "TOPIC"),
+        (["create", topic.root, "t"], "PARTLOG_TOPIC_EXISTS"),
+        (["create", topic.root, "bad topic"], "PARTLOG_TOPIC_NAME_ILLEGAL"),
+        (["create", topic.root, "u", "-X", "partitions"], "-X is given as KEY=VALUE"),
+        (["create", topic.root, "u", "--partitions", "3", "-X", "partitions=4"], "contradict"),
+        (["create", topic.root, "u", "-X", "retention.ms=7x"], "'7x' is not a whole number"),
     ):
         told = " ".join(run(*words, status=2).replace("│", " ").split())
         assert said in told, words

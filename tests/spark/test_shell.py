@@ -128,6 +128,53 @@ def test_upkeep(run: Run, root: Path, tmp_path: Path) -> None:
     assert "PARTLOG_TOPIC_NOT_FOUND" in told
 
 
+def test_create(run: Run, root: Path) -> None:
+    """A root whose path has signs that SQL gives a meaning, and options that have them."""
+    root = root / "it's `a` \\root"
+    said = json.loads(run("create", root, "t.x", "--partitions", 3, "-X", "retention.ms=7d", "-X", "key.type=string", "--json"))
+    assert said == {"topic": "t.x", "created": True, "partitions": 3}
+    topic = sparklog.Log(root)["t.x"]
+    assert {key: topic.config[key] for key in ("partitions", "retention.ms", "key.type")} == {
+        "partitions": "3",
+        "retention.ms": str(7 * 86_400_000),
+        "key.type": "string",
+    }
+    assert (topic.end_offsets(), len(topic.commits())) == ({0: 0, 1: 0, 2: 0}, 1)
+    assert sparklog.Consumer(root, "t.x").poll() == {}
+    assert run("create", root, "u") == "Topic u with 8 partitions was created\n"
+    before = contents(root)
+    assert run("create", root, "u", "-X", "partitions=9", "--if-not-exists") == "Topic u with 8 partitions exists already\n"
+    for words, condition in (
+        (["u"], "TOPIC_EXISTS"),
+        (["v", "-X", "partitons=4"], "OPTION_UNKNOWN"),
+        (["v", "-X", "partitions=0"], "OPTION_VALUE"),
+        (["v", "-X", "it's\\=1"], "OPTION_UNKNOWN"),
+        (["v", "-X", "compression.type=o'x"], "OPTION_VALUE"),
+    ):
+        assert f"PARTLOG_{condition}" in run("create", root, *words, status=2)
+    assert contents(root) == before
+    assert faults(root) == []
+
+
+def test_a_topic_that_another_creates_first_is_told_of(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("create", root, "t")
+    monkeypatch.setattr("sparklog.cli.upkeep._exists", lambda *_: False)
+    assert "[PARTLOG_TOPIC_EXISTS]" in run("create", root, "t", status=2)
+    assert json.loads(run("create", root, "t", "--if-not-exists", "--json"))["created"] is False
+
+
+def test_an_input_without_lines_makes_a_topic_as_one_with_lines(run: Run, root: Path, tmp_path: Path) -> None:
+    empty = lines(tmp_path)
+    for words in (["-X", "partitons=4"], ["-X", "partitions=0"]):
+        assert "PARTLOG_OPTION_" in run("produce", root, "t", empty, *words, status=2)
+    assert run("produce", root, "t", empty, "-X", "partitions=4") == "0 records in 1 commit to t\n"
+    topic = sparklog.Log(root)["t"]
+    assert (topic.partitions, topic.end_offsets()) == (4, dict.fromkeys(range(4), 0))
+    assert run("produce", root, "t", empty, "-X", "partitions=4") == "0 records in 0 commits to t\n"
+    assert "PARTLOG_OPTION_CONTRADICTS_TOPIC" in run("produce", root, "t", empty, "-X", "partitions=3", status=2)
+    assert len(topic.commits()) == 1
+
+
 def test_what_the_connector_refuses(run: Run, root: Path, tmp_path: Path) -> None:
     run("produce", root, "t", lines(tmp_path, b"a"), "-X", "partitions=1")
     before = contents(root)
@@ -139,7 +186,6 @@ def test_what_the_connector_refuses(run: Run, root: Path, tmp_path: Path) -> Non
         (["delete-records", root, "t", "--offsets", "seven"], "ARGUMENT_VALUE"),
         (["produce", root, "t", tmp_path / "lines", "-X", "partitions=3"], "OPTION_CONTRADICTS_TOPIC"),
         (["produce", root, "t", tmp_path / "lines", "-p", "9"], "PARTITION_OUT_OF_RANGE"),
-        (["produce", root, "a/b", tmp_path / "lines"], "TOPIC_NAME_ILLEGAL"),
     ):
         told = run(*words, status=2)
         assert f"[PARTLOG_{condition}]" in told and "Traceback" not in told and "JVM stacktrace" not in told, told

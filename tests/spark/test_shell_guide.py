@@ -31,6 +31,7 @@ def test_section(title: str, tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["my-log"]
     log = sparklog.Log(tmp_path / "my-log")
     if title == "Writing":
+        assert (log.topic("clicks").partitions, log.topic("clicks").end_offsets()) == (4, dict.fromkeys(range(4), 0))
         assert sorted(log.topic("payments").read()["key"].to_pylist()) == [b"customer-1", b"customer-2"]
         copied, given = (log.topic(name).read().drop_columns(["topic"]) for name in ("copy", "orders"))
         assert copied.equals(given)
