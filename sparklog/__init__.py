@@ -44,6 +44,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return sorted({*__all__, "offsets", *(name for name in globals() if name.startswith("__"))})
+
+
 def __getattr__(name: str) -> Any:
     # These import Arrow. A program that only configures Spark should not wait for that.
     if name in ("Log", "Topic"):

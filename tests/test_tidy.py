@@ -379,3 +379,9 @@ def test_a_sentence_begins_with_its_subject():
 def test_hidden_subjects(tmp_path, name, text, parts):
     (tmp_path / name).write_text(text, encoding="utf-8")
     assert [part for each in texts(tmp_path / name) for part in hidden_subjects(each)] == parts
+
+
+def test_what_a_shell_completes_are_the_names_that_users_import():
+    shown = {name for name in dir(sparklog) if name[0] != "_"}
+    assert shown == {*sparklog.__all__, "offsets"}
+    assert all(getattr(sparklog, name) for name in shown)
