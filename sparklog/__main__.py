@@ -12,7 +12,13 @@ from sparklog.errors import SparklogError
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command, and returns its exit status (docs/guide/command-line.md). All but four need the extra `sparklog[cli]`."""
-    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        return _run(sys.argv[1:] if arguments is None else arguments)
+    except KeyboardInterrupt:  # it came while the libraries were imported
+        return 130
+
+
+def _run(given: list[str]) -> int:
     if any(importlib.util.find_spec(name) is None for name in ("typer", "rich")):
         if len(given) == 1 and given[0] in TEXTS:
             return _print(given[0])

@@ -135,6 +135,15 @@ def run(arguments: list[str]) -> int:
         return 130
     except (SparklogError, OSError) as error:
         return complain(error)
-    except Exception:
+    except Exception as error:
+        if _is_interrupt(error):
+            return 130
         traceback.print_exc()
         return 70
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether an interrupt is behind an error: a library that is being imported makes another one of it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from handmade import Record, Topic, records
 
 
@@ -134,3 +135,33 @@ def test_without_standard_output_nothing_fails(topic):
         environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
         ran = subprocess.run(closed, stderr=subprocess.PIPE, env=environment, check=False)
         assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("module", ["typer", "sparklog.cli.records", "pyarrow.lib"])
+def test_an_interrupt_while_a_library_is_imported_is_silent(topic, module):
+    script = """
+import os, signal, sys
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupts())
+from sparklog.__main__ import main
+sys.exit(main(["tail", sys.argv[2], "t"]))
+"""
+    ended = subprocess.run([sys.executable, "-c", script, module, str(topic.root)], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
+def test_an_error_that_a_library_makes_of_an_interrupt_is_silent(run, topic, monkeypatch):
+    def interrupted(*_: object) -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            # As the modules of some libraries in C end that an interrupt comes to while they are imported.
+            raise SystemError("initialization raised unreported exception") from interrupt
+
+    monkeypatch.setattr("sparklog.log.log.Log.topics", interrupted)
+    assert run("topics", topic.root, status=130) == ""
+    monkeypatch.setattr("sparklog.log.log.Log.topics", lambda *_: 1 / 0)
+    assert "ZeroDivisionError" in run("topics", topic.root, status=70)
