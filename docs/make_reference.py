@@ -88,7 +88,7 @@ def _procedures_page() -> str:
     )
     declared = json.loads((Path(sparklog.__file__).parent / "spec" / "procedures.json").read_text(encoding="utf-8"))
     for procedure in declared["procedures"]:
-        page += f"\n## {procedure['name']}\n\n{procedure['text']} (Since {procedure['since']}.)\n\n" + _head(
+        page += f"\n## {procedure['name']}\n\n{procedure['summary']} {procedure['text']} (Since {procedure['since']}.)\n\n" + _head(
             "argument", "type", "default", "meaning"
         )
         for given in procedure["parameters"]:

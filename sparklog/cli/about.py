@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparklog import options
+from sparklog.cli.overview import flowing
 from sparklog.spark import archive
 from sparklog.spark.session import SETTINGS
 from sparklog.spark.session import jar as path_of_jar
@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 
 def jar() -> str:
-    """Print the path of the connector's jar: spark-submit --jars $(sparklog jar) job.py"""
+    """Print the path of the connector's jar.
+
+    Example:  spark-submit --jars $(sparklog jar) job.py
+    """
     return path_of_jar()
 
 
 def conf() -> str:
-    """Print the lines that the connector needs in spark-defaults.conf."""
+    """Print the connector's lines of spark-defaults.conf."""
     return "\n".join(f"{name} {value}" for name, value in ({"spark.jars": path_of_jar()} | SETTINGS).items())
 
 
@@ -32,9 +35,10 @@ def list_options() -> str:
 
 
 def class_archive(delete: bool = False) -> str:
-    """Make an archive of Spark's classes: sessions then start in 40 % less processor time.
+    """Make sessions start in 40 % less processor time.
 
-    Only what sparklog.session() or sparklog.configure() starts uses it. Make it again after an update of Java, PySpark or sparklog.
+    It makes an archive of Spark's classes. Only what sparklog.session() or sparklog.configure() starts uses it. Make it again after an
+    update of Java, PySpark or sparklog.
 
     SPARKLOG_CLASS_ARCHIVE=off turns it off.
 
@@ -51,15 +55,15 @@ TEXTS: dict[str, Callable[[], str]] = {"jar": jar, "conf": conf, "options": list
 """The output of each of these commands."""
 
 
-def add(app: typer.Typer) -> None:
-    """Adds these commands."""
+def add(app: typer.Typer, panel: str) -> None:
+    """Adds these commands, in a panel of the overview."""
     import typer
 
     def command(delete: bool = typer.Option(False, "--delete", help="Delete it.")) -> None:
         print(class_archive(delete))
 
     for name, text in TEXTS.items():
-        app.command(name, help=inspect.cleandoc(text.__doc__ or ""))(command if text is class_archive else _printing(text))
+        app.command(name, help=flowing(text.__doc__ or ""), rich_help_panel=panel)(command if text is class_archive else _printing(text))
 
 
 def _printing(text: Callable[[], str]) -> Callable[[], None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 import traceback
@@ -11,16 +10,9 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from sparklog.cli import about, dump, groups, producer, records, topics, ui, upkeep, verify
+from sparklog.cli import about, dump, groups, overview, producer, records, topics, ui, upkeep, verify
 from sparklog.cli.show import complain
 from sparklog.errors import SparklogError
-
-
-def _flowing(text: str) -> str:
-    """A docstring whose paragraphs are one line each, so that they fill a terminal of any width. Examples keep their lines."""
-    paragraphs = inspect.cleandoc(text).split("\n\n")
-    return "\n\n".join(each if each.startswith("Example") else " ".join(each.split("\n")) for each in paragraphs)
-
 
 _INSTEAD = {
     "-C": "kcat's -C is `sparklog cat ROOT TOPIC`, or `sparklog tail ROOT TOPIC -f` to go on",
@@ -33,12 +25,30 @@ _INSTEAD = {
     "consume": "use `sparklog cat ROOT TOPIC`, or `sparklog tail ROOT TOPIC -f` to go on",
     "list": "use `sparklog topics ROOT`",
     "ls": "use `sparklog topics ROOT`",
+    "compact": "there is no compaction; `sparklog merge ROOT TOPIC` makes few segments of many, and loses no record",
+    "metrics": "`sparklog lag ROOT GROUP --json` and `sparklog topics ROOT --json` print numbers for programs",
+    "--topic": "a command takes root and topic without options, as in `sparklog cat ROOT TOPIC`",
+    "--bootstrap-server": "there is no broker: a command takes the root, as in `sparklog topics ROOT`",
 }
 """Words of Kafka's tools, and what to write here."""
 
 
-class _Commands(typer.core.TyperGroup):
+class _Family(typer.core.TyperGroup):
+    """Commands, of which only near names are suggested for one that is unknown."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            meant = overview.near(args[0], self.commands)
+            instead = f" Did you mean {', '.join(meant)}?" if meant else f" `{ctx.command_path} --help` lists the commands."
+            ctx.fail(f"No such command {args[0]!r}.{instead}")
+        return super().resolve_command(ctx, args)
+
+
+class _Commands(_Family):
     """All commands."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        overview.show(self, [*_PANELS, _OF_CONNECTOR], _ABOUT, _MORE)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] in _INSTEAD and args[0] not in self.commands:
@@ -46,7 +56,7 @@ class _Commands(typer.core.TyperGroup):
         return super().parse_args(ctx, args)
 
 
-class _Groups(typer.core.TyperGroup):
+class _Groups(_Family):
     """The commands of `sparklog groups`, which lists them if it is given none of them, as `sparklog groups ROOT`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -65,6 +75,9 @@ class _Command(typer.core.TyperCommand):
         except typer.TyperException as error:
             if (name := getattr(error, "option_name", "")) in _INSTEAD:
                 raise typer.BadParameter(f"{name} is not known here: {_INSTEAD[name]}.", ctx) from None
+            if getattr(error, "possibilities", None):
+                known = [opt for option in self.get_params(ctx) for opt in option.opts]
+                error.possibilities = overview.near(name, known)  # type: ignore[attr-defined] # the class is not public
             raise
         for option in given:
             if option.param_type_name == "option" and not option.multiple and not option.is_flag and given.count(option) > 1:
@@ -72,29 +85,45 @@ class _Command(typer.core.TyperCommand):
         return super().parse_args(ctx, args)
 
 
+_ABOUT = (
+    "Usage: sparklog COMMAND ROOT [TOPIC] [OPTIONS]",
+    "Look into a partitioned log without Spark. Produce and Change start Spark.",
+)
+_MORE = (
+    "ROOT is the directory or URL of the log. `sparklog COMMAND --help` has examples.",
+    "Options: --version, --help, --install-completion, --show-completion.",
+)
+_OF_GROUPS, _OF_CONNECTOR = "Groups", "Spark"
+_PANELS = {
+    "Look": (topics, verify, ui),
+    "Records": (records, dump, producer),
+    _OF_GROUPS: (groups,),
+    "Change": (upkeep,),
+}
+"""By panel of the overview, the modules of its commands."""
+
 app = typer.Typer(
     name="sparklog",
     cls=_Commands,
-    help="Looks into a partitioned log without a JVM, Spark or a server. Only commands that change topics start Spark.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
-    epilog="ROOT is the directory that holds the topics. `sparklog COMMAND --help` has examples of each command.",
 )
-for command in [each for module in (topics, records, dump, producer, groups, upkeep, verify, ui) for each in module.COMMANDS]:
-    app.command(cls=_Command, help=_flowing(command.__doc__ or ""))(command)
-about.add(app)
 _of_groups = typer.Typer(
     name="groups",
     cls=_Groups,
     no_args_is_help=True,
-    help="List the groups of an offset table, look at one, move it, or plan it. `sparklog groups ROOT` lists them.",
+    help="List the groups of a table, move or plan one.\n\n`sparklog groups ROOT` lists them.",
     epilog="Example:  sparklog groups /data/events --table /data/offsets",
 )
+for panel, modules in _PANELS.items():
+    for command in [each for module in modules for each in module.COMMANDS]:
+        app.command(cls=_Command, help=overview.flowing(command.__doc__ or ""), rich_help_panel=panel)(command)
+about.add(app, _OF_CONNECTOR)
 for word, of_groups in groups.FAMILY.items():
-    _of_groups.command(word, cls=_Command, help=_flowing(of_groups.__doc__ or ""))(of_groups)
-app.add_typer(_of_groups)
+    _of_groups.command(word, cls=_Command, help=overview.flowing(of_groups.__doc__ or ""))(of_groups)
+app.add_typer(_of_groups, rich_help_panel=_OF_GROUPS)
 
 
 def _print_version(wanted: bool) -> None:

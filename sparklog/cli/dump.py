@@ -35,8 +35,9 @@ def dump(
     _deep: Annotated[bool, typer.Option("--deep-iteration", help="The records too; this is the default.", hidden=True)] = False,
     as_json: Json = False,
 ) -> None:
-    """Dump record batches with their positions, and their records, as Kafka's DumpLogSegments does.
+    """Dump record batches as Kafka's DumpLogSegments does.
 
+    Their positions and their records are shown, too.
     A damaged batch is marked `isvalid: false`, its error goes to standard error, and the others are still printed. Then the exit status
     is 3.
 

@@ -44,7 +44,9 @@ def _as_json(group: GroupSummary) -> dict[str, Any]:
 
 
 def lag(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:
-    """Show how far a group is behind: records, bytes and seconds for each partition of its topics.
+    """Show how far a group is behind in each partition.
+
+    It is told in records, bytes and seconds.
 
     Example:  sparklog lag /data/events billing --table /data/offsets
     """
@@ -141,7 +143,9 @@ def reset(
     force: Annotated[bool, typer.Option("--force", help="Also if the group is running: its owner is then fenced.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Move a group to other offsets, as kafka-consumer-groups.sh --reset-offsets does. A dry run unless --execute is given.
+    """Move a group to other offsets.
+
+    It does so as kafka-consumer-groups.sh --reset-offsets. A dry run unless --execute is given.
 
     Examples:  sparklog reset /data/events billing -t /data/offsets --to-datetime 2026-11-23
                sparklog reset /data/events billing -t /data/offsets --shift-by -100 --execute

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter. `default` is SQL; None if the argument is required. `min` and `max` are bounds of a long, or ms of an interval."""
+    """A parameter. `default` is SQL; None if the argument is required. `min` and `max` are bounds of a long, or ms of an interval.
+
+    `shell` says in place of `text` what it is where the command line is used; None if that is the same.
+    """
 
     name: str
     type: str
@@ -18,16 +22,35 @@ class Parameter:
     default: str | None = None
     min: int | None = None
     max: int | None = None
+    shell: str | None = None
+
+    def in_shell(self) -> str:
+        """The text as the command line prints it."""
+        return _plain(self.text if self.shell is None else self.shell)
 
 
 @dataclass(frozen=True)
 class Procedure:
-    """A procedure: its parameters in the order of a call by position, and the columns of its rows."""
+    """A procedure: what it does in ten words, and the rest; its parameters in the order of a call by position; the columns of its rows.
+
+    `shell` is as that of a parameter.
+    """
 
     name: str
+    summary: str
     text: str
     parameters: tuple[Parameter, ...]
     columns: tuple[str, ...]
+    shell: str | None = None
+
+    def command(self) -> str:
+        """The name of its command."""
+        return self.name.replace("_", "-")
+
+    def in_shell(self) -> str:
+        """The text as the command line prints it, without the summary. Other procedures have the names of their commands."""
+        text = _plain(self.text if self.shell is None else self.shell)
+        return re.sub("|".join(declared()), lambda name: declared()[name[0]].command(), text)
 
 
 @functools.cache
@@ -37,9 +60,16 @@ def declared() -> dict[str, Procedure]:
     return {
         each["name"]: Procedure(
             each["name"],
+            each["summary"],
             each["text"],
             tuple(Parameter(**parameter) for parameter in each["parameters"]),
             tuple(column["name"] for column in each["columns"]),
+            each.get("shell"),
         )
         for each in spec["procedures"]
     }
+
+
+def _plain(markdown: str) -> str:
+    """A text of the declarations without Markdown's signs."""
+    return re.sub(r"\[(.+?)\]\([^)]*\)", r"\1", markdown).replace("`", "")

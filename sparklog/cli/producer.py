@@ -56,10 +56,9 @@ def produce(
     ] = 1.0,
     as_json: Annotated[bool, typer.Option("--json", "-J", help="Each line is an object, in the form that cat --json prints.")] = False,
 ) -> None:
-    """Write records: each line of standard input or of a file is one. The first commit creates the topic, and starts Spark.
+    """Write lines of a file or a pipe as records.
 
-    An input without lines creates it too, and its options are checked.
-
+    The first commit creates the topic, and starts Spark. An input without lines creates it too, and its options are checked.
     With -K a line is a key and a value; a line without the separator is a value. Bytes that are not UTF-8 are written as they are. With
     --json, a line may have key, value, headers, partition and timestamp; topic and offset do not count. A line that is wrong ends the
     command: the lines before it are committed. Ctrl-C commits what was read, and ends; a second one ends at once.

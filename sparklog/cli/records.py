@@ -45,9 +45,9 @@ def tail(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Then print new records as they are committed.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the last records by time, and follow new ones with -f.
+    """Show the last records; follow new ones with -f.
 
-    Partitions that are added are followed too, unless -p is given.
+    The last ones by time are shown, in that order. Partitions that are added are followed too, unless -p is given.
 
     Examples:  sparklog tail /data/events orders -n 20
                sparklog tail /data/events orders -f
@@ -150,7 +150,7 @@ def cat(
     as_json: Json = False,
     _to_end: Annotated[bool, typer.Option("-e", help="End at the end offset; it always does.", hidden=True)] = False,
 ) -> None:
-    """Print records: values as lines, JSON lines, CSV, or into an Arrow or Parquet file.
+    """Print records: text, JSON, CSV, Arrow or Parquet.
 
     To a pipe or a file, values are printed byte by byte; in a terminal, what is not printable becomes an escape. Times are ISO 8601,
     in UTC without a zone, or milliseconds since 1970-01-01 UTC.

@@ -126,6 +126,11 @@ def _quietly() -> Iterator[None]:
 def _ours(error: Any) -> Exception:
     id = (error.getCondition() or "").removeprefix("PARTLOG_")
     parameters = error.getMessageParameters() or {}
+    if id == "ARGUMENT_VALUE":
+        # The argument is that of a procedure, and the remedy is its signature in SQL.
+        name = parameters["argument"]
+        option = name.upper() if name in ("root", "topic") else "--" + name.replace("_", "-")
+        return SparklogError("OPTION_VALUE", option=option, value=parameters["value"], reason=parameters["reason"])
     if id in declared() and declared()[id].parameters() == parameters.keys():
         return SparklogError(id, **parameters)
     assert isinstance(error, Exception)

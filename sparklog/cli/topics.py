@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 
 def topics(root: Root, as_json: Json = False) -> None:
-    """List the topics: partitions, offsets, bytes, time range, newest commit.
+    """List the topics: partitions, offsets, bytes, times.
 
+    The newest commit of each is shown, too.
     A topic that cannot be read shows its error; `sparklog verify` says more.
 
     Examples:  sparklog topics /data/events
@@ -69,8 +70,9 @@ def describe(
     slots: Annotated[bool, typer.Option("--slots", help="Show the busiest slots of each partition, too, by a sample of records.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Describe topics: configuration, and offsets, records, bytes and times of each partition.
+    """Describe topics: configuration, and each partition.
 
+    A partition has offsets, records, bytes and times.
     A topic whose partitions were changed shows its routing epoch, the slots and pinned keys of each partition, and which are closed. With
     `--slots`, about 1,000 of the newest records of each partition are read, of at most 32 partitions: which slots they have keys in, and
     which keys.
@@ -155,7 +157,7 @@ def _waiting(about: dict[str, Any]) -> str:
 
 
 def segments(root: Root, topic: TopicName, partition: Partitions = None, as_json: Json = False) -> None:
-    """List the segments of a topic: offsets, bytes, times, and the data file each is in.
+    """List the segments of a topic, and their data files.
 
     Example:  sparklog segments /data/events orders -p 3
     """
@@ -174,7 +176,9 @@ def commits(
     limit: Annotated[int | None, typer.Option("--max", "-n", help="How many of the newest to list.", min=0, show_default=False)] = None,
     as_json: Json = False,
 ) -> None:
-    """List the commits of a topic, the newest last: what each added or removed, and its writer.
+    """List the newest commits of a topic, with writers.
+
+    The newest is the last. Each is shown with what it added or removed.
 
     Example:  sparklog commits /data/events orders -n 20
     """
@@ -194,8 +198,9 @@ def keys(
     names: Annotated[list[str], typer.Argument(metavar="KEY", help="The keys, as UTF-8.", show_default=False)],
     as_json: Json = False,
 ) -> None:
-    """Say which partition holds a key, and how many records of it, where and when.
+    """Say which partition holds a key.
 
+    How many records it has there, where and when, is shown, too.
     A key is in other partitions too if its records were written to a partition that the caller chose, or before partitions were added.
     Where that can be, these partitions are read as well.
 
@@ -240,9 +245,9 @@ def _held(of: Topic, partition: int, key: bytes) -> dict[str, Any]:
 
 
 def stats(root: Root, topic: TopicName, partition: Partitions = None, as_json: Json = False) -> None:
-    """Count records, bytes and keys by partition: skew, hot keys, sizes of values, time range, compression.
+    """Count records, bytes and keys: skew, hot keys, sizes.
 
-    It reads all records.
+    The time range and the compression of each partition are shown, too. It reads all records.
 
     Example:  sparklog stats /data/events orders
     """

@@ -25,7 +25,7 @@ def ui(
         list[str] | None, typer.Option("--allow-host", help="Answer for this name too, beside addresses and localhost.", show_default=False)
     ] = None,
 ) -> None:
-    """Show a root in the browser, on a page that only reads.
+    """Show a root in the browser. The page only reads.
 
     Only this machine can open the page, unless you give --host and --public.
 

@@ -78,9 +78,14 @@ def _interval(parameter: Parameter) -> Callable[[str], datetime.timedelta]:
 
 
 def _offsets(text: str) -> str:
-    """Offsets by partition as JSON: that itself, or `0:100,1:-1`."""
+    """Numbers by partition as JSON: that itself, or `0:100,1:-1`. The connector checks what is in the JSON."""
     if not _PAIRS.fullmatch(text):
-        return text
+        try:
+            if isinstance(json.loads(text), dict):
+                return text
+        except (ValueError, RecursionError):
+            pass
+        raise typer.BadParameter(f"{text!r} does not name partitions, each with a number, such as 0:100,1:150.")
     return json.dumps({partition: int(offset) for partition, offset in (pair.split(":") for pair in text.split(","))})
 
 
@@ -91,21 +96,15 @@ def _partitions(text: str) -> list[int]:
     return [int(number) for number in text.split(",")]
 
 
-def _plain(markdown: str) -> str:
-    """A text of the declarations without Markdown's signs."""
-    return re.sub(r"\[(.+?)\]\([^)]*\)", r"\1", markdown).replace("`", "")
-
-
 def _option(parameter: Parameter) -> Any:
     """The option of a parameter."""
-    words: dict[str, Any] = {"help": _plain(parameter.text), "show_default": False}
+    words: dict[str, Any] = {"help": parameter.in_shell(), "show_default": False}
     flag = "--" + parameter.name.replace("_", "-")
     if parameter.type in ("string", "name"):
         return Annotated[str, typer.Option(flag, metavar={"string": "PATH", "name": "TOPIC"}[parameter.type], **words)]
     if parameter.type == "when":
         return Annotated[str, typer.Option(flag, metavar="now|next_write", **words | {"show_default": "now"})]
     if parameter.type == "keys":
-        words["help"] += " This option takes one key, as UTF-8, and may be repeated."
         return Annotated[list[str], typer.Option(flag, metavar="KEY", **words)]
     if parameter.type == "boolean":
         return Annotated[bool, typer.Option(flag, **words)]
@@ -120,10 +119,6 @@ def _option(parameter: Parameter) -> Any:
     }
     kinds["partitions"] = _partitions
     metavars = {"long": "NUMBER", "interval": "DURATION", "weights": "WEIGHTS", "partitions": "NUMBER[,…]"}
-    if parameter.type in ("offsets", "keep"):
-        words["help"] += " Offsets by partition may be given as 0:100,1:150 too."
-    if parameter.type == "weights":
-        words["help"] += " They may be given as 0:2,3:1 too."
     return Annotated[Any, typer.Option(flag, parser=kinds[parameter.type], metavar=metavars.get(parameter.type, "OFFSETS"), **words)]
 
 
@@ -166,12 +161,12 @@ def _command(procedure: Procedure) -> Callable[..., None]:
             title += " of a dry run; nothing was changed (" + ("add --execute to do it)" if careful else "leave out --dry-run to do it)")
         _show(title, procedure.columns, rows)
 
-    words = procedure.name.replace("_", "-")
+    words = procedure.command()
     examples = [f"{'Examples' if len(_EXAMPLES[procedure.name]) > 1 else 'Example'}:  "] + [" " * 11] * len(_EXAMPLES[procedure.name])
     lines = [f"{lead}sparklog {words} {line}" for lead, line in zip(examples, _EXAMPLES[procedure.name], strict=False)]
     dry = "A dry run unless --execute is given. " if careful else ""
     command.__name__ = procedure.name
-    command.__doc__ = f"{_plain(procedure.text)}\n\n{dry}It starts Spark, as CALL partlog.{procedure.name} does.\n\n" + "\n".join(lines)
+    command.__doc__ = f"{procedure.summary}\n\n{procedure.in_shell()}\n\n{dry}It starts Spark.\n\n" + "\n".join(lines)
     command.__annotations__ = {name: annotation for name, (annotation, _) in annotations.items()}
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # typer reads it
         [
@@ -259,10 +254,10 @@ def config(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show the configuration of a topic, or change it with --add, for later writes and for what follows them.
+    """Show the configuration of a topic, or change it.
 
-    Only a change starts Spark, as CALL partlog.set_config does. partitions and partitioner cannot be changed so. An option that counts
-    milliseconds may have a unit, as 7d, and one that counts bytes too, as 10g. `sparklog options` lists all.
+    A change holds for later writes, and for what follows them. Only a change starts Spark. partitions and partitioner cannot be changed
+    so. An option that counts milliseconds may have a unit, as 7d, and one that counts bytes too, as 10g. `sparklog options` lists all.
 
     Examples:  sparklog config ROOT orders
                sparklog config ROOT orders --add retention.ms=7d --add compression.type=zstd
@@ -280,7 +275,7 @@ def retention(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show how long a topic keeps its records, and how many bytes of them, or set it.
+    """Show how long a topic keeps records, or change it.
 
     Only a change starts Spark. Writes delete what retention lets go with each checkpoint; `sparklog expire` does it at once.
 

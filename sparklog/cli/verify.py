@@ -24,8 +24,9 @@ def verify(
     jobs: Annotated[int | None, typer.Option("--jobs", min=1, help="Processes; one for each core by default.", show_default=False)] = None,
     as_json: Json = False,
 ) -> int:
-    """Check every file of a root against the format: what is wrong, where, what it costs, how to fix it.
+    """Check every file of a root against the format.
 
+    A finding says what is wrong, where, what it costs, and how to fix it.
     It only reads, and may run beside writers. The exit status is 1 if something is wrong.
 
     Examples:  sparklog verify /data/events

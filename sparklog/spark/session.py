@@ -122,6 +122,7 @@ def configure(builder: SparkSession.Builder, *, delta: bool | str | os.PathLike[
         if deltas.CATALOG[0] not in options and _from_outside(deltas.CATALOG[0]) is None:
             builder.config(*deltas.CATALOG)
     if not _is_started_elsewhere(options):
+        _require_home()
         if delta:
             _add_delta(builder, options, delta)
         builder.config("spark.jars", Launch().add("spark.jars", options.get("spark.jars"), jar()))
@@ -171,6 +172,13 @@ def _require_spark_version() -> None:
 
     if not pyspark.__version__.startswith(f"{_BUILT_FOR}."):
         raise SparklogError("SPARK_VERSION", found=pyspark.__version__, expected=_BUILT_FOR)
+
+
+def _require_home() -> None:
+    """CallError if SPARK_HOME leads PySpark to a place without Spark."""
+    home = os.environ.get("SPARK_HOME")
+    if home and not any(Path(home, "bin", name).is_file() for name in ("spark-submit", "spark-submit.cmd")):
+        raise SparklogError("SPARK_HOME", home=home, version=_BUILT_FOR)
 
 
 def _running_session() -> SparkSession | None:

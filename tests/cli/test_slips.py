@@ -27,6 +27,16 @@ from sparklog.offsets import OffsetTable
         (["head", ".", "t", "--partitoin", "1"], "No such option: --partitoin"),
         (["list", "."], "use `sparklog topics ROOT`"),
         (["-C", "-b", "host:9092", "-t", "orders"], "kcat's -C is `sparklog cat ROOT TOPIC`"),
+        (["tpoics", "."], "No such command 'tpoics'. Did you mean topics?"),
+        (["desc", "."], "No such command 'desc'. Did you mean describe?"),
+        (["groups", "."], "Missing option '--table'"),
+        (["compct", "."], "No such command 'compct'. `sparklog --help` lists the commands."),
+        (["compact", "."], "there is no compaction; `sparklog merge ROOT TOPIC` makes few segments of many"),
+        (["metrics", "."], "`sparklog lag ROOT GROUP --json`"),
+        (["cat", ".", "--topic", "t"], "--topic is not known here: a command takes root and topic without options"),
+        (["topics", "--bootstrap-server", "h:9092"], "there is no broker"),
+        (["cat", ".", "t", "--partitoin", "1"], "No such option: --partitoin (Possible options: --partition)"),
+        (["cat", ".", "t", "--timeout", "1"], "No such option: --timeout"),
         (["-L"], "kcat's -L is `sparklog topics ROOT`"),
     ],
 )
@@ -45,6 +55,14 @@ def test_times_the_wrong_way_round_are_not_an_empty_answer(run, topic):
 
 def test_an_option_that_may_be_repeated_may(run, topic):
     assert (run("cat", topic.root, "t", "--json", "-o", f"s@{TIME + 1003}", "-o", f"e@{TIME + 1005}", "-p", 0)) != ""
+
+
+def test_seconds_are_not_taken_for_milliseconds(run, topic):
+    """They would be a time in 1970, from which on a command shows all records."""
+    for words in (["cat", "--from", "1700000000"], ["cat", "--to", "1700000000"], ["cat", "-o", "s@1700000000"]):
+        said = run(words[0], topic.root, "t", *words[1:], status=2)
+        assert "1700000000: it is not a time; a time is milliseconds since 1970-01-01 UTC (a number of ten digits counts seconds" in said
+    assert run("cat", topic.root, "t", "--from", "1700000000000") != ""
 
 
 def test_some_partitions_may_be_named_wherever_one_may(run, tmp_path):

@@ -38,7 +38,7 @@ def test_a_procedure_has_its_command_and_a_parameter_its_option(procedure):
     command = COMMANDS[OF_OTHER_KINDS.get(procedure.name, procedure.name.replace("_", "-"))]
     if procedure.name in OF_OTHER_KINDS:
         return
-    assert command.help.startswith(plain(procedure.text))
+    assert command.help.startswith(f"{procedure.summary}\n\n{procedure.in_shell()}")
     assert f"sparklog {command.name} ROOT" in command.help
     found = {each.name: each for each in command.params}
     for parameter in procedure.parameters:
@@ -48,7 +48,7 @@ def test_a_procedure_has_its_command_and_a_parameter_its_option(procedure):
             assert option.param_type_name == "argument"
             continue
         assert option.opts == ["--" + parameter.name.replace("_", "-")]
-        assert option.help.startswith(plain(parameter.text))
+        assert option.help == parameter.in_shell() == plain(parameter.shell or parameter.text)
         # An argument that is not given is not passed on: the default is that of the procedure, and is shown.
         assert option.default in (None, False)
         intervals = {"INTERVAL '7' DAY": "7d", "INTERVAL '1' MINUTE": "1m"}
@@ -90,6 +90,10 @@ def test_what_is_refused_before_spark_starts(run, topic):
         (["delete-topic", topic.root], "TOPIC"),
         (["delete-topic", topic.root / "no", "t"], "PARTLOG_ROOT_NOT_FOUND"),
         (["merge", topic.root, "t", "--batch-size", "2g"], "at most 1073741824"),
+        (["delete-records", topic.root, "t", "--offsets", "0-10"], "'0-10' does not name partitions, each with a number, such as 0:100"),
+        (["delete-records", topic.root, "t", "--offsets", "[0]"], "'[0]' does not name partitions"),
+        (["delete-records", topic.root, "t", "--offsets", "[" * 100_000], "does not name partitions"),
+        (["reroute", topic.root, "t", "--weights", "0=2"], "'0=2' does not name partitions"),
         (["-P"], "sparklog produce ROOT TOPIC"),
         (["create", topic.root], "TOPIC"),
         (["create", topic.root, "t"], "PARTLOG_TOPIC_EXISTS"),

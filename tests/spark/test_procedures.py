@@ -88,7 +88,7 @@ def test_what_the_catalog_says_of_them(spark: SparkSession) -> None:
     assert listed == [procedure["name"] for procedure in declared]
     described = "\n".join(row[0] for row in spark.sql("DESCRIBE PROCEDURE partlog.publish").collect())
     print(described)
-    assert "publish(root, topic => NULL): Makes the Kafka view right" in described
+    assert "publish(root, topic => NULL): Make the Kafka view right" in described
 
 
 BAD = [

@@ -24,7 +24,7 @@ def jar(tmp_path, monkeypatch):
     for name, variable in (("jdk", "JAVA_HOME"), ("spark", "SPARK_HOME"), ("conf", "SPARK_CONF_DIR"), ("cache", "XDG_CACHE_HOME")):
         (tmp_path / name).mkdir()
         monkeypatch.setenv(variable, str(tmp_path / name))
-    for file in ("jdk/bin/java", "spark/jars/spark-core.jar", "sparklog.jar"):
+    for file in ("jdk/bin/java", "spark/jars/spark-core.jar", "spark/bin/spark-submit", "sparklog.jar"):
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_text(file)
     (tmp_path / "jdk" / "release").write_text('JAVA_VERSION="17"\n')

@@ -49,6 +49,16 @@ def test_a_plain_builder(jar):
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
+def test_a_spark_home_without_spark_is_refused(monkeypatch, tmp_path):
+    """PySpark would raise a bare FileNotFoundError."""
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "none"))
+    with pytest.raises(sparklog.CallError, match=r"\[PARTLOG_SPARK_HOME\] SPARK_HOME is .*/none, .* Unset SPARK_HOME"):
+        configured()
+    (tmp_path / "none" / "bin").mkdir(parents=True)
+    (tmp_path / "none" / "bin" / "spark-submit").touch()
+    assert "spark.jars" in configured()
+
+
 def test_it_returns_the_builder_it_was_given():
     builder = SparkSession.builder
     assert sparklog.configure(builder) is builder

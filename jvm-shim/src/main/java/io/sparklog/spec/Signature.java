@@ -48,7 +48,8 @@ public record Signature(String name, String text, List<Parameter> parameters, Li
       declared.get("parameters").forEach(parameter -> parameters.add(Parameter.of(parameter)));
       List<Column> columns = new ArrayList<>();
       declared.get("columns").forEach(column -> columns.add(Column.of(column)));
-      all.add(new Signature(field(declared, "name"), plainText(declared), List.copyOf(parameters), List.copyOf(columns)));
+      String text = field(declared, "summary") + " " + plainText(declared);
+      all.add(new Signature(field(declared, "name"), text, List.copyOf(parameters), List.copyOf(columns)));
     }
     return List.copyOf(all);
   }
