@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _TRIES = 10_000
 """So many others may be first before a commit is given up: one that conflicts ends it at once, and members make many that do not."""
 
+_used_by: int | None = None
+"""The process that used deltalake here first, whose threads a fork of it does not have."""
+
 
 class Lake:
     """A Delta table of positions. One that does not exist has no rows, and the first `append` creates it.
@@ -38,8 +41,6 @@ class Lake:
         # To look after each commit for log files that are due takes longer than the commit, and the longer, the more there were.
         self._after_commit = deltalake.PostCommitHookProperties(cleanup_expired_logs=False)
         self._open: DeltaTable | None = None
-        self._used_by: int | None = None
-        """The process that used it first."""
         # Between the look at the newest number and the commit of the next one, no other thread may bring the table up to date: the
         # commit would not conflict with what that thread saw.
         self._lock = threading.RLock()
@@ -159,9 +160,11 @@ class Lake:
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
-        if self._used_by not in (None, os.getpid()):  # its lock may be held for ever by a thread that the fork did not copy
+        global _used_by
+        # Its lock may be held for ever by a thread that the fork did not copy; and deltalake would print a panic, with its trace.
+        if _used_by not in (None, os.getpid()):
             raise SparklogError("OFFSETS_FORKED", table=self._path)
-        self._used_by = os.getpid()
+        _used_by = os.getpid()
         try:
             with self._lock:
                 yield

@@ -171,6 +171,7 @@ else:
 def test_a_process_that_was_forked_is_told_so(tmp_path):
     ran = subprocess.run([sys.executable, "-c", FORKS, tmp_path / "offsets"], capture_output=True, text=True, timeout=300, check=True)
     assert ran.stdout.splitlines() == ["before 1", "CallError OFFSETS_FORKED", "CallError OFFSETS_FORKED", "ended 0"]
+    assert ran.stderr == "", "deltalake's panic, and its trace"
 
 
 def test_a_table_whose_files_are_gone(table, topic):
