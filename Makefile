@@ -19,6 +19,8 @@ ARCHIVE := .tools/spark.jsa
 VENV := .venv/.installed
 PY := .venv/bin/python
 MVN ?= mvn -q -B
+# Maven 3.8 ends with the escape that resets colours, also where its output is a file.
+export MAVEN_OPTS := $(MAVEN_OPTS) -Djansi.noreset=true
 FORMATTER := $(MVN) -f jvm-shim/pom.xml net.revelc.code.formatter:formatter-maven-plugin
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 # The first Python that is new enough; `make PYTHON=…` names another.

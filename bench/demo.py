@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib.util
+import os
 import shutil
 import sys
 import tempfile
@@ -46,6 +47,7 @@ def main() -> int:
     root = arguments.root.resolve()
     _clear(root)
     began = time.monotonic()
+    busy = os.getloadavg()[0]
 
     with _step("Starting Spark"):
         from sparklog.spark.session import session
@@ -103,6 +105,8 @@ def main() -> int:
     print(f"  read     {read.seconds:5.1f} s  {count / read.seconds:>12,.0f} rows/s")
     print(f"  streamed {streamed.seconds:5.1f} s  {2 * count / streamed.seconds:>12,.0f} rows/s  by two queries at once")
     print(f"  in all   {time.monotonic() - began:5.1f} s, with Spark's start and a cold JVM")
+    if busy > (cores := os.cpu_count() or 1):
+        print(f"  Other programs kept this machine busy (a load of {busy:.0f} on {cores} cores): on an idle one all is faster.")
     print()
     if differences:
         print(f"  NOT EQUAL: {differences:,} rows differ between the source and the log.")
@@ -118,9 +122,26 @@ def main() -> int:
     taken = [Log(root)[topic].describe() for topic in (TOPIC, *STREAMED)]
     data, view = (sum(each[name] for each in taken) for name in ("bytes", "view_bytes"))
     print(f"  The three topics take {data:,} bytes, and {view:,} more in the Kafka view: copies of small segments, and indexes.")
-    print(f"  The log is in {root}: the record batches in {TOPIC}-0/ to {TOPIC}-{PARTITIONS - 1}/, the commits in _partlog/{TOPIC}/.")
-    print(f'  Read it: sparklog.session().read.format("partlog").load("{root}")')
+    print(f"  The log is in {root}: commits and record batches in _partlog/{TOPIC}/;")
+    print(f"  in {TOPIC}-0/ to {TOPIC}-{PARTITIONS - 1}/ the same batches under Kafka's names, as links or copies.")
+    print()
+    for command, about in (
+        (f"{_beside('sparklog')} topics {_shown(root)}", "what is in it"),
+        (f"{_beside('sparklog')} ui {_shown(root)}", "all of it, in your browser"),
+        (_beside("python"), f'then: import sparklog; sparklog.session().read.format("partlog").load("{_shown(root)}").show()'),
+    ):
+        print(f"  {command:<40}  # {about}")
     return 1 if differences or lost or complaints else 0
+
+
+def _shown(path: Path) -> str:
+    """A path as one would type it here."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+def _beside(program: str) -> str:
+    """A program of the environment that runs the demo, which need not be the active one."""
+    return _shown(Path(sys.executable).parent / program)
 
 
 def _clear(root: Path) -> None:

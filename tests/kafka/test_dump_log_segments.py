@@ -1,5 +1,6 @@
 """Kafka's own DumpLogSegments, with deep iteration and index checks, finds no fault in published segments."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -82,6 +83,23 @@ def dumped(kafka_classpath: str, *logs: Path) -> list[str]:
     command = ["java", *SHORT_LIVED, "-cp", kafka_classpath, *tool]
     lines = subprocess.run([*command, "--files", ",".join(map(str, logs))], capture_output=True, text=True, check=True).stdout.splitlines()
     return [line for line in lines if line.startswith(KINDS)]
+
+
+def test_the_commands_of_the_page(java_classpath: str, kafka_classpath: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Pasted, they print what `sparklog dump` does; and the same once `_partlog/` is deleted."""
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "command-line.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    tool = LogTool(java_classpath, tmp_path / "my-log")
+    for tag in "AB":
+        tool.run("append", tag=tag, topic="orders", records=20)
+    capfd.readouterr()
+    assert main(["dump", str(tool.root), "orders", "-p", "0", "--print-data-log"]) == 0
+    ours = [line for line in capfd.readouterr().out.splitlines() if line.startswith(KINDS)]
+    (tmp_path / ".tools").mkdir()
+    (tmp_path / ".tools" / "kafka").symlink_to(Path(kafka_classpath).parent)
+    shutil.rmtree(tmp_path / "my-log" / "_partlog")
+    ran = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=300)
+    assert [line for line in ran.stdout.splitlines() if line.startswith(KINDS)] == ours != []
 
 
 def test_the_command_dump_prints_the_same(tool: LogTool, kafka_classpath: str, capfd: pytest.CaptureFixture[str]) -> None:
