@@ -74,7 +74,7 @@ def cursor(request: Request, name: str, state: State, partition: int | None = No
             raise refused(name, text, f"an offset needs a partition, and the topic has {state.partitions}: choose one")
         text = f"{partition or 0}:{text}"
     if not _CURSOR.fullmatch(text):
-        raise refused(name, text, "it must be partitions and offsets, as 0:42,3:7")
+        raise refused(name, text, "it must be an offset, a number from 0 on; of several partitions, 0:42,3:7")
     pairs = [tuple(map(int, pair.split(":"))) for pair in text.split(",")]
     found = {}
     for partition, offset in pairs:

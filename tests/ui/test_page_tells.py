@@ -14,6 +14,15 @@ def test_an_offset_without_a_partition_and_times_the_wrong_way_round_are_told(br
     browser.until(lambda: browser.texts(".records tbody .link")[-1:] == ["3"] or browser.texts(".records tbody .link")[:1] == ["3"])
     browser.open(f"{url}/topics/t/records?since=2024-05-02T00:00&until=2024-05-01T00:00", "main .failed")
     assert "it is not after the time to begin at" in browser.find("main .failed").text
+    assert browser.find("main .failed").text.splitlines()[1].startswith("“Until time” has the value 2024-05-01T00:00:")
+    for field, label in (("partition", "Partition"), ("offset", "From offset"), ("since", "From time"), ("key", "Key")):
+        browser.open(f"{url}/topics/t/records", ".records tbody tr")
+        browser.find(f"input[name={field}]").send_keys("hex:no\n")
+        browser.until(lambda: browser.all("main .failed"))
+        assert browser.find("main .failed").text.splitlines()[1].startswith(f"“{label}” has the value hex:no:"), label
+    browser.open(f"{url}/topics/t/records?partition=2", "main .failed")
+    assert browser.find("main .failed").text.splitlines()[1].startswith("“Partition” names partition 2 of topic t")
+    browser.complaints()
     browser.open(f"{url}/topics/t/records?since=2034-05-02T00:00", ".records")
     assert browser.texts(".over .sums")[0].endswith("No record has such a time.")
 
@@ -44,4 +53,12 @@ def test_charts_show_what_they_say(browser, serve, root, table):
     browser.open(f"{url}/group?group=level", ".facts .state")
     assert browser.texts(".facts .state") == ["not running"]
     browser.open(f"{url}/topics/t", ".labels")
-    assert browser.texts(".labels span") == ["25", "10"]
+    assert browser.texts(".labels.counts span") == ["25", "10"]
+    assert browser.texts(".labels.places span") == ["partition 0", "partition 1"]
+    Topic(root, "many", partitions=40).append(records(1), 7)
+    browser.open(f"{url}/topics/many", ".labels")
+    assert browser.texts(".labels span") == ["partition 0", "partition 39"]
+    browser.open(f"{url}/topics/t/slots", ".notice")
+    assert "was never re-routed. The slots below are those into which its first re-route would divide" in browser.texts(".notice")[0]
+    browser.open(url, ".topics tbody tr")
+    assert "View bytes" in browser.texts(".topics th")

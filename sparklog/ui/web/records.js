@@ -6,6 +6,8 @@ import { fact, facts, failed, h, notice, number, plural, say, shown, size, when 
 
 const KEYS = ["partition", "key", "contains", "since", "until", "order", "from", "before", "limit"];
 const SEARCH_PAGE = 100;
+/** The labels of the form, by the words of the address, which errors of the server name. */
+const LABELS = { partition: "Partition", from: "From offset", before: "From offset", since: "From time", until: "Until time", key: "Key", contains: "Key or value contains", order: "Order" };
 
 export async function records(context) {
   const { topic, query, place, signal, go, note } = context;
@@ -18,7 +20,7 @@ export async function records(context) {
     found = await ask(topicPath(topic, "/records"), asked, signal);
   } catch (error) {
     if (error.name === "AbortError" || error.kind !== "call" || error.condition === "PARTLOG_TOPIC_NOT_FOUND") throw error;
-    return h("div", null, form(context, path, asked, null), failed(error)); // what was asked is wrong, and can be set right
+    return h("div", null, form(context, path, asked, null), failed(ofForm(error))); // what was asked is wrong, and can be set right
   }
   const newest = (asked.order || "newest") === "newest";
   const openAt = query.get("open");
@@ -154,18 +156,18 @@ function offsetOf({ from, partition }) {
 
 function form({ go }, path, asked, found) {
   const field = (name, label, of, wide) => h("label", { class: wide || "" }, h("span", null, label), h("input", { name, value: asked[name], autocomplete: "off", spellcheck: "false", ...of }));
-  const partition = h("input", { name: "partition", value: asked.partition, inputmode: "numeric", placeholder: "all", pattern: "[0-9]*", list: null, autocomplete: "off", "aria-label": found ? `Partition, from 0 to ${found.partitions - 1}` : "Partition" });
+  const partition = h("input", { name: "partition", value: asked.partition, inputmode: "numeric", placeholder: "all", autocomplete: "off", "aria-label": found ? `Partition, from 0 to ${found.partitions - 1}` : "Partition" });
   const order = h("select", { name: "order" }, ["newest", "oldest"].map((each) => h("option", { value: each, selected: (asked.order || "newest") === each }, `${each} first`)));
   const element = h(
     "form",
-    { class: "query", role: "search", "aria-label": "Records" },
-    h("label", { class: "short" }, h("span", null, "Partition"), partition),
-    h("label", { class: "short" }, h("span", null, "From offset"), h("input", { name: "offset", inputmode: "numeric", pattern: "[0-9]*", autocomplete: "off", value: offsetOf(asked) })),
-    field("since", "From time (UTC)", { placeholder: "2024-05-01T12:00" }),
-    field("until", "Until time (UTC)", { placeholder: "2024-05-01T13:00" }),
-    field("key", "Key", { placeholder: "text, or hex:00ff", type: "search" }),
-    field("contains", "Key or value contains", { placeholder: "text, or hex:00ff", type: "search" }, "grow"),
-    h("label", null, h("span", null, "Order"), order),
+    { class: "query", role: "search", "aria-label": "Records", novalidate: true },
+    h("label", { class: "short" }, h("span", null, LABELS.partition), partition),
+    h("label", { class: "short" }, h("span", null, LABELS.from), h("input", { name: "offset", inputmode: "numeric", autocomplete: "off", value: offsetOf(asked) })),
+    field("since", `${LABELS.since} (UTC)`, { placeholder: "2024-05-01T12:00" }),
+    field("until", `${LABELS.until} (UTC)`, { placeholder: "2024-05-01T13:00" }),
+    field("key", LABELS.key, { placeholder: "text, or hex:00ff", type: "search" }),
+    field("contains", LABELS.contains, { placeholder: "text, or hex:00ff", type: "search" }, "grow"),
+    h("label", null, h("span", null, LABELS.order), order),
     h("button", { type: "submit", class: "primary" }, "Show"),
   );
   element.addEventListener("submit", (event) => {
@@ -180,6 +182,12 @@ function form({ go }, path, asked, found) {
   // On a phone it would take half of the screen.
   const given = KEYS.some((key) => !["partition", "from", "before", "order", "limit"].includes(key) && asked[key]);
   return h("details", { class: "filters", open: innerWidth > 720 || given }, h("summary", null, "Search and filter"), element);
+}
+
+/** An error that names a field of the form, where the server names a word of the address. */
+function ofForm(error) {
+  error.message = error.message.replace(/^(Option )?`(\w+)`/, (whole, option, name) => (LABELS[name] ? `“${LABELS[name]}”` : whole));
+  return error;
 }
 
 /** A line of the list. */

@@ -19,7 +19,7 @@ export async function slots({ topic, signal }) {
 }
 
 function routed({ routing, partitions }) {
-  if (!routing) return notice(`The hash of a key modulo ${number(partitions)} is its partition: this topic was never re-routed. The slots below are those that it gets then.`);
+  if (!routing) return notice(`The hash of a key modulo ${number(partitions)} is its partition: this topic was never re-routed. The slots below are those into which its first re-route would divide the keys.`);
   const closed = routing.closed.map(String).join(", ");
   return h(
     "div",

@@ -15,6 +15,7 @@ const COLUMNS = [
   { title: "Partitions", key: "partitions", kind: "n wide", cell: (each) => number(each.partitions) },
   { title: "Records", key: "records", kind: "n", cell: (each, most) => bar(number(each.records), each.records, most.records) },
   { title: "Bytes", key: "bytes", kind: "n", cell: (each, most) => bar(sized(each.bytes), each.bytes, most.bytes) },
+  { title: "View bytes", key: "view_bytes", kind: "n wide", hint: "Copies in the Kafka view, and its indexes", cell: (each) => sized(each.view_bytes) },
   { title: "Segments", key: "segments", kind: "n wide", cell: (each) => number(each.segments) },
   { title: "From (UTC)", key: "min_timestamp", kind: "t wide", cell: (each) => when(each.min_timestamp) },
   { title: "To (UTC)", key: "max_timestamp", kind: "t wide", cell: (each) => when(each.max_timestamp) },
@@ -37,8 +38,8 @@ export async function topics({ query, note, begin, signal }) {
   const sums = h("p", { class: "sums" });
   const progress = h("progress", { "aria-label": "Topics read" });
   const body = h("tbody");
-  const heads = COLUMNS.map(({ title, key, kind }) =>
-    h("th", { scope: "col", class: kind }, h("button", { type: "button", class: "sort", onclick: () => sortBy(key) }, title)),
+  const heads = COLUMNS.map(({ title, key, kind, hint }) =>
+    h("th", { scope: "col", class: kind, title: hint }, h("button", { type: "button", class: "sort", onclick: () => sortBy(key) }, title)),
   );
   const more = h("button", { type: "button", class: "more", onclick: () => { state.rows *= 4; draw(); } });
 
@@ -198,7 +199,7 @@ export async function overview({ topic, query, note, signal }) {
   );
 }
 
-/** Bars of the records of each partition, with a line at the mean. If there are many partitions, a bar shows the largest of some neighbours. */
+/** Bars of the records of each partition, with a line at the mean, and their partitions below. If there are many partitions, a bar shows the largest of some neighbours. */
 function skew(counts, mean) {
   const step = Math.ceil(counts.length / 200);
   const bars = [];
@@ -218,5 +219,10 @@ function skew(counts, mean) {
       s("line", { x1: 0, x2: 100, y1: 100 - (100 * mean) / most, y2: 100 - (100 * mean) / most, class: "mean" }),
     ),
   );
-  return bars.length > LABELS_MAX ? chart : h("div", null, chart, h("div", { class: "labels", css, "aria-hidden": "true" }, bars.map(([, count]) => h("span", null, number(count)))));
+  const labels = (kind, texts) => h("div", { class: `labels ${kind}`, css, "aria-hidden": "true" }, texts.map((text) => h("span", null, text)));
+  const below =
+    bars.length > LABELS_MAX
+      ? labels("ends", ["partition 0", `partition ${counts.length - 1}`])
+      : [labels("counts", bars.map(([, count]) => number(count))), labels("places", bars.map(([first]) => (bars.length > LABELS_MAX / 2 ? String(first) : `partition ${first}`)))];
+  return h("div", null, chart, below);
 }
