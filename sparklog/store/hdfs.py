@@ -1,7 +1,8 @@
 """Files of HDFS, by its HTTP interface (WebHDFS) and the standard library. FORMAT.md section 2.
 
-Three calls are made: GETFILESTATUS, LISTSTATUS_BATCH and OPEN. A NameNode answers the first two, and sends a reader of bytes on to a
-DataNode.
+A NameNode answers GETFILESTATUS and LISTSTATUS_BATCH. To OPEN it names a DataNode, which is asked for the bytes; where that one does not
+give them, GET_BLOCK_LOCATIONS tells of others. (With `excludedatanodes`, a NameNode leaves out only what it is given with the port for
+transfers, which no answer to OPEN has.)
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import string
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from xml.etree import ElementTree
 
 from sparklog.store.remote import ReadAhead, RemoteFile, RemoteStore, required_name
@@ -25,14 +28,23 @@ from sparklog.store.store import Absent, Damaged, Entry, File, below
 PORT = 9870
 """The port at which a NameNode answers WebHDFS, if nothing says another one."""
 _TIMEOUT_S = 60
+_NEXT_S = 5
+"""A DataNode that says nothing for so long is left for another one."""
+_LEFT_S = 300
+"""So long it is then asked last. A NameNode names it for ten minutes or more."""
 _FAILOVER_S = 20.0
 _FAILOVER_WAIT_S = 0.2
 _ANSWER_BYTES_MAX = 64 << 20
 _TOLD_BYTES_MAX = 1 << 16
 _KINDS = {"FILE": "file", "DIRECTORY": "folder", "SYMLINK": "link"}
 _NOT_THERE = ("FileNotFoundException", "ParentNotDirectoryException")
+_PREFIX = "/webhdfs/v1"
+_ELSEWHERE = 307
+"""The status of an answer that says where bytes are."""
 _NOT_ACTIVE = ("StandbyException", "RetriableException")
 """The answers of a NameNode in standby, and of one that starts up."""
+
+_Answer: TypeAlias = HTTPResponse | urllib.error.HTTPError
 
 
 class HdfsStore(RemoteStore):
@@ -46,6 +58,8 @@ class HdfsStore(RemoteStore):
         self._folder = folder.rstrip("/")
         self._addresses = list(addresses)
         self._user = user
+        self._left: dict[str, float] = {}
+        """The DataNodes that did not give what they were asked for, each with the time until which it is asked last."""
         self.root = f"hdfs://{authority}{self._folder}"
 
     def above(self) -> HdfsStore | None:
@@ -87,11 +101,58 @@ class HdfsStore(RemoteStore):
 
     def bytes_of(self, name: str, position: int, count: int) -> bytes:
         """The `count` bytes of a file from a position on, which it must have. Absent if it does not exist."""
-        with self._asked("OPEN", name, offset=position, length=count) as answer:
-            found = _read(answer, count)
-        if len(found) < count:
-            raise OSError(f"the answer ended after {len(found)} of {count} bytes from byte {position} on")
-        return found
+        told = self._told_place(name, position, count)
+        if isinstance(told, bytes):
+            return told
+        failed: dict[str, OSError] = {}
+        for node in self._data_nodes(told, name, position, count):
+            try:
+                return _bytes(told._replace(netloc=node), count, _NEXT_S)
+            except PermissionError:
+                raise
+            except OSError as error:
+                failed[node] = error
+                self._left[node] = time.monotonic() + _LEFT_S
+        for node in [node for node, error in failed.items() if isinstance(error, TimeoutError)]:
+            try:
+                return _bytes(told._replace(netloc=node), count, _TIMEOUT_S)
+            except OSError as error:
+                failed[node] = error
+        why = ", ".join(f"{node}: {error}" for node, error in failed.items())
+        raise OSError(f"no DataNode gives the {count} bytes from byte {position} on ({why})")
+
+    def _told_place(self, name: str, position: int, count: int) -> urllib.parse.SplitResult | bytes:
+        """The address at which a NameNode says that bytes of a file are; or the bytes, if who answers has them."""
+        with self._asked("OPEN", name, offset=position, length=count, noredirect="true") as answer:
+            if "Location" in answer.headers:  # an older NameNode
+                location = answer.headers["Location"]
+            elif answer.headers.get_content_type() == "application/json":
+                location = _json(answer).get("Location")
+            else:
+                return _whole(answer, count)  # a proxy for HDFS
+        found = urllib.parse.urlsplit(urllib.parse.quote(location, safe=string.punctuation) if isinstance(location, str) else "")
+        if found.scheme not in ("http", "https") or not found.netloc:
+            raise OSError("the answer to OPEN does not name a DataNode, as WebHDFS does")
+        # A NameNode composes the letters of a path there, and a DataNode then looks for another file.
+        return found._replace(path=_PREFIX + self._quoted(name)) if found.path.startswith(f"{_PREFIX}/") else found
+
+    def _data_nodes(self, told: urllib.parse.SplitResult, name: str, position: int, count: int) -> Iterator[str]:
+        """The DataNodes that may give bytes, as host:port of their HTTP interface: those last that failed some minutes ago."""
+        first = told.netloc
+        if not self._is_left(first):
+            yield first
+        with suppress(OSError):  # a proxy for HDFS does not know the call
+            with self._asked("GET_BLOCK_LOCATIONS", name, offset=position, length=count) as answer:
+                found = _nodes(_json(answer), told.scheme)
+            yield from sorted((each for each in found if each != first), key=self._is_left)
+        if self._is_left(first):
+            yield first
+
+    def _is_left(self, node: str) -> bool:
+        return time.monotonic() < self._left.get(node, 0)
+
+    def _quoted(self, name: str) -> str:
+        return urllib.parse.quote(f"{self._folder}/{below(name)}" if name else self._folder or "/")
 
     def _status(self, name: str) -> Mapping[str, Any]:
         with self._asked("GETFILESTATUS", name) as answer:
@@ -121,29 +182,27 @@ class HdfsStore(RemoteStore):
             if not found or not listing.get("remainingEntries"):
                 return
 
-    def _asked(self, call: str, name: str, **parameters: object) -> HTTPResponse:
-        """The answer of the NameNode that is active, or of the DataNode that it names. Absent if there is no such file or folder.
+    def _asked(self, call: str, name: str, **parameters: object) -> _Answer:
+        """The answer of the NameNode that is active. Absent if there is no such file or folder.
 
         While a NameNode answers that it is in standby or starts up, the call waits for up to 20 seconds for one to become active.
         """
-        path = urllib.parse.quote(f"{self._folder}/{below(name)}" if name else self._folder or "/")
+        path = self._quoted(name)
         query = urllib.parse.urlencode({"op": call, "user.name": self._user, **parameters})
         deadline = time.monotonic() + _FAILOVER_S
         while True:
             comes, failed = False, ""
             for address in tuple(self._addresses):
                 try:
-                    answer = _OPENER.open(f"{address}/webhdfs/v1{path}?{query}", timeout=_TIMEOUT_S)
+                    answer = _OPENER.open(f"{address}{_PREFIX}{path}?{query}", timeout=_TIMEOUT_S)
                     assert isinstance(answer, HTTPResponse)
                 except urllib.error.HTTPError as error:
-                    kind, message = _told(error)
-                    if kind in _NOT_THERE or "(is not a directory)" in message:
-                        raise Absent from None
+                    if error.code == _ELSEWHERE:
+                        return error
+                    kind, fault = _fault(call, error)
                     if kind not in _NOT_ACTIVE:
-                        raise (
-                            PermissionError(message) if kind == "AccessControlException" else OSError(f"{call}: {kind}: {message}")
-                        ) from None
-                    comes, failed = True, f"{call}: {kind}: {message}"
+                        raise fault from None
+                    comes, failed = True, str(fault)
                 except (OSError, HTTPException) as error:
                     failed = f"{address}: {error}"
                 else:
@@ -222,17 +281,54 @@ def _configured(authority: str) -> list[str]:
 
 
 # A proxy for the web does not lead to a cluster, and Hadoop's clients take none.
-_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+class _NotToDataNodes(urllib.request.HTTPRedirectHandler):
+    """Goes to no DataNode: `HdfsStore.bytes_of` does."""
+
+    def http_error_307(self, *_: object) -> None:
+        """Makes an error of it."""
 
 
-def _read(answer: HTTPResponse, count: int) -> bytes:
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NotToDataNodes)
+
+
+def _bytes(place: urllib.parse.SplitResult, count: int, wait_s: float) -> bytes:
+    """What a DataNode has at an address. TimeoutError if it says nothing for so long."""
+    try:
+        with _OPENER.open(place.geturl(), timeout=wait_s) as answer:
+            return _whole(answer, count)
+    except urllib.error.HTTPError as error:
+        raise _fault("OPEN", error)[1] from None
+    except urllib.error.URLError as error:
+        raise (error.reason if isinstance(error.reason, OSError) else OSError(str(error.reason))) from None
+    except HTTPException as error:
+        raise OSError(repr(error)) from None
+
+
+def _whole(answer: _Answer, count: int) -> bytes:
+    found = _read(answer, count)
+    if len(found) < count:
+        raise OSError(f"the answer ended after {len(found)} of {count} bytes")
+    return found
+
+
+def _nodes(answer: dict[str, Any], scheme: str) -> list[str]:
+    """The DataNodes that an answer to GET_BLOCK_LOCATIONS names, as host:port of their interface of this scheme."""
+    port = "infoSecurePort" if scheme == "https" else "infoPort"
+    try:
+        blocks = answer["LocatedBlocks"]["locatedBlocks"]
+        return list(dict.fromkeys(f"{node['hostName']}:{node[port]:d}" for block in blocks for node in block["locations"] if node[port]))
+    except (KeyError, TypeError, ValueError):
+        raise OSError("the answer to GET_BLOCK_LOCATIONS is not one of WebHDFS") from None
+
+
+def _read(answer: _Answer, count: int) -> bytes:
     try:
         return answer.read(count)
     except HTTPException as error:
         raise OSError(f"the answer broke off: {error!r}") from None
 
 
-def _json(answer: HTTPResponse) -> dict[str, Any]:
+def _json(answer: _Answer) -> dict[str, Any]:
     text = _read(answer, _ANSWER_BYTES_MAX)
     try:
         found = json.loads(text)
@@ -258,6 +354,14 @@ def _entry(name: str, status: Mapping[str, Any]) -> Entry:
 
 def _tag(status: Mapping[str, Any]) -> Hashable:
     return status["fileId"], status["modificationTime"], status["length"]
+
+
+def _fault(call: str, error: urllib.error.HTTPError) -> tuple[str, Exception]:
+    """The class of the exception that an answer tells of, and what it is here: Absent, PermissionError or OSError."""
+    kind, message = _told(error)
+    if kind in _NOT_THERE or "(is not a directory)" in message:
+        return kind, Absent()
+    return kind, PermissionError(message) if kind == "AccessControlException" else OSError(f"{call}: {kind}: {message}")
 
 
 def _told(error: urllib.error.HTTPError) -> tuple[str, str]:

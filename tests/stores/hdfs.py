@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 from xml.sax.saxutils import escape
 
-from stores.processes import HOST, Daemon, Servers, free_port, json_at
+from stores.processes import HOST, Daemon, Servers, free_port, is_listening, json_at
 
 NAMESERVICE = "ns"
 JVM = ("-Xmx300m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true")
@@ -46,6 +46,10 @@ class Hdfs(Servers):
         """The WebHDFS addresses of the NameNodes, "127.0.0.1:port" each; a NameNode in standby answers 403."""
         return [self._http[name] for name in self._names]
 
+    def http_of(self, name: str) -> str:
+        """The address of a daemon's HTTP interface, "127.0.0.1:port"."""
+        return self._http[name]
+
     def blocks(self, bytes_min: int) -> set[Path]:
         """The files of those blocks that DataNodes have which are at least so large."""
         found = (path for name in self._data for path in (self._folder / name).rglob("blk_*[0-9]"))
@@ -75,6 +79,9 @@ class Hdfs(Servers):
         self.daemons[name].start()
         if name in self._names:
             self._wait_for_name_node(name)
+        else:  # a NameNode may not have noticed that it was gone
+            host, _, port = self._http[name].partition(":")
+            self.daemons[name].wait_until(lambda: is_listening(host, int(port)))
         self.wait_for_data_nodes()
 
     def failover(self) -> str:

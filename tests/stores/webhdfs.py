@@ -28,6 +28,13 @@ class WebHdfs:
         with urllib.request.urlopen(place, timeout=60) as answer:
             return bytes(answer.read())
 
+    def data_nodes(self, path: str) -> int:
+        """How many DataNodes have all blocks of a file."""
+        query = urllib.parse.urlencode({"op": "GET_BLOCK_LOCATIONS", "user.name": getpass.getuser()})
+        with urllib.request.urlopen(f"http://{self._addresses[0]}/webhdfs/v1{urllib.parse.quote(path)}?{query}", timeout=60) as answer:
+            blocks = json.load(answer)["LocatedBlocks"]["locatedBlocks"]
+        return min(len(block["locations"]) for block in blocks)
+
     def delete(self, path: str) -> None:
         """Deletes a file, or a folder with all that is in it, if it is there."""
         query = urllib.parse.urlencode({"op": "DELETE", "recursive": "true", "user.name": getpass.getuser()})
