@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sparklog import shown
+
 
 class Declared(NamedTuple):
     """An entry of spec/errors.json. `text` says what went wrong, `fix` how to fix it; both hold parameters as `<name>`.
@@ -30,7 +32,7 @@ class SparklogError(Exception):
 
     `SparklogError(id, name=value, …)` is an instance of the subclass that belongs to the kind of `id` in spec/errors.json. There is one
     subclass for each reaction of a caller. `condition` is the name that Spark shows for the same error of the connector. ValueError if the
-    parameters are not those of the error's text.
+    parameters are not those of the error's text. Credentials and settings in a name of a store are left out of them.
     """
 
     id: str
@@ -42,7 +44,7 @@ class SparklogError(Exception):
     def __init__(self, id: str, /, **parameters: object) -> None:
         entry = declared()[id]
         self.id = id
-        self.parameters = {name: str(value) for name, value in parameters.items()}
+        self.parameters = shown.parameters(parameters)
         if self.parameters.keys() != entry.parameters():
             raise ValueError(f"{id} has the parameters {sorted(entry.parameters())}, given are {sorted(parameters)}")
         super().__init__(self._filled(entry.text, entry.fix))

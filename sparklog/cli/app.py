@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
+from sparklog import shown
 from sparklog.cli import about, dump, groups, overview, producer, records, topics, ui, upkeep, verify
 from sparklog.cli.show import complain
 from sparklog.errors import SparklogError
@@ -152,6 +153,7 @@ def run(arguments: list[str]) -> int:
     except typer.TyperException as error:
         from typer import rich_utils
 
+        error.message = shown.text(error.message)
         rich_utils.rich_format_error(error)  # type: ignore[arg-type] # the class that it names is not public
         return 2
     except (SystemExit, BrokenPipeError) as ended:

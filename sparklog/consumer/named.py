@@ -47,7 +47,7 @@ def explained(method: Callable[P, None]) -> Callable[P, None]:
             if name not in taken and (instead := _instead(str(name))):
                 raise TypeError(f"`{name}` is an argument of Kafka's clients, and Consumer() does not take it: {instead}")
         if settings:
-            raise TypeError(f"`root` is {settings!r}, of type dict; {_ROOT}")
+            raise TypeError(f"`root` is of type dict; {_ROOT}")
         method(*given, **named)
 
     return explaining

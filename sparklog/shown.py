@@ -1,0 +1,58 @@
+"""What messages show of names and texts. `io.sparklog.spec.Shown` shows the same; `tests/vectors/names_shown.json` has cases.
+
+A name with a scheme may hold credentials before `@` and settings after `?`. Nobody who reads a message or a log may see these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_NAME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):(//([^/?]*))?(/?[^?]*)(\?.*)?", re.DOTALL)
+_IN_TEXT = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:/(?:[^ \t\n\x0b\f\r'\"`<>]*[^ \t\n\x0b\f\r'\"`<>:;,.)])?")
+"""What a sentence has after a name is no part of it: a colon there would make a secret of a port."""
+_BUCKETS = re.compile(r"s3.*|gs", re.DOTALL)
+_ADDRESS = re.compile(r"^\[[0-9a-fA-F:.]*\]")
+_NO_PORT = re.compile(r".*:.*[^0-9].*|.*:.*:.*|.*:[0-9]{6,}", re.DOTALL)
+_CUT = "…"
+"""What stands in the place of what is not shown."""
+
+
+def name(given: str) -> str:
+    """What may be shown of a name: all of it, if it is that of a file on a disk."""
+    found = _NAME.fullmatch(given)
+    if found is None or found[1].lower() == "file" or (found[2] is None and not found[4].startswith("/")):
+        return given
+    scheme, _, host, path, settings = found.groups()
+    rest = "" if settings is None else f"?{_CUT}"
+    return f"{scheme}:{path}{rest}" if host is None else f"{scheme}://{_without_credentials(scheme, host, path, rest)}"
+
+
+def text(given: str) -> str:
+    """A text, with what may be shown of the names in it. One that begins with a name is taken for that name."""
+    return _IN_TEXT.sub(lambda found: name(found[0]), name(given))
+
+
+def parameters(given: Mapping[str, object]) -> dict[str, str]:
+    """The parameters of an error as texts. One may repeat a name that is another one, and has an end that cannot be found in a text."""
+    texts = {each: str(value) for each, value in given.items()}
+    secret = {value: name(value) for value in texts.values() if name(value) != value}
+    for each, value in texts.items():
+        for whole, shown in secret.items():
+            value = value.replace(whole, shown)
+        texts[each] = text(value)
+    return texts
+
+
+def _without_credentials(scheme: str, host: str, path: str, rest: str) -> str:
+    before, at, after = host.rpartition("@")
+    if at:
+        return f"{_CUT}@{after}{path}{rest}"
+    # A bucket has no port, and what is no port is a secret.
+    bucket = _BUCKETS.fullmatch(scheme.lower())
+    plain = _ADDRESS.sub("", after)
+    if not (":" in plain if bucket else _NO_PORT.fullmatch(plain)):
+        return f"{host}{path}{rest}"
+    # "key:secret@bucket" whose secret has a slash in it, or more of what nobody can take apart.
+    before, at, after = path.rpartition("@")
+    return f"{_CUT}@{after}{rest}" if at else _CUT
