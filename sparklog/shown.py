@@ -1,6 +1,6 @@
-"""What messages show of names and texts. `io.sparklog.spec.Shown` shows the same; `tests/vectors/names_shown.json` has cases.
+"""Names and texts as messages show them. `io.sparklog.spec.Shown` shows the same; `tests/vectors/names_shown.json` has cases.
 
-A name with a scheme may hold credentials before `@` and settings after `?`. Nobody who reads a message or a log may see these.
+A name with a scheme may hold credentials before `@` and settings after `?`. Messages and logs must not have these.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from collections.abc import Mapping
 
 _NAME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):(//([^/?]*))?(/?[^?]*)(\?.*)?", re.DOTALL)
 _IN_TEXT = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:/(?:[^ \t\n\x0b\f\r'\"`<>]*[^ \t\n\x0b\f\r'\"`<>:;,.)])?")
-"""What a sentence has after a name is no part of it: a colon there would make a secret of a port."""
+"""The punctuation after a name is no part of it: with a colon there, a port would be taken for a secret."""
 _BUCKETS = re.compile(r"s3.*|gs", re.DOTALL)
 _ADDRESS = re.compile(r"^\[[0-9a-fA-F:.]*\]")
 _NO_PORT = re.compile(r".*:.*[^0-9].*|.*:.*:.*|.*:[0-9]{6,}", re.DOTALL)
 _CUT = "…"
-"""What stands in the place of what is not shown."""
+"""It stands in the place of a part that is not shown."""
 
 
 def name(given: str) -> str:
-    """What may be shown of a name: all of it, if it is that of a file on a disk."""
+    """A name, less its secrets. That of a file on a disk has none."""
     found = _NAME.fullmatch(given)
     if found is None or found[1].lower() == "file" or (found[2] is None and not found[4].startswith("/")):
         return given
@@ -29,7 +29,7 @@ def name(given: str) -> str:
 
 
 def text(given: str) -> str:
-    """A text, with what may be shown of the names in it. One that begins with a name is taken for that name."""
+    """A text, less the secrets of the names in it. One that begins with a name is taken for that name."""
     return _IN_TEXT.sub(lambda found: name(found[0]), name(given))
 
 
@@ -45,7 +45,7 @@ def parameters(given: Mapping[str, object]) -> dict[str, str]:
 
 
 def _without_credentials(scheme: str, host: str, path: str, rest: str) -> str:
-    before, at, after = host.rpartition("@")
+    _, at, after = host.rpartition("@")
     if at:
         return f"{_CUT}@{after}{path}{rest}"
     # A bucket has no port, and what is no port is a secret.
@@ -53,6 +53,6 @@ def _without_credentials(scheme: str, host: str, path: str, rest: str) -> str:
     plain = _ADDRESS.sub("", after)
     if not (":" in plain if bucket else _NO_PORT.fullmatch(plain)):
         return f"{host}{path}{rest}"
-    # "key:secret@bucket" whose secret has a slash in it, or more of what nobody can take apart.
-    before, at, after = path.rpartition("@")
+    # "key:secret@bucket" whose secret has a slash in it, or more that cannot be taken apart.
+    _, at, after = path.rpartition("@")
     return f"{_CUT}@{after}{rest}" if at else _CUT

@@ -18,7 +18,7 @@ OF_STORES = {
     # The first, as its session needs a JVM in which none has begun.
     "cluster": ("cluster", "servers", "python_hdfs"),
     "sessions": ("moves", "scans", "spark", "spark_faults"),
-    "rest": ("contract", "kills", "races", "python_s3", "python_programs", "faults", "cut_reads", "yarn"),
+    "rest": ("contract", "kills", "races", "python_s3", "python_programs", "faults", "cut_reads", "webhdfs_answers", "yarn"),
 }
 """The files of tests/stores that share servers or a JVM, and in `rest` those that any process may run, the longest first."""
 FASTEST_FIRST = (

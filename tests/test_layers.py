@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "spark": {"arguments", "errors", "router", "show"},
     "verify": {"arguments", "errors", "ondisk", "router", "show", "store"},
     "log": {"arguments", "errors", "ondisk", "router", "show", "verify"},
-    "offsets": {"arguments", "assignors", "errors", "ondisk", "show", "spark", "store"},
+    "offsets": {"arguments", "assignors", "errors", "ondisk", "show", "shown", "spark", "store"},
     "placement": {"arguments", "errors", "log", "offsets", "ondisk"},
     "consumer": {"arguments", "errors", "offsets", "ondisk", "router"},
     "": {"consumer", "errors", "log", "offsets", "placement", "router", "spark"},

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog import arguments
 from sparklog.consumer.consumer import Consumer
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
 from sparklog.errors import GenerationFenced, SparklogError
+from sparklog.offsets import places
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -38,7 +38,8 @@ class DeltaOutput:
     def __init__(self, path: str | os.PathLike[str], consumer: Consumer, *, storage_options: Mapping[str, str] | None = None) -> None:
         """`path` is that of the table, or its URL, which `storage_options` of deltalake reach; the first write creates it.
 
-        CallError if the consumer has no group, or commits by itself: give it `enable_auto_commit=False`.
+        CallError if the consumer has no group, or commits by itself: give it `enable_auto_commit=False`. TABLE_IN_ROOT if the table is in a
+        root, or the consumer's root in it; OPTION_VALUE if deltalake would take the path for another one.
         """
         owner = consumer._reader.owner
         if owner is None:
@@ -46,7 +47,7 @@ class DeltaOutput:
         if consumer._reader.commits_by_itself:
             reason = "positions follow the output; give the consumer enable_auto_commit=False"
             raise SparklogError("OPTION_CONFLICT", options="DeltaOutput and enable_auto_commit", reason=reason)
-        self.path, self._consumer, self._group = arguments.path("path", path), consumer, owner.group
+        self.path, self._consumer, self._group = places.delta_table(path, consumer._root, "output"), consumer, owner.group
         self._storage_options = dict(storage_options or {})
         self._read: dict[TopicPartition, _Part] = {}
         """The records that are to be written."""

@@ -55,7 +55,7 @@ def of_topic(group: str, log: TopicLog, positions: Iterable[Position]) -> list[d
         offset = by_partition.get(partition)
         row = {"group": group, "topic": state.topic, "partition": partition, "offset": offset, "start": start, "end": end}
         if offset is not None:
-            # What has expired is no lag, in none of the three.
+            # Expired records are no lag, in none of the three.
             first = max(offset, start)
             row |= {
                 "records": state.unread(partition, offset),

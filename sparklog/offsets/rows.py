@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import re
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -16,7 +15,6 @@ from sparklog import arguments
 from sparklog.errors import SparklogError
 from sparklog.offsets.members import State
 from sparklog.show.display import SHOWN, Display, Displayed, readable, when
-from sparklog.store.stores import local
 
 COLUMNS = {
     "group": (pa.string(), "The group: any text of 1 to 255 characters."),
@@ -48,8 +46,6 @@ ALIVE = datetime.timedelta(minutes=3)
 GROUP_MAX = 255
 _NOTE = -1
 """The partition of a note, which is a row that is not a position: its topic is empty, and its metadata says what happened."""
-_ODD = re.compile(r"%[0-9a-fA-F]{2}|[\\\[\]^|\x00-\x1f\x7f]")
-"""In a path, what deltalake finds again at another place, or not at all."""
 RUNNING = "begin"
 """The event that a new owner notes, and repeats as a heartbeat while it has no positions."""
 
@@ -195,24 +191,6 @@ def require_group(group: object) -> str:
         reason = f"it must have 1 to {GROUP_MAX} characters, none of which is NUL"
         raise SparklogError("OPTION_VALUE", option="group", value=repr(name), reason=reason)
     return name
-
-
-def require_path(path: str) -> str:
-    """The path of a table, checked: the absolute one, as that of a root, or a URL as it stands.
-
-    CallError if it is empty, which would be the working directory, or has what deltalake reads as something else.
-    """
-    if not path:
-        raise SparklogError("OPTION_VALUE", option="path", value=repr(path), reason="it is empty; give the folder of the table, or its URL")
-    if "://" in path and not path.lower().startswith("file:"):
-        return path
-    found = local(arguments.text("path", path))
-    if odd := _ODD.search(found):
-        reason = (
-            f"deltalake takes {odd[0]!r} in a path for something else; give a path without %41 and the like, \\, [, ], ^, |, or controls"
-        )
-        raise SparklogError("OPTION_VALUE", option="path", value=repr(found), reason=reason)
-    return found
 
 
 def require_schema(table: str, found: Mapping[str, tuple[str, bool]]) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from sparklog import arguments
 from sparklog.assignors import Member
 from sparklog.errors import SparklogError
-from sparklog.offsets import kafka_files, lags, plans, reset, rows, sql, views
+from sparklog.offsets import kafka_files, lags, places, plans, reset, rows, sql, views
 from sparklog.offsets.generations import Generations
 from sparklog.offsets.heartbeats import Heartbeats, Mark
 from sparklog.offsets.lake import Lake
@@ -71,7 +71,7 @@ class OffsetTable:
         what deltalake takes for something else: "%41" and the like, a backslash, [, ], ^, |, a control.
         Threads may share a table. A process that was forked from one that used a table cannot use any: OFFSETS_FORKED.
         """
-        self.path = rows.require_path(arguments.path("path", path))
+        self.path = places.named(path)
         self.topics = Topics(root, self.path, filesystem)
         self._lake = Lake(self.path, self.topics.storage_options if storage_options is None else storage_options)
         self.generations = Generations(self.path, self._lake)

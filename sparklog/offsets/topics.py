@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
+from sparklog.offsets import places
 from sparklog.offsets.members import Registered, SharedTopic
 from sparklog.offsets.rows import Position, now
 from sparklog.ondisk.root import Root
@@ -21,7 +20,6 @@ from sparklog.ondisk.topic_logs import TopicLogs
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
-_S3 = re.compile("^s3a?://", re.IGNORECASE)
 Offsets = Mapping[str, Mapping[int, int]]
 """Offsets by topic and partition."""
 Ids = Mapping[str, str]
@@ -33,7 +31,7 @@ class Topics:
 
     def __init__(self, root: str | os.PathLike[str] | Root | None, table: str, filesystem: FileSystem | None = None) -> None:
         self.root = None if root is None else arguments.root(root, filesystem)
-        _require_apart(table, self.root)
+        places.require_apart(table, self.root, "offsets")
         self._table = table
         self._logs = None if self.root is None else TopicLogs(self.root)
 
@@ -145,19 +143,3 @@ def require_same(root: Root | None, position: Position, state: State) -> None:
             found=state.topic_id,
         )
     arguments.partitions(state, root, position.partition)
-
-
-def _require_apart(table: str, root: Root | None) -> None:
-    """CallError if the table is in a root, this one or another, or this root in the table; links on the way count too."""
-    if "://" in table and not table.lower().startswith("file:"):
-        name, ours = f"{_S3.sub('s3a://', table.rstrip('/'))}/", f"{root}/"
-        if root is not None and (name.startswith(ours) or ours.startswith(name)):
-            raise SparklogError("OFFSETS_IN_ROOT", table=table, root=root, example=f"{root}-offsets")
-        return
-    real = os.path.realpath(table)
-    found = Root.holding(table) or Root.holding(real)
-    if found is None and root is not None and root.store.has_links:
-        ours = os.path.realpath(str(root))
-        found = root if real in (ours, *map(str, Path(ours).parents)) else None
-    if found is not None:
-        raise SparklogError("OFFSETS_IN_ROOT", table=table, root=found, example=f"{os.path.realpath(str(found)).rstrip('/')}-offsets")

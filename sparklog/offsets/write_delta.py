@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from sparklog import arguments
-from sparklog.offsets import reads
+from sparklog.offsets import places, reads
 from sparklog.offsets.owner import Owner
 from sparklog.offsets.rows import require_group
 from sparklog.offsets.table import OffsetTable
@@ -26,7 +27,8 @@ def write_delta(
 ) -> WriteDelta:
     """A function for `foreachBatch` that appends each micro-batch to a Delta table, and then commits its end offsets to a group.
 
-    * path: the Delta table of the output, which the first micro-batch creates. `options` are those of Delta's writer.
+    * path: the Delta table of the output, which the first micro-batch creates: outside of every root, and named as an offset table may be.
+      `options` are those of Delta's writer.
     * table, group, root: the offset commit table (a path), the group in it, and the root whose topics count, as in `track`.
     * checkpoint: the query's own `checkpointLocation`, as a path that this process can read. It says what each micro-batch reads.
 
@@ -39,7 +41,9 @@ def write_delta(
     writes a micro-batch too; what is taken while the micro-batch is being written shows after it. The group's generation begins before the
     first micro-batch of a run is written. A new checkpoint is a new query: it writes again what it reads again.
     """
-    OffsetTable(table, root)  # says at once what is wrong with them
+    opened = OffsetTable(table, root)  # says at once what is wrong with them
+    # Spark takes scheme:/path too.
+    places.delta_table(re.sub("^([a-zA-Z][a-zA-Z0-9+.-]*):/(?!/)", r"\1:///", arguments.path("path", path)), opened.topics.root, "output")
     require_group(group)
     return WriteDelta(
         arguments.path("path", path),

@@ -292,7 +292,7 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NotToDat
 
 
 def _bytes(place: urllib.parse.SplitResult, count: int, wait_s: float) -> bytes:
-    """What a DataNode has at an address. TimeoutError if it says nothing for so long."""
+    """The bytes that a DataNode has at an address. TimeoutError if it says nothing for so long."""
     try:
         with _OPENER.open(place.geturl(), timeout=wait_s) as answer:
             return _whole(answer, count)

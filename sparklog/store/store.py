@@ -107,7 +107,7 @@ class Store(ABC):
         """A store of the folder that holds the root; None if there is none."""
 
     def exists(self, name: str) -> bool:
-        """Whether a name exists, as a file, a folder or anything else. What cannot be seen is not absent: OSError."""
+        """Whether a name exists, as a file, a folder or anything else. OSError if it cannot be seen, which is not to be absent."""
         return self.look(name) is not None
 
     @abstractmethod

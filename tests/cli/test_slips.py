@@ -121,7 +121,7 @@ def test_a_root_or_a_table_that_is_none(run, topic, tmp_path):
         assert list((tmp_path / "plain").iterdir()) == [], "looking makes nothing"
     for within in ("_partlog", "_partlog/t"):
         assert f"Give the root, {topic.root}, and select topics" in run("topics", topic.root / within, status=2)
-    assert "PARTLOG_OFFSETS_IN_ROOT" in run("groups", topic.root, "--table", topic.root / "offsets", status=2)
+    assert "PARTLOG_TABLE_IN_ROOT" in run("groups", topic.root, "--table", topic.root / "offsets", status=2)
 
 
 def test_remedies_are_those_of_the_shell(run, topic, tmp_path):

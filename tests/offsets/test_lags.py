@@ -61,7 +61,7 @@ def test_lag_of_each_partition(table, topic):
 
 @pytest.mark.parametrize(("start", "records", "seconds"), [(15, 10, 1.002), (25, 0, 0.0)])
 def test_what_has_expired_is_no_lag(table, topic, start, records, seconds):
-    """Wherever a lag is told: nobody can read those records any more."""
+    """Those records cannot be read any more. So it is wherever a lag is told."""
     table.append("g", table.begin("g"), {"t": {0: 3, 1: 10}})
     first = sparklog.TopicPartition("t", 0)
     consumer = sparklog.Consumer(topic.root)

@@ -1,5 +1,6 @@
 """Mistakes of callers of an offset table, and odd tables: clear errors, and nothing moved in silence."""
 
+import re
 import subprocess
 import sys
 
@@ -146,7 +147,35 @@ def test_a_path_that_deltalake_takes_for_another_one_makes_nothing(tmp_path, nam
 
 def test_the_path_of_a_table_is_read_as_that_of_a_root():
     assert OffsetTable("file:///a%").path == OffsetTable("file://localhost//a%").path == OffsetTable("/b/../a%").path == "/a%"
-    assert OffsetTable("s3://bucket/a%20b").path == "s3://bucket/a%20b"
+    assert OffsetTable("s3://bucket/a b").path == "s3://bucket/a b"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(f"s3://bucket/{name}" for name in ("a%20b", "sales%41", "a#b", "a//b", "a/../b", "a/./b", "..", "a/..", "[br]", "a|b", "a\\b")),
+        *(f"{scheme}://KEY:SECRET@bucket/table" for scheme in ("s3", "s3a", "gs", "hdfs", "abfss")),
+        "s3a://KEY:SEC/RET@bucket/table",
+        "s3://bucket/table?secret_key=SECRET",
+        "abfss://container@account/table?sig=SECRET",
+    ],
+)
+def test_a_url_of_another_table_or_with_a_secret_is_refused(url):
+    """And not shown with it: credentials and settings are given beside it."""
+    with pytest.raises(sparklog.CallError, match=r"PARTLOG_OPTION_VALUE.*`path`.*(deltalake takes|storage_options)") as raised:
+        OffsetTable(url)
+    assert not re.search("SECRET|SEC/RET", str(raised.value))
+
+
+def test_a_url_stays_as_it_is():
+    for url in (
+        "s3://bucket/a b",
+        "S3A://bucket/ü/",
+        "hdfs://host:8020/t",
+        "abfss://container@account.dfs.core.windows.net/t",
+        "gs://bucket",
+    ):
+        assert OffsetTable(url).path == url
 
 
 FORKS = """

@@ -74,7 +74,7 @@ def test_a_consumer_follows_and_keeps_its_group_on_the_same_store(s3, topic, fau
 def test_a_table_is_beside_the_root_and_not_in_it(s3, topic):
     url, files = copied(s3, topic.root), s3.filesystem()
     for table in (f"{url}/offsets", url, url.replace("s3a", "s3"), f"s3a://{s3.bucket}"):
-        with pytest.raises(SparklogError, match="PARTLOG_OFFSETS_IN_ROOT"):
+        with pytest.raises(SparklogError, match="PARTLOG_TABLE_IN_ROOT"):
             OffsetTable(table, url, filesystem=files)
 
 

@@ -42,7 +42,7 @@ def test_a_name_in_a_text_is_shown_without_its_secrets(names):
 
 @pytest.mark.parametrize("id", errors.declared())
 def test_no_error_shows_a_secret_of_a_name(id, names):
-    """Whatever parameter has the name: alone, or in a text, which may be of another parameter."""
+    """Each parameter may have the name: alone, or in a text, which may repeat that of another parameter."""
     parameters = sorted(errors.declared()[id].parameters())
     texts = ["{}", "{}/_partlog/t", "OSError: {}: no", "'{}' ({})"]
     for one in parameters:

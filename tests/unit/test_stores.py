@@ -2,13 +2,12 @@
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from handmade import records, sample
 from memory_store import MemoryStore, _Kept
+from shutting import shut
 from store_contract import LinkingStoreContract, Place
 
 import sparklog
@@ -107,23 +106,6 @@ def test_above_a_root(tmp_path):
 
 
 # ---- what cannot be seen is not absent
-
-
-@contextmanager
-def shut(folder: Path) -> Iterator[None]:
-    """Within it, nobody may look into a folder; another user asks, as an administrator may look everywhere."""
-    for each in folder.parents:
-        if each.stat().st_uid == os.geteuid() and each.name.startswith(("pytest", "popen", "test_")):
-            each.chmod(0o755)
-    before = os.geteuid()
-    folder.chmod(0)
-    if before == 0:
-        os.seteuid(65_534)
-    try:
-        yield
-    finally:
-        os.seteuid(before)
-        folder.chmod(0o755)
 
 
 def test_a_store_does_not_say_that_what_cannot_be_seen_is_absent(tmp_path):
