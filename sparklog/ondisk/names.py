@@ -20,6 +20,8 @@ _VIEW_FILE = re.compile(f"({_DIGITS})\\.(log|index|timeindex)")
 _CHECKPOINT = re.compile(f"({_DIGITS})\\.checkpoint-([0-9a-f]{{16}})\\.jsonl")
 
 COMMITS = "_partlog"
+PROBE = "_probe"
+"""Where writers try whether a server is safe (section 7). No reader looks there."""
 
 
 def is_topic(name: str) -> bool:

@@ -10,6 +10,7 @@ from sparklog.ondisk.header import HEADER_BYTES, Header
 from sparklog.ondisk.names import (
     COMMITS,
     INT64_MAX,
+    PROBE,
     checkpoint_version_of,
     deleted_version_of,
     is_data_file,
@@ -50,7 +51,7 @@ def topics_in(root: Root) -> tuple[list[str], list[Finding], list[Waiting]]:
     for entry in above:
         if entry.name == COMMITS and not entry.is_folder:
             return topics, [_wrong_kind(COMMITS, entry, DAMAGE, "no topic can be read", "put the folder back")], []
-        if entry.name != COMMITS and not (_VIEW_FOLDER.fullmatch(entry.name)):
+        if entry.name not in (COMMITS, PROBE) and not (_VIEW_FOLDER.fullmatch(entry.name)):
             strange.append((entry.name, 0))
     try:
         for entry in root.store.entries(COMMITS):

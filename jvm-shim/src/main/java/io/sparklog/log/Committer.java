@@ -55,6 +55,7 @@ public final class Committer {
   private Optional<Version> tryUntilTold(Change change) {
     attempt.putOffInterrupt();
     try {
+      attempt.store.probe(Names.PROBE);
       change.prepare();
       Version unseen = null;
       long lost = -1;

@@ -18,6 +18,9 @@ public final class Names {
   /** The folder beside Kafka's that says what is committed. */
   public static final String FOLDER = "_partlog";
 
+  /** Where it is tried whether the store is safe. No reader looks there. */
+  public static final String PROBE = "_probe";
+
   private static final Pattern TOPIC = Pattern.compile("[a-zA-Z0-9._-]{1,249}");
   private static final Pattern VERSION_FILE = Pattern.compile("([0-9]{20})\\.json");
   private static final Pattern CHECKPOINT = Pattern.compile("([0-9]{20})\\.checkpoint-([0-9a-f]{16})\\.jsonl");

@@ -308,9 +308,7 @@ public final class Root implements ReadableTopics {
   /** Creates the root, before any task needs it. @throws PartlogException ROOT_NOT_WRITABLE, STORE_UNSAFE */
   public void prepare() {
     try {
-      if (!exists(Names.FOLDER)) {
-        store.probe(Names.FOLDER);
-      }
+      store.probe(Names.PROBE);
       store.createFolder(Names.FOLDER);
       prepared = true;
     } catch (IOException e) {

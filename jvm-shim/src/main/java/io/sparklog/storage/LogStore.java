@@ -77,10 +77,12 @@ public interface LogStore {
   }
 
   /**
-   * Tries, before a root is made, whether puts are exclusive. A store of which that is known has nothing to try.
+   * Makes sure that puts are exclusive, before the first one that counts in this process. A store of which that is known has nothing to
+   * try, and one that has tried does it once.
    *
-   * @param folder in which files may be put for a moment
+   * @param folder in which files may be put, some of which stay
    * @throws io.sparklog.spec.PartlogException STORE_UNSAFE
+   * @throws IOException if that cannot be told
    */
   default void probe(String folder) throws IOException {}
 

@@ -37,7 +37,7 @@ final class PutProbe {
   /** @param folder in which to put the files; they are deleted, and so are folders of the root that were made for them */
   PutProbe(LogStore store, String folder) {
     this.store = store;
-    this.folder = folder + "/.probe-" + UUID.randomUUID();
+    this.folder = folder + "/" + UUID.randomUUID();
   }
 
   /** How a thread's put ended. */
@@ -55,8 +55,9 @@ final class PutProbe {
    * @param shared the files of which more than one put won
    * @param lost the files that have another content than that of the put that won
    * @param failure why the first of those without an answer has none; null if all had one
+   * @param atMs when the last file was written, as {@link LogStore#modifiedMs}; -1 if it is not there
    */
-  record Result(LogStore store, int keys, long won, long refused, long unanswered, int shared, int lost, IOException failure) {
+  record Result(LogStore store, int keys, long won, long refused, long unanswered, int shared, int lost, IOException failure, long atMs) {
     /** @throws PartlogException STORE_UNSAFE if more than one put of a file won, or one that won is lost */
     void requireSafe() {
       if (shared > 0 || lost > 0) {
@@ -78,9 +79,9 @@ final class PutProbe {
       ended[how.ordinal()]++;
     }
 
-    private Result result(int keys) {
+    private Result result(int keys, long atMs) {
       return new Result(store, keys, ended[Ended.WON.ordinal()], ended[Ended.REFUSED.ordinal()], ended[Ended.UNANSWERED.ordinal()], shared,
-          lost, failure);
+          lost, failure, atMs);
     }
   }
 
@@ -105,7 +106,7 @@ final class PutProbe {
         put[0] = key + 1;
         race(folder + "/" + key, threads, start, counts);
       }
-      return counts.result(keys);
+      return counts.result(keys, atMs(folder + "/" + (keys - 1)));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new InterruptedIOException("interrupted while " + store.location(folder) + " was put");
@@ -148,6 +149,14 @@ final class PutProbe {
     }
     counts.shared += winners.size() > 1 ? 1 : 0;
     counts.lost += winners.size() == 1 && !winners.get(0).equals(content(name)) ? 1 : 0;
+  }
+
+  private long atMs(String name) throws IOException {
+    try {
+      return store.modifiedMs(name);
+    } catch (NoSuchFileException absent) {
+      return -1;
+    }
   }
 
   /** Empty if it is absent. */

@@ -5,6 +5,7 @@ import io.sparklog.spec.Warnings;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
+import java.time.Clock;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -35,9 +36,11 @@ class S3Store extends HadoopStore {
   private static final String DELETED_AT_ONCE = "1000";
 
   private final String endpoint;
+  private final String bucket;
 
   S3Store(SharedFiles files, Path root, Map<String, String> settings) throws IOException {
     super(files, root, settings);
+    this.bucket = String.valueOf(root.toUri().getAuthority());
     try (SharedFiles.Use use = files.use()) {
       String named = use.files().getConf().get("fs.s3a.endpoint", "");
       this.endpoint = named.isEmpty() ? "S3 of AWS" : named;
@@ -96,11 +99,7 @@ class S3Store extends HadoopStore {
 
   @Override
   public void probe(String folder) throws IOException {
-    PutProbe.Result result = new PutProbe(this, folder).run(PutProbe.KEYS);
-    result.requireSafe();
-    if (result.failure() != null) {
-      throw result.failure();
-    }
+    ServerProbe.of(endpoint, bucket).require(this, folder, Clock.systemUTC());
   }
 
   @Override

@@ -18,8 +18,8 @@ import org.apache.hadoop.fs.FileSystem;
  * <p>It is not one that Spark and other libraries share: so its settings hold, and none of these closes it.
  */
 final class SharedFiles {
-  /** After which the connections of an idle client have ended, too. */
-  private static final Duration IDLE = Duration.ofSeconds(60);
+  /** Within twice that time, S3A ends idle connections anyway. */
+  private static final Duration LOOKS = Duration.ofSeconds(30);
 
   /** By what they are opened with. */
   private static final Map<Object, WeakReference<SharedFiles>> KNOWN = new HashMap<>();
@@ -27,10 +27,11 @@ final class SharedFiles {
   private static final ScheduledThreadPoolExecutor CLOSER = closer();
 
   private final Opener opener;
-  private final long idleNs;
+  private final long looksNs;
   private FileSystem open;
   private int users;
-  private long lastUseNs;
+  private long uses;
+  private long usesSeen;
 
   /** Opens a file system, whenever it is asked. */
   @FunctionalInterface
@@ -38,10 +39,10 @@ final class SharedFiles {
     FileSystem open() throws IOException;
   }
 
-  /** @param idle how long the file system stays open after its last use */
-  SharedFiles(Opener opener, Duration idle) {
+  /** @param looks the time between two looks: one that sees no use since the one before closes the file system */
+  SharedFiles(Opener opener, Duration looks) {
     this.opener = opener;
-    this.idleNs = idle.toNanos();
+    this.looksNs = looks.toNanos();
   }
 
   /** The one for {@code key}, which {@code opener} opens if it is new. */
@@ -51,7 +52,7 @@ final class SharedFiles {
       SharedFiles files = known == null ? null : known.get();
       if (files == null) {
         KNOWN.values().removeIf(reference -> reference.get() == null);
-        files = new SharedFiles(opener, IDLE);
+        files = new SharedFiles(opener, LOOKS);
         KNOWN.put(key, new WeakReference<>(files));
       }
       return files;
@@ -95,27 +96,27 @@ final class SharedFiles {
   synchronized Use use() throws IOException {
     if (open == null) {
       open = opener.open();
-      lookIn(idleNs);
+      lookLater();
     }
     users++;
+    uses++;
     return new Use(open);
   }
 
   private synchronized void end() {
     users--;
-    lastUseNs = System.nanoTime();
   }
 
-  private void lookIn(long ns) {
-    CLOSER.schedule(this::closeIfIdle, ns, TimeUnit.NANOSECONDS);
+  private void lookLater() {
+    CLOSER.schedule(this::closeIfIdle, looksNs, TimeUnit.NANOSECONDS);
   }
 
   private void closeIfIdle() {
     FileSystem idle;
     synchronized (this) {
-      long left = users > 0 ? idleNs : idleNs - (System.nanoTime() - lastUseNs);
-      if (left > 0) {
-        lookIn(left);
+      if (users > 0 || uses != usesSeen) {
+        usesSeen = uses;
+        lookLater();
         return;
       }
       idle = open;

@@ -26,11 +26,11 @@ final class PutProbeTest {
   @Test
   void aCheckLeavesNoFolderThatWasNotThere() throws IOException {
     LogStore deep = Stores.open(folder.resolve("a/b/log").toString());
-    assertEquals(new StoreCheck.Checked(3, 21, 0), StoreCheck.run(deep, "_partlog", 3));
+    assertEquals(new StoreCheck.Checked(3, 21, 0), StoreCheck.run(deep, "_probe", 3));
     assertEquals(0, folder.toFile().list().length);
-    Files.createDirectories(folder.resolve("a/b/log/_partlog"));
-    StoreCheck.run(deep, "_partlog", 3);
-    assertEquals(List.of(folder.resolve("a/b/log/_partlog")), left());
+    Files.createDirectories(folder.resolve("a/b/log/_probe"));
+    StoreCheck.run(deep, "_probe", 3);
+    assertEquals(List.of(folder.resolve("a/b/log/_probe")), left());
   }
 
   /** Files and folders, but for those above the root. */
@@ -42,7 +42,7 @@ final class PutProbeTest {
 
   @Test
   void ofEachFileOnePutWins() throws IOException {
-    PutProbe.Result result = new PutProbe(store().store(), "_partlog").run(30);
+    PutProbe.Result result = new PutProbe(store().store(), "_probe").run(30);
     result.requireSafe();
     assertEquals(List.of(30L, 210L, 0L), List.of(result.won(), result.refused(), result.unanswered()));
     assertNull(result.failure());
@@ -50,7 +50,7 @@ final class PutProbeTest {
   }
 
   private PartlogException refused(FaultyStore.Answer put) throws IOException {
-    PutProbe.Result result = new PutProbe(store().answer("putIfAbsent", put).store(), "_partlog").run(5);
+    PutProbe.Result result = new PutProbe(store().answer("putIfAbsent", put).store(), "_probe").run(5);
     assertEquals(List.of(), left());
     return assertThrows(PartlogException.class, result::requireSafe);
   }
@@ -88,7 +88,7 @@ final class PutProbeTest {
       real.putIfAbsent((String) with[0], (String) with[1], (byte[]) with[2], PutObserver.NONE);
       throw new NoAnswerException((String) with[0], new IOException("the answer is lost"));
     });
-    PutProbe.Result result = new PutProbe(lossy.store(), "_partlog").run(5);
+    PutProbe.Result result = new PutProbe(lossy.store(), "_probe").run(5);
     result.requireSafe();
     assertEquals(List.of(0L, 35L, 5L), List.of(result.won(), result.refused(), result.unanswered()));
     assertEquals("the answer is lost", result.failure().getMessage());
@@ -100,7 +100,7 @@ final class PutProbeTest {
     FaultyStore denied = store().answer("putIfAbsent", (real, with) -> {
       throw new AccessDeniedException("denied");
     });
-    assertThrows(AccessDeniedException.class, () -> new PutProbe(denied.store(), "_partlog").run(5));
+    assertThrows(AccessDeniedException.class, () -> new PutProbe(denied.store(), "_probe").run(5));
     assertEquals(List.of(), left());
   }
 }

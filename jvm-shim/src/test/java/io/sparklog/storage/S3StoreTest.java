@@ -101,13 +101,13 @@ class S3StoreTest extends LogStoreContract {
   void aPutByCreateIsFound() throws IOException {
     S3Store looking = broken((files, name, content) -> write(files.create(name, false), content));
     assertThrows(AssertionError.class, new ContractOf(looking)::ofEightPutsOneWins);
-    assertEquals("STORE_UNSAFE", assertThrows(PartlogException.class, () -> looking.probe("_partlog")).id());
+    assertEquals("STORE_UNSAFE", assertThrows(PartlogException.class, () -> looking.probe("_probe")).id());
   }
 
   @Test
   void aProbeFindsNothingHereAndLeavesNothing() throws IOException {
-    store.probe("_partlog");
-    assertEquals(List.of(), store.list("_partlog"));
+    store.probe("_probe");
+    assertEquals(List.of(), store.list("_probe"));
     assertFalse(store.rootExists());
   }
 

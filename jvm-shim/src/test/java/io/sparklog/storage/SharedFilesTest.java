@@ -195,7 +195,7 @@ final class SharedFilesTest {
       act(store, new Random(seed - round), "last-" + round);
       until(() -> closed.get() == opened.get(), () -> {});
     }
-    assertEquals(List.of(), List.copyOf(faults));
+    assertEquals(List.of(), faults.stream().limit(5).toList());
     assertTrue(opened.get() >= 20, opened + " opened");
   }
 
