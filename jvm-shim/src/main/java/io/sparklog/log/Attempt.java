@@ -1,5 +1,6 @@
 package io.sparklog.log;
 
+import io.sparklog.spec.FullDisk;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import java.io.SyncFailedException;
@@ -105,7 +106,8 @@ final class Attempt {
   }
 
   PartlogException failed(Throwable e, String cause) {
-    return PartlogException.caused(e, "COMMIT_FAILED", "txn", txn, "topic", log.topic(), "root", store.root(), "cause", cause);
+    return PartlogException.caused(e, "COMMIT_FAILED", "txn", txn, "topic", log.topic(), "root", store.root(), "cause",
+        FullDisk.told(cause, e, store.root()));
   }
 
   PartlogException unknown(long version, Throwable cause) {

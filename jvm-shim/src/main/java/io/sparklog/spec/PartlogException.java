@@ -62,7 +62,8 @@ public class PartlogException extends IllegalArgumentException {
   /** IO: reading or writing failed. Names the file that {@code cause} names, else {@code fallback}. */
   public static PartlogException io(Exception cause, String fallback) {
     String file = cause instanceof FileSystemException named && named.getFile() != null ? named.getFile() : fallback;
-    return caused(cause, "IO", "file", file, "cause", cause instanceof AccessDeniedException ? "access is denied" : cause.toString());
+    String why = cause instanceof AccessDeniedException ? "access is denied" : FullDisk.told(cause.toString(), cause, file);
+    return caused(cause, "IO", "file", file, "cause", why);
   }
 
   /** Whether reading or writing failed because its thread was interrupted. */
