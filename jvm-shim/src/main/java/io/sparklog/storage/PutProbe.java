@@ -1,6 +1,7 @@
 package io.sparklog.storage;
 
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.QuietLoggers;
 import io.sparklog.spec.Warnings;
 import java.io.IOException;
 import java.io.InterruptedIOException;
@@ -28,6 +29,10 @@ final class PutProbe {
   static final int KEYS = 4;
 
   private static final int THREADS = 8;
+
+  /** S3A warns of each put that comes too late, with a stack trace. */
+  private static final String[] WARN_OF_LOSERS = {"org.apache.hadoop.fs.s3a.S3ABlockOutputStream",
+      "org.apache.hadoop.fs.s3a.S3AInstrumentation"};
 
   private static final int CONTENT_BYTES_MAX = 64;
 
@@ -99,6 +104,7 @@ final class PutProbe {
     Deque<String> made = new ArrayDeque<>();
     Counts counts = new Counts();
     int[] put = {0};
+    QuietLoggers quiet = QuietLoggers.of(WARN_OF_LOSERS);
     try {
       makeFolder(made);
       CyclicBarrier start = new CyclicBarrier(THREADS);
@@ -112,6 +118,7 @@ final class PutProbe {
       throw new InterruptedIOException("interrupted while " + store.location(folder) + " was put");
     } finally {
       threads.shutdownNow();
+      quiet.close();
       clear(put[0], counts.failure != null, made);
     }
   }
