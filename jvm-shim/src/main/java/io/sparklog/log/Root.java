@@ -324,15 +324,30 @@ public final class Root implements ReadableTopics {
 
   private void requireDirectory() {
     // In this order: another writer may create the root between the two checks.
-    if (exists("") && !isDirectory()) {
+    if (isSeen(() -> store.exists("")) && !isDirectory()) {
       throw PartlogException.of("ROOT_NOT_A_DIRECTORY", "root", store.root());
     }
   }
 
   private boolean isDirectory() {
+    return isSeen(store::rootExists);
+  }
+
+  private interface Look {
+    boolean at() throws IOException;
+  }
+
+  /**
+   * Whether there is something at the root itself. Where folders are not there by themselves, a policy that allows all below the root may
+   * refuse a look at its own name: then nothing that matters is there.
+   */
+  private boolean isSeen(Look look) {
     try {
-      return store.rootExists();
+      return look.at();
     } catch (IOException e) {
+      if (e instanceof AccessDeniedException && !store.hasFolders()) {
+        return false;
+      }
       throw PartlogException.io(e, store.root());
     }
   }

@@ -17,6 +17,7 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.PathIsNotEmptyDirectoryException;
 import org.apache.hadoop.security.AccessControlException;
 import org.apache.hadoop.fs.permission.FsAction;
+import org.apache.hadoop.hdfs.DFSUtilClient;
 import org.apache.hadoop.hdfs.DistributedFileSystem;
 import org.apache.hadoop.hdfs.protocol.HdfsFileStatus;
 
@@ -44,6 +45,9 @@ class HdfsStore extends HadoopStore {
       if (!"hdfs".equals(root.toUri().getScheme())) {
         throw PartlogException.of("STORE_UNSUPPORTED", "root", ref.root(), "where",
             "at " + root + ", in a store of the scheme " + root.toUri().getScheme());
+      }
+      if (!DFSUtilClient.isValidName(root.toUri().getPath())) {
+        throw Stores.bad(ref.root(), "HDFS does not take this name; give one without colons", null);
       }
       SharedFiles files = HadoopSettings.files(root.toUri(), ref.settings(), configuration);
       try (SharedFiles.Use use = files.use()) {

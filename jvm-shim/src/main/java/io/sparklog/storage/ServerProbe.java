@@ -76,8 +76,7 @@ final class ServerProbe {
       JsonNode note = new ObjectMapper().readTree(store.read(name, NOTE_BYTES_MAX));
       long at = note.path("at").asLong(Long.MIN_VALUE / 2);
       return note.path("endpoint").asText().equals(endpoint) && note.path("bucket").asText().equals(bucket)
-          && Math.abs(clock.millis() - at) <= NOTE_LIFE.toMillis()
-          && Math.abs(store.modifiedMs(name) - at) <= NOTE_LATE.toMillis();
+          && Math.abs(clock.millis() - at) <= NOTE_LIFE.toMillis() && Math.abs(store.modifiedMs(name) - at) <= NOTE_LATE.toMillis();
     } catch (IOException none) {
       return false;
     }

@@ -1,6 +1,7 @@
 package io.sparklog.storage;
 
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Shown;
 import java.lang.ref.SoftReference;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
@@ -45,7 +46,8 @@ public final class Stores {
    *     fragment. A store on a disk is made from that alone. Or it is a URI of HDFS or S3, as Hadoop takes it, and Hadoop's settings.
    * @throws PartlogException ROOT_REQUIRED if it is blank; STORE_UNSUPPORTED for any other scheme, or a host: commits could be lost in a
    *     store whose put-if-absent was not checked; STORE_UNAVAILABLE; OPTION_VALUE for {@code ~}, for a relative path after {@code file:},
-   *     and for what the system does not accept as a path
+   *     and for what the system does not accept as a path; in
+   *     HDFS and S3, for {@code ?}, credentials, and names that HDFS does not take
    */
   public static LogStore open(StoreRef ref) {
     String root = ref.root();
@@ -76,10 +78,21 @@ public final class Stores {
     Matcher uri = URI.matcher(root);
     // Lambdas, and no references to methods, which load the class at once: a process that reads a disk needs no class of Hadoop.
     return switch (uri.matches() ? uri.group(1).toLowerCase(Locale.ROOT) : "") {
-      case "hdfs", "viewfs" -> ref -> HdfsStore.open(ref);
-      case "s3a" -> inBucket(uri.group(2));
+      case "hdfs", "viewfs" -> requireNameAlone(root, ref -> HdfsStore.open(ref));
+      case "s3a" -> requireNameAlone(root, inBucket(uri.group(2)));
       default -> null;
     };
+  }
+
+  /** Hadoop would take settings for a part of the name, and show credentials. */
+  private static Function<StoreRef, LogStore> requireNameAlone(String root, Function<StoreRef, LogStore> opener) {
+    if (root.contains("?")) {
+      throw bad(root, "a root ends before the ?; give settings of its store as options that begin with fs., or to the session", null);
+    }
+    if (!Shown.name(root).equals(root)) {
+      throw bad(root, "after // there must be the name of a server, and at most a port, without credentials", null);
+    }
+    return opener;
   }
 
   /** @param authority may have a key and a secret, which no message must show: "key:secret@bucket", where the secret may have a slash */
@@ -151,7 +164,7 @@ public final class Stores {
     }
   }
 
-  private static PartlogException bad(String root, String reason, Exception cause) {
+  static PartlogException bad(String root, String reason, Exception cause) {
     return PartlogException.caused(cause, "OPTION_VALUE", "option", "path", "value", root, "reason", reason);
   }
 }

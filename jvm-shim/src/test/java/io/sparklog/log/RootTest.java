@@ -12,11 +12,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.sparklog.kit.Seed;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FaultyStore;
+import io.sparklog.storage.FaultyStore.When;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.StoreRef;
 import io.sparklog.storage.Stores;
 import java.io.IOException;
 import java.lang.reflect.Proxy;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
@@ -219,5 +221,21 @@ class RootTest {
     Files.delete(folder.resolve("_partlog/a/00000000000000000003.json"));
     Files.delete(folder.resolve("_partlog/a/00000000000000000002.json"));
     assertEquals(List.of(), root.names(), "a marker alone is of no topic");
+  }
+
+  /** As a policy by prefix in S3 does. */
+  @Test
+  void aRootWhoseOwnNameMayNotBeLookedAtCanBeBegun(@TempDir Path folder) throws IOException {
+    FaultyStore bucket = FaultyStore.of(Stores.open(folder.toString()));
+    for (String look : List.of("exists ", "rootExists")) {
+      bucket.failAll(look, When.BEFORE, new AccessDeniedException("the policy"));
+    }
+    Root root = new Root(bucket.withoutLinks());
+    assertEquals("IO", assertThrows(PartlogException.class, root::requireWritable).id(), "where there are folders");
+    bucket.answer("hasFolders", (real, with) -> false);
+    root.requireWritable();
+    assertEquals("ROOT_NOT_FOUND", assertThrows(PartlogException.class, root::requireReadable).id());
+    root.prepare();
+    root.requireReadable();
   }
 }

@@ -30,6 +30,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class StoresTest {
   static Stream<JsonNode> roots() {
@@ -65,6 +66,27 @@ class StoresTest {
       assertFalse(Stores.isAt(remote, name), name);
       assertFalse(Stores.isAt(local, name), name);
     }
+  }
+
+  /** Each was another root, or an exception of Hadoop's, or was shown with its secret. */
+  @ParameterizedTest
+  @ValueSource(strings = {"s3a://bucket/root?endpoint_override=localhost:9000", "s3a://bucket/root?secret_key=SECRET", "s3a://bucket?x",
+      "hdfs://namenode:8020/root?webhdfs=namenode:9870", "viewfs://cluster/a?b", "hdfs://user:SECRET@namenode/root",
+      "hdfs://user:SECRET/x@namenode/root", "hdfs://user@namenode/root", "hdfs://namenode/a:b", "hdfs://namenode:8020/a/b:c/d"})
+  void whatIsNoNameAloneIsRefused(String root) {
+    PartlogException refused = assertThrows(PartlogException.class, () -> Stores.open(root));
+    assertEquals("OPTION_VALUE", refused.id());
+    assertEquals("path", refused.parameters().get("option"));
+    assertFalse(refused.getMessage().contains("SECRET"), refused.getMessage());
+  }
+
+  /** Also where the scheme is unknown, or the file system cannot be opened: Hadoop's exceptions have the name in their texts. */
+  @ParameterizedTest
+  @ValueSource(strings = {"s3://KEY:SECRET@bucket/x", "s3n://KEY:SEC/SECRET@bucket/x", "gs://bucket/x?key=SECRET",
+      "s3a:///x?secret_key=SECRET", "s3a://buc*ket/x?secret_key=SECRET"})
+  void noRefusalShowsASecret(String root) {
+    PartlogException refused = assertThrows(PartlogException.class, () -> Stores.open(root));
+    assertFalse(refused.getMessage().contains("SECRET"), refused.getMessage());
   }
 
   /** The folders of partitions come into a bucket with a copy of a root. A file system on a disk is in the place of the server's. */
