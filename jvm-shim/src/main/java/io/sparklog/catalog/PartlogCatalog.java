@@ -2,6 +2,7 @@ package io.sparklog.catalog;
 
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
 import io.sparklog.procedures.Procedures;
 import io.sparklog.procedures.TopicProcedure;
 import io.sparklog.procedures.TopicStatements;
@@ -110,9 +111,13 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       });
     }
     State state = SparkErrors.run(place::state).orElseThrow(() -> new NoSuchTableException(identifier));
-    String shown = shown(identifier);
     found.set(new Found(identifier, state.topicId()));
-    return SparkErrors.run(() -> place.isTopic() ? new TopicTable(shown, place, state, null, Map.of()) : new TopicInfo(shown, place));
+    return SparkErrors
+        .run(() -> place.isTopic() ? table(identifier, place, state.config(), state.topicId()) : new TopicInfo(shown(identifier), place));
+  }
+
+  private TopicTable table(Identifier identifier, Place place, TopicConfig config, String topicId) {
+    return SparkErrors.run(() -> new TopicTable(shown(identifier), place, config, topicId, null, Map.of()));
   }
 
   /** Spark says by these what a statement is about to do. It has no words of its own for a MERGE into a table that takes any columns. */
@@ -158,7 +163,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     SparkErrors.act(() -> TimeTravel.requireBatch(shown(identifier)));
     Place place = requireTopic("VERSION AS OF or TIMESTAMP AS OF", identifier);
     State state = SparkErrors.run(place::state).orElseThrow(() -> new NoSuchTableException(identifier));
-    return SparkErrors.run(() -> new TopicTable(shown(identifier), place, state, asked, past.of(place)));
+    return SparkErrors.run(() -> new TopicTable(shown(identifier), place, state.config(), state.topicId(), asked, past.of(place)));
   }
 
   /** @throws NoSuchTableException if the name cannot be one; STATEMENT_UNSUPPORTED if it is one of another kind */
@@ -179,11 +184,12 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
   public Table createTable(Identifier identifier, TableInfo info) throws TableAlreadyExistsException, NoSuchNamespaceException {
     try {
       Place place = requireTopic("CREATE TABLE", identifier);
-      SparkErrors.act(() -> {
+      return SparkErrors.run(() -> {
         Connector.requireOfApplication();
-        new TopicStatements(place.root(), place.topic()).create(Definition.create(shown(identifier), place, info));
+        TopicConfig config = TopicConfig.of(Definition.create(shown(identifier), place, info));
+        // The topic is not looked up: another session may have dropped it by now.
+        return table(identifier, place, config, new TopicStatements(place.root(), place.topic()).create(config));
       });
-      return loadTable(identifier);
     } catch (NoSuchTableException e) {
       throw new NoSuchNamespaceException(identifier.namespace());
     } catch (PartlogException e) {
@@ -240,9 +246,11 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     String topicId = last != null && last.name() == identifier
         ? last.topicId()
         : SparkErrors.run(place::state).orElseThrow(() -> new NoSuchTableException(identifier)).topicId();
-    SparkErrors.act(() -> new TopicStatements(place.root(), place.topic()).alter(topicId,
-        Definition.alter(shown(identifier), place, List.of(changes))));
-    return loadTable(identifier);
+    return SparkErrors.run(() -> {
+      State altered = new TopicStatements(place.root(), place.topic()).alter(topicId,
+          Definition.alter(shown(identifier), place, List.of(changes)));
+      return table(identifier, place, altered.config(), altered.topicId());
+    });
   }
 
   @Override

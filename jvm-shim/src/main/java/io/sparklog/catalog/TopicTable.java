@@ -1,6 +1,5 @@
 package io.sparklog.catalog;
 
-import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.procedures.TopicStatements;
 import io.sparklog.source.PartlogScanBuilder;
@@ -38,22 +37,23 @@ final class TopicTable extends PartlogTable implements SupportsDeleteV2 {
   private boolean isTargetOfDelete;
 
   /**
-   * @param state of the topic, when it was looked up
+   * @param config of the topic, when it was looked up, created or altered
+   * @param topicId its identity
    * @param asked the earlier version that is asked for, as an error names it; null for the table as it is
    * @param past options that give the offsets of that version; none for the table as it is
    */
-  TopicTable(String name, Place place, State state, String asked, Map<String, String> past) {
-    super(properties(place, past), Columns.typed(isText(state, TopicConfig.KEY_TYPE), isText(state, TopicConfig.VALUE_TYPE)), true);
+  TopicTable(String name, Place place, TopicConfig config, String topicId, String asked, Map<String, String> past) {
+    super(properties(place, past), Columns.typed(isText(config, TopicConfig.KEY_TYPE), isText(config, TopicConfig.VALUE_TYPE)), true);
     this.name = name;
     this.place = place;
-    this.config = state.config().entries();
-    this.topicId = state.topicId();
+    this.config = config.entries();
+    this.topicId = topicId;
     this.asked = asked;
     this.past = past;
   }
 
-  private static boolean isText(State state, String key) {
-    return state.config().get(key).equals("string");
+  private static boolean isText(TopicConfig config, String key) {
+    return config.get(key).equals("string");
   }
 
   private static CaseInsensitiveStringMap properties(Place place, Map<String, String> past) {

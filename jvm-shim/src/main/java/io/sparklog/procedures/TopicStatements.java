@@ -10,7 +10,7 @@ import java.io.IOException;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
-import java.util.function.Consumer;
+import java.util.function.Function;
 
 /** SQL's statements about one topic. They do it as the procedures do. */
 public final class TopicStatements {
@@ -26,15 +26,18 @@ public final class TopicStatements {
    * CREATE TABLE.
    *
    * @param config all of the configuration
+   * @return the identity of the topic
    * @throws PartlogException TOPIC_EXISTS, FOREIGN_SEGMENTS; what {@link Root#requireWritable} and {@link Root#prepare} throw
    */
-  public void create(Map<String, String> config) throws IOException {
+  public String create(TopicConfig config) throws IOException {
     String topicId = Operations.identity();
     run(administration -> {
       root.prepare();
-      administration.create(TopicConfig.of(config), topicId);
+      administration.create(config, topicId);
+      return null;
     });
     root.listAgain();
+    return topicId;
   }
 
   /** DROP TABLE. @throws PartlogException TOPIC_NOT_FOUND */
@@ -61,17 +64,15 @@ public final class TopicStatements {
    * ALTER TABLE … SET TBLPROPERTIES.
    *
    * @param topicId of the topic that the statement was planned for
+   * @return the topic as the statement left it
    * @throws PartlogException TOPIC_NOT_FOUND, TOPIC_RECREATED, OPTION_VALUE
    */
-  public void alter(String topicId, Map<String, String> config) throws IOException {
-    run(administration -> administration.alterOf(topicId, config));
+  public State alter(String topicId, Map<String, String> config) throws IOException {
+    return run(administration -> administration.alterOf(topicId, config).is());
   }
 
-  private void run(Consumer<Administration> statement) throws IOException {
+  private <T> T run(Function<Administration, T> statement) throws IOException {
     root.requireWritable();
-    Uninterrupted.run(() -> {
-      statement.accept(new Administration(Operations.work(root.topic(topic))));
-      return null;
-    });
+    return Uninterrupted.run(() -> statement.apply(new Administration(Operations.work(root.topic(topic)))));
   }
 }

@@ -10,8 +10,12 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ForkJoinPool;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.sql.connector.catalog.Column;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.catalog.TableInfo;
 import org.apache.spark.sql.connector.catalog.TableWritePrivilege;
@@ -61,6 +65,34 @@ final class TopicTableTest {
     TopicTable target = (TopicTable) catalog().loadTable(NAME, Set.of(TableWritePrivilege.DELETE));
     assertTrue(target.canDeleteWhere(all));
     assertThrows(PartlogException.class, () -> ((TopicTable) catalog().loadTable(NAME)).canDeleteWhere(all), "it is another object");
+  }
+
+  /** One session creates topics of a name; another drops each as soon as it is there. */
+  @Test
+  void aStatementThatWasDoneDoesNotFailSinceAnotherDropsTheTopic() throws Exception {
+    TableInfo info = new TableInfo.Builder().withColumns(new Column[0]).withProperties(Map.of("key.type", "string")).build();
+    PartlogCatalog catalog = catalog();
+    AtomicBoolean ended = new AtomicBoolean();
+    Future<Integer> drops = ForkJoinPool.commonPool().submit(() -> {
+      PartlogCatalog other = catalog();
+      int done = 0;
+      while (!ended.get()) {
+        done += other.dropTable(NAME) ? 1 : 0;
+      }
+      return done;
+    });
+    try {
+      for (int created = 0; created < 60; created++) {
+        Table table = catalog.createTable(NAME, info);
+        assertEquals("string", table.properties().get("key.type"));
+        while (catalog.tableExists(NAME)) {
+          Thread.onSpinWait();
+        }
+      }
+    } finally {
+      ended.set(true);
+    }
+    assertEquals(60, drops.get());
   }
 
   /** Spark looks a table up, and then alters it by the object that it looked it up by. */
