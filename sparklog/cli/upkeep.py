@@ -203,10 +203,10 @@ def create(
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Do nothing if the topic exists.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Create a topic without records. A consumer or a stream of it can then start before the first write.
+    """Create a topic without records.
 
-    It starts Spark, as SQL's CREATE TABLE does. A write creates its topic by itself. An option that counts milliseconds may have a unit,
-    as 7d, and one that counts bytes too, as 10g. `sparklog options` lists all.
+    A consumer or a stream of it can then start before the first write. It starts Spark. A write creates its topic by itself. An option
+    that counts milliseconds may have a unit, as 7d, and one that counts bytes too, as 10g. `sparklog options` lists all.
 
     Examples:  sparklog create ROOT orders --partitions 4
                sparklog create ROOT orders -X partitions=4 -X retention.ms=7d --if-not-exists
