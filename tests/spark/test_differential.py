@@ -252,3 +252,75 @@ def bytes_read(rows: DataFrame) -> int:
         children = node.children()
         nodes.extend(children.apply(i) for i in range(children.size()))
     raise AssertionError("no scan of a topic")
+
+
+class AggregateQuestions(Questions):
+    """Queries whose aggregates Spark may have answered from the state of a topic, and others that look like these to a source."""
+
+    def aggregate(self) -> str:
+        column = self.random.choice(["topic", "partition", "`offset`", "timestamp", "key", "value", "partition + 1", "one"])
+        literal = self.random.choice(["1", "'x'", "NULL", "CAST(NULL AS INT)", "true", "one", "1 + 1", "2L", "DATE'2024-01-01'"])
+        distinct = self.random.choice(["", "", "DISTINCT "])
+        counts = [f"count({distinct}{literal})", f"count({distinct}{literal})", f"count({distinct}{column})", "count(*)"]
+        others = [
+            f"{self.random.choice(['min', 'max'])}({column if column != 'value' else literal})",
+            f"sum({distinct}{self.random.choice(['1', 'partition', '`offset`', 'one', 'NULL'])})",
+            f"avg({distinct}{self.random.choice(['1', 'partition', 'one'])})",
+            f"count({distinct}partition, {literal})",
+            f"count_if({self.leaf()})",
+            "bool_and(true)",
+            "count(*) * 2 + min(partition)",
+        ]
+        function = self.random.choice(counts if self.random.random() < 0.6 else others)
+        filtered = self.random.random() < 0.2 and "(" in function and "*" not in function[8:]
+        return f"{function} FILTER (WHERE {self.leaf()})" if filtered else function
+
+    def source(self) -> str:
+        rows = f"SELECT *, 1 AS one FROM t {f'WHERE {self.predicate()}' if self.random.random() < 0.5 else ''}"
+        # The rows that LIMIT takes are any, so they are told by their order.
+        kind = self.random.randrange(12)
+        if kind == 0:
+            last = self.random.choice([0, 1, 10, 100_000])
+            return f"{rows} ORDER BY topic, partition, `offset` LIMIT {last} OFFSET {self.random.randrange(3)}"
+        if kind == 1:
+            return f"{rows} UNION ALL {rows}"
+        if kind == 2:
+            return f"SELECT * FROM ({rows}) TABLESAMPLE (100 PERCENT)"
+        if kind == 3:
+            return f"SELECT DISTINCT topic, partition, `offset`, timestamp, key, value, one FROM ({rows})"
+        if kind == 4:
+            return f"SELECT a.* FROM ({rows}) a JOIN (SELECT DISTINCT partition FROM t WHERE {self.leaf()}) b ON a.partition = b.partition"
+        if kind == 5:
+            return f"WITH w AS ({rows}) SELECT * FROM w"
+        return rows
+
+    def query(self) -> str:
+        kind = self.random.randrange(10)
+        if kind == 0:
+            return f"SELECT partition, (SELECT {self.aggregate()} FROM ({self.source()})) AS n, count(*) FROM t GROUP BY partition"
+        by = self.random.choice(["", "", "partition", "topic", "topic, partition", "one", "key"])
+        sets = self.random.choice(["GROUP BY {}", "GROUP BY {}", "GROUP BY {}", "GROUP BY CUBE ({})", "GROUP BY ROLLUP ({})"])
+        having = " HAVING count(1) > 2" if self.random.random() < 0.1 else ""
+        groups = f"FROM ({self.source()}) {sets.format(by) if by else ''}{having}"
+        if kind == 1:
+            return f"SELECT count(*), count(DISTINCT 1) FROM (SELECT count(*) AS n {groups})"
+        aggregates = [self.aggregate() for _ in range(self.random.randrange(1, 4))]
+        return f"SELECT {', '.join([by, *aggregates] if by else aggregates)} {groups}"
+
+
+@pytest.mark.parametrize("queries", [20, pytest.param(2_000, marks=pytest.mark.soak)])
+def test_same_aggregates(spark: SparkSession, both: dict[str, DataFrame], keyed: dict[str, DataFrame], queries: int) -> None:
+    """Each query twice: as it runs, and from a plan that was made before, of which Spark does not say what query it is of."""
+    questions = AggregateQuestions(draw_seed())
+    found = planned = 0
+    for number in range(queries):
+        query = questions.query()
+        sides = keyed if number % 3 == 0 else both
+        there, here = (answer(spark, sides[side], query) for side in ("copy", "log"))
+        assert here == there, f"query {number}: {query}"
+        rows = spark.sql(query)
+        planned += "LocalTableScan" in rows._jdf.queryExecution().executedPlan().toString()
+        assert sorted(map(repr, rows.collect())) == there, f"query {number}, planned before: {query}"
+        found += len(here) > 1
+    print(f"{found} of {queries} answers have several rows, {planned} are made of the state alone")
+    assert planned > queries // 10, "otherwise this would prove nothing"
