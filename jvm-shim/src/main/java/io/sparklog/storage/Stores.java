@@ -17,6 +17,8 @@ import java.util.regex.Pattern;
 public final class Stores {
   private static final Pattern URI = Pattern.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(?://([^/]*))?(.*)", Pattern.DOTALL);
 
+  private static final Pattern SETTINGS = Pattern.compile("[^?]*\\?[a-zA-Z0-9._-]+=.*", Pattern.DOTALL);
+
   /**
    * The stores of this JVM that are not on a disk, by their identity: each task opens one, and a file system with its connections is
    * costly. One that nothing uses is dropped when memory runs short.
@@ -47,7 +49,7 @@ public final class Stores {
    * @throws PartlogException ROOT_REQUIRED if it is blank; STORE_UNSUPPORTED for any other scheme, or a host: commits could be lost in a
    *     store whose put-if-absent was not checked; STORE_UNAVAILABLE; OPTION_VALUE for {@code ~}, for a relative path after {@code file:},
    *     and for what the system does not accept as a path; in
-   *     HDFS and S3, for {@code ?}, credentials, and names that HDFS does not take
+   *     HDFS and S3, for settings after {@code ?}, for credentials, and for names that HDFS does not take
    */
   public static LogStore open(StoreRef ref) {
     String root = ref.root();
@@ -86,10 +88,12 @@ public final class Stores {
 
   /** Hadoop would take settings for a part of the name, and show credentials. */
   private static Function<StoreRef, LogStore> requireNameAlone(String root, Function<StoreRef, LogStore> opener) {
-    if (root.contains("?")) {
-      throw bad(root, "a root ends before the ?; give settings of its store as options that begin with fs., or to the session", null);
+    if (SETTINGS.matcher(root).matches()) {
+      throw bad(root,
+          "after ? it has settings, which Python alone takes there; give them as options that begin with fs., or to the session", null);
     }
-    if (!Shown.name(root).equals(root)) {
+    String before = root.split("\\?", 2)[0];
+    if (!Shown.name(before).equals(before)) {
       throw bad(root, "after // there must be the name of a server, and at most a port, without credentials", null);
     }
     return opener;

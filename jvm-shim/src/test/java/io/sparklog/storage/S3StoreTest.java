@@ -12,6 +12,7 @@ import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
+import java.time.Clock;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
@@ -101,14 +102,25 @@ class S3StoreTest extends LogStoreContract {
   void aPutByCreateIsFound() throws IOException {
     S3Store looking = broken((files, name, content) -> write(files.create(name, false), content));
     assertThrows(AssertionError.class, new ContractOf(looking)::ofEightPutsOneWins);
-    assertEquals("STORE_UNSAFE", assertThrows(PartlogException.class, () -> looking.probe("_probe")).id());
+    PartlogException refused = assertThrows(PartlogException.class, () -> new PutProbe(looking, "_probe").run(PutProbe.KEYS).requireSafe());
+    assertEquals("STORE_UNSAFE", refused.id());
   }
 
+  /** The server replaces the note of another process. */
   @Test
-  void aProbeFindsNothingHereAndLeavesNothing() throws IOException {
-    store.probe("_probe");
-    assertEquals(List.of(), store.list("_probe"));
-    assertFalse(store.rootExists());
+  void aProbeFindsNothingHereAndLeavesANote() throws IOException, InterruptedException {
+    try (FileAppender old = store.create("_probe/passed.json")) {
+      old.write(bytes("{}"), 0, 2);
+      old.sync();
+    }
+    new ServerProbe("here", "bucket").require(store, "_probe", Clock.systemUTC());
+    assertEquals(List.of("passed.json"), store.list("_probe"));
+    Optional<String> note = store.tag("_probe/passed.json");
+    Thread.sleep(clockStepMs());
+    new ServerProbe("here", "bucket").require(store, "_probe", Clock.systemUTC());
+    assertEquals(note, store.tag("_probe/passed.json"), "the note counts");
+    new ServerProbe("there", "bucket").require(store, "_probe", Clock.systemUTC());
+    assertNotEquals(note, store.tag("_probe/passed.json"), "it does not count there");
   }
 
   @Test

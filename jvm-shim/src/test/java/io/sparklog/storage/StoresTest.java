@@ -70,9 +70,10 @@ class StoresTest {
 
   /** Each was another root, or an exception of Hadoop's, or was shown with its secret. */
   @ParameterizedTest
-  @ValueSource(strings = {"s3a://bucket/root?endpoint_override=localhost:9000", "s3a://bucket/root?secret_key=SECRET", "s3a://bucket?x",
-      "hdfs://namenode:8020/root?webhdfs=namenode:9870", "viewfs://cluster/a?b", "hdfs://user:SECRET@namenode/root",
-      "hdfs://user:SECRET/x@namenode/root", "hdfs://user@namenode/root", "hdfs://namenode/a:b", "hdfs://namenode:8020/a/b:c/d"})
+  @ValueSource(strings = {"s3a://bucket/root?endpoint_override=localhost:9000", "s3a://bucket/root?secret_key=SECRET",
+      "s3a://bucket?region=x", "hdfs://namenode:8020/root?webhdfs=namenode:9870", "viewfs://cluster/a?b.c=d",
+      "hdfs://user:SECRET@namenode/root", "hdfs://user:SECRET/x@namenode/root", "hdfs://user@namenode/root", "hdfs://namenode/a:b",
+      "hdfs://namenode:8020/a/b:c/d"})
   void whatIsNoNameAloneIsRefused(String root) {
     PartlogException refused = assertThrows(PartlogException.class, () -> Stores.open(root));
     assertEquals("OPTION_VALUE", refused.id());
