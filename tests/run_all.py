@@ -62,6 +62,7 @@ def run(java: list[str], log: Path, java_reports: Path, pytest: list[str], pytho
                 python_status = ahead.wait()
             finally:
                 ahead.terminate()
+        signal.signal(signal.SIGINT, lambda *_: sys.exit(130))
         if interrupts:
             return 130
         java_status = beside.wait()
