@@ -213,7 +213,7 @@ def test_settings_given_to_spark_submit_stay(tmp_path: Path, shell: Shell) -> No
     assert "it is true" in shell.run(f"{submit} --conf {name}=true job.py", None)
 
 
-def test_spark_sql_has_a_catalog_by_two_settings(tmp_path: Path, shell: Shell) -> None:
+def test_spark_sql_has_both_catalogs_by_settings(tmp_path: Path, shell: Shell) -> None:
     """As the guide to SQL begins: no Python, and no setting but these."""
     page = (HERE / "docs" / "guide" / "sql.md").read_text(encoding="utf-8")
     (command,) = re.findall(r"^```\n(spark-sql .*?)\n```$", page, re.MULTILINE | re.DOTALL)
@@ -222,6 +222,8 @@ def test_spark_sql_has_a_catalog_by_two_settings(tmp_path: Path, shell: Shell) -
         "INSERT INTO events.orders (key, value) VALUES ('ann', 'tea'), ('bob', 'rice')",
         "SELECT key, value FROM events.orders ORDER BY key",
         "SHOW TABLES IN events",
+        f"CALL partlog.topics('{tmp_path}/log')",
+        f"SELECT concat('by path: ', count(*)) FROM partlog.\\`{tmp_path}/log\\`.orders",
         "USE events",
         "SELECT count(*) AS orders FROM orders VERSION AS OF 0",
         "SHOW NAMESPACES",
@@ -229,6 +231,7 @@ def test_spark_sql_has_a_catalog_by_two_settings(tmp_path: Path, shell: Shell) -
     ]
     command = command.replace("/data/log", str(tmp_path / "log"))
     printed = [line.split() for line in shell.run(f"{command} --master 'local[1]' -e \"{'; '.join(statements)}\"", None).splitlines()]
-    for row in (["ann", "tea"], ["bob", "rice"], ["orders"], ["0"], ["topics"]):
+    for row in (["ann", "tea"], ["bob", "rice"], ["orders"], ["by", "path:", "2"], ["0"], ["topics"]):
         assert row in printed, printed[-40:]
+    assert any(row[0] == "orders" and len(row) > 2 for row in printed if row), "the row of CALL partlog.topics"
     assert sparklog.Log(tmp_path / "log").topics() == []
