@@ -38,6 +38,7 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "slots-bindings": ("slots", lambda _: ["bindings"]),
     "by-key-8": ("by_key", lambda given: [8, given.cores.split(",")]),
     "by-key-64": ("by_key", lambda given: [64, given.cores.split(",")]),
+    "many-keys": ("many_keys", lambda _: []),
     STORES: ("stores", lambda _: []),
 }
 

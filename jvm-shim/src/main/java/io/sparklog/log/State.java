@@ -125,10 +125,14 @@ public final class State {
 
   /** Whether a routed segment of {@code partition} that comes after {@code reroutes} re-routes may have this key. */
   public boolean mayHold(int partition, int reroutes, byte[] key) {
+    return home(reroutes, key) == partition;
+  }
+
+  /** The partition whose routed segments that come after {@code reroutes} re-routes may have this key; {@link SlotTable#UNBOUND} if none. */
+  public int home(int reroutes, byte[] key) {
     Partitioner partitioner = head.config().partitioner();
     Routing routing = head.routing();
-    int found = routing == null ? Router.ofKey(partitioner, partitions(), key) : routing.partition(partitioner, key, reroutes);
-    return found == partition;
+    return routing == null ? Router.ofKey(partitioner, partitions(), key) : routing.partition(partitioner, key, reroutes);
   }
 
   /** The partition that a key goes to; empty if its first record decides that. */

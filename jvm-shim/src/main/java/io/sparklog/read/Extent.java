@@ -59,6 +59,11 @@ public record Extent(Segment segment, long from, long fromOffset, long to, long 
     return Optional.of(new Extent(segment, from, fromOffset, to, startOffset, endOffset, filtered || !all));
   }
 
+  /** The same for all records of its offsets. */
+  Extent unfiltered() {
+    return filtered ? new Extent(segment, from, fromOffset, to, startOffset, endOffset, false) : this;
+  }
+
   /** Whether all batches of the segment are read, so that their headers can be checked together. */
   boolean isWhole() {
     return from == segment.position() && to == segment.endPosition();

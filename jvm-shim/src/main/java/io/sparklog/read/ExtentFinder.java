@@ -10,7 +10,9 @@ import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
 
 /**
  * Finds what to read of each segment. The state says enough of whole segments; large ones of which only a part is wanted are opened and
@@ -28,6 +30,7 @@ final class ExtentFinder {
 
   private final ReadableTopics topics;
   private final WalkedSegments walked;
+  private final Map<State, RoutedKeys> routedKeys = new IdentityHashMap<>();
   private int headersLeft;
 
   ExtentFinder(ReadableTopics topics, WalkedSegments walked) {
@@ -53,9 +56,9 @@ final class ExtentFinder {
    */
   List<Extent> find(State state, int partition, long start, long end, RecordFilter filter) throws IOException {
     List<Extent> extents = new ArrayList<>();
-    Routed routed = new Routed(state, partition, filter);
+    RoutedKeys routed = routedKeys(state);
     for (Segment segment : state.segments(partition, start, end)) {
-      RecordFilter ofSegment = routed.of(segment);
+      RecordFilter ofSegment = routed.in(List.of(segment), filter);
       long first = Math.max(start, segment.base());
       long after = Math.min(end, segment.end());
       long earliest = earliest(segment);
@@ -73,6 +76,11 @@ final class ExtentFinder {
       }
     }
     return extents;
+  }
+
+  /** What is known so far of the keys of a state. */
+  RoutedKeys routedKeys(State state) {
+    return routedKeys.computeIfAbsent(state, RoutedKeys::of);
   }
 
   /** Whether the headers of a segment can be read without reading about all of it over a network, which the tasks would do once more. */

@@ -1,5 +1,6 @@
 package io.sparklog.read;
 
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Set;
@@ -13,11 +14,19 @@ public interface Filter {
   Filter ALL_RECORDS = of(RecordFilter.ALL_RECORDS);
   Filter NO_RECORDS = of(RecordFilter.NO_RECORDS);
 
+  /** More bytes of keys are not looked at: a filter of them would cost more than it can spare. */
+  long KEYS_BYTES_MAX = 256 << 20;
+
   /** The rest of the condition, for the records of one partition. */
   RecordFilter at(String topic, int partition);
 
+  /** As many as {@link RecordFilter#bytes} of any partition, or more. */
+  default long bytes() {
+    return 0;
+  }
+
   private static Filter of(RecordFilter everywhere) {
-    return (topic, partition) -> everywhere;
+    return new Everywhere(everywhere);
   }
 
   private static RecordFilter constant(boolean met) {
@@ -42,9 +51,9 @@ public interface Filter {
     return of(new RecordFilter.RecordTimes(micros));
   }
 
-  /** Records with one of these keys; none is null. */
+  /** Records with one of these keys; none is null. @param keys of no more than {@link #KEYS_BYTES_MAX} */
   static Filter key(Collection<byte[]> keys) {
-    return of(KeyFilter.Among.of(keys));
+    return of(KeyFilter.Among.of(Keys.of(keys)));
   }
 
   /** Records with a key, or if not {@code present} those without one. */
@@ -53,10 +62,55 @@ public interface Filter {
   }
 
   static Filter all(List<Filter> filters) {
-    return (topic, partition) -> RecordFilter.all(filters.stream().map(filter -> filter.at(topic, partition)).toList());
+    return Several.of(true, filters);
   }
 
   static Filter any(List<Filter> filters) {
-    return (topic, partition) -> RecordFilter.any(filters.stream().map(filter -> filter.at(topic, partition)).toList());
+    return Several.of(false, filters);
+  }
+
+  /** The same, as a {@link RecordFilter.Hint}: whoever reads the records tests them too. */
+  default Filter asHint() {
+    return (topic, partition) -> RecordFilter.Hint.of(at(topic, partition));
+  }
+
+  /** The same condition in all partitions. */
+  record Everywhere(RecordFilter filter) implements Filter {
+    @Override
+    public RecordFilter at(String topic, int partition) {
+      return filter;
+    }
+
+    @Override
+    public long bytes() {
+      return filter.bytes();
+    }
+  }
+
+  /** Met by what meets all of some filters, or any of them. */
+  record Several(boolean all, List<Filter> filters) implements Filter {
+    /** Without those of its own kind in it: a query may have a thousand conditions, each in the one before. */
+    private static Filter of(boolean all, List<Filter> filters) {
+      List<Filter> flat = new ArrayList<>();
+      for (Filter filter : filters) {
+        if (filter instanceof Several several && several.all == all) {
+          flat.addAll(several.filters);
+        } else {
+          flat.add(filter);
+        }
+      }
+      return new Several(all, flat);
+    }
+
+    @Override
+    public RecordFilter at(String topic, int partition) {
+      List<RecordFilter> there = filters.stream().map(filter -> filter.at(topic, partition)).toList();
+      return all ? RecordFilter.all(there) : RecordFilter.any(there);
+    }
+
+    @Override
+    public long bytes() {
+      return RecordFilter.OBJECT_BYTES + filters.stream().mapToLong(Filter::bytes).sum();
+    }
   }
 }

@@ -2,7 +2,8 @@ package io.sparklog.read;
 
 import java.io.Serializable;
 import java.util.Arrays;
-import java.util.stream.IntStream;
+import java.util.Optional;
+import java.util.PriorityQueue;
 
 /** A set of longs, as closed intervals in order that neither touch nor overlap. */
 public final class Intervals implements Serializable {
@@ -85,9 +86,16 @@ public final class Intervals implements Serializable {
       return this;
     }
     // Unsigned: a gap may be wider than a long's greatest value.
-    Integer[] widest = IntStream.range(0, gaps).boxed().toArray(Integer[]::new);
-    Arrays.sort(widest, (one, other) -> Long.compareUnsigned(gap(other), gap(one)));
-    int[] kept = Arrays.stream(widest, 0, most - 1).mapToInt(Integer::intValue).sorted().toArray();
+    PriorityQueue<Integer> widest = new PriorityQueue<>((one, other) -> Long.compareUnsigned(gap(one), gap(other)));
+    for (int gap = 0; gap < gaps; gap++) {
+      if (widest.size() < most - 1) {
+        widest.add(gap);
+      } else if (most > 1 && Long.compareUnsigned(gap(gap), gap(widest.element())) > 0) {
+        widest.remove();
+        widest.add(gap);
+      }
+    }
+    int[] kept = widest.stream().mapToInt(Integer::intValue).sorted().toArray();
     long[] coarse = new long[2 * most];
     coarse[0] = bounds[0];
     for (int i = 0; i < kept.length; i++) {
@@ -96,6 +104,17 @@ public final class Intervals implements Serializable {
     }
     coarse[coarse.length - 1] = bounds[bounds.length - 1];
     return new Intervals(coarse);
+  }
+
+  /** How many bytes the bounds take. */
+  long bytes() {
+    return (long) Long.BYTES * bounds.length;
+  }
+
+  /** These, or more of them in no more than {@code most} bytes; empty if there is no room for any. */
+  Optional<Intervals> within(long most) {
+    long count = most / (2 * Long.BYTES);
+    return count < 1 ? Optional.empty() : Optional.of(coarsened((int) Math.min(count, Integer.MAX_VALUE)));
   }
 
   /** From the end of an interval to the start of the next. */

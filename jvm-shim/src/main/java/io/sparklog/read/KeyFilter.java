@@ -1,8 +1,6 @@
 package io.sparklog.read;
 
-import java.util.Arrays;
-import java.util.Collection;
-import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
 
 /** A condition on the key of a record, byte by byte. Only the key itself tells whether it is met, but for records of routed segments. */
 sealed interface KeyFilter extends RecordFilter {
@@ -34,7 +32,7 @@ sealed interface KeyFilter extends RecordFilter {
   /** Met by the records without a key, or with {@code present} by those with one. */
   record Presence(boolean present) implements KeyFilter {
     @Override
-    public RecordFilter whereRouted(Predicate<byte[]> mayHold) {
+    public RecordFilter whereRouted(UnaryOperator<Keys> held) {
       return present ? ALL_RECORDS : NO_RECORDS;
     }
 
@@ -44,39 +42,25 @@ sealed interface KeyFilter extends RecordFilter {
     }
   }
 
-  /**
-   * Met by the records with one of some keys.
-   *
-   * @param keys none is null; in the order of {@link Arrays#compare(byte[], byte[])}, so that a test of a record allocates nothing
-   */
-  record Among(byte[][] keys) implements KeyFilter {
-    static RecordFilter of(Collection<byte[]> keys) {
-      return keys.isEmpty() ? NO_RECORDS : new Among(keys.stream().sorted(Arrays::compare).toArray(byte[][]::new));
+  /** Met by the records with one of some keys. */
+  record Among(Keys keys) implements KeyFilter {
+    static RecordFilter of(Keys keys) {
+      return keys.isEmpty() ? NO_RECORDS : new Among(keys);
     }
 
     @Override
-    public RecordFilter whereRouted(Predicate<byte[]> mayHold) {
-      return of(Arrays.stream(keys).filter(mayHold).toList());
+    public RecordFilter whereRouted(UnaryOperator<Keys> held) {
+      return of(held.apply(keys));
+    }
+
+    @Override
+    public long bytes() {
+      return OBJECT_BYTES + keys.size();
     }
 
     @Override
     public boolean isMet(long offset, long micros, byte[] data, int keyAt, int keyLength) {
-      int low = 0;
-      int high = keyLength < 0 ? 0 : keys.length;
-      while (low < high) {
-        int middle = (low + high) >>> 1;
-        byte[] key = keys[middle];
-        int order = Arrays.compare(key, 0, key.length, data, keyAt, keyAt + keyLength);
-        if (order == 0) {
-          return true;
-        }
-        if (order < 0) {
-          low = middle + 1;
-        } else {
-          high = middle;
-        }
-      }
-      return false;
+      return keyLength >= 0 && keys.contains(data, keyAt, keyLength);
     }
   }
 }

@@ -4,7 +4,9 @@ import io.sparklog.log.State;
 import io.sparklog.spec.Invariant;
 import java.io.Serializable;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 
 /**
@@ -27,19 +29,50 @@ public record Split(String topic, String topicId, long version, int partition, l
     }
   }
 
+  /** With so much of {@code filter} as matters to its records. */
+  static Split of(State state, int partition, RecordFilter filter, RoutedKeys routed, List<Extent> extents) {
+    Split split = new Split(state.topic(), state.topicId(), state.version(), partition, state.config().decompressedBytesMax(), filter,
+        extents);
+    return split.ofTask(routed);
+  }
+
+  /** Its filter without keys that its segments do not have, and within the bytes of a task; where nothing is left to test, without any. */
+  private Split ofTask(RoutedKeys routed) {
+    RecordFilter its = extents.stream().anyMatch(Extent::filtered)
+        ? routed.in(extents.stream().map(Extent::segment).toList(), filter).ofTask()
+        : RecordFilter.ALL_RECORDS;
+    List<Extent> tested = its.equals(RecordFilter.ALL_RECORDS) ? extents.stream().map(Extent::unfiltered).toList() : extents;
+    return new Split(topic, topicId, version, partition, decompressedBytesMax, its, new ArrayList<>(tested));
+  }
+
   /**
-   * The same for the records that also meet {@code more}; empty if none may. Extents are left out, and none is cut.
+   * The same splits for the records that also meet {@code more}, as far as that spares work: whoever reads them tests it too. Splits and
+   * extents are left out, and none is cut.
    *
-   * @param state that the split was planned from
+   * @param states of each topic, that the splits were planned from
    */
-  public Optional<Split> and(RecordFilter more, State state) {
-    Routed routed = new Routed(state, partition, more);
+  public static List<Split> narrowed(List<Split> splits, Filter more, Map<String, State> states) {
+    Map<String, RoutedKeys> routed = new HashMap<>();
+    Map<List<Object>, RecordFilter> filters = new HashMap<>();
+    List<Split> narrowed = new ArrayList<>();
+    for (Split split : splits) {
+      RecordFilter its = filters.computeIfAbsent(List.of(split.topic, split.partition),
+          place -> more.asHint().at(split.topic, split.partition));
+      split.and(its, routed.computeIfAbsent(split.topic, topic -> RoutedKeys.of(states.get(topic)))).ifPresent(narrowed::add);
+    }
+    return narrowed;
+  }
+
+  private Optional<Split> and(RecordFilter more, RoutedKeys routed) {
     List<Extent> left = new ArrayList<>();
     for (Extent extent : extents) {
-      extent.and(routed.of(extent.segment())).ifPresent(left::add);
+      extent.and(routed.in(List.of(extent.segment()), more)).ifPresent(left::add);
+    }
+    if (left.isEmpty()) {
+      return Optional.empty();
     }
     RecordFilter both = RecordFilter.all(List.of(filter, more));
-    return left.isEmpty() ? Optional.empty() : Optional.of(new Split(topic, topicId, version, partition, decompressedBytesMax, both, left));
+    return Optional.of(new Split(topic, topicId, version, partition, decompressedBytesMax, both, left).ofTask(routed));
   }
 
   /** Whether each of its records has a key, which the topic's partitioner puts into the partition. */

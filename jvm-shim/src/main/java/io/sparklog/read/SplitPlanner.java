@@ -237,8 +237,7 @@ public final class SplitPlanner {
       long offsets = extents.stream().mapToLong(Extent::offsets).sum();
       Invariant.require(offsets <= size.recordsMax(), () -> "a split of partition " + selection.partition() + " of " + state + " has "
           + offsets + " offsets, more than " + size.recordsMax());
-      splits.add(new Split(state.topic(), state.topicId(), state.version(), selection.partition(), state.config().decompressedBytesMax(),
-          selection.filter(), new ArrayList<>(extents)));
+      splits.add(Split.of(state, selection.partition(), selection.filter(), finder.routedKeys(state), extents));
     }
   }
 }

@@ -9,8 +9,14 @@ import java.util.Arrays;
  * They are records {@link #first} to {@link #first} + {@link #rows} − 1 of the {@link #decoder}.
  */
 public final class VisibleRecords {
+  /** After so many records a hint that did not leave out a quarter of them is not tested any more: it takes longer than it spares. */
+  private static final int TRIAL = 512;
+
   private final BatchDecoder decoder;
-  private final RecordFilter filter;
+  private RecordFilter filter;
+  /** How many records the filter was asked of, and how many met it; until it was tried. */
+  private int tried;
+  private int met;
   private long base;
   private boolean headerOnly;
   private int first;
@@ -29,8 +35,10 @@ public final class VisibleRecords {
     int count = decoder.isControl() ? 0 : decoder.count();
     first = base >= extent.startOffset() ? 0 : firstFrom(extent.startOffset() - base, count);
     int end = reader.nextOffset() <= extent.endOffset() ? count : firstFrom(extent.endOffset() - base, count);
-    if (extent.filtered()) {
+    if (extent.filtered() && !filter.equals(RecordFilter.ALL_RECORDS)) {
+      int tested = Math.max(0, end - first);
       end = filter(first, end);
+      watch(tested, end - first);
     }
     rows = (int) Math.min(rowsMax, Math.max(0, end - first));
     Invariant.require(first >= 0 && (rows == 0 || first + rows <= count),
@@ -46,6 +54,16 @@ public final class VisibleRecords {
     }
     int found = Arrays.binarySearch(decoder.offsetDeltas(), 0, count, (int) delta);
     return found >= 0 ? found : -found - 1;
+  }
+
+  private void watch(int tested, int kept) {
+    if (tried < TRIAL) {
+      tried += tested;
+      met += kept;
+      if (tried >= TRIAL && met > tried * 3L / 4) {
+        filter = filter.withoutHints();
+      }
+    }
   }
 
   /** Moves the records that meet the filter together, over those that do not, and returns where they end. */

@@ -49,9 +49,7 @@ final class PartlogBatch implements Batch {
     request.ranges().forEach(range -> states.put(range.state().topic(), range.state()));
     PartlogBatch narrowed = new PartlogBatch(request, schema, pushed, splitSize, terms);
     narrowed.grouping = grouping();
-    narrowed.splits = splits().stream()
-        .flatMap(split -> split.and(filter.at(split.topic(), split.partition()), states.get(split.topic())).stream())
-        .toList();
+    narrowed.splits = Split.narrowed(splits(), filter, states);
     return narrowed;
   }
 

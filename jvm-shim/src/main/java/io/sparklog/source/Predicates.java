@@ -63,9 +63,15 @@ final class Predicates {
   }
 
   private static Translated several(Expression[] operands, boolean negated, boolean all) {
-    List<Translated> translated = Arrays.stream(operands).map(operand -> translate(operand, negated)).toList();
-    List<Filter> filters = translated.stream().map(Translated::filter).toList();
-    return new Translated(all ? Filter.all(filters) : Filter.any(filters), translated.stream().allMatch(Translated::exact));
+    List<Filter> filters = new ArrayList<>();
+    boolean exact = true;
+    // Not by a stream, which would take the stack of ten calls: a query may have a thousand conditions, each in the one before.
+    for (Expression operand : operands) {
+      Translated translated = translate(operand, negated);
+      filters.add(translated.filter);
+      exact &= translated.exact;
+    }
+    return new Translated(all ? Filter.all(filters) : Filter.any(filters), exact);
   }
 
   private static Translated comparison(String name, Expression[] operands, boolean negated) {
@@ -112,7 +118,7 @@ final class Predicates {
     if (literal.value() == null) {
       return name.equals("<=>") ? new Translated(Filter.keyPresence(negated), true) : new Translated(Filter.NO_RECORDS, true);
     }
-    return isOfKey(literal) && !negated ? new Translated(Filter.key(List.of(bytes(literal))), true) : Translated.UNKNOWN;
+    return isOfKey(literal) && !negated ? keys(List.of(bytes(literal))) : Translated.UNKNOWN;
   }
 
   private static Translated in(Expression[] operands, boolean negated) {
@@ -129,7 +135,7 @@ final class Predicates {
     }
     if (ofKey) {
       return !negated && literals.stream().allMatch(Predicates::isOfKey)
-          ? new Translated(Filter.key(literals.stream().map(Predicates::bytes).toList()), true)
+          ? keys(literals.stream().map(Predicates::bytes).toList())
           : Translated.UNKNOWN;
     }
     if (!(operands[0] instanceof NamedReference column) || !literals.stream().allMatch(literal -> isOfColumn(literal, column))) {
@@ -141,6 +147,11 @@ final class Predicates {
     }
     Intervals members = Intervals.of(literals.stream().mapToLong(literal -> ((Number) literal.value()).longValue()).toArray());
     return ofColumn(column, negated ? members.not() : members);
+  }
+
+  private static Translated keys(List<byte[]> keys) {
+    boolean isWorthwhile = keys.stream().mapToLong(key -> key.length).sum() <= Filter.KEYS_BYTES_MAX;
+    return isWorthwhile ? new Translated(Filter.key(keys), true) : Translated.UNKNOWN;
   }
 
   private static Translated ofColumn(NamedReference column, Intervals members) {

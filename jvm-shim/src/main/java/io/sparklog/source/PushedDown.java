@@ -1,6 +1,7 @@
 package io.sparklog.source;
 
 import io.sparklog.read.Filter;
+import io.sparklog.read.RecordFilter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -8,6 +9,9 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
 
 /**
  * The parts of a query that the source evaluates itself.
+ *
+ * <p>Tasks carry the predicates that Spark does not evaluate any more. So these may take no more than {@link RecordFilter#BYTES_MAX}
+ * together: of a longer list of keys, offsets or times, the source uses what it can, and leaves the test to Spark.
  *
  * @param filter met by all records that are asked for; if all predicates were taken over, by no others
  * @param offered the predicates that the filter was made of
@@ -21,11 +25,15 @@ record PushedDown(Filter filter, List<Predicate> offered, List<Predicate> predic
   static PushedDown of(Predicate[] offered) {
     List<Filter> filters = new ArrayList<>();
     List<Predicate> taken = new ArrayList<>();
+    long room = RecordFilter.BYTES_MAX - RecordFilter.OBJECT_BYTES;
     for (Predicate predicate : offered) {
       Predicates.Translated translated = Predicates.translate(predicate);
-      filters.add(translated.filter());
-      if (translated.exact()) {
+      if (translated.exact() && translated.filter().bytes() <= room) {
+        room -= translated.filter().bytes();
+        filters.add(translated.filter());
         taken.add(predicate);
+      } else {
+        filters.add(translated.filter().asHint());
       }
     }
     return new PushedDown(Filter.all(filters), List.of(offered), taken, Long.MAX_VALUE);

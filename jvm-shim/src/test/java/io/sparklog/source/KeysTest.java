@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Expressions;
@@ -26,6 +27,7 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -37,6 +39,9 @@ import org.junit.jupiter.api.io.TempDir;
 /** Reads by key find all records of a key, and read no routed segment of another partition. */
 final class KeysTest {
   private static final StructType COLUMNS = Columns.read(false);
+
+  /** What a filter may add to the bytes of a task: 64 KiB, and the names of its classes. */
+  private static final int MOST = (64 << 10) + 2_000;
 
   @TempDir
   Path directory;
@@ -214,5 +219,119 @@ final class KeysTest {
       assertEquals(old + (later ? 1 : 0), read.size());
       log.merge("t");
     }
+  }
+
+  private static Predicate amongKeys(int from, int to) {
+    return keyIs(IntStream.range(from, to).mapToObj(i -> "k" + i).toArray(String[]::new));
+  }
+
+  /** {@code column IN (0, 2, 4, …)} */
+  private static Predicate even(String column, DataType type, int count) {
+    return new Predicate("IN",
+        Stream.concat(Stream.of(Expressions.column(column)), IntStream.range(0, count).mapToObj(i -> new LiteralValue<>(2L * i, type)))
+            .toArray(Expression[]::new));
+  }
+
+  private static Predicate anyOfKeys(int count) {
+    Predicate any = keyIs("k0");
+    for (int i = 1; i < count; i++) {
+      any = new Predicate("OR", new Expression[] {any, keyIs("k" + i)});
+    }
+    return any;
+  }
+
+  private static int bytesOfLargestTask(Batch batch) throws IOException {
+    int largest = 0;
+    for (InputPartition task : batch.planInputPartitions()) {
+      largest = Math.max(largest, Reads.bytes(task).length);
+    }
+    return largest;
+  }
+
+  /** Spark sends each task through the driver: 640 tasks with 100,000 keys would be gigabytes. */
+  @Test
+  void aTaskCarriesNoLongFilterAndNoRecordIsLost() throws IOException {
+    log.write("routed", Map.of("partitions", "8"), 1000, KeyedLog.routed(60));
+    log.write("loose", Map.of("partitions", "8"), 1000,
+        IntStream.range(0, 60).mapToObj(i -> new KeyedLog.Given("k" + i % 50, i % 8)).toList());
+    List<Row> all = read(reads().scan().toBatch());
+    int without = bytesOfLargestTask(reads().scan().toBatch());
+    List<Predicate[]> filters = List.of(new Predicate[] {amongKeys(25, 10_000)},
+        new Predicate[] {amongKeys(25, 4_000), amongKeys(20, 4_100), amongKeys(0, 4_000)},
+        new Predicate[] {even("offset", DataTypes.LongType, 6_000)}, new Predicate[] {even("timestamp", DataTypes.TimestampType, 6_000)},
+        new Predicate[] {anyOfKeys(1_500)},
+        new Predicate[] {new Predicate("OR", new Expression[] {amongKeys(25, 10_000), even("offset", DataTypes.LongType, 6_000)})},
+        new Predicate[] {keyIs("k7", "k30"), amongKeys(25, 10_000), even("offset", DataTypes.LongType, 6_000)});
+    for (Predicate[] asked : filters) {
+      PartlogScanBuilder builder = reads().builder();
+      Predicate[] left = builder.pushPredicates(asked);
+      PartlogScan scan = (PartlogScan) builder.build();
+      assertEquals(meeting(all, asked), meeting(read(scan.toBatch()), left));
+      assertTrue(bytesOfLargestTask(scan.toBatch()) < without + MOST, () -> asked.length + " predicates");
+
+      scan.filter(new Predicate[] {amongKeys(10, 9_000)});
+      Batch narrowed = scan.toBatch();
+      assertTrue(bytesOfLargestTask(narrowed) < without + MOST, "a task is too large with a filter at run time");
+      List<Row> found = read(narrowed);
+      List<Predicate> every = new ArrayList<>(List.of(asked));
+      every.add(amongKeys(10, 9_000));
+      List<Predicate> untested = new ArrayList<>(List.of(left));
+      untested.add(amongKeys(10, 9_000));
+      assertEquals(meeting(all, every.toArray(Predicate[]::new)), meeting(found, untested.toArray(Predicate[]::new)));
+    }
+  }
+
+  @Test
+  void longListsAreTestedBySpark() {
+    PartlogScanBuilder builder = reads().builder();
+    Predicate some = amongKeys(0, 1_000);
+    Predicate many = amongKeys(0, 100_000);
+    assertTrue(List.of(many).equals(List.of(builder.pushPredicates(new Predicate[] {some, many}))));
+    assertTrue(List.of(some).equals(List.of(builder.pushedPredicates())));
+    // Each has room alone; Spark tests the one that has no room beside the others.
+    Predicate half = amongKeys(0, 4_000);
+    Predicate other = amongKeys(1, 4_000);
+    assertTrue(List.of(other).equals(List.of(builder.pushPredicates(new Predicate[] {half, other}))));
+    // The place of a record takes no room: whether a partition is among them is known when the tasks are planned.
+    Predicate partitions = new Predicate("IN",
+        Stream
+            .concat(Stream.of(Expressions.column("partition")),
+                IntStream.range(0, 9_000).mapToObj(i -> new LiteralValue<>(2 * i, DataTypes.IntegerType)))
+            .toArray(Expression[]::new));
+    assertEquals(0, builder.pushPredicates(new Predicate[] {partitions}).length);
+  }
+
+  @Test
+  void longListsStillLeaveOutPartitions() throws IOException {
+    log.write("t", Map.of("partitions", "8"), 1000, KeyedLog.routed(400));
+    State state = log.state("t");
+    int home = KeyedLog.home(state, "k7");
+    Predicate ofOne = keyIs(
+        IntStream.range(0, 100_000).mapToObj(i -> "k" + i).filter(key -> KeyedLog.home(state, key) == home).toArray(String[]::new));
+    PartlogScanBuilder builder = reads().builder();
+    assertEquals(1, builder.pushPredicates(new Predicate[] {ofOne}).length);
+    assertEquals(List.of(home), Reads.splits((PartlogScan) builder.build()).stream().map(Split::partition).distinct().toList());
+    PartlogScan scan = reads().scan();
+    scan.filter(new Predicate[] {ofOne});
+    assertEquals(List.of(home), Reads.splits(scan).stream().map(Split::partition).distinct().toList());
+  }
+
+  /** Where the other side of a join has nearly all keys, a test of each record would cost more than it spares. */
+  @Test
+  void aFilterAtRunTimeThatLeavesOutLittleIsGivenUpAndOthersAreNot() throws IOException {
+    log.write("t", Map.of("partitions", "1"), 1000, KeyedLog.routed(2_000));
+    List<Row> all = read(reads().scan().toBatch());
+    Predicate most = amongKeys(1, 50);
+    Predicate few = amongKeys(0, 10);
+    PartlogScan scan = reads().scan();
+    scan.filter(new Predicate[] {most});
+    List<Row> found = read(scan.toBatch());
+    assertEquals(meeting(all, most), meeting(found, most));
+    assertTrue(found.size() > meeting(all, most).size() && found.size() < all.size(), found.size() + " records");
+    scan.filter(new Predicate[] {few});
+    assertEquals(meeting(all, few).size(), read(scan.toBatch()).size());
+    PartlogScanBuilder builder = reads().builder();
+    assertEquals(0, builder.pushPredicates(new Predicate[] {most}).length);
+    assertEquals(meeting(all, most).size(), read(((PartlogScan) builder.build()).toBatch()).size());
   }
 }

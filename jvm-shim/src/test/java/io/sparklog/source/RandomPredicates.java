@@ -136,7 +136,11 @@ public final class RandomPredicates {
         int at = partition;
         RecordFilter filter = translated.filter().at(topic, partition);
         Router router = new Router(Partitioner.values()[random.nextInt(2)], PARTITIONS);
-        RecordFilter whereRouted = filter.whereRouted(key -> router.ofKey(key, 0, key.length) == at);
+        RecordFilter whereRouted = filter.whereRouted(keys -> keys.where(key -> router.ofKey(key, 0, key.length) == at));
+        long bytes = random.nextInt(400);
+        RecordFilter wider = filter.within(bytes);
+        require(wider.bytes() <= bytes && (filter.bytes() > bytes || wider.equals(filter)), predicate, "it is not as wide as it has to be",
+            topic, partition);
         Intervals offsets = filter.offsets().and(Intervals.of(0, OFFSETS - 1));
         for (int range = 0; range < 6; range++) {
           long first = random.nextInt(OFFSETS);
@@ -156,6 +160,8 @@ public final class RandomPredicates {
               any |= met;
               all &= met;
               require(met || right != Boolean.TRUE, predicate, "a record is lost", topic, partition, offset, micros);
+              boolean inWider = wider.isMet(offset, micros, data, 6, key == null ? -1 : key.length());
+              require(!met || inWider, predicate, "a wider filter loses a record", topic, partition, offset, micros);
               require(!translated.exact() || met == (right == Boolean.TRUE), predicate, "a record is too many", topic, partition, offset,
                   micros);
               if (key != null && router.ofKey(data, 6, key.length()) == partition) {

@@ -173,13 +173,18 @@ public final class Reads {
     return headers;
   }
 
-  @SuppressWarnings("unchecked")
-  static <T> T copy(T object) throws IOException {
+  /** What Spark sends of it. */
+  static byte[] bytes(Object object) throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
       out.writeObject(object);
     }
-    try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes.toByteArray()))) {
+    return bytes.toByteArray();
+  }
+
+  @SuppressWarnings("unchecked")
+  static <T> T copy(T object) throws IOException {
+    try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes(object)))) {
       return (T) in.readObject();
     } catch (ClassNotFoundException e) {
       throw new IllegalStateException(e);

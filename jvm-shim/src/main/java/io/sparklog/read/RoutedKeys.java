@@ -1,0 +1,71 @@
+package io.sparklog.read;
+
+import io.sparklog.log.Segment;
+import io.sparklog.log.State;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedSet;
+import java.util.TreeSet;
+
+/**
+ * The conditions on the records of a topic's segments, as far as their keys are known from where they were routed. A query may have very
+ * many keys: each is hashed once for each routing epoch of the topic, and the splits of a partition share the keys that are left.
+ */
+final class RoutedKeys {
+  /** Where keys were routed. */
+  interface Homes {
+    /** How many re-routes come before an offset of a partition. */
+    int reroutesBefore(int partition, long offset);
+
+    /** The partition of a key after so many of them. */
+    int home(int reroutes, byte[] key);
+  }
+
+  private record Asked(Keys keys, int reroutes) {}
+
+  private record Place(Keys keys, int partition, SortedSet<Integer> reroutes) {}
+
+  private final Homes homes;
+  private final Map<Asked, Map<Integer, Keys>> byPartition = new HashMap<>();
+  private final Map<Place, Keys> held = new HashMap<>();
+
+  RoutedKeys(Homes homes) {
+    this.homes = homes;
+  }
+
+  static RoutedKeys of(State state) {
+    return new RoutedKeys(new Homes() {
+      @Override
+      public int reroutesBefore(int partition, long offset) {
+        return state.reroutesBefore(partition, offset);
+      }
+
+      @Override
+      public int home(int reroutes, byte[] key) {
+        return state.home(reroutes, key);
+      }
+    });
+  }
+
+  /** What {@code filter} asks of the records of some segments of one partition, if they are all of them that it is asked of. */
+  RecordFilter in(List<Segment> segments, RecordFilter filter) {
+    if (segments.isEmpty() || !filter.isAboutKey() || !segments.stream().allMatch(Segment::routed)) {
+      return filter;
+    }
+    int partition = segments.get(0).partition();
+    SortedSet<Integer> reroutes = new TreeSet<>();
+    segments.forEach(segment -> reroutes.add(homes.reroutesBefore(partition, segment.base())));
+    return filter.whereRouted(keys -> held.computeIfAbsent(new Place(keys, partition, reroutes), this::find));
+  }
+
+  private Keys find(Place place) {
+    Keys found = Keys.NONE;
+    for (int its : place.reroutes) {
+      Asked asked = new Asked(place.keys, its);
+      Map<Integer, Keys> all = byPartition.computeIfAbsent(asked, any -> place.keys.by(key -> homes.home(its, key)));
+      found = found.or(all.getOrDefault(place.partition, Keys.NONE));
+    }
+    return found;
+  }
+}
