@@ -156,6 +156,12 @@ TABLE = [
         ("No root is given", ".save(root)"),
     ),
     Mistake(
+        "a checkpoint in the root",
+        lambda w: sink(w, topic="u", checkpointLocation=f"{w.root}/checkpoint").start(f"{w.tmp}/new"),
+        "PARTLOG_CHECKPOINT_IN_ROOT",
+        ("root/checkpoint of a new query", "Give a checkpointLocation outside"),
+    ),
+    Mistake(
         "no checkpoint",
         lambda w: sink(w, topic="u").start(f"{w.tmp}/new"),
         "_LEGACY_ERROR_TEMP_1298",

@@ -51,6 +51,14 @@ ROOTS = [
     ("a file for a root", lambda w: w.file(), "ROOT_NOT_A_DIRECTORY", "/file", "Give the directory that holds the topics"),
     ("a partition's directory", lambda w: w.root / "t-0", "PARTITION_DIRECTORY", "partition 0 of topic t", "Give the directory above it"),
     ("the folder _partlog", lambda w: w.root / "_partlog", "LOG_DIRECTORY", "/_partlog", "Give the root"),
+    ("a root in a root", lambda w: w.root / "inner", "ROOT_IN_ROOT", "/inner would be a root within", "write the topics to"),
+    (
+        "a root in a partition's directory",
+        lambda w: w.root / "t-0" / "inner",
+        "ROOT_IN_ROOT",
+        "/t-0/inner would be",
+        "Give a folder outside",
+    ),
     ("a place that cannot be written to", lambda w: "/proc/log", "ROOT_NOT_WRITABLE", "/proc/log", "or choose another root"),
 ]
 SPARKS_SCHEMA = "CANNOT_CREATE_DATA_SOURCE_TABLE.EXTERNAL_METADATA_UNSUPPORTED"

@@ -96,7 +96,7 @@ public final class PartlogProvider implements SupportsCatalogOptions, SessionCon
 
   /** By the one option that only {@code writeStream.start} has: Spark does not say for what it makes a table. */
   private static boolean isSinkOfStream(Set<String> options) {
-    return options.stream().anyMatch("checkpointLocation"::equalsIgnoreCase)
+    return options.stream().anyMatch(PartlogTable.CHECKPOINT::equalsIgnoreCase)
         && options.stream().noneMatch(option -> Options.isOnlyOfReads(option));
   }
 

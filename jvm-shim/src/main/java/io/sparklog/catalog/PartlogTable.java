@@ -1,5 +1,6 @@
 package io.sparklog.catalog;
 
+import io.sparklog.log.QueryStart;
 import io.sparklog.log.Root;
 import io.sparklog.sink.PartlogWrite;
 import io.sparklog.sink.SinkMetrics;
@@ -14,6 +15,8 @@ import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import io.sparklog.sink.Existence;
+import io.sparklog.storage.CheckpointFolders;
+import java.io.IOException;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.Arrays;
@@ -40,6 +43,9 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
   /** By session, the options without effect that it was warned about. */
   private static final Map<Object, Set<String>> WARNED = Collections.synchronizedMap(new WeakHashMap<>());
+
+  /** The option of a query that writes: the folder of its checkpoint. */
+  static final String CHECKPOINT = "checkpointLocation";
 
   private final CaseInsensitiveStringMap properties;
   private final StructType schema;
@@ -183,9 +189,13 @@ class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
     StreamRequest.require(requireRoot(CaseInsensitiveStringMap.empty()), parsed(CaseInsensitiveStringMap.empty(), Options.Side.READ));
   }
 
-  /** @throws PartlogException what {@link PartlogWrite#requireStream} throws, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */
-  void requireSinkOfStream() {
+  /**
+   * @throws PartlogException what {@link PartlogWrite#requireStream} throws, OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT,
+   *     CHECKPOINT_IN_ROOT
+   */
+  void requireSinkOfStream() throws IOException {
     PartlogWrite.requireStream(requireRoot(CaseInsensitiveStringMap.empty()), parsed(CaseInsensitiveStringMap.empty(), Options.Side.WRITE));
+    QueryStart.requireOutsideOfRootsIfNew(CheckpointFolders.open(properties.get(CHECKPOINT), () -> SessionSettings.with(Map.of())));
   }
 
   /** Spark asks at the end of each trigger of a stream that writes to this table. */

@@ -3,6 +3,9 @@ package io.sparklog.log;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.storage.CheckpointFolder;
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -72,5 +75,32 @@ public record QueryStart(SortedMap<String, Topic> topics) {
     JsonNode value = Json.field(json, name);
     Damaged.unless(value.isObject(), "field " + name + " is not an object");
     return value;
+  }
+
+  /**
+   * Refuses the checkpoint of a query that has not begun.
+   *
+   * @param checkpoint a folder of it
+   * @throws PartlogException CHECKPOINT_IN_ROOT
+   */
+  public static void requireOutsideOfRoots(CheckpointFolder checkpoint) {
+    checkpoint.above(Names.FOLDER).ifPresent(root -> {
+      throw PartlogException.of("CHECKPOINT_IN_ROOT", "checkpoint", checkpoint.location(""), "root", root, "example", root + "-checkpoint");
+    });
+  }
+
+  /**
+   * As the other, unless the query has begun: then its checkpoint has a file of Spark's.
+   *
+   * @param checkpoint the whole one
+   */
+  public static void requireOutsideOfRootsIfNew(CheckpointFolder checkpoint) {
+    try {
+      checkpoint.read("metadata", BYTES_MAX);
+    } catch (NoSuchFileException isNew) {
+      requireOutsideOfRoots(checkpoint);
+    } catch (IOException unknown) {
+      // It is for Spark to say that its file cannot be read.
+    }
   }
 }

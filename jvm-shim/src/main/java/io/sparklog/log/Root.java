@@ -260,7 +260,7 @@ public final class Root implements ReadableTopics {
   /**
    * Whether a write may begin; the first write creates the root.
    *
-   * @throws PartlogException ROOT_NOT_A_DIRECTORY, BROKER_DIRECTORY, PARTITION_DIRECTORY, LOG_DIRECTORY
+   * @throws PartlogException ROOT_NOT_A_DIRECTORY, BROKER_DIRECTORY, PARTITION_DIRECTORY, LOG_DIRECTORY, ROOT_IN_ROOT
    */
   public void requireWritable() {
     if (isRootWithoutFolders()) {
@@ -270,6 +270,10 @@ public final class Root implements ReadableTopics {
     requireNotOfABroker("partlog never writes to it");
     if (!exists(Names.FOLDER)) {
       requireNotOfARoot();
+      store.above(Names.FOLDER).ifPresent(above -> {
+        String example = above + "-" + store.root().substring(store.root().lastIndexOf('/') + 1);
+        throw PartlogException.of("ROOT_IN_ROOT", "root", store.root(), "above", above, "example", example);
+      });
     }
   }
 

@@ -1,6 +1,7 @@
 package io.sparklog.storage;
 
 import java.io.IOException;
+import java.util.Optional;
 
 /**
  * The folder that Spark gives a source in a query's checkpoint, where it keeps what a query reads and where it began. FORMAT.md section
@@ -9,6 +10,9 @@ import java.io.IOException;
 public interface CheckpointFolder {
   /** The full name of {@code name}, for messages; "" is the folder. */
   String location(String name);
+
+  /** As {@link LogStore#above}; empty where that cannot be told. */
+  Optional<String> above(String name);
 
   /** As {@link LogStore#read}. */
   byte[] read(String name, int bytesMax) throws IOException;

@@ -2,6 +2,7 @@ package io.sparklog.storage;
 
 import java.io.IOException;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Supplier;
 
 /** Opens folders of queries' checkpoints. */
@@ -22,6 +23,11 @@ public final class CheckpointFolders {
     @Override
     public String location(String name) {
       return name.isEmpty() ? store.root() : store.location(name);
+    }
+
+    @Override
+    public Optional<String> above(String name) {
+      return store.above(name);
     }
 
     @Override

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.NoSuchFileException;
 import java.util.Map;
+import java.util.Optional;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileStatus;
@@ -35,6 +36,11 @@ final class HadoopFolder implements CheckpointFolder {
   @Override
   public String location(String name) {
     return Shown.name(name.isEmpty() ? folder.toString() : new Path(folder, name).toString());
+  }
+
+  @Override
+  public Optional<String> above(String name) {
+    return Optional.empty(); // There are no roots in such a place.
   }
 
   @Override

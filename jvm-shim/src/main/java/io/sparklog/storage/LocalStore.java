@@ -65,6 +65,11 @@ class LocalStore implements LinkingStore {
   }
 
   @Override
+  public Optional<String> above(String name) {
+    return FoldersAbove.holding(directory, name).map(Path::toString);
+  }
+
+  @Override
   public List<String> list(String name) throws IOException {
     List<String> names = new ArrayList<>();
     Path folder = unlinked(name);

@@ -92,8 +92,22 @@ public interface LogStore {
   /** Whether {@code name} exists, as a file, a folder or anything else; "" is the root. */
   boolean exists(String name) throws IOException;
 
-  /** Whether {@code name} exists in the folder that holds the root. False also if that cannot be told. */
+  /** Whether {@code name} exists in the folder that holds the root, or with {@code ../} above that. False also if that cannot be told. */
   boolean existsBeside(String name);
+
+  /** The innermost folder above the root that holds {@code name}; empty if none is seen to. Each folder is looked at once. */
+  default Optional<String> above(String name) {
+    int authority = root().indexOf("://");
+    int top = authority < 0 ? 0 : authority + 3;
+    String up = "";
+    for (int end = root().lastIndexOf('/'); end >= top; end = root().lastIndexOf('/', end - 1)) {
+      if (existsBeside(up + name)) {
+        return Optional.of(root().substring(0, end));
+      }
+      up += "../";
+    }
+    return Optional.empty();
+  }
 
   /** The names (last parts only) in the folder {@code name}, in any order; empty if there is no such folder. */
   List<String> list(String name) throws IOException;

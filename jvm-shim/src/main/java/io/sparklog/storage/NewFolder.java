@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Comparator;
@@ -52,17 +51,16 @@ public final class NewFolder implements Closeable {
   public static NewFolder begin(String given, String marker, String id) throws IOException {
     Path path;
     try {
-      path = real(Path.of(Stores.local(given).root()));
+      path = FoldersAbove.real(Path.of(Stores.local(given).root()));
     } catch (PartlogException e) {
       if (e.id().equals("STORE_UNSUPPORTED")) {
         throw new Refused(given, "it is not on a disk");
       }
       throw e;
     }
-    for (Path at = path; at != null; at = at.getParent()) {
-      if (Files.exists(at.resolve(marker), LinkOption.NOFOLLOW_LINKS)) {
-        throw new Refused(given, "it lies in the root " + at + ", which holds nothing but topics");
-      }
+    Optional<Path> root = FoldersAbove.holding(path.resolve(marker), marker);
+    if (root.isPresent()) {
+      throw new Refused(given, "it lies in the root " + root.get() + ", which holds nothing but topics");
     }
     if (Files.exists(path) && !Files.isDirectory(path)) {
       throw new Refused(given, "it is a file");
@@ -72,16 +70,6 @@ public final class NewFolder implements Closeable {
       throw new Refused(given, "it is not empty: it holds " + held.get());
     }
     return new NewFolder(given, path, id);
-  }
-
-  /** Without symbolic links, so far as it exists. */
-  private static Path real(Path path) throws IOException {
-    for (Path at = path; at != null; at = at.getParent()) {
-      if (Files.exists(at)) {
-        return at.toRealPath().resolve(at.relativize(path)).normalize();
-      }
-    }
-    return path;
   }
 
   /** Something in the folder; empty if there is nothing, or no folder. */

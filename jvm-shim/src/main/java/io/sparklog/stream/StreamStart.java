@@ -26,12 +26,15 @@ public final class StreamStart {
    * Reads what is there.
    *
    * @param random names temporary files
-   * @throws PartlogException QUERY_CHECKPOINT_CORRUPT, FORMAT_TOO_NEW, IO
+   * @throws PartlogException QUERY_CHECKPOINT_CORRUPT, FORMAT_TOO_NEW, IO; CHECKPOINT_IN_ROOT if the query is new
    */
   public StreamStart(CheckpointFolder folder, RandomGenerator random) {
     this.folder = folder;
     this.random = random;
     readOn();
+    if (first == null) {
+      QueryStart.requireOutsideOfRoots(folder);
+    }
   }
 
   /** Takes in the files that other drivers of the query have put since. */

@@ -59,8 +59,27 @@ class RootTest {
         () -> root(folder, "broker").requireReadable());
     assertRefused("BROKER_DIRECTORY", "../meta.properties there: reading it", () -> root(folder, "broker/t-0").requireReadable());
     assertRefused("BROKER_DIRECTORY", "there: partlog never writes to it.", () -> root(folder, "broker").requireWritable());
-    root(folder, "plain-7").requireWritable();
     root(folder, "").requireReadable();
+  }
+
+  /** Its files would be in the way of the other's, which finds no use for them. One that is there stays readable, and is written. */
+  @Test
+  void aRootIsNotMadeInARoot(@TempDir Path folder) throws Exception {
+    Path outer = folder.resolve("logs");
+    Files.createDirectories(outer.resolve("_partlog/t"));
+    Files.createDirectories(outer.resolve("t-0"));
+    Files.createSymbolicLink(folder.resolve("link"), outer);
+    Files.createSymbolicLink(outer.resolve("out"), folder);
+    for (String within : List.of("logs/inner", "logs/in/ner", "logs/t-0/inner", "logs/u-1", "link/inner", "link/in/ner", "logs/out/x")) {
+      assertRefused("ROOT_IN_ROOT", "within the root " + folder + "/logs,", () -> root(folder, within).requireWritable());
+    }
+    assertRefused("ROOT_IN_ROOT", "for example " + outer + "-inner; or write the topics to " + outer + " itself",
+        () -> root(folder, "logs/inner").requireWritable());
+    root(folder, "logs-inner").requireWritable();
+    Files.createDirectories(outer.resolve("old/_partlog"));
+    root(folder, "logs/old").requireWritable();
+    root(folder, "logs/old").requireReadable();
+    assertRefused("ROOT_IN_ROOT", "within the root " + outer + "/old,", () -> root(folder, "logs/old/x").requireWritable());
   }
 
   /** A place that does not answer has not said that the root is absent: a new one would be made, or an empty result believed. */

@@ -43,6 +43,7 @@ final class BrokenStoresTest {
     List<Broken> all = new ArrayList<>();
     all.add(new Broken("aRootExistsOnceAFolderIsCreated", "is always there", "rootExists", (real, with) -> true));
     all.add(new Broken("whatIsBesideTheRootIsSeen", "sees nothing", "existsBeside", (real, with) -> false));
+    all.add(new Broken("theInnermostFolderAboveTheRootIsFound", "finds nothing", "above", (real, with) -> Optional.empty()));
     all.add(new Broken("aPutCanBeReadAndLeavesNothingElse", "keeps the temporary file", "putIfAbsent", (real, with) -> {
       put(real, with);
       real.create((String) with[1]).close();

@@ -62,6 +62,17 @@ abstract class LogStoreContract extends StoreUnderTest {
   }
 
   @Test
+  void theInnermostFolderAboveTheRootIsFound() throws IOException {
+    if (!store.hasFolders()) {
+      put(FILE, "one");
+    }
+    store.createFolder(TOPIC);
+    int slash = store.root().lastIndexOf('/');
+    assertEquals(Optional.of(store.root().substring(0, slash)), store.above(store.root().substring(slash + 1)));
+    assertEquals(Optional.empty(), store.above("_partlog"));
+  }
+
+  @Test
   void aPutCanBeReadAndLeavesNothingElse() throws IOException {
     store.createFolder(TOPIC);
     put(FILE, "one");

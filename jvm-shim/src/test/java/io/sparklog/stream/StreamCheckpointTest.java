@@ -6,8 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.StreamRuns;
 import io.sparklog.kit.WrittenTopic;
+import io.sparklog.log.QueryStart;
 import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
+import io.sparklog.storage.CheckpointFolder;
 import io.sparklog.storage.CheckpointFolders;
 import io.sparklog.storage.LogStore;
 import java.io.IOException;
@@ -235,6 +237,27 @@ final class StreamCheckpointTest extends StreamRuns {
     // From the newest state, not the one it stops at.
     assertEquals(topic.root.state("t").version(), again.ranges(from, to).get(0).state().version());
     assertEquals("{\"t\":{\"0\":30,\"1\":0,\"2\":4},\"u\":{\"0\":7,\"1\":0,\"2\":0}}", again.newest().json());
+  }
+
+  /** One that began there goes on: its query need not be moved. */
+  @Test
+  void aNewQueryHasNoCheckpointInARoot() throws IOException {
+    topic.segment(0, 10).commit();
+    run().initial();
+    Path within = Path.of(topic.root.location()).resolve("t-0/checkpoint");
+    CheckpointFolder whole = CheckpointFolders.open(within.toString(), Map.<String, String>of()::entrySet);
+    CheckpointFolder source = CheckpointFolders.open("file:" + within + "/sources/0", Map.<String, String>of()::entrySet);
+    String said = "is within the root " + topic.root.location() + ", which holds nothing but topics. Give a checkpointLocation outside";
+    assertFails("CHECKPOINT_IN_ROOT", () -> new StreamStart(source, random),
+        "The checkpoint " + within + "/sources/0 of a new query " + said);
+    assertFails("CHECKPOINT_IN_ROOT", () -> QueryStart.requireOutsideOfRootsIfNew(whole),
+        "The checkpoint " + within + " of a new query " + said);
+    assertFalse(Files.exists(within));
+    Files.createDirectories(within.resolve("sources/0"));
+    Files.copy(file(0), within.resolve("sources/0/0"));
+    assertTrue(new StreamStart(source, random).first().isPresent());
+    Files.writeString(within.resolve("metadata"), "{}");
+    QueryStart.requireOutsideOfRootsIfNew(whole);
   }
 
   @Test
