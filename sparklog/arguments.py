@@ -124,7 +124,7 @@ def texts(name: str, given: object) -> list[str]:
 
 def duration(name: str, given: object) -> float:
     """The argument as a number of 0 or more, infinity too."""
-    if not isinstance(given, int | float):
+    if isinstance(given, bool) or not isinstance(given, int | float):
         raise TypeError(f"`{name}` is {given!r}, of type {type(given).__name__}; it must be a number")
     if not given >= 0:
         raise SparklogError("OPTION_VALUE", option=name, value=given, reason="it must be a number, and not negative")

@@ -106,7 +106,7 @@ class Placement:
         """
         if policy not in POLICIES:
             raise ValueError(f"`policy` must be one of {', '.join(POLICIES)}, not {policy!r}")
-        if not refresh_s >= 1:
+        if not arguments.duration("refresh_s", refresh_s) >= 1:
             raise ValueError(f"`refresh_s` must be at least 1 second, not {refresh_s!r}")
         self.groups = [group] if isinstance(group, str) else list(group)
         if self.groups and table is None:

@@ -175,7 +175,7 @@ class OffsetTable:
 
     def require_generation(self, group: str, generation: int) -> None:
         """GenerationFenced if the group has another generation by now."""
-        self.generations.require_newest(rows.require_group(group), generation)
+        self.generations.require_newest(rows.require_group(group), arguments.integer("generation", generation))
 
     def append(
         self,

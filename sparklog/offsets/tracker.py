@@ -16,6 +16,7 @@ from sparklog.offsets import reads
 from sparklog.offsets.owner import Owner, is_behind
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.topics import Topics
+from sparklog.spark.progress import require_query
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.streaming.query import StreamingQuery as ConnectQuery
@@ -51,6 +52,7 @@ def track(
     CallError if the table is not one of offsets, if the query does not read this root (if that shows later, the tracker stops, and its
     `failure` says so), or if the query has ended and the group is further than it.
     """
+    require_query(query)
     if isinstance(interval_s, bool) or not isinstance(interval_s, int | float) or not interval_s > 0:
         raise SparklogError("OPTION_VALUE", option="interval_s", value=interval_s, reason="it must be a number of seconds above 0")
     return Tracker(query, group, root, table, float(interval_s))

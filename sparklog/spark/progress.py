@@ -28,11 +28,16 @@ def progress(query: StreamingQuery | ConnectQuery) -> Progress:
     it does not slow the query. Numbers that a source does not report are left out: offsets of each partition come from sources with offsets
     like Kafka's, bytes and seconds behind from partlog.
     """
-    if not hasattr(query, "lastProgress"):
-        raise TypeError(f"`query` is {query!r}, of type {type(query).__name__}; it must be a streaming query, as start() returns it")
+    require_query(query)
     last = query.lastProgress
     message = str(query.status["message"])
     return Progress(query, json.loads(last.json) if last is not None else {}, message)
+
+
+def require_query(given: object) -> None:
+    """TypeError if the argument `query` is something else than a streaming query."""
+    if not hasattr(given, "lastProgress"):
+        raise TypeError(f"`query` is {given!r}, of type {type(given).__name__}; it must be a streaming query, as start() returns it")
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,7 @@ def serve(
 
     CallError if there is not a root, if the host is not of this machine alone, or if the port is in use.
     """
+    arguments.integer("port", port)
     if not arguments.boolean("public", public) and not is_local(host):
         reason = "everybody who reaches this address could read every record, without a password; if that is meant, give `public` too"
         raise SparklogError("OPTION_VALUE", option="host", value=host, reason=reason)

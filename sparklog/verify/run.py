@@ -83,15 +83,16 @@ def verify(
     """Checks the topics of a root, by default all. `Log.verify` explains the arguments; `settles_s` are the waits before a second look."""
     began = time.monotonic()
     quick, progress = arguments.boolean("quick", quick), arguments.function("progress", progress)
+    jobs = cores() if jobs is None else arguments.positive("jobs", jobs)
     root.require()
     known, findings, waiting = topics_in(root)
-    wanted = known if topics is None else sorted(set(topics))
+    wanted = known if topics is None else sorted(set(arguments.texts("topics", topics)))
     for topic in wanted:
         if topic not in known:
             raise SparklogError("TOPIC_NOT_FOUND", topic=topic, root=root, topics=", ".join(known) or "none")
     if topics is None:
         waiting = [*waiting, *view_findings(root, set(known))]
-    with Workers(cores() if jobs is None else jobs) as workers:
+    with Workers(jobs) as workers:
         checking = _Checking(root, quick, workers, progress)
         first = checking.topics(wanted)
         found = checking.segments([each for looked in first for each in looked.expected])

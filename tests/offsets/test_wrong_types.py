@@ -9,7 +9,7 @@ import pytest
 
 import sparklog
 from sparklog import Consumer, Log
-from sparklog.offsets import OffsetTable, write_delta
+from sparklog.offsets import OffsetTable, track, write_delta
 from sparklog.ui import application, serve
 from sparklog.verify import verify
 
@@ -85,6 +85,74 @@ def test_a_boolean_of_numpy_is_one(topic, table):
     assert list(table.positions("g")) == []
 
 
+def of_topic(call: str) -> Callable[..., object]:
+    return lambda topic, table, **given: getattr(Log(topic.root)["t"], call)(**given)
+
+
+def of_consumer(call: str, **always: object) -> Callable[..., object]:
+    return lambda topic, table, **given: getattr(Consumer(topic.root, "t"), call)(**(always | given))
+
+
+def of_table(call: str, **always: object) -> Callable[..., object]:
+    return lambda topic, table, **given: getattr(table, call)(**({"group": "g"} | always | given))
+
+
+RANGES = ("partition", "start", "end", "limit")
+INTERVALS = ("auto_commit_interval_ms", "session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms", "poll_interval_ms")
+SIZES = ("max_poll_records", "fetch_max_bytes", "max_partition_fetch_bytes", "capacity", "metadata_max_age_ms", "consumer_timeout_ms")
+NUMBERS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
+    "Consumer.__init__": (lambda topic, table, **given: opened(topic, table, assignor="range", **given), (*INTERVALS, *SIZES)),
+    "Consumer.poll": (of_consumer("poll"), ("timeout_ms", "max_records")),
+    "Consumer.poll_batches": (of_consumer("poll_batches"), ("timeout_ms", "max_records", "max_bytes")),
+    "Consumer.seek": (of_consumer("seek", partition=("t", 0)), ("offset",)),
+    "Consumer.fetch": (of_consumer("fetch", partition=("t", 0), offset=0), ("offset", "max_bytes")),
+    "Log.verify": (lambda topic, table, **given: Log(topic.root).verify(**given), ("jobs",)),
+    "verify": (lambda topic, table, **given: verify(Log(topic.root)._root, **given), ("jobs",)),
+    "serve": (lambda topic, table, **given: serve(topic.root, **given), ("port",)),
+    "Placement.__init__": (lambda topic, table, **given: sparklog.Placement(topic.root, "t", **given), ("refresh_s",)),
+    "Topic.batches": (of_topic("batches"), ("partition",)),
+    "Topic.commits": (of_topic("commits"), ("limit",)),
+    "Topic.head": (of_topic("head"), ("n", "partition")),
+    "Topic.tail": (of_topic("tail"), ("n", "partition")),
+    "Topic.show": (of_topic("show"), ("n", "partition", "truncate")),
+    "Topic.read": (of_topic("read"), RANGES),
+    "Topic.scan": (of_topic("scan"), RANGES),
+    "Topic.segments": (of_topic("segments"), ("partition",)),
+    "Topic.stats": (of_topic("stats"), ("partition", "hot_keys")),
+    "Topic.hot_slots": (of_topic("hot_slots"), ("n", "records")),
+    "Topic.key_table": (of_topic("key_table"), ("n",)),
+    "OffsetTable.append": (of_table("append", generation=1, offsets={}), ("generation", "epoch")),
+    "OffsetTable.begin": (of_table("begin"), ("after",)),
+    "OffsetTable.end": (of_table("end"), ("generation",)),
+    "OffsetTable.require_generation": (of_table("require_generation"), ("generation",)),
+    "murmur2_partition": (lambda topic, table, **given: sparklog.murmur2_partition("key", **given), ("partitions",)),
+    "murmur3_partition": (lambda topic, table, **given: sparklog.murmur3_partition("key", **given), ("partitions",)),
+    "partition_for": (lambda topic, table, **given: sparklog.partition_for("key", **given), ("partitions",)),
+    "write_once": (lambda topic, table, **given: sparklog.write_once("name", **given), ("number",)),
+}
+TEXTS_TOO = {("OffsetTable.plan", "members"), ("plan", "members"), ("Topic.offsets_for_time", "time")} | {
+    (f"Topic.{call}", name) for call in ("read", "scan") for name in ("since", "until")
+}
+"""A text is a time there, or the name of a member."""
+OF_ANSWERS = ("Finding.", "GroupPlan.", "Position.", "Report.", "Tracker.", "Member.", "MemberSettings.", "Membership.", "Owner.")
+"""Objects that programs are given, or that only carry numbers to a call that looks at them."""
+ELSEWHERE = {("track", "interval_s"), ("DeltaOutput.poll", "timeout_ms"), ("DeltaOutput.poll", "max_records")}
+"""These have tests of their own, or give the number to a call that is here."""
+
+
+def test_every_public_number_is_here() -> None:
+    found = {(call, name) for kind in ("int", "float") for call, name in parameters(kind) if not call.startswith(OF_ANSWERS)}
+    assert found - TEXTS_TOO - ELSEWHERE == {(call, name) for call, (_, names) in NUMBERS.items() for name in names}
+
+
+@pytest.mark.parametrize("given", ["5", True])
+@pytest.mark.parametrize(("call", "name"), [(call, name) for call, (_, names) in NUMBERS.items() for name in names])
+def test_what_is_no_number_is_refused(topic, table, call, name, given):
+    with pytest.raises(TypeError, match=f"^`{name}` is {given!r}, of type {type(given).__name__}; it must be an? (integer|number)"):
+        NUMBERS[call][0](topic, table, **{name: given})
+    assert not table.exists()
+
+
 @pytest.mark.parametrize("given", [None, 7, b"log", {"root": "log"}])
 def test_what_is_no_path_is_refused(topic, table, given):
     there = {"table": table.path, "group": "g", "root": topic.root, "checkpoint": "c"}
@@ -116,6 +184,10 @@ def test_what_is_no_function_is_refused(topic, table, name):
         (lambda: sparklog.partition_for("a", True), "`partitions` is True, of type bool; it must be an integer"),
         (lambda: sparklog.murmur3_partition("a", 8.0), "`partitions` is 8.0, of type float; it must be an integer"),
         (lambda: sparklog.progress(None), "`query` is None, of type NoneType; it must be a streaming query, as start() returns it"),
+        (
+            lambda: track(None, "g", "log", "table"),
+            "`query` is None, of type NoneType; it must be a streaming query, as start() returns it",
+        ),
         (lambda: sparklog.attach(None, 7, "log"), "`name` is 7, of type int; it must be a string"),
     ],
 )
