@@ -72,6 +72,8 @@ def _options_page() -> str:
         page += "".join(_option_row(option) for option in declared().options if scope in option.scopes)
     groups = "; ".join(_code(*group) for group in declared().exclusive)
     page += f"\nGive at most one of each group: {groups}.\n"
+    page += "\n## Refused, since there is no such thing here\n\n"
+    page += "".join(f"* {_code(absent.key)}: {absent.text}\n" for absent in declared().absent)
     page += "\n## Accepted without effect\n\nWith one warning per session, so that a job of Spark's Kafka connector runs unchanged:\n\n"
     page += "".join(f"* {_code(ignored.key)}: {_ignored(ignored)}\n" for ignored in declared().warned)
     page += "\nSilently, because Spark passes them by itself, `versionAsOf` and `timestampAsOf` for tables of a catalog only: "

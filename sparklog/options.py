@@ -106,7 +106,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Ignored:
-    """An option that is accepted and has no effect. A key that ends in `*` is a prefix."""
+    """An option that is accepted and has no effect, or that there cannot be. A key that ends in `*` is a prefix."""
 
     key: str
     text: str
@@ -120,6 +120,7 @@ class Options:
     options: tuple[Option, ...]
     exclusive: tuple[tuple[str, ...], ...]
     warned: tuple[Ignored, ...]
+    absent: tuple[Ignored, ...]
     silent: tuple[Ignored, ...]
 
 
@@ -135,6 +136,7 @@ def declared() -> Options:
         options=tuple(Option(**entry) for entry in entries),
         exclusive=tuple(tuple(group["keys"]) for group in spec["exclusive"]),
         warned=tuple(Ignored(**entry) for entry in spec["warned"]),
+        absent=tuple(Ignored(**entry) for entry in spec["absent"]),
         silent=tuple(Ignored(**entry) for entry in spec["silent"]),
     )
 

@@ -101,6 +101,13 @@ NOT_OF_A_LOG = [
     ),
     ("ANALYZE", "ANALYZE TABLE mistaken COMPUTE STATISTICS", "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "B", "ANALYZE TABLE is not supported"),
     ("MSCK", "MSCK REPAIR TABLE mistaken", "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "B", "MSCK REPAIR TABLE is not supported"),
+    (
+        "offset without backticks",
+        "SELECT * FROM mistaken WHERE offset IN (1, 2)",
+        "INVALID_LIMIT_LIKE_EXPRESSION.DATA_TYPE",
+        "C",
+        "(1 IN (2))",
+    ),
     ("OPTIMIZE", "OPTIMIZE mistaken", "PARSE_SYNTAX_ERROR", "C", "OPTIMIZE"),
     ("VACUUM", "VACUUM mistaken", "PARSE_SYNTAX_ERROR", "C", "VACUUM"),
     ("TIMESTAMP AS OF", "SELECT * FROM mistaken TIMESTAMP AS OF '2024-01-01'", "UNSUPPORTED_FEATURE.TIME_TRAVEL", "B", "Time travel"),

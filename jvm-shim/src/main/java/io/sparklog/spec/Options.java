@@ -232,7 +232,7 @@ public final class Options {
   private String nearest(String key) {
     Optional<JsonNode> absent = listed("absent", key);
     if (absent.isPresent()) {
-      return " " + absent.get().get("instead").textValue();
+      return " " + absent.get().get("text").textValue();
     }
     String best = null;
     int least = Math.max(2, key.length() / 3) + 1;
