@@ -1,5 +1,6 @@
 package io.sparklog.storage;
 
+import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
 import java.io.FileNotFoundException;
@@ -46,8 +47,9 @@ class HdfsStore extends HadoopStore {
         throw PartlogException.of("STORE_UNSUPPORTED", "root", ref.root(), "where",
             "at " + root + ", in a store of the scheme " + root.toUri().getScheme());
       }
-      if (!DFSUtilClient.isValidName(root.toUri().getPath())) {
-        throw Stores.bad(ref.root(), "HDFS does not take this name; give one without colons", null);
+      String path = root.toUri().getPath();
+      if (!path.isEmpty() && !DFSUtilClient.isValidName(path)) {
+        throw Option.invalidValue("path", ref.root(), "HDFS does not take this name; give one without colons");
       }
       SharedFiles files = HadoopSettings.files(root.toUri(), ref.settings(), configuration);
       try (SharedFiles.Use use = files.use()) {

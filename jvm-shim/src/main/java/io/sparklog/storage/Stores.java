@@ -168,7 +168,7 @@ public final class Stores {
     }
   }
 
-  static PartlogException bad(String root, String reason, Exception cause) {
+  private static PartlogException bad(String root, String reason, Exception cause) {
     return PartlogException.caused(cause, "OPTION_VALUE", "option", "path", "value", root, "reason", reason);
   }
 }

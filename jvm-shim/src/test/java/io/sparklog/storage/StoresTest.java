@@ -58,6 +58,7 @@ class StoresTest {
     for (String name : List.of("hdfs://127.0.0.1:1/log", "hdfs://127.0.0.1:1//log/", "hdfs:///log", "hdfs:/log")) {
       assertTrue(Stores.isAt(remote, name), name);
     }
+    assertTrue(Stores.isAt(Stores.open(new StoreRef("hdfs://127.0.0.1:1", settings)), "hdfs://127.0.0.1:1/"));
     LogStore local = Stores.open("/data/log");
     for (String name : List.of("/data/log", "/data//log/", "file:/data/log", "file:///data/x/../log")) {
       assertTrue(Stores.isAt(local, name), name);
