@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import sql_statements
+import sql_targets
 from logtool import LogTool
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -21,7 +22,7 @@ def test_every_statement(spark: SparkSession, tmp_path: Path) -> None:
 
 
 def test_a_statement_changes_the_table_that_it_names_and_not_one_below_a_view(spark: SparkSession, tmp_path: Path) -> None:
-    sql_statements.views(spark, "cat_views", tmp_path / "root")
+    sql_targets.views(spark, "cat_views", tmp_path / "root")
 
 
 def test_tables_of_dataframes(spark: SparkSession, tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ import io.sparklog.spec.PartlogException;
 import java.io.IOException;
 import java.time.Instant;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -107,7 +106,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
     if (place.topic() == null) {
       return SparkErrors.run(() -> {
         place.root().requireReadable();
-        return PartlogTable.ofFormat(options(place, Map.of()));
+        return PartlogTable.ofFormat(place.options(Map.of()));
       });
     }
     State state = SparkErrors.run(place::state).orElseThrow(() -> new NoSuchTableException(identifier));
@@ -130,16 +129,6 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       });
     }
     return privileges.contains(TableWritePrivilege.DELETE) && table instanceof TopicTable topic ? topic.asTargetOfDelete() : table;
-  }
-
-  private static CaseInsensitiveStringMap options(Place place, Map<String, String> more) {
-    Map<String, String> options = new HashMap<>(place.settings());
-    options.put("path", place.path());
-    if (place.topic() != null) {
-      options.put("topic", place.topic());
-    }
-    options.putAll(more);
-    return new CaseInsensitiveStringMap(options);
   }
 
   @Override
@@ -217,7 +206,7 @@ public final class PartlogCatalog implements StagingTableCatalog, SupportsNamesp
       if (place.topic() != null) {
         TopicTable.requireOwn(place, new CaseInsensitiveStringMap(given));
       }
-      return new NewTable(shown(identifier), place, options(place, given));
+      return new NewTable(shown(identifier), place, place.options(given));
     });
   }
 

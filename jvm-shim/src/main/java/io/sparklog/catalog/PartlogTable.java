@@ -158,7 +158,7 @@ class PartlogTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
   @Override
   public PartlogScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
     if (RunningQuery.isDeleteThroughView()) {
-      // Of most views, Spark itself would say INTERNAL_ERROR.
+      // Spark itself would say INTERNAL_ERROR of most views.
       SparkErrors.act(() -> {
         throw notTheTarget();
       });

@@ -5,8 +5,10 @@ import io.sparklog.log.State;
 import io.sparklog.spark.SessionSettings;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.PartlogException;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * The thing that a name of a catalog is about.
@@ -40,6 +42,17 @@ record Place(String path, Map<String, String> settings, String topic, String abo
   /** Whether it is a topic, and not a root or a table about a topic. */
   boolean isTopic() {
     return topic != null && about == null;
+  }
+
+  /** The options of a read or write of it: those that say where it is, and {@code more} over them. */
+  CaseInsensitiveStringMap options(Map<String, String> more) {
+    Map<String, String> options = new HashMap<>(settings);
+    options.put("path", path);
+    if (topic != null) {
+      options.put("topic", topic);
+    }
+    options.putAll(more);
+    return new CaseInsensitiveStringMap(options);
   }
 
   /** The newest state of the topic; empty if there is none. Its cost does not depend on the other topics of the root. */

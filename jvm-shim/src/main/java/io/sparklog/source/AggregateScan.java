@@ -31,9 +31,9 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * Counts, and least and greatest topics, partitions and offsets, taken from the state: no segment is opened.
  *
- * <p>Spark 4.2 says {@code count(*)} for {@code count(DISTINCT 1)} too, which is 1. Where the query that is planned does not have the word, a
- * group is one row, which is the answer, and no task runs. Otherwise it is several, of which Spark makes the answer: it adds up counts, and
- * for DISTINCT those that differ.
+ * <p>Spark 4.2 says {@code count(*)} for {@code count(DISTINCT 1)} too, which is 1. Where it is known that the query that is planned does
+ * not count with DISTINCT, a group is one row, which is the answer, and no task runs. Otherwise a group is several rows, of which Spark
+ * makes the answer: it adds up counts, and for DISTINCT those that differ.
  */
 final class AggregateScan implements LocalScan {
   /** So many rows has a group of which Spark makes the answer. */
