@@ -10,6 +10,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import re
 import string
 import time
 import urllib.error
@@ -39,6 +40,7 @@ _TOLD_BYTES_MAX = 1 << 16
 _KINDS = {"FILE": "file", "DIRECTORY": "folder", "SYMLINK": "link"}
 _NOT_THERE = ("FileNotFoundException", "ParentNotDirectoryException")
 _PREFIX = "/webhdfs/v1"
+_ADDRESS = re.compile(r"(https?://)?[a-zA-Z0-9._-]+(:[0-9]{1,5})?(/[^?#@]*)?")
 _ELSEWHERE = 307
 """The status of an answer that says where bytes are."""
 _NOT_ACTIVE = ("StandbyException", "RetriableException")
@@ -247,10 +249,16 @@ def addresses(authority: str, settings: str) -> list[str]:
     """The addresses of WebHDFS for the authority of an hdfs:// URL.
 
     They are `webhdfs` of the settings in the URL, those that hdfs-site.xml in HADOOP_CONF_DIR has for the service or for its one NameNode,
-    or port 9870 of the authority's host. OSError if the file cannot be read.
+    or port 9870 of the authority's host. ValueError if there are other settings, or it is not the address of a server; OSError if the file
+    cannot be read.
     """
-    given = dict(urllib.parse.parse_qsl(settings)).get("webhdfs")
-    found = given.split(",") if given else _configured(authority) or [f"{authority.partition(':')[0]}:{PORT}"]
+    pairs = urllib.parse.parse_qsl(settings, keep_blank_values=True)
+    if unknown := [name for name, _ in pairs if name != "webhdfs"]:
+        raise ValueError(f"{unknown[0]!r} is no setting of a root in HDFS; leave it out, or give webhdfs=host:9870")
+    given = [each for _, value in pairs for each in value.split(",")]
+    if wrong := [each for each in given if not _ADDRESS.fullmatch(each)]:
+        raise ValueError(f"webhdfs is {wrong[0]!r}; it must be host:port, or http:// or https:// and these, several with commas")
+    found = given or _configured(authority) or [f"{authority.partition(':')[0]}:{PORT}"]
     return [each.rstrip("/") if "://" in each else f"http://{each}" for each in found]
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from sparklog.errors import SparklogError
 from sparklog.store.remote import ReadAhead, RemoteFile, RemoteStore, required_name
 from sparklog.store.store import Absent, Damaged, Entry, File, below
 
@@ -44,9 +45,12 @@ class S3Store(RemoteStore):
 
     @functools.cached_property
     def filesystem(self) -> fs.FileSystem:
-        """The FileSystem through which objects are read. OSError if the settings do not make one."""
-        with _faults():
+        """The FileSystem through which objects are read. OSError if it cannot be made; CallError OPTION_VALUE for settings of no use."""
+        try:
             return self._given or _filesystem(self._bucket, self._settings)
+        except pa.ArrowInvalid as error:
+            reason = f"{error}; give settings that pyarrow takes in a URL, such as endpoint_override, scheme and region"
+            raise SparklogError("OPTION_VALUE", option="path", value=f"{self.root}?{self._settings}", reason=reason) from None
 
     def storage_options(self, table: str) -> dict[str, str]:
         """Those of a table in a bucket, from the settings that the FileSystem would give another process."""

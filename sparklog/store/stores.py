@@ -43,6 +43,8 @@ def _hdfs(root: str, authority: str, rest: str) -> Store:
 
     try:
         addresses = hdfs.addresses(authority, settings)
+    except ValueError as error:
+        raise _invalid_path(root, str(error)) from None
     except OSError as error:
         raise SparklogError("IO", file=root, cause=error) from None
     return hdfs.HdfsStore(authority, _normal(root, path), addresses, hdfs.user())

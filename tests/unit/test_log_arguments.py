@@ -40,6 +40,28 @@ def test_a_root_is_taken_as_it_stands(case):
         assert case["says"] in str(error)
 
 
+@pytest.mark.parametrize(
+    ("root", "says"),
+    [
+        ("s3://bucket/x?nonsense=SECRET&endpoint_override=127.0.0.1:1&region=x", "'nonsense'; give settings that pyarrow takes in a URL"),
+        ("s3://bucket/x?allow_bucket_creation=perhaps&endpoint_override=127.0.0.1:1&region=x", "give settings that pyarrow takes in a URL"),
+        ("hdfs://host/x?nonsense=SECRET", "'nonsense' is no setting of a root in HDFS"),
+        ("hdfs://host/a?b", "'b' is no setting of a root in HDFS"),
+        ("hdfs://host/x?webhdfs=", "webhdfs is ''; it must be host:port"),
+        ("hdfs://host/x?webhdfs=a:1,file:///etc", "webhdfs is 'file:///etc'; it must be host:port"),
+    ],
+)
+def test_a_setting_of_a_store_that_it_does_not_have_is_the_callers(root, says):
+    """Running it again would not help, which IO would say. The server is not asked."""
+    with pytest.raises(CallError) as raised:
+        Log(root)
+    assert str(raised.value).startswith(
+        f"[PARTLOG_OPTION_VALUE] Option `path` has the value {root.partition('?')[0].replace('s3:', 's3a:')}?…: "
+    )
+    assert says in str(raised.value)
+    assert "SECRET" not in str(raised.value)
+
+
 def test_a_directory_that_is_not_a_root(tmp_path, topic):
     for folder in ("_partlog/t", "t-1", "broker/t-0", "plain", "plain-7", "t-01"):
         (tmp_path / folder).mkdir(parents=True, exist_ok=True)
