@@ -57,6 +57,7 @@ def test_every_range_gives_what_it_names(log):
             table = log.read(0, start, end)
             assert places(table) == [(0, offset) for offset in range(start, end)]
             assert values(table) == VALUES[start:end]
+    assert failure(lambda: log.read(0, 7, 3)).id == "OFFSETS_BACKWARDS"
 
 
 def test_ranges_and_limits_by_partition(log):
