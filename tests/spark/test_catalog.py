@@ -131,6 +131,24 @@ def test_a_cached_table_is_refreshed_by_statements_under_its_own_name(spark: Spa
     spark.sql(f"UNCACHE TABLE {table}")
 
 
+def test_a_temporary_view_is_made_again_after_a_change_of_types(spark: SparkSession, tmp_path: Path) -> None:
+    """As the guide says; a view of Spark's catalog goes on."""
+    sparklog.attach(spark, "cat_typed", tmp_path / "root")
+    spark.sql("CREATE TABLE cat_typed.t AS SELECT CAST('v' AS BINARY) AS value")
+    views = {"cat_typed_v": "TEMPORARY VIEW", "spark_catalog.default.cat_typed_v": "VIEW"}
+    try:
+        for name, kind in views.items():
+            spark.sql(f"CREATE {kind} {name} AS SELECT value FROM cat_typed.t")
+        spark.sql("ALTER TABLE cat_typed.t SET TBLPROPERTIES ('value.type' = 'string')")
+        assert sql_statements.refused(lambda: spark.table("cat_typed_v").collect()) == "CANNOT_UP_CAST_DATATYPE"
+        assert [bytes(row.value) for row in spark.table("spark_catalog.default.cat_typed_v").collect()] == [b"v"]
+        spark.sql("CREATE OR REPLACE TEMPORARY VIEW cat_typed_v AS SELECT value FROM cat_typed.t")
+        assert [row.value for row in spark.table("cat_typed_v").collect()] == ["v"]
+    finally:
+        spark.catalog.dropTempView("cat_typed_v")
+        spark.sql("DROP VIEW IF EXISTS spark_catalog.default.cat_typed_v")
+
+
 def test_attach_refuses_a_name_with_another_meaning(spark: SparkSession, tmp_path: Path) -> None:
     sparklog.attach(spark, "cat_name", tmp_path / "one")
     for name in ("cat_name", "partlog", "spark_catalog"):

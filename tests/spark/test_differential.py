@@ -346,3 +346,15 @@ def test_same_aggregates(spark: SparkSession, both: dict[str, DataFrame], keyed:
         found += len(here) > 1
     print(f"{found} of {queries} answers have several rows, {planned} are made of the state alone")
     assert planned > queries // 10, "otherwise this would prove nothing"
+
+
+def test_a_plan_has_counts_that_are_ready_where_spark_says_what_is_counted(spark: SparkSession, both: dict[str, DataFrame]) -> None:
+    both["log"].createOrReplaceTempView("t")
+    for columns, adds_up in {
+        "count(*), min(`offset`)": False,
+        "count(*), count(DISTINCT partition)": True,
+        "count(DISTINCT 1)": True,
+    }.items():
+        rows = spark.sql(f"SELECT topic, {columns} FROM t GROUP BY topic")
+        assert len(rows.collect()) == 3
+        assert ("HashAggregate" in rows._jdf.queryExecution().executedPlan().toString()) == adds_up, columns
