@@ -37,7 +37,7 @@ public class PartlogException extends IllegalArgumentException {
     return caused(null, id, namesAndValues);
   }
 
-  /** As {@link #of}, with a cause. Of each value there is what {@link Shown} leaves: a name may hold a secret. */
+  /** As {@link #of}, with a cause. Values are cut as {@link Shown} says: a name may hold a secret. */
   public static PartlogException caused(Throwable cause, String id, Object... namesAndValues) {
     LinkedHashMap<String, String> parameters = new LinkedHashMap<>();
     for (int i = 0; i < namesAndValues.length; i += 2) {

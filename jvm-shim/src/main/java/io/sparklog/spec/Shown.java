@@ -5,25 +5,25 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * What messages show of names and texts. A name with a scheme may hold credentials before {@code @} and settings after {@code ?}, and
- * nobody who reads a message or a log may see these. {@code tests/vectors/names_shown.json} has cases.
+ * Cuts from names and texts of messages the parts that readers of a log may not see. A name with a scheme may hold credentials before
+ * {@code @} and settings after {@code ?}. {@code tests/vectors/names_shown.json} has cases.
  */
 public final class Shown {
   private static final Pattern NAME = Pattern.compile("([a-zA-Z][a-zA-Z0-9+.-]*):(//([^/?]*))?(/?[^?]*)(\\?.*)?", Pattern.DOTALL);
 
   private static final Pattern IN_TEXT = Pattern.compile("[a-zA-Z][a-zA-Z0-9+.-]*:/[^\\s'\"`<>]*");
 
-  /** What stands in the place of what is not shown. */
+  /** Stands in the place of a part that is not shown. */
   private static final String CUT = "…";
 
   private Shown() {}
 
-  /** A text, with what may be shown of the names in it. A text that begins with a name is taken for that name. */
+  /** A text without these parts of the names in it. A text that begins with a name is taken for that name. */
   public static String text(String text) {
     return IN_TEXT.matcher(name(text)).replaceAll(found -> Matcher.quoteReplacement(name(found.group())));
   }
 
-  /** What may be shown of a name: all of it, if it is that of a file on a disk. */
+  /** A name without these parts. That of a file on a disk has none. */
   public static String name(String name) {
     Matcher parts = NAME.matcher(name);
     if (!parts.matches() || parts.group(1).equalsIgnoreCase("file") || parts.group(2) == null && !parts.group(4).startsWith("/")) {
@@ -44,7 +44,7 @@ public final class Shown {
     if (!mayBeCredentials(scheme, host)) {
       return host + path + settings;
     }
-    // "key:secret@bucket" whose secret has a slash in it, or more of what nobody can take apart.
+    // "key:secret@bucket" whose secret has a slash in it, or something that cannot be taken apart.
     return path.contains("@") ? CUT + path.substring(path.lastIndexOf('@')) + settings : CUT;
   }
 

@@ -67,7 +67,7 @@ final class HadoopFolder implements CheckpointFolder {
     Path unnamed = new Path(folder, temporary);
     files.mkdirs(folder);
     try {
-      HadoopStore.writeWhole(files.create(unnamed, true), content);
+      HadoopStreams.writeWhole(files.create(unnamed, true), content);
       if (files.exists(file) || !files.rename(unnamed, file)) {
         throw new FileAlreadyExistsException(location(name));
       }

@@ -29,7 +29,7 @@ import org.apache.hadoop.fs.Path;
  * that is open keeps it open.
  */
 abstract class HadoopStore implements LogStore {
-  /** Ends what files use that nobody closed. */
+  /** Ends the uses of files that were not closed. */
   private static final Cleaner CLEANER = Cleaner.create();
 
   private static final Duration LATE_LIMIT = Duration.ofSeconds(30);
@@ -136,32 +136,6 @@ abstract class HadoopStore implements LogStore {
 
   final <T> T translate(String name, HadoopErrors.Call<T> call) throws IOException {
     return HadoopErrors.translate(location(name), call);
-  }
-
-  /** Writes a whole file, which can be read when this returns. */
-  static void writeWhole(FSDataOutputStream out, byte[] content) throws IOException {
-    try {
-      out.write(content);
-      out.hsync();
-    } catch (Throwable e) {
-      closeAfter(e, out);
-      throw e;
-    }
-    out.close();
-  }
-
-  /**
-   * Closes what failed. A stream of HDFS throws the same exception again, which a try-with-resources would suppress in itself: that throws
-   * another, which says nothing.
-   */
-  private static void closeAfter(Throwable failure, FSDataOutputStream out) {
-    try {
-      out.close();
-    } catch (IOException | RuntimeException e) {
-      if (e != failure && e != failure.getCause()) {
-        failure.addSuppressed(e);
-      }
-    }
   }
 
   /** @throws NoSuchFileException if it is absent */
@@ -413,7 +387,7 @@ abstract class HadoopStore implements LogStore {
             return null;
           });
         } else {
-          closeAfter(failure, out);
+          HadoopStreams.closeAfter(failure, out);
         }
       }
     }

@@ -136,7 +136,7 @@ class HdfsStore extends HadoopStore {
   private void write(String unnamed, byte[] content) throws IOException {
     Path path = path(unnamed);
     ask(unnamed, files -> {
-      writeWhole(files.create(path, true), content);
+      HadoopStreams.writeWhole(files.create(path, true), content);
       return null;
     });
   }

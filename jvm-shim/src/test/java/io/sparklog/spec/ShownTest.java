@@ -49,7 +49,7 @@ final class ShownTest {
     assertEquals("why? a: b/c?d, e@f:8020 and 12:30/x?y", Shown.text("why? a: b/c?d, e@f:8020 and 12:30/x?y"));
   }
 
-  /** Whatever parameter has the name, alone or in a text of Hadoop's, which may be of another parameter. */
+  /** The name may be any parameter, alone or in a text of Hadoop's, which may be another parameter. */
   @Test
   void noErrorShowsASecretOfAName() {
     JsonNode declared = Errors.load("errors.json");

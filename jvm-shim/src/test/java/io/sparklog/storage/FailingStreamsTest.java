@@ -28,7 +28,7 @@ final class FailingStreamsTest {
   @TempDir
   private Path folder;
 
-  /** What fails first. */
+  /** The first call that fails. */
   enum At {
     WRITE, SYNC, CLOSE
   }

@@ -212,7 +212,7 @@ final class HdfsStoreTest extends LogStoreContract {
     assertTrue(store.list(TOPIC + "/tmp").isEmpty());
   }
 
-  /** What fails is the sync: HDFS gives space by blocks. */
+  /** The sync fails, and not the write: HDFS gives space by blocks. */
   @Test
   void aQuotaIsToldInTheWordsOfHdfs() throws IOException {
     store.createFolder(TOPIC + "/tmp");

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Who tries whether a server is safe, and when. A disk is in the place of the server, which keeps its promises or lies. */
+/** The processes that try whether a server is safe, and those that need not. A disk is in the place of the server, which keeps its promises or lies. */
 final class ServerProbeTest {
   private static final String ENDPOINT = "http://server:9000";
   private static final String BUCKET = "bucket";
@@ -54,7 +54,7 @@ final class ServerProbeTest {
     });
   }
 
-  /** What a process knows that has just begun. */
+  /** A process that has just begun. */
   private static ServerProbe process() {
     return new ServerProbe(ENDPOINT, BUCKET);
   }
@@ -194,7 +194,7 @@ final class ServerProbeTest {
     }
   }
 
-  /** Of the puts of a file, every so many loses its answer. */
+  /** One put in so many has an answer. */
   private FaultyStore losing(int everyNth) {
     AtomicInteger count = new AtomicInteger();
     return honest().answer("putIfAbsent", (real, with) -> {

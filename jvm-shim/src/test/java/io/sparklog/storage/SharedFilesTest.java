@@ -47,7 +47,7 @@ final class SharedFilesTest {
   private final AtomicInteger opened = new AtomicInteger();
   private final AtomicInteger closed = new AtomicInteger();
 
-  /** What was done with a file system that was closed, and what was open when it was. */
+  /** Uses of a file system that was closed, and files that were open when it was. */
   private final Queue<Throwable> faults = new ConcurrentLinkedQueue<>();
 
   /** Finds faults. */
