@@ -23,7 +23,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The processes that try whether a server is safe, and those that need not. A disk is in the place of the server, which keeps its promises or lies. */
+/**
+ * The processes that try whether a server is safe, and those that need not. A disk is in the place of the server, which keeps its promises
+ * or lies.
+ */
 final class ServerProbeTest {
   private static final String ENDPOINT = "http://server:9000";
   private static final String BUCKET = "bucket";
