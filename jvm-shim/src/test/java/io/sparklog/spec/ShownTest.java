@@ -46,6 +46,8 @@ final class ShownTest {
         assertEquals("status of " + shown + " on host", Shown.text("status of " + name + " on host"));
       }
     }
+    assertEquals("asked (http://host:9870), then http://host:9871: refused",
+        Shown.text("asked (http://host:9870), then http://host:9871: refused"));
     assertEquals("why? a: b/c?d, e@f:8020 and 12:30/x?y", Shown.text("why? a: b/c?d, e@f:8020 and 12:30/x?y"));
   }
 
