@@ -138,7 +138,7 @@ class Questions:
         return f"(SELECT {literal} AS key FROM few WHERE n < {self.random.randrange(2, 9)})"
 
     def query(self) -> str:
-        self.text = self.random.random() < 0.7
+        self.text = self.is_on(0.7)
         one, two, three = (self.table(self.topic()) for _ in range(3))
         kind = self.random.randrange(9)
         if kind == 0:
@@ -207,6 +207,103 @@ def test_queries_without_a_shuffle_give_what_those_with_one_give(spark: SparkSes
         saved += fewer < more
     print(f"{saved} of {queries} queries have fewer shuffles")
     assert saved > queries // 5, "otherwise this would prove nothing"
+
+
+PARTLY = f"{BUCKETING}.partiallyClusteredDistribution.enabled"
+FORCED = "spark.sql.adaptive.forceOptimizeSkewedJoin"
+SKEWED: dict[str, object] = {
+    "spark.sql.autoBroadcastJoinThreshold": -1,
+    "spark.sql.adaptive.skewJoin.skewedPartitionFactor": "0.1",
+    "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "10b",
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "600b",
+}
+"""With these, Spark takes the smallest of shuffles for a skewed one."""
+
+A, B, C = (f"bykey.{topic} WITH ('minPartitions' = '56')" for topic in ("a8", "b8", "d12"))
+_JOINS = "SELECT /*+ MERGE(b) */ a.key, a.partition, a.offset, b.partition, b.offset FROM {A} a {} {B} b ON a.key = b.key"
+JOINS_OF_SKEWED = {
+    "inner": _JOINS.format("JOIN", A=A, B=B),
+    "left": _JOINS.format("LEFT JOIN", A=A, B=B),
+    "right": _JOINS.format("RIGHT JOIN", A=A, B=B),
+    "full": _JOINS.format("FULL JOIN", A=A, B=B),
+    "hash": f"SELECT /*+ SHUFFLE_HASH(b) */ count(*), sum(a.offset * b.offset) FROM {A} a JOIN {B} b ON a.key = b.key",
+    "semi": f"SELECT a.partition, a.offset FROM {A} a LEFT SEMI JOIN {B} b ON a.key = b.key AND a.offset < b.offset",
+    "anti": f"SELECT a.partition, a.offset FROM {A} a LEFT ANTI JOIN {B} b ON a.key = b.key AND a.offset < b.offset",
+    "aggregated": f"SELECT a.key, count(*), sum(b.offset) FROM {A} a JOIN {B} b ON a.key = b.key GROUP BY a.key",
+    "of sums": f"SELECT a.key, a.offset, b.n FROM {A} a JOIN (SELECT key, count(*) AS n FROM {B} GROUP BY key) b ON a.key = b.key",
+    "of three": f"SELECT count(*), sum(c.offset) FROM {A} a JOIN {B} b ON a.key = b.key LEFT JOIN {C} c ON c.key = b.key",
+    "by partition": f"SELECT a.partition, count(*) FROM {A} a JOIN {B} b ON a.partition = b.partition GROUP BY a.partition",
+    "three by partition": f"""SELECT count(*), count(b.key), count(c.key) FROM (SELECT * FROM {A} WHERE partition < 5) a
+        JOIN (SELECT CAST(id AS INT) AS p FROM range(12)) r ON a.partition = r.p
+        LEFT JOIN {B} b ON b.partition = r.p FULL JOIN {C} c ON c.partition = r.p""",
+    "beside a shuffle": f"""SELECT count(*), sum(r.n) FROM {A} a JOIN {B} b ON a.key = b.key
+        JOIN (SELECT id % 3 AS o, id AS n FROM range(200)) r ON r.o = a.offset % 5""",
+}
+
+
+def settings_of_joins(random: random.Random) -> dict[str, object]:
+    def is_on(share: float = 0.5) -> bool:
+        return random.random() < share
+
+    return {
+        **SKEWED,
+        CORES: random.choice([1, 2]),
+        PARTLY: is_on(0.7),
+        FORCED: is_on(0.7),
+        "spark.sql.adaptive.enabled": is_on(0.8),
+        "spark.sql.adaptive.forceApply": is_on(),
+        "spark.sql.adaptive.skewJoin.enabled": is_on(0.8),
+        "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled": is_on(),
+        "spark.sql.adaptive.coalescePartitions.enabled": is_on(),
+        "spark.sql.requireAllClusterKeysForDistribution": is_on(),
+        "spark.sql.requireAllClusterKeysForCoPartition": is_on(),
+        **{
+            f"{BUCKETING}.{name}.enabled": is_on()
+            for name in (
+                "pushPartValues",
+                "allowCompatibleTransforms",
+                "allowJoinKeysSubsetOfPartitionKeys",
+                "shuffle",
+                "partition.filter",
+                "sorting",
+                "partitionKeyOrdering",
+                "preserveOrderingOnCoalesce",
+                "preserveKeyOrderingOnCoalesce",
+            )
+        },
+    }
+
+
+@pytest.mark.parametrize("rounds", [1, pytest.param(100, marks=pytest.mark.soak)])
+def test_joins_of_skewed_topics_give_the_same_rows_under_all_settings(spark: SparkSession, log: Path, rounds: int) -> None:
+    seed = 1 if rounds == 1 else draw_seed()
+    print(f"seed {seed}")
+    drawn = random.Random(seed)
+    for number in range(rounds):
+        for name, query in JOINS_OF_SKEWED.items():
+            with settings(spark, {f"{BUCKETING}.enabled": False}):
+                expected = answer(spark.sql(query))
+            with settings(spark, given := settings_of_joins(drawn) if rounds > 1 else {**SKEWED, PARTLY: True, FORCED: True}):
+                assert answer(spark.sql(query)) == expected, f"round {number}, {name}: {query}\n{given}"
+
+
+def test_the_order_of_splits_that_are_brought_together_needs_no_column_that_is_not_read(spark: SparkSession, log: Path) -> None:
+    query = JOINS_OF_SKEWED["by partition"]
+    right = answer(spark.sql(query))
+    with settings(spark, {**SKEWED, f"{BUCKETING}.preserveOrderingOnCoalesce.enabled": True}):
+        assert answer(spark.sql(query)) == right
+
+
+def test_a_plan_that_is_older_than_the_settings_gives_the_same_rows(spark: SparkSession, log: Path) -> None:
+    query = JOINS_OF_SKEWED["hash"]
+    with settings(spark, {**SKEWED, PARTLY: True, FORCED: False}):
+        right = answer(spark.sql(query))
+        planned = spark.sql(query)
+        assert shuffles(planned) == 1, "only that of the sum: it was planned with the groups"
+        with settings(spark, {FORCED: True}):
+            assert answer(planned) == right
+            assert answer(spark.sql(query)) == right
+            assert shuffles(spark.sql(query)) == 3
 
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "sql.md"

@@ -128,7 +128,7 @@ public final class State {
     return home(reroutes, key) == partition;
   }
 
-  /** The partition whose routed segments that come after {@code reroutes} re-routes may have this key; {@link SlotTable#UNBOUND} if none. */
+  /** The partition whose routed segments after {@code reroutes} re-routes may have this key; {@link SlotTable#UNBOUND} if none. */
   public int home(int reroutes, byte[] key) {
     Partitioner partitioner = head.config().partitioner();
     Routing routing = head.routing();

@@ -78,7 +78,7 @@ final class ExtentFinder {
     return extents;
   }
 
-  /** What is known so far of the keys of a state. */
+  /** The places of keys in a state, as far as they were asked for. */
   RoutedKeys routedKeys(State state) {
     return routedKeys.computeIfAbsent(state, RoutedKeys::of);
   }

@@ -69,9 +69,9 @@ public interface Filter {
     return Several.of(false, filters);
   }
 
-  /** The same, as a {@link RecordFilter.Hint}: whoever reads the records tests them too. */
+  /** The same, as a {@link Hint}: the reader of the records tests it too. */
   default Filter asHint() {
-    return (topic, partition) -> RecordFilter.Hint.of(at(topic, partition));
+    return (topic, partition) -> Hint.of(at(topic, partition));
   }
 
   /** The same condition in all partitions. */

@@ -10,8 +10,8 @@ import java.util.function.UnaryOperator;
 /**
  * A condition on the offset, the time and the key of a record, in one partition: {@link Filter#at}. Times are in microseconds since 1970.
  */
-public sealed interface RecordFilter extends Serializable permits RecordFilter.Constant, RecordFilter.Offsets, RecordFilter.RecordTimes,
-    RecordFilter.All, RecordFilter.Any, RecordFilter.Hint, KeyFilter {
+public sealed interface RecordFilter extends Serializable
+    permits RecordFilter.Constant, RecordFilter.Offsets, RecordFilter.RecordTimes, RecordFilter.All, RecordFilter.Any, Hint, KeyFilter {
   RecordFilter ALL_RECORDS = new Constant(true);
   RecordFilter NO_RECORDS = new Constant(false);
 
@@ -59,7 +59,12 @@ public sealed interface RecordFilter extends Serializable permits RecordFilter.C
     return this;
   }
 
-  /** What nobody else tests of it. */
+  /** Whether it is tested elsewhere too. */
+  default boolean isHint() {
+    return false;
+  }
+
+  /** This without its hints. */
   default RecordFilter withoutHints() {
     return this;
   }
@@ -88,7 +93,7 @@ public sealed interface RecordFilter extends Serializable permits RecordFilter.C
     return left.isEmpty() ? NO_RECORDS : left.size() == 1 ? left.get(0) : new Any(left.toArray(RecordFilter[]::new));
   }
 
-  /** All of them, within {@code most} bytes together; none gives bytes away that the others do not need. */
+  /** All of them, within {@code most} bytes together. A small one leaves the rest of its share to the others. */
   private static List<RecordFilter> shared(List<RecordFilter> filters, long most) {
     List<RecordFilter> shared = new ArrayList<>();
     long left = most;
@@ -249,7 +254,7 @@ public sealed interface RecordFilter extends Serializable permits RecordFilter.C
     @Override
     public RecordFilter ofTask() {
       List<RecordFilter> left = new ArrayList<>(List.of(filters));
-      List<RecordFilter> hints = left.stream().filter(Hint.class::isInstance).toList();
+      List<RecordFilter> hints = left.stream().filter(RecordFilter::isHint).toList();
       left.removeAll(hints);
       left.addAll(shared(hints, BYTES_MAX - OBJECT_BYTES - left.stream().mapToLong(RecordFilter::bytes).sum()));
       return RecordFilter.all(left);
@@ -379,68 +384,6 @@ public sealed interface RecordFilter extends Serializable permits RecordFilter.C
         }
       }
       return false;
-    }
-  }
-
-  /** A condition that is tested elsewhere too. It spares work, and may be widened where it takes more than it spares. */
-  record Hint(RecordFilter filter) implements RecordFilter {
-    static RecordFilter of(RecordFilter filter) {
-      return filter instanceof Constant ? filter : new Hint(filter);
-    }
-
-    @Override
-    public long bytes() {
-      return filter.bytes();
-    }
-
-    @Override
-    public RecordFilter within(long most) {
-      return of(filter.within(most));
-    }
-
-    @Override
-    public RecordFilter ofTask() {
-      return within(BYTES_MAX);
-    }
-
-    @Override
-    public RecordFilter withoutHints() {
-      return ALL_RECORDS;
-    }
-
-    @Override
-    public Intervals offsets() {
-      return filter.offsets();
-    }
-
-    @Override
-    public boolean isAboutTime() {
-      return filter.isAboutTime();
-    }
-
-    @Override
-    public boolean isAboutKey() {
-      return filter.isAboutKey();
-    }
-
-    @Override
-    public RecordFilter whereRouted(UnaryOperator<Keys> held) {
-      return of(filter.whereRouted(held));
-    }
-
-    @Override
-    public boolean canMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
-      return filter.canMeet(firstOffset, lastOffset, firstMicros, lastMicros);
-    }
-
-    @Override
-    public boolean mustMeet(long firstOffset, long lastOffset, long firstMicros, long lastMicros) {
-      return filter.mustMeet(firstOffset, lastOffset, firstMicros, lastMicros);
-    }
-
-    @Override
-    public boolean isMet(long offset, long micros, byte[] data, int keyAt, int keyLength) {
-      return filter.isMet(offset, micros, data, keyAt, keyLength);
     }
   }
 }

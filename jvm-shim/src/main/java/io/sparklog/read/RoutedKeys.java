@@ -48,7 +48,7 @@ final class RoutedKeys {
     });
   }
 
-  /** What {@code filter} asks of the records of some segments of one partition, if they are all of them that it is asked of. */
+  /** The filter for the records of some segments of one partition, and for no others. */
   RecordFilter in(List<Segment> segments, RecordFilter filter) {
     if (segments.isEmpty() || !filter.isAboutKey() || !segments.stream().allMatch(Segment::routed)) {
       return filter;

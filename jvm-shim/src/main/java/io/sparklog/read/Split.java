@@ -46,7 +46,7 @@ public record Split(String topic, String topicId, long version, int partition, l
   }
 
   /**
-   * The same splits for the records that also meet {@code more}, as far as that spares work: whoever reads them tests it too. Splits and
+   * The same splits for the records that also meet {@code more}, as far as that spares work: the reader of records tests it too. Splits and
    * extents are left out, and none is cut.
    *
    * @param states of each topic, that the splits were planned from

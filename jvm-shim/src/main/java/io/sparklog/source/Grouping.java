@@ -56,7 +56,7 @@ record Grouping(KeyRouting function, boolean ofTopics) {
 
     private boolean areMet(KeyRouting function, List<Split> splits) {
       long partitions = splits.stream().map(Split::partition).distinct().count();
-      return partitions >= (all ? function.partitions() : 1) && partitions >= partitionsMin;
+      return allowed && partitions >= (all ? function.partitions() : 1) && partitions >= partitionsMin;
     }
   }
 
@@ -101,6 +101,19 @@ record Grouping(KeyRouting function, boolean ofTopics) {
       functions.add(function.get());
     }
     return functions.size() == 1 && splits.stream().allMatch(Split::isRouted) ? functions.stream().findFirst() : Optional.empty();
+  }
+
+  /**
+   * Whether Spark gives right rows if it is told of these groups while it plans. Its settings may be others than when the scan was made.
+   *
+   * <p>With a partially clustered distribution Spark 4.2.0 groups the splits of a join twice, and repeats rows, if it plans a second time
+   * over its own plan (SPARK-58996). It does that where it may optimize skewed joins at any price, whether or not one is skewed.
+   */
+  boolean isSafe(List<Split> splits, SQLConf conf) {
+    boolean plansTwice = conf.adaptiveExecutionEnabled() && (Boolean) conf.getConf(SQLConf.SKEW_JOIN_ENABLED())
+        && (Boolean) conf.getConf(SQLConf.ADAPTIVE_FORCE_OPTIMIZE_SKEWED_JOIN());
+    boolean losesKeys = function != null && !Terms.of(true, 1, conf).areMet(function, splits);
+    return !losesKeys && !(plansTwice && conf.v2BucketingPartiallyClusteredDistributionEnabled());
   }
 
   Partitioning partitioning(List<Split> splits) {

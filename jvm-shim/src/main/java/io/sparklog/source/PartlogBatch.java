@@ -15,6 +15,7 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
 
 /** The tasks of a batch read, which are planned when Spark first needs them. */
@@ -26,6 +27,9 @@ final class PartlogBatch implements Batch {
   private final Grouping.Terms terms;
   private List<Split> splits;
   private Grouping grouping;
+
+  /** Whether a filter of one execution has narrowed it: Spark has planned by then, and insists on the groups if it did so with them. */
+  private boolean isNarrowed;
 
   /**
    * @param schema the columns to return
@@ -48,6 +52,7 @@ final class PartlogBatch implements Batch {
     Map<String, State> states = new HashMap<>();
     request.ranges().forEach(range -> states.put(range.state().topic(), range.state()));
     PartlogBatch narrowed = new PartlogBatch(request, schema, pushed, splitSize, terms);
+    narrowed.isNarrowed = true;
     narrowed.grouping = grouping();
     narrowed.splits = Split.narrowed(splits(), filter, states);
     return narrowed;
@@ -73,10 +78,16 @@ final class PartlogBatch implements Batch {
     return request.options().bool("failOnDataLoss");
   }
 
+  /** Spark asks for each plan anew, and plans with the groups only if it gets them here. */
   @Override
   public InputPartition[] planInputPartitions() {
     Grouping its = grouping();
-    return splits().stream().map(split -> new PartlogInputPartition(List.of(split), its.of(split))).toArray(InputPartition[]::new);
+    boolean told = isNarrowed || its.isSafe(splits(), SQLConf.get());
+    return splits().stream()
+        .map(split -> told
+            ? new PartlogInputPartition.Grouped(List.of(split), its.of(split))
+            : new PartlogInputPartition.Plain(List.of(split)))
+        .toArray(InputPartition[]::new);
   }
 
   @Override

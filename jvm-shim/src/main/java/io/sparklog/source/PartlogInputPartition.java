@@ -4,11 +4,16 @@ import io.sparklog.read.Split;
 import java.util.List;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.read.HasPartitionKey;
+import org.apache.spark.sql.connector.read.InputPartition;
 
-/**
- * The splits of a task, as Spark ships them to it.
- *
- * @param splits that the task reads one after another: in a batch a single one, in a stream perhaps several of different partitions
- * @param partitionKey in a batch the value that its records share: {@link Grouping}. Null in a stream
- */
-record PartlogInputPartition(List<Split> splits, InternalRow partitionKey) implements HasPartitionKey {}
+/** The work of a task, as Spark ships it there. */
+sealed interface PartlogInputPartition extends InputPartition {
+  /** The splits that the task reads one after another: in a batch a single one, in a stream perhaps several of different partitions. */
+  List<Split> splits();
+
+  /** Spark is told nothing of its records. */
+  record Plain(List<Split> splits) implements PartlogInputPartition {}
+
+  /** @param partitionKey the value that its records share: {@link Grouping} */
+  record Grouped(List<Split> splits, InternalRow partitionKey) implements PartlogInputPartition, HasPartitionKey {}
+}

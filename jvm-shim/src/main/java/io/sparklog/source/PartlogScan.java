@@ -164,9 +164,11 @@ final class PartlogScan
     return batch.grouping().partitioning(splits());
   }
 
+  /** By the columns that are read: where Spark keeps the order of splits that it brings together, it fails at one that is not there. */
   @Override
   public SortOrder[] outputOrdering() {
     return Stream.concat(columns().stream(), Stream.of(Columns.OFFSET))
+        .filter(List.of(schema.fieldNames())::contains)
         .map(column -> Expressions.sort(Expressions.column(column), SortDirection.ASCENDING))
         .toArray(SortOrder[]::new);
   }

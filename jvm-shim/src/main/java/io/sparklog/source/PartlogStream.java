@@ -158,7 +158,7 @@ final class PartlogStream implements MicroBatchStream, SupportsTriggerAvailableN
       int tasks = Math.max(splitSize.splitsMin(), splitSize.parallelism());
       return TaskShares.of(splits, tasks, splitSize.recordsMax())
           .stream()
-          .map(share -> new PartlogInputPartition(share, null))
+          .map(share -> new PartlogInputPartition.Plain(share))
           .toArray(InputPartition[]::new);
     });
   }

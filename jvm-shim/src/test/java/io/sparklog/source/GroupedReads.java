@@ -236,7 +236,7 @@ final class GroupedReads {
     require(function != null || groups.equals(ofTopics ? "[identity(topic), identity(partition)]" : "[identity(partition)]"), groups);
     Set<List<Object>> values = new HashSet<>();
     for (InputPartition part : batch.planInputPartitions()) {
-      PartlogInputPartition its = (PartlogInputPartition) part;
+      PartlogInputPartition.Grouped its = (PartlogInputPartition.Grouped) part;
       List<Object> value = new ArrayList<>();
       for (int i = 0; i < its.partitionKey().numFields(); i++) {
         DataType type = its.partitionKey().numFields() == 2 && i == 0 ? ALL.apply("topic").dataType() : ALL.apply("partition").dataType();

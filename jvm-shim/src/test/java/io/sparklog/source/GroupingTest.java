@@ -135,7 +135,7 @@ final class GroupingTest {
     InputPartition[] left = scan.toBatch().planInputPartitions();
     assertEquals(2, left.length, "one in each topic");
     for (InputPartition one : left) {
-      InternalRow value = ((PartlogInputPartition) one).partitionKey();
+      InternalRow value = ((PartlogInputPartition.Grouped) one).partitionKey();
       assertEquals(1, value.numFields());
       assertEquals(KeyedLog.home(log.state("t"), "k7"), value.getInt(0));
     }

@@ -40,7 +40,7 @@ import org.junit.jupiter.api.io.TempDir;
 final class KeysTest {
   private static final StructType COLUMNS = Columns.read(false);
 
-  /** What a filter may add to the bytes of a task: 64 KiB, and the names of its classes. */
+  /** The most bytes that a filter adds to a task: 64 KiB, and the names of its classes. */
   private static final int MOST = (64 << 10) + 2_000;
 
   @TempDir

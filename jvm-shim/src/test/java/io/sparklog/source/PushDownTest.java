@@ -347,7 +347,7 @@ final class PushDownTest {
     assertEquals(2, keys.numPartitions());
     assertEquals("[partition ASC NULLS FIRST, offset ASC NULLS FIRST]", Arrays.toString(single.outputOrdering()));
     assertTrue(Arrays.stream(single.toBatch().planInputPartitions())
-        .map(PartlogInputPartition.class::cast)
+        .map(PartlogInputPartition.Grouped.class::cast)
         .allMatch(part -> part.partitionKey().getInt(0) == part.splits().get(0).partition()));
 
     PartlogScan several = Reads.of(root).scan();
@@ -355,7 +355,7 @@ final class PushDownTest {
     assertEquals("[identity(topic), identity(partition)]", Arrays.toString(keys.keys()));
     assertEquals(4, keys.numPartitions());
     assertTrue(Arrays.stream(several.toBatch().planInputPartitions())
-        .map(PartlogInputPartition.class::cast)
+        .map(PartlogInputPartition.Grouped.class::cast)
         .allMatch(part -> part.partitionKey().getUTF8String(0).toString().equals(part.splits().get(0).topic())));
   }
 

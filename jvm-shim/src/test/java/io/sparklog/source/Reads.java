@@ -113,7 +113,7 @@ public final class Reads {
     PartitionReaderFactory factory = new PartlogReaderFactory(Root.of(root.toString()).reference(), schema, true, Long.MAX_VALUE);
     List<WrittenTopic.Row> rows = new ArrayList<>();
     for (Split split : splits) {
-      rows.addAll(rows(copy(factory), copy(new PartlogInputPartition(List.of(split), null)), schema));
+      rows.addAll(rows(copy(factory), copy(new PartlogInputPartition.Plain(List.of(split))), schema));
     }
     return rows;
   }
@@ -173,7 +173,7 @@ public final class Reads {
     return headers;
   }
 
-  /** What Spark sends of it. */
+  /** An object as Spark sends it. */
   static byte[] bytes(Object object) throws IOException {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
