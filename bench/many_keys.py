@@ -54,7 +54,8 @@ def _tables(bench: Bench) -> None:
         )
         topic = place.split()[-1]
         # Small batches, so that a partition can be cut into ten splits.
-        writer = orders.write.format("partlog").options(topic=topic, partitions=PARTITIONS, **{"batch.size": 1024, "key.type": "string"})
+        options: dict[str, str | int] = {"topic": topic, "partitions": PARTITIONS, "batch.size": 1024, "key.type": "string"}
+        writer = orders.write.format("partlog").options(**options)
         writer.mode("ignore").save(root)
         for tasks in (PARTITIONS, 10 * PARTITIONS):
             rows = bench.spark.read.format("partlog").options(topic=topic, includeHeaders=False, minPartitions=tasks).load(root)
