@@ -12,6 +12,8 @@ _NAME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):(//([^/?]*))?(/?[^?]*)(\?.*)?", r
 _IN_TEXT = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:/(?:[^ \t\n\x0b\f\r'\"`<>]*[^ \t\n\x0b\f\r'\"`<>:;,.)])?")
 """The punctuation after a name is no part of it: with a colon there, a port would be taken for a secret."""
 _BUCKETS = re.compile(r"s3.*|gs", re.DOTALL)
+_AZURE = re.compile(r"(abfs|wasb)s?")
+"""In their names, a container has the place of a user."""
 _ADDRESS = re.compile(r"^\[[0-9a-fA-F:.]*\]")
 _NO_PORT = re.compile(r".*:.*[^0-9].*|.*:.*:.*|.*:[0-9]{6,}", re.DOTALL)
 _CUT = "…"
@@ -45,9 +47,10 @@ def parameters(given: Mapping[str, object]) -> dict[str, str]:
 
 
 def _without_credentials(scheme: str, host: str, path: str, rest: str) -> str:
-    _, at, after = host.rpartition("@")
+    before, at, after = host.rpartition("@")
     if at:
-        return f"{_CUT}@{after}{path}{rest}"
+        shown = before if _AZURE.fullmatch(scheme.lower()) and ":" not in before else _CUT
+        return f"{shown}@{after}{path}{rest}"
     # A bucket has no port, and what is no port is a secret.
     bucket = _BUCKETS.fullmatch(scheme.lower())
     plain = _ADDRESS.sub("", after)

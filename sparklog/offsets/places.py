@@ -16,8 +16,6 @@ _URL = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://([^/]*)(.*)", re.DOTALL)
 _ODD = re.compile(r"%[0-9a-fA-F]{2}|[\\\[\]^|\x00-\x1f\x7f]")
 """In a path, what deltalake finds again at another place, or not at all."""
 _ODD_IN_URL = re.compile(rf"{_ODD.pattern}|[?#]|(?<=/)\.{{0,2}}(?=/)|(?<=/)\.{{1,2}}$")
-_OF_AZURE = re.compile(r"(abfs|wasb)s?", re.IGNORECASE)
-"""In their URLs, a container has the place of a user."""
 
 
 def delta_table(path: str | os.PathLike[str], root: Root | None, use: str) -> str:
@@ -39,7 +37,7 @@ def named(path: str | os.PathLike[str]) -> str:
     url = _url(text)
     if url is None:
         text = local(text)
-    elif shown.name(text) != text and not (_OF_AZURE.fullmatch(url.scheme) and ":" not in url.host and "?" not in text):
+    elif shown.name(text) != text:
         raise _refused(text, "a URL of a table has neither credentials nor settings; give them as `storage_options`, or in the environment")
     if odd := (_ODD if url is None else _ODD_IN_URL).search(text if url is None else url.path):
         what = f"deltalake takes {odd[0] or '//'!r} in a path for something else"

@@ -40,7 +40,9 @@ public final class Shown {
   private static String withoutCredentials(String scheme, String host, String path, String settings) {
     int end = host.lastIndexOf('@');
     if (end >= 0) {
-      return CUT + host.substring(end) + path + settings;
+      // In names of Azure, a container has the place of a user.
+      boolean container = scheme.toLowerCase(Locale.ROOT).matches("(abfs|wasb)s?") && !host.substring(0, end).contains(":");
+      return (container ? host.substring(0, end) : CUT) + host.substring(end) + path + settings;
     }
     if (!mayBeCredentials(scheme, host)) {
       return host + path + settings;
