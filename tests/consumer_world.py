@@ -46,6 +46,7 @@ class World:
         """The position that the group has committed: life and offset."""
         self.paused: set[TopicPartition] = set()
         self.by_pattern = False
+        self.wanted: list[str] = []
         self.dropped: set[str] = set()
         """Topics that went while a pattern named them: they come again as new ones, and the model does not know when that is seen."""
         self.acts: list[str] = []
@@ -120,6 +121,8 @@ class World:
             log = self.logs[tp.topic]
             first = (log.starts if self.reset == "earliest" else log.ends)[tp.partition][-1]
             committed = self.held.get(tp, (-1, 0))
+            if self.reset == "latest" and committed[0] != log.life and self._has_read(tp.topic):
+                first = log.starts[tp.partition][-1]
             fresh = {Place(log.life, committed[1] if committed[0] == log.life else first, False)}
             self.at[tp] = fresh if tp not in before else before[tp] | fresh if tp.topic in self.dropped else before[tp]
         again = [tp for tp in wanted if tp.topic in self.dropped]
@@ -128,11 +131,16 @@ class World:
         self.dropped = {name for name, log in self.logs.items() if self.by_pattern and not log.exists}
         self.stray()
 
+    def _has_read(self, topic: str) -> bool:
+        """Whether the group has positions in topics of this name, or of a name that its pattern meets: then what is new is read."""
+        return topic in (read := {tp.topic for tp in self.held}) or (self.by_pattern and any(name in self.wanted for name in read))
+
     def subscribe(self) -> None:
         names = sorted(self.random.sample(sorted(self.logs), self.random.choice((1, 2))))
         if self.consumer.subscription() is None:
             self.unsubscribe()
         self.by_pattern = self.random.random() < 0.3
+        self.wanted = names
         if self.by_pattern:
             self.consumer.subscribe(pattern="|".join(names))
         else:

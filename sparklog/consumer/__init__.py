@@ -2,6 +2,22 @@
 
 from sparklog.consumer.consumer import Consumer
 from sparklog.consumer.delta_output import DeltaOutput
-from sparklog.consumer.records import ConsumerRecord, Fetched, OffsetAndMetadata, OffsetAndTimestamp, TopicPartition
+from sparklog.consumer.records import (
+    ConsumerRecord,
+    Fetched,
+    OffsetAndMetadata,
+    OffsetAndTimestamp,
+    RecordDeserializationError,
+    TopicPartition,
+)
 
-__all__ = ["Consumer", "ConsumerRecord", "DeltaOutput", "Fetched", "OffsetAndMetadata", "OffsetAndTimestamp", "TopicPartition"]
+__all__ = [
+    "Consumer",
+    "ConsumerRecord",
+    "DeltaOutput",
+    "Fetched",
+    "OffsetAndMetadata",
+    "OffsetAndTimestamp",
+    "RecordDeserializationError",
+    "TopicPartition",
+]

@@ -1,92 +1,71 @@
-"""Keeps each key in order over re-routes: a partition waits for those from which it took slots or keys. FORMAT.md section 9."""
+"""The barrier, which keeps each key in order over re-routes: a partition waits for those from which it took slots or keys.
+
+FORMAT.md section 9.
+"""
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from sparklog.consumer.assigned_partition import AssignedPartition
-from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
-from sparklog.consumer.subscription import Subscription
 from sparklog.ondisk.names import INT64_MAX
-from sparklog.ondisk.routing import Awaited, Routing
+from sparklog.ondisk.routing import Routing
 from sparklog.ondisk.state import State
 from sparklog.router import Router
 
-Committed = dict[tuple[TopicPartition, str], OffsetAndMetadata]
-
-_log = logging.getLogger(__name__)
+Open = dict[int, list[tuple[int, dict[int, int]]]]
+"""By partition, the re-routes that it may not pass yet, from old to new: its cut, and the partitions that must reach an offset first."""
 
 
 class Barrier:
-    """How far the partitions of a consumer may be read, by its own positions and by those that its group has committed in others."""
+    """The re-routes that keep partitions of one topic from going on. It remembers which re-routes were passed, until `forget`."""
 
-    def __init__(self, subscription: Subscription, committed: Callable[[], Committed], interval_s: float) -> None:
-        """`committed` gives the group's positions by partition and topic id; it is asked every `interval_s` seconds at most."""
-        self._subscription = subscription
-        self._ask = committed
-        self._interval_s = interval_s
-        self._asked = float("-inf")
-        self._committed: Committed = {}
-        self._awaited: dict[str, tuple[Routing, Awaited]] = {}
-        """By topic, for the routing that it had when that was last asked."""
-        self._told: set[tuple[TopicPartition, TopicPartition, int]] = set()
-        self.shares = False
-        """Whether members of the group read all partitions: then one without a position is waited for, too."""
+    def __init__(self) -> None:
+        self._routing: Routing | None = None
+        self._donors: list[dict[int, set[int]]] = []
+        self._passed = 0
+        """So many of the oldest re-routes keep nothing from going on, and positions only rise."""
 
-    def until(self, each: AssignedPartition) -> int:
-        """The offset before which records of a partition may be returned now."""
-        for cut, awaited, offset in self._open(each):
-            if each.position is not None and each.position >= cut and (waits := (each.partition, awaited, offset)) not in self._told:
-                self._told.add(waits)
-                _log.info("%s-%d waits for %s-%d up to offset %d", *each.partition, *awaited, offset)
-            return cut
-        return INT64_MAX
+    def forget(self) -> None:
+        """A position may be lower than before."""
+        self._passed = 0
 
-    def waiting(self) -> dict[TopicPartition, dict[TopicPartition, int]]:
-        """For each partition that waits, the partitions that it waits for, each with the offset up to which they must be consumed."""
-        found: dict[TopicPartition, dict[TopicPartition, int]] = {}
-        for each in self._subscription.assigned.values():
-            for cut, awaited, offset in self._open(each):
-                if each.position is not None and each.position >= cut and each.position < each.end:
-                    its = found.setdefault(each.partition, {})
-                    its[awaited] = max(offset, its.get(awaited, 0))
+    def open(self, state: State, consumed: Callable[[int], int | None]) -> Open:
+        """The re-routes that are not passed yet. `consumed`: the offset up to which a partition was consumed; None if it is not read.
+
+        A partition passes a re-route that gave it keys when the records of each donor below the cut are consumed or have expired, and the
+        donor has passed all earlier re-routes that gave it keys.
+        """
+        if not state.routing or not state.routing.past:
+            return {}
+        if self._routing is not state.routing:
+            router = Router(state.partitions, state.config["partitioner"], state.routing.table)
+            self._routing, self._donors, self._passed = state.routing, state.routing.donors(router.slot), 0
+        found: Open = {}
+        waits: dict[int, dict[int, int]] = {}
+        """By partition, what the re-routes so far wait for."""
+        for number in range(self._passed, len(self._donors)):
+            past = state.routing.past[number]
+            taken: dict[int, dict[int, int]] = {}
+            for partition, donors in self._donors[number].items():
+                its: dict[int, int] = {}
+                for donor in donors:
+                    offset, at = past.cut_of(donor), consumed(donor)
+                    if at is not None and max(at, state.starts[donor]) < offset:
+                        its[donor] = max(offset, its.get(donor, 0))
+                    for awaited, until in waits.get(donor, {}).items():
+                        its[awaited] = max(until, its.get(awaited, 0))
+                if its:
+                    taken[partition] = its
+                    found.setdefault(partition, []).append((past.cut_of(partition), its))
+            for partition, its in taken.items():
+                joined = waits.setdefault(partition, {})
+                for awaited, until in its.items():
+                    joined[awaited] = max(until, joined.get(awaited, 0))
+            if not found:
+                self._passed = number + 1
         return found
 
-    @property
-    def depends_on_group(self) -> bool:
-        """Whether a partition waits for one that the group reads and this consumer does not: then nothing here tells when that is read."""
-        return any(awaited not in self._subscription.assigned for its in self.waiting().values() for awaited in its)
 
-    def _open(self, each: AssignedPartition) -> Iterator[tuple[int, TopicPartition, int]]:
-        """The re-routes that keep a partition from going on, from old to new: its cut, and a partition that must reach an offset first."""
-        state = each.followed.state
-        if not state.routing or state.topic_id != each.topic_id:
-            return
-        for cut, donors in self._awaited_in(state, state.routing).get(each.number, ()):
-            for donor, offset in donors.items():
-                awaited = TopicPartition(each.partition.topic, donor)
-                consumed = self._consumed(each, awaited)
-                if consumed is not None and max(consumed, state.starts[donor]) < offset:
-                    yield cut, awaited, offset
-
-    def _awaited_in(self, state: State, routing: Routing) -> Awaited:
-        known = self._awaited.get(state.topic)
-        if known is None or known[0] is not routing:
-            router = Router(state.partitions, state.config["partitioner"], routing.table)
-            known = self._awaited[state.topic] = routing, routing.awaited(router.slot)
-        return known[1]
-
-    def _consumed(self, each: AssignedPartition, awaited: TopicPartition) -> int | None:
-        """The offset up to which a partition was consumed; None if neither the consumer nor its group reads it, as far as is known."""
-        its = self._subscription.assigned.get(awaited)
-        if its is not None:
-            return its.position or 0
-        if time.monotonic() - self._asked >= self._interval_s:
-            self._asked = time.monotonic()
-            self._committed = self._ask()
-        found = self._committed.get((awaited, each.topic_id))
-        if found is None:
-            return 0 if self.shares else None
-        return found.offset
+def until(open: Open, partition: int) -> int:
+    """The offset before which records of a partition may be returned."""
+    return open[partition][0][0] if partition in open else INT64_MAX

@@ -3,44 +3,47 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
-
-Offsets = dict[TopicPartition, OffsetAndMetadata]
-Committed = Callable[[Offsets, BaseException | None], object]
-"""Is called with the offsets of a commit, and its error; None if it was made."""
-Given = Mapping[TopicPartition, tuple[str, OffsetAndMetadata]]
+from sparklog.consumer.records import OffsetAndMetadata
+from sparklog.consumer.requests import Ats, Committed, Refused
 
 
 class Beside:
-    """Commits in a thread of its own, one after another in the order in which they were asked for. One thread calls it."""
+    """Commits in a thread of its own, one after another in the order in which they were asked for. One thread calls it.
 
-    def __init__(self, commit: Callable[[Given], None]) -> None:
-        self._commit = commit
+    `ended` is called with each commit and how it ended, in the calling thread, before its callback is.
+    """
+
+    def __init__(self, commit: Callable[[Ats], Refused], ended: Callable[[Ats, Refused | BaseException], None]) -> None:
+        self._commit, self._ended = commit, ended
         self._executor: ThreadPoolExecutor | None = None
-        self._asked: deque[tuple[Future[None], Offsets, Committed | None]] = deque()
+        self._asked: deque[tuple[Future[None], Ats, list[Refused], Committed | None]] = deque()
 
-    def ask(self, offsets: Given, callback: Committed | None) -> Future[None]:
+    def ask(self, ats: Ats, callback: Committed | None) -> Future[None]:
         """Begins a commit. `callback` is called by `tell` or `settle`, once it is known how it ended."""
         if self._executor is None:
             self._executor = ThreadPoolExecutor(1, "commits of a consumer")
-        found = self._executor.submit(self._commit, offsets)
-        self._asked.append((found, {partition: value for partition, (_, value) in offsets.items()}, callback))
+        refused: list[Refused] = []
+        found = self._executor.submit(self._committing, ats, refused)
+        self._asked.append((found, ats, refused, callback))
         return found
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether no commit is on its way."""
-        return not self._asked
+    def _committing(self, ats: Ats, refused: list[Refused]) -> None:
+        refused.append(self._commit(ats))
+        for error in refused[0].values():
+            raise error
 
-    def tell(self) -> None:
-        """Calls what is to be called after commits that have ended."""
+    def tell(self) -> bool:
+        """Calls what is to be called after commits that have ended. Whether none is on its way any more."""
         while self._asked and self._asked[0][0].done():
-            found, offsets, callback = self._asked.popleft()
+            found, ats, refused, callback = self._asked.popleft()
+            error = found.exception()
+            self._ended(ats, refused[0] if refused else error or {})
             if callback is not None:
-                callback(offsets, found.exception())
+                callback({partition: OffsetAndMetadata(at.offset, at.metadata) for partition, at in ats.items()}, error)
+        return not self._asked
 
     def settle(self) -> None:
         """Waits until all have ended, so that a later commit comes after them."""

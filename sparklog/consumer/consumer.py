@@ -5,18 +5,18 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
-from sparklog.consumer.any_partition import AnyPartition
-from sparklog.consumer.assigned_partition import AssignedPartition
-from sparklog.consumer.beside import Committed, Given
-from sparklog.consumer.named import explained
-from sparklog.consumer.reader import Reader
+from sparklog.consumer.any_partition import AnyPartition, process
+from sparklog.consumer.beliefs import Settings, Share
+from sparklog.consumer.core import Core
+from sparklog.consumer.groups import Alone, Group, Owned, Shared, member_settings
+from sparklog.consumer.named import compiled, explained, one_of, strategy
 from sparklog.consumer.records import (
     ConsumerRecord,
     Deserializer,
@@ -25,20 +25,21 @@ from sparklog.consumer.records import (
     partition_of,
     records_of,
 )
-from sparklog.consumer.sharing import Rebalanced, Sharing, Told, membership, part_of
-from sparklog.consumer.subscription import Subscription
-from sparklog.consumer.turns import Taken
+from sparklog.consumer.requests import At, Ats, Committed
+from sparklog.consumer.shell import Shell
 from sparklog.errors import SparklogError
 from sparklog.ondisk.topic_logs import TopicLogs
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
-    from sparklog.offsets import Membership, OffsetTable, Owner
+    from sparklog.offsets import OffsetTable
 
 _log = logging.getLogger(__name__)
 _RESETS = ("earliest", "latest", "none")
 _NO_LIMIT = 1 << 62
+Rebalanced = Callable[[Any, list[TopicPartition]], object]
+"""Is called with a consumer, and partitions that came to it or go."""
 
 
 class Consumer(AnyPartition):
@@ -60,7 +61,7 @@ class Consumer(AnyPartition):
         root: str | os.PathLike[str],
         *names: str,
         topics: str | Collection[str] = (),
-        group: str | None = None,
+        group_id: str | None = None,
         table: str | os.PathLike[str] | OffsetTable | None = None,
         dual_table: str | os.PathLike[str] | OffsetTable | None = None,
         auto_offset_reset: Literal["earliest", "latest", "none"] = "latest",
@@ -74,34 +75,37 @@ class Consumer(AnyPartition):
         value_deserializer: Deserializer | None = None,
         poll_interval_ms: int = 100,
         metadata_max_age_ms: int = 5000,
-        assignor: str | None = None,
+        partition_assignment_strategy: str | Sequence[str] | None = None,
         weight: str = "count",
         session_timeout_ms: int = 45_000,
         heartbeat_interval_ms: int = 5_000,
         max_poll_interval_ms: int = 300_000,
         group_instance_id: str | None = None,
         capacity: int = 1,
-        rack: str | None = None,
+        client_rack: str | None = None,
         on_assign: Rebalanced | None = None,
         on_revoke: Rebalanced | None = None,
         on_lost: Rebalanced | None = None,
         filesystem: FileSystem | None = None,
+        group: str | None = None,
+        assignor: str | None = None,
+        rack: str | None = None,
     ) -> None:
         """Subscribes to the topics, if any are named: `Consumer(root, "a", "b")`, or `Consumer(root, topics=["a", "b"])`.
 
-        * group, table: the name of the group whose positions it keeps, and the offset commit table that has them: a path, or an
-          `OffsetTable`. Without `assignor` it takes the group's next generation, and so ends any other consumer of the group
-          (GenerationFenced).
+        * group_id, table: the name of the group whose positions it keeps, and the offset commit table that has them: a path, or an
+          `OffsetTable`. Without `partition_assignment_strategy` it takes the group's next generation, and so ends any other consumer of
+          the group (GenerationFenced).
         * dual_table: a second offset table, which gets each commit after `table` has it, while a group moves from one to the other: as
           Kafka's `dual.commit.enabled`. A commit that fails there is logged, and the next one is later than it.
-        * assignor: with it, the consumer is a member of the group, which shares the partitions of its topics with the others: `range`,
-          `roundrobin` or `sticky`, the same for all. Partitions come and go in `poll` and in iteration.
+        * partition_assignment_strategy: with it, the consumer is a member of the group, which shares the partitions of its topics with the
+          others: `range`, `roundrobin` or `sticky`, the same for all. Partitions come and go in `poll` and in iteration.
         * weight: by what `sticky` evens out the members, the same for all: `count` of partitions, `lag`, or `rate` in the last hour, the
           latter two in thousands of records. Partitions move if a member has more than 1.25 times the mean, at most once a minute.
         * session_timeout_ms, heartbeat_interval_ms: a member whose heartbeats stop for so long loses its partitions to others.
         * max_poll_interval_ms: so does one that did not call `poll` for so long.
         * group_instance_id: the name of a static member. A consumer that joins under it takes the place of the one before.
-        * capacity, rack: for the assignor: as how many members it counts, and where it is.
+        * capacity, client_rack: for the assignor: as how many members it counts, and where it is.
         * on_assign, on_revoke, on_lost: called as `on_assign(consumer, partitions)` in `poll`: after partitions came, before they go to
           another member, and after others took them since this member was expired or the group reset; without `on_lost`, `on_revoke` is
           called for these too.
@@ -118,12 +122,15 @@ class Consumer(AnyPartition):
         * poll_interval_ms: how often it looks for new commits while it waits.
         * metadata_max_age_ms: how often it looks for new topics, if it subscribes to a pattern.
         * filesystem: through which a bucket is read, as in `Log`.
+        * group, assignor, rack: the names of before of group_id, partition_assignment_strategy and client_rack, for one release.
 
         CallError if the root or a topic does not exist, or an argument is wrong.
         """
+        group = one_of("group_id", group_id, "group", group)
+        assignor = one_of("partition_assignment_strategy", strategy(partition_assignment_strategy), "assignor", assignor)
+        rack = one_of("client_rack", client_rack, "rack", rack)
         self._root = arguments.root(root, filesystem)
         self.root = str(self._root)
-        self._closed = False
         list_again = arguments.count("metadata_max_age_ms", metadata_max_age_ms) / 1000
         arguments.choice("auto_offset_reset", auto_offset_reset, _RESETS)
         if names and topics:
@@ -149,32 +156,43 @@ class Consumer(AnyPartition):
         commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
         opened = None if table is None else self._opened(table)
         logs = TopicLogs(self._root) if opened is None else opened.topics.logs
-        self._membership: Membership | None = None
+        self._pid = process()
+        member = None
         if assignor is not None:
             if opened is None or group is None:
                 raise SparklogError("GROUP_REQUIRED", call="Consumer(assignor=…)", missing="group")
             times = (session_timeout_ms, heartbeat_interval_ms, max_poll_interval_ms)
-            self._membership = membership(opened, group, assignor, weight, times, group_instance_id, capacity, rack)
-        self._subscription = Subscription(logs, list_again, part_of(self._membership))
-        if wanted:
-            self._subscribe(wanted)
-        alone = opened is not None and group is not None and self._membership is None
-        self._reader = Reader(
-            logs,
-            self._subscription,
-            # After all checks, since it ends another consumer of the group.
-            _owner(opened, group) if alone else self._membership,  # type: ignore[arg-type] # if alone, both are given
+            member = member_settings(assignor, weight, times, group_instance_id, capacity, rack)
+        settings = Settings(
+            self.root,
+            group,
+            None if opened is None else opened.path,
+            shares=member is not None,
             reset=auto_offset_reset,
             interval_s=interval,
             part_bytes=part_bytes,
+            list_again_s=list_again,
             commit_s=commit_interval if enable_auto_commit else None,
-            dual=None if dual_table is None else self._opened(dual_table),
         )
-        self._sharing: Sharing | None = None
-        if self._membership is not None:
-            told = Told(self, on_assign, on_revoke, on_lost or on_revoke)
-            self._sharing = Sharing(self._membership, self._subscription, self._reader, told, commits=enable_auto_commit)
-            self._reader.barrier.shares = True
+        self._core = Core(settings)
+        self._told = {"assigned": on_assign, "revoked": on_revoke, "lost": on_lost or on_revoke}
+        dual = None if dual_table is None else self._opened(dual_table)
+        self._membership: Membership | None = None
+        its: Group = Alone()
+        if member is not None and opened is not None and group is not None:
+            from sparklog.offsets import Membership
+
+            self._membership = Membership(opened, group, member, self._beginning)
+            its = Shared(self._membership)
+        self._shell = Shell(self._core, logs, its, self._tell, dual)
+        if wanted:
+            self._shell.run(self._core.subscribe(wanted, None))
+        if opened is not None and group is not None and member is None:
+            from sparklog.offsets import Owner
+
+            # After all checks, since it ends another consumer of the group.
+            its = Owned(Owner(opened, group))
+            self._shell.group = its
 
     # ---- topics and partitions
 
@@ -188,42 +206,31 @@ class Consumer(AnyPartition):
             raise TypeError(f"`topics` is {topics!r}, of type str; it must be a list of names")
         if bool(topics) == (pattern is not None):
             raise SparklogError("OPTION_VALUE", option="topics", value=list(topics), reason="give either topics or a pattern")
-        if self._subscription.assigned and self._subscription.topics is None:
+        if self._core.by_hand:
             raise SparklogError("OPTION_CONFLICT", options="subscribe and assign", reason="call unsubscribe between them")
-        if self._membership is not None:
-            self._reader.auto_commit(at_once=True)  # another member may read on in what is left out
-        self._subscribe(topics, pattern)
-        self._reader.moved()
+        self._shell.run(self._core.subscribe(topics, None if pattern is None else compiled(pattern)))
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
         """Reads these partitions in place of what it read. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
         self._require_open("assign")
         if self._membership is not None:
             raise SparklogError("OPTION_CONFLICT", options="assignor and assign", reason="the assignor gives the partitions")
-        if self._subscription.topics is not None:
+        if self._core.subscribes:
             raise SparklogError("OPTION_CONFLICT", options="subscribe and assign", reason="call unsubscribe between them")
-        self._reader.auto_commit(at_once=True)
-        self._subscription.assign(list(map(partition_of, partitions)))
-        self._reader.moved()
+        self._shell.run(self._core.assign(list(map(partition_of, partitions))))
 
     def unsubscribe(self) -> None:
         """Reads nothing any more."""
         self._require_open("unsubscribe")
-        if self._sharing is not None:
-            self._sharing.leave()
-        self._reader.auto_commit(at_once=True)
-        if self._membership is not None:
-            self._membership.leave()
-        self._subscription.clear()
-        self._reader.moved()
+        self._shell.run(self._core.unsubscribe())
 
     def subscription(self) -> set[str] | None:
         """The topics that it is subscribed to; None if partitions are assigned, or nothing is."""
-        return self._subscription.topics
+        return self._core.topics
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions that it reads."""
-        return set(self._subscription.assigned)
+        return set(self._core.assigned())
 
     # ---- records
 
@@ -235,11 +242,10 @@ class Consumer(AnyPartition):
         MEMBER_TOPIC_GONE, once, and then the other topics go on.
         """
         limit = self._max_poll_records if max_records is None else arguments.positive("max_records", max_records)
-        found = self._next("poll", timeout_ms, limit, self._fetch_bytes)
-        objects = {each.partition: records_of(each.partition, batch, *self._deserializers) for each, batch, _ in found}
-        for each, _, after in found:
-            each.position = after
-        return objects
+        self._require_to_read("poll", timeout_ms)
+        found = self._shell.run(self._core.poll(timeout_ms / 1000, limit, self._fetch_bytes, self._decoded))
+        self._measure()
+        return found
 
     def poll_batches(
         self, timeout_ms: float = 0, max_records: int | None = None, max_bytes: int | None = None
@@ -251,17 +257,17 @@ class Consumer(AnyPartition):
         """
         limit = _NO_LIMIT if max_records is None else arguments.positive("max_records", max_records)
         octets = self._fetch_bytes if max_bytes is None else arguments.positive("max_bytes", max_bytes)
-        found = self._next("poll_batches", timeout_ms, limit, octets)
-        for each, _, after in found:
-            each.position = after
-        return {each.partition: batch for each, batch, _ in found}
+        self._require_to_read("poll_batches", timeout_ms)
+        found = self._shell.run(self._core.poll_batches(timeout_ms / 1000, limit, octets))
+        self._measure()
+        return found
 
     def __iter__(self) -> Consumer:
         return self
 
     def __next__(self) -> ConsumerRecord:
         """The next record. It waits for one, and ends after `consumer_timeout_ms`, or when `wakeup` or `close` is called."""
-        if self._closed:
+        if self._core.closed:
             raise StopIteration
         if self._iterator is None:
             self._iterator = self._records()
@@ -273,50 +279,41 @@ class Consumer(AnyPartition):
 
     def wakeup(self) -> None:
         """Ends a wait: `poll` returns, empty, and iteration ends, within a poll interval. If none waits, the next one will not."""
-        self._reader.wake()
+        self._core.woken = True
 
     def pause(self, *partitions: TopicPartition) -> None:
         """Returns no records of these partitions until `resume`. CallError PARTITION_NOT_ASSIGNED."""
-        for each in self._assigned(partitions):
-            each.paused = True
+        self._require_open("pause")
+        self._core.pause(map(partition_of, partitions))
 
     def resume(self, *partitions: TopicPartition) -> None:
         """Takes back `pause`."""
-        for each in self._assigned(partitions):
-            each.paused = False
-        self._reader.moved()
+        self._require_open("resume")
+        self._core.resume(map(partition_of, partitions))
 
     def paused(self) -> set[TopicPartition]:
         """The partitions that are paused."""
-        return {partition for partition, each in self._subscription.assigned.items() if each.paused}
+        return {partition for partition, each in self._core.assigned().items() if each.paused}
 
     # ---- positions
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
         """Continues at this offset of a partition. If it is not in the log, `auto_offset_reset` applies to the next poll."""
-        (each,) = self._assigned([partition])
-        each.position = arguments.count("offset", offset)
-        self._reader.moved()
+        self._core.seek(self._share(partition), arguments.count("offset", offset))
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Continues at the log start offset of these partitions, or of all."""
         for each in self._in_newest(partitions):
-            each.position = each.start
-        self._reader.moved()
+            self._core.seek(each, self._core.states[each.partition.topic].starts[each.number])
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
         """Continues at the end offset of these partitions, or of all."""
         for each in self._in_newest(partitions):
-            each.position = each.end
-        self._reader.moved()
+            self._core.seek(each, self._core.states[each.partition.topic].ends[each.number])
 
     def position(self, partition: TopicPartition) -> int:
         """The offset of the record that comes next, if there is one."""
-        self._assigned([partition])
-        self._reader.settle()
-        (each,) = self._assigned([partition])  # its topic may be another one by now
-        assert each.position is not None
-        return each.position
+        return self._shell.run(self._core.position(self._share(partition).partition))
 
     def waiting(self) -> dict[TopicPartition, dict[TopicPartition, int]]:
         """The partitions that wait for others, so that each key comes in order over a change of partitions.
@@ -325,14 +322,14 @@ class Consumer(AnyPartition):
         consumer, or where it does not read them by its group. A partition that is paused is waited for, too.
         """
         self._require_open("waiting")
-        self._reader.settle()
-        return self._reader.barrier.waiting()
+        return self._shell.run(self._core.waiting())
 
     def highwater(self, partition: TopicPartition) -> int:
         """The end offset of a partition as far as this consumer has looked."""
-        (each,) = self._assigned([partition])
-        arguments.partitions(each.followed.state, self._root, each.number)
-        return each.end
+        each = self._share(partition)
+        state = self._core.states[each.partition.topic]
+        arguments.partitions(state, self._root, each.number)
+        return state.ends[each.number]
 
     # ---- the group
 
@@ -343,7 +340,7 @@ class Consumer(AnyPartition):
         there is no group; OFFSETS_OUT_OF_RANGE, TOPIC_NOT_FOUND, PARTITION_NOT_FOUND. RetryError TOPIC_RECREATED if that was not read.
         """
         self._require_group("commit")
-        self._reader.commit(self._to_commit(offsets))
+        self._shell.run(self._core.commit(self._to_commit(offsets)))
 
     def commit_async(
         self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None = None, callback: Committed | None = None
@@ -355,13 +352,14 @@ class Consumer(AnyPartition):
         """
         self._require_group("commit_async")
         arguments.function("callback", callback)
-        return self._reader.beside.ask(self._to_commit(offsets), callback)
+        found: Future[None] = self._shell.run(self._core.commit_beside(self._to_commit(offsets), callback))
+        return found
 
     def committed(self, partition: TopicPartition) -> int | None:
         """The offset that the group has committed in a partition; None if it has none."""
         self._require_group("committed")
         (each,) = self._existing([partition])
-        found = self._reader.committed().get((each, self._subscription.followed(each.topic).state.topic_id))
+        found = self._shell.run(self._core.committed()).get((each, self._shell.topic(each.topic).state.topic_id))
         return None if found is None else found.offset
 
     def metrics(self) -> dict[str, dict[str, float]]:
@@ -372,23 +370,14 @@ class Consumer(AnyPartition):
         what the partitions that it reads have beyond its positions, as far as it has looked.
         """
         self._require_open("metrics")
-        return self._reader.metrics.told(self._reader.lags(), len(self._subscription.assigned))
+        return self._shell.metrics.told(self._core.lags(), len(self._core.assigned()))
 
     def close(self, autocommit: bool = True) -> None:
         """Ends the consumer. With a group, commits all positions first, unless `autocommit` or `enable_auto_commit` is false."""
         autocommit = arguments.boolean("autocommit", autocommit)
-        if self._closed:
-            return
-        try:
-            if self._sharing is not None:
-                self._sharing.leave()  # the program may commit in it, or close the consumer
-            if autocommit and not self._closed:
-                self._reader.auto_commit(at_once=True)
-        finally:
-            was_closed, self._closed = self._closed, True
-            if self._reader.owner is not None and not was_closed:
-                self._reader.beside.end()
-                self._reader.owner.end()
+        if not self._core.closed:
+            self._require_own("close")
+        self._shell.run(self._core.close(autocommit=autocommit))
 
     def __enter__(self) -> Consumer:
         return self
@@ -404,72 +393,75 @@ class Consumer(AnyPartition):
 
     # ---- within
 
-    def _subscribe(self, topics: Collection[str], pattern: str | re.Pattern[str] | None = None) -> None:
-        if pattern is None:
-            self._subscription.subscribe(topics)
-        else:
-            self._subscription.subscribe_to(pattern)
-        if self._membership is not None:
-            self._membership.subscribe(topics, None if pattern is None else re.compile(pattern).pattern)
-
-    def _to_commit(self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None) -> Given:
-        """These offsets, or all positions, each with the id of its topic."""
+    def _to_commit(self, offsets: Mapping[TopicPartition, int | OffsetAndMetadata] | None) -> Ats | None:
+        """These offsets, each with the id of its topic; None for all positions."""
         if offsets is None:
-            self._reader.settle()
-            return self._reader.positions()
+            return None
         # The offsets are of the topics that it reads, even if there is another one of the name by now.
-        ids = {partition: each.topic_id for partition, each in self._subscription.assigned.items()}
-        given: dict[TopicPartition, tuple[str, OffsetAndMetadata]] = {}
+        known = self._core.shares.copy()
+        given: Ats = {}
         for partition, value in arguments.mapping("offsets", offsets):
             (each,) = self._existing([partition])
             offset, metadata = (value[0], value[1]) if isinstance(value, tuple) else (value, None)
-            committed = OffsetAndMetadata(arguments.count("offset", offset), metadata or None)
-            given[each] = (ids.get(each) or self._subscription.followed(each.topic).state.topic_id, committed)
+            offset, share = arguments.count("offset", offset), known.get(each)
+            if share is not None:
+                given[each] = At(share.topic_id, share.holding, offset, metadata or None)
+            else:
+                given[each] = At(self._shell.topic(each.topic).state.topic_id, None, offset, metadata or None)
         return given
 
-    def _next(self, call: str, timeout_ms: float, records_max: int, bytes_max: int) -> list[Taken]:
-        """The next records, each with the position after them."""
+    def _decoded(self, partition: TopicPartition, batch: pa.RecordBatch) -> tuple[list[ConsumerRecord], Exception | None]:
+        return records_of(partition, batch, *self._deserializers, self.root)
+
+    def _beginning(self, share: tuple[str, int], topic_id: str, start: int, end: int, late: bool) -> int | None:
+        return self._core.beginning(TopicPartition(*share), topic_id, start, end, late=late)
+
+    def _tell(self, event: str, partitions: list[TopicPartition]) -> None:
+        callback = self._told[event]
+        if callback is not None:
+            callback(self, partitions)
+
+    def _require_to_read(self, call: str, timeout_ms: float) -> None:
         self._require_open(call)
         arguments.duration("timeout_ms", timeout_ms)
-        if self._subscription.is_empty:
+        if self._core.is_empty:
             raise SparklogError("NOT_SUBSCRIBED", call=call)
-        return self._reader.next(timeout_ms / 1000, records_max, bytes_max)
 
     def _records(self) -> Iterator[ConsumerRecord]:
         """One record after another. The position is always that after the one returned last, so that `commit` in a loop is exact."""
-        while found := self._next("next", self._timeout_ms, self._max_poll_records, self._fetch_bytes):
-            # All of them wait while the first is returned. Records that were fetched for another position are fetched again.
-            waiting = [(each, batch, after, each.position, each.topic_id) for each, batch, after in found]
-            for each, batch, after, position, topic_id in waiting:
-                for record in records_of(each.partition, batch, *self._deserializers):
-                    if (each.position, each.topic_id) != (position, topic_id) or not self._subscription.returns(each):
-                        break
-                    each.position = position = record.offset + 1
-                    yield record
-                else:
-                    if (each.position, each.topic_id) == (position, topic_id) and self._subscription.returns(each):
-                        each.position = after
+        is_live = (lambda: True) if self._membership is None else self._membership.liveness()
+        while True:
+            self._require_to_read("next", self._timeout_ms)
+            taken = self._shell.run(self._core.take(self._timeout_ms / 1000, self._max_poll_records, self._fetch_bytes))
+            if not taken:
+                return
+            self._measure()
+            yield from self._core.give(taken, self._decoded, is_live)
 
-    def _assigned(self, partitions: Iterable[TopicPartition]) -> list[AssignedPartition]:
+    def _measure(self) -> None:
+        core, metrics = self._core, self._shell.metrics
+        if core.given_records:
+            metrics.records.add(core.given_records)
+            metrics.bytes.add(core.given_bytes)
+            core.given_records = core.given_bytes = 0
+
+    def _share(self, partition: TopicPartition) -> Share:
         self._require_open("a call about assigned partitions")
-        found = []
-        for given in partitions:
-            topic, number = partition = partition_of(given)
-            if partition not in self._subscription.assigned:
-                raise SparklogError("PARTITION_NOT_ASSIGNED", topic=topic, partition=number, root=self.root)
-            found.append(self._subscription.assigned[partition])
-        return found
+        return self._core.share(partition_of(partition))
 
-    def _in_newest(self, partitions: Sequence[TopicPartition]) -> list[AssignedPartition]:
+    def _in_newest(self, partitions: Sequence[TopicPartition]) -> list[Share]:
         """These partitions, or all, in the newest states of their topics; a topic that was created again may have fewer."""
-        for each in self._assigned(partitions or self._subscription.assigned):
-            self._subscription.followed(each.partition.topic)
-        self._existing(partitions or self._subscription.assigned)
-        return self._assigned(partitions or self._subscription.assigned)
+        self._require_open("a call about assigned partitions")
+        for topic in {self._core.share(partition_of(each)).partition.topic for each in partitions or self._core.assigned()}:
+            self._shell.topic(topic)
+        self._core.absorb()
+        wanted = list(map(partition_of, partitions)) or list(self._core.assigned())
+        self._existing(wanted)
+        return list(map(self._core.share, wanted))
 
     def _require_group(self, call: str) -> None:
         self._require_open(call)
-        if self._reader.owner is None:
+        if not self._core.has_group:
             raise SparklogError("GROUP_REQUIRED", call=call, missing="group")
 
     def _opened(self, table: str | os.PathLike[str] | OffsetTable) -> OffsetTable:
@@ -480,9 +472,3 @@ class Consumer(AnyPartition):
             reason = f"it was opened with the root {opened.root}, and the consumer reads {self.root}: give one of the same root"
             raise SparklogError("OPTION_VALUE", option="table", value=opened.path, reason=reason)
         return opened
-
-
-def _owner(table: OffsetTable, group: str) -> Owner:
-    from sparklog.offsets import Owner
-
-    return Owner(table, group)

@@ -41,13 +41,13 @@ class DeltaOutput:
         CallError if the consumer has no group, or commits by itself: give it `enable_auto_commit=False`. TABLE_IN_ROOT if the table is in a
         root, or the consumer's root in it; OPTION_VALUE if deltalake would take the path for another one.
         """
-        owner = consumer._reader.owner
-        if owner is None:
+        group = consumer._core.group
+        if group is None:
             raise SparklogError("GROUP_REQUIRED", call="DeltaOutput()", missing="group")
-        if consumer._reader.commits_by_itself:
+        if consumer._core.commits_by_itself:
             reason = "positions follow the output; give the consumer enable_auto_commit=False"
             raise SparklogError("OPTION_CONFLICT", options="DeltaOutput and enable_auto_commit", reason=reason)
-        self.path, self._consumer, self._group = places.delta_table(path, consumer._root, "output"), consumer, owner.group
+        self.path, self._consumer, self._group = places.delta_table(path, consumer._root, "output"), consumer, group
         self._storage_options = dict(storage_options or {})
         self._read: dict[TopicPartition, _Part] = {}
         """The records that are to be written."""
@@ -60,7 +60,7 @@ class DeltaOutput:
             table = self._table() if found else None
             strayed = False
             for partition, batch in list(found.items()):
-                application = f"{self._group}/{self._consumer._subscription.assigned[partition].topic_id}/{partition.partition}"
+                application = f"{self._group}/{self._consumer._core.shares[partition].topic_id}/{partition.partition}"
                 begin = int(batch.column("offset")[0].as_py())
                 version = None if table is None else table.transaction_version(application)
                 if version is not None and version > begin:

@@ -1,19 +1,21 @@
-"""Arguments of Kafka's clients that a `Consumer` does not take, and what to give in their place."""
+"""Arguments by the names of Kafka's clients: those that a `Consumer` takes in other forms too, and what to give in place of others."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import ParamSpec
+
+from sparklog.errors import SparklogError
 
 P = ParamSpec("P")
 _ROOT = "give the root, the directory that holds the topics, as the first argument: Consumer(root, 'topic')"
-_GROUP = "give `group`, its name, and `table`, the path of an offset commit table"
+_GROUP = "give `group_id`, its name, and `table`, the path of an offset commit table"
 _NO_BROKER = "leave it out: there is no broker"
 _INSTEAD = {
     "bootstrap_servers": _ROOT,
     "bootstrap.servers": _ROOT,
-    "group_id": _GROUP,
     "group.id": _GROUP,
     "auto.offset.reset": "give `auto_offset_reset`",
     "enable.auto.commit": "give `enable_auto_commit`",
@@ -21,13 +23,11 @@ _INSTEAD = {
     "isolation_level": "leave it out: no reader sees records that are not committed",
     "check_crcs": "leave it out: checksums are always checked",
     "group.instance.id": "give `group_instance_id`",
-    "partition_assignment_strategy": "give `assignor`: range, roundrobin or sticky",
-    "partition.assignment.strategy": "give `assignor`: range, roundrobin or sticky",
+    "partition.assignment.strategy": "give `partition_assignment_strategy`: range, roundrobin or sticky",
     "session.timeout.ms": "give `session_timeout_ms`",
     "heartbeat.interval.ms": "give `heartbeat_interval_ms`",
     "max.poll.interval.ms": "give `max_poll_interval_ms`",
-    "client_rack": "give `rack`",
-    "client.rack": "give `rack`",
+    "client.rack": "give `client_rack`",
 }
 _OF_BROKERS = (
     *("api_version", "connections_", "fetch_m", "heartbeat_", "max_poll_interval", "metadata_", "metric", "receive_", "reconnect_"),
@@ -51,6 +51,35 @@ def explained(method: Callable[P, None]) -> Callable[P, None]:
         method(*given, **named)
 
     return explaining
+
+
+def one_of(name: str, given: str | None, before: str, earlier: str | None) -> str | None:
+    """An argument that may be given by its name, or by the one that it had before. CallError if both are."""
+    if given is not None and earlier is not None:
+        raise SparklogError("OPTION_CONFLICT", options=f"{name} and {before}", reason="they are names of one argument; give the first")
+    return earlier if given is None else given
+
+
+def strategy(given: str | Sequence[str] | None) -> str | None:
+    """The assignor that Kafka's argument names: kafka-python's takes a list."""
+    if given is None or isinstance(given, str):
+        return given
+    if len(given) == 1 and isinstance(given[0], str):
+        return given[0]
+    reason = "give one: range, roundrobin or sticky"
+    raise SparklogError("OPTION_VALUE", option="partition_assignment_strategy", value=given, reason=reason)
+
+
+def compiled(pattern: str | re.Pattern[str]) -> re.Pattern[str]:
+    """A pattern. CallError if it is not a regular expression, or is one for bytes."""
+    try:
+        found = re.compile(pattern)
+        if isinstance(found.pattern, str):
+            return found
+        reason = "it is a pattern for bytes; give one for text"
+    except re.error as error:
+        reason = f"it must be a regular expression, and is not: {error}"
+    raise SparklogError("OPTION_VALUE", option="pattern", value=pattern, reason=reason)
 
 
 def _instead(name: str) -> str | None:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import arguments
+from sparklog.errors import DataError
 from sparklog.ondisk.columns import SCHEMA, numbers_of, schema_of
 
 Deserializer = Callable[[bytes], Any]
@@ -95,24 +96,67 @@ def rows_before(batch: pa.RecordBatch, offset: int) -> int:
 
 
 def records_of(
-    partition: TopicPartition, batch: pa.RecordBatch, key: Deserializer | None, value: Deserializer | None
-) -> list[ConsumerRecord]:
-    """The records of a batch of a partition as objects."""
+    partition: TopicPartition, batch: pa.RecordBatch, key: Deserializer | None, value: Deserializer | None, root: str
+) -> tuple[list[ConsumerRecord], Exception | None]:
+    """The records of a batch of a partition as objects, up to the first that a deserializer cannot read, and the error of that one.
+
+    `root` is for the error.
+    """
     offsets, times, types, keys, values, headers = (batch.column(number) for number in _COLUMNS)
     rows = batch.num_rows
     millis = numbers_of(times) // 1000
     found_keys, found_values = _bytes_of(keys), _bytes_of(values)
-    if key is not None:
-        found_keys = [None if each is None else key(each) for each in found_keys]
-    if value is not None:
-        found_values = [None if each is None else value(each) for each in found_values]
     if headers.null_count == rows:
         found_headers: list[list[tuple[str, bytes | None]]] = [[] for _ in range(rows)]
     else:
         found_headers = [[(header["key"], header["value"]) for header in each or ()] for each in headers.to_pylist()]
     numbers = (numbers_of(offsets).tolist(), millis.tolist(), numbers_of(types).tolist())
-    columns = (repeat(partition.topic, rows), repeat(partition.partition, rows), *numbers, found_keys, found_values, found_headers)
-    return list(map(ConsumerRecord._make, zip(*columns, strict=True)))
+    columns = (repeat(partition.topic, rows), repeat(partition.partition, rows), *numbers)
+    if key is None and value is None:
+        return list(map(ConsumerRecord._make, zip(*columns, found_keys, found_values, found_headers, strict=True))), None
+    records: list[ConsumerRecord] = []
+    for topic, number, offset, time, type, raw_key, raw_value, its in zip(*columns, found_keys, found_values, found_headers, strict=True):
+        which = "key"
+        try:
+            decoded_key = raw_key if key is None or raw_key is None else key(raw_key)
+            which = "value"
+            decoded_value = raw_value if value is None or raw_value is None else value(raw_value)
+        except Exception as error:
+            at = TopicPartition(topic, number)
+            failed = RecordDeserializationError(at, offset, time, raw_key, raw_value, which, error, root)
+            failed.__cause__ = error
+            return records, failed
+        records.append(ConsumerRecord(topic, number, offset, time, type, decoded_key, decoded_value, its))
+    return records, None
+
+
+class RecordDeserializationError(DataError, ValueError):
+    """A record that a deserializer of the consumer cannot read. `seek(error.partition, error.offset + 1)` skips it.
+
+    `timestamp` is in milliseconds since 1970-01-01 UTC; `key` and `value` are the bytes of the record.
+    """
+
+    def __new__(cls, *given: object) -> RecordDeserializationError:
+        return Exception.__new__(cls, *given)
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        offset: int,
+        timestamp: int,
+        key: bytes | None,
+        value: bytes | None,
+        which: str,
+        cause: object,
+        root: str,
+    ) -> None:
+        topic, number = partition
+        super().__init__("RECORD_DESERIALIZATION", which=which, topic=topic, partition=number, root=root, offset=offset, cause=repr(cause))
+        self.partition, self.offset, self.timestamp, self.key, self.value = partition, offset, timestamp, key, value
+        self._given = (partition, offset, timestamp, key, value, which, repr(cause), root)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RecordDeserializationError, self._given
 
 
 def _bytes_of(array: pa.Array) -> list[Any]:

@@ -17,7 +17,6 @@ class TopicReads:
         """CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
         self._log = logs.log(arguments.topic(topic))
         self._stops: dict[int, Stop] = {}
-        self._told: State | None = None
         self._followed = Followed(self._log)
 
     @property
@@ -25,17 +24,9 @@ class TopicReads:
         """The newest one that is known."""
         return self._followed.state
 
-    def look(self) -> bool:
-        """Takes the newest state, as `Followed.look`. Whether it is another one than when this was called before."""
+    def look(self) -> None:
+        """Takes the newest state, as `Followed.look`. CallError TOPIC_NOT_FOUND."""
         self._followed.look()
-        changed = self.state is not self._told
-        self._told = self.state
-        return changed
-
-    @property
-    def has_moved(self) -> bool:
-        """Whether the state is a newer one than `look` told of, as after a part whose files are gone. Positions need not be in it."""
-        return self.state is not self._told
 
     def ask(self) -> None:
         """Takes the newest state, also if versions were put and deleted since the last call. CallError TOPIC_NOT_FOUND."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import logging
+import time
+import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from sparklog import arguments
@@ -16,8 +19,10 @@ from sparklog.offsets.rows import Group, Position
 _log = logging.getLogger(__name__)
 _LISTED = 20
 """An error lists this many groups."""
-_OF_OPERATORS = ("reset", "load", "forget")
+OF_OPERATORS = ("reset", "load", "forget")
 """Events after which the members of a group go on."""
+HOLD_S = 5.0
+"""So long members hold their commits for a change that an operator announced."""
 _MAINTAINED_AFTER = 50
 """The table is maintained after this many of its versions, by the program that made the last one: a look-up opens each file of them."""
 
@@ -56,7 +61,7 @@ class Generations:
 
     def state(self, name: str) -> tuple[int, int, State | None]:
         """The number of the newest change of a group, the generation, and the state of its members, if they share it. Cheap."""
-        number = self._lake.last(name)
+        number = self._lake.last(rows.require_group(name))
         notes = rows.positions(self._lake.note(name, number))
         group = Group(name, notes) if notes else self.group(name)
         return max(number, group.note_seq), group.generation, group.state
@@ -109,7 +114,10 @@ class Generations:
         Those are the ones that `moved` makes from what the group is just before, and with `carry` the other ones of the group, without
         those in the topics `dropped`. With `after`, only if that is still the newest generation: GenerationFenced otherwise.
         """
-        while True:
+        announced = float("-inf")
+        for attempt in itertools.count():
+            if attempt and time.monotonic() - announced >= HOLD_S and self._announce(name):
+                announced = time.monotonic()
             last, group, versions = self.fenceable(name)
             if after is not None and after != group.generation:
                 raise self._fenced(name, after, group.generation)
@@ -124,23 +132,30 @@ class Generations:
             begun = [dataclasses.replace(each, committed_at=at) for each in kept + first]
             # A position that is where it was before is moved, too: its owner has read on, and not committed that.
             left = keys | {each for each in group.state.shares if each[0] in dropped} if group.state else keys
-            stays = group.state.reset(left) if group.state and event in _OF_OPERATORS else None
+            stays = group.state.reset(left) if group.state and event in OF_OPERATORS else None
             note = rows.note(name, generation, event)
             noted = rows.note_of_members(name, generation, "operator", event, stays, event) if stays else note
             if (numbered := self.commit(name, last + 1, generation, [noted, *begun], versions)) is not None:
                 self._known[name] = last + 1, group.after(numbered)
                 return generation
+        raise AssertionError
+
+    def _announce(self, name: str) -> bool:
+        """Asks the members of a group to hold their commits for `HOLD_S`, since a change of it found no moment without one."""
+        last, generation, state = self.state(name)
+        if state is None:
+            return False
+        asked = dataclasses.replace(state, announced=uuid.uuid4().hex)
+        note = rows.note_of_members(name, generation, "operator", "asks members to wait", asked)
+        return self.commit(name, last + 1, generation, [note]) is not None
 
     def fenceable(self, name: str) -> tuple[int, Group, dict[str, int]]:
         """The number of the newest commit of a group, the group after it, and the versions of its members.
 
         The group has every commit that these count: a commit that gives them too conflicts with each that came later.
         """
-        last = self._lake.last(name)
-        group = self.group(name)
-        if group.state is None:
-            return last, group, {}
-        versions = self._lake.versions(group.state.members)
+        last, _, state = self.state(name)
+        versions = {} if state is None else self._lake.versions(state.members)
         return last, self.group(name), versions
 
     def add(self, name: str, generation: int, made: Callable[[Group], list[Position]]) -> int:
@@ -184,8 +199,8 @@ class Generations:
         return numbered if self._append(numbered, name, number, versions or {}) else None
 
     def commit_of_member(self, name: str, number: int, generation: int, added: list[Position], member: str, version: int) -> bool:
-        """Commits rows of a member, which knows the state of this number. False if the member has another version by now."""
-        return self._append(_numbered(added, number, generation), name, None, {member: version})
+        """Commits rows of a member, which knows the state of this number. False if its version is another one, or the state."""
+        return self._append(_numbered(added, number, generation), name, None, {member: version}, seen=number)
 
     def last(self, name: str) -> int:
         """The number of the newest change of a group. Cheap if nothing was committed to the table."""
@@ -195,9 +210,9 @@ class Generations:
         """How often a member committed or was fenced."""
         return self._lake.versions([member])[member]
 
-    def _append(self, added: list[Position], name: str, number: int | None, versions: Mapping[str, int]) -> bool:
+    def _append(self, added: list[Position], name: str, number: int | None, versions: Mapping[str, int], seen: int | None = None) -> bool:
         """Commits rows as `Lake.append` does, and maintains the table if it is due."""
-        version = self._lake.append(rows.table_of(added), name, number, versions)
+        version = self._lake.append(rows.table_of(added), name, number, versions, seen)
         if version is None:
             return False
         if version % _MAINTAINED_AFTER == 0:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from sparklog.errors import SparklogError
@@ -15,9 +16,14 @@ Mark = tuple[int, int]
 """The sign that a heartbeat is another one than before: compared, and never read as a time."""
 
 
-def clock() -> float:
-    """Seconds of a clock that only rises, also while the machine sleeps."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+_BOOT = getattr(time, "CLOCK_BOOTTIME", None)
+clock: Callable[[], float] = time.monotonic if _BOOT is None else functools.partial(time.clock_gettime, _BOOT)
+"""Seconds of a clock that only rises, also while the machine sleeps."""
+
+
+def pause(seconds: float) -> None:
+    """Waits."""
+    time.sleep(seconds)
 
 
 class Heartbeats:
@@ -28,7 +34,8 @@ class Heartbeats:
             reason = "members need a table on a disk, where their heartbeats are beside it; leave `assignor` out to read the group alone"
             raise SparklogError("OPTION_VALUE", option="table", value=table, reason=reason)
         self._group = group
-        self.folder = Path(f"{table}.members") / hashlib.sha256(group.encode()).hexdigest()
+        # Beside the table itself, also where members name it by different links.
+        self.folder = Path(f"{os.path.realpath(table)}.members") / hashlib.sha256(group.encode()).hexdigest()
 
     def write(self, member: str, counter: int, state: int) -> None:
         """Says that a member is there. The file appears when it is complete."""
@@ -65,6 +72,10 @@ class Watch:
     def restart(self) -> None:
         """Counts from the next look: the observer was not live itself."""
         self._seen.clear()
+
+    def unseen(self, members: Iterable[str]) -> list[str]:
+        """Those of these members of which no heartbeat was there at the last look."""
+        return [each for each in members if self._seen.get(each, (None, 0.0))[0] is None]
 
     def silent(self, marks: Mapping[str, Mark], sessions: Mapping[str, float], asked: float, now: float) -> list[str]:
         """The members whose heartbeats are as they were a session ago, by the seconds of their sessions.

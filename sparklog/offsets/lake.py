@@ -73,16 +73,17 @@ class Lake:
             table = self._table()
             return {member: 0 if table is None else _version(table, member) for member in members}
 
-    def append(self, rows: pa.Table, group: str, number: int | None, versions: Mapping[str, int]) -> int | None:
+    def append(self, rows: pa.Table, group: str, number: int | None, versions: Mapping[str, int], seen: int | None = None) -> int | None:
         """Adds rows in one commit, which has this number among those of the group; None if one has it already, or a greater one.
 
-        Without a number it is a commit of members alone. It has the version after the one that is given of each member: None if that is
-        not its version any more. Delta lets only one commit have a number or a version. Which one it was is read from the table, not from
-        the error of a commit that failed. Returns the version of the table that the commit made.
+        Without a number it is a commit of members alone: None if the newest number of the group is not the one `seen` just before. It has
+        the version after the one that is given of each member: None if that is not its version any more. Delta lets only one commit have
+        a number or a version. Which one it was is read from the table, not from the error of a commit that failed. Returns the version of
+        the table that the commit made.
         """
         with self._faults():
             table = self._table() or self._create()
-            if not _are_free(table, group, number, versions):
+            if not _are_free(table, group, number, versions) or seen not in (None, _number(table, group)):
                 return None
             taken = {_member(member): version + 1 for member, version in versions.items()}
             taken |= {} if number is None else {_application(group): number}
@@ -113,7 +114,7 @@ class Lake:
             table = self._table()
             if table is None:
                 return {"joined": 0, "deleted": 0}
-            joined = table.optimize.compact()["numFilesRemoved"]
+            joined = table.optimize.compact(commit_properties=self._delta.CommitProperties(max_commit_retries=_TRIES))["numFilesRemoved"]
             table.create_checkpoint()
             table.cleanup_metadata()
             return {"joined": joined, "deleted": len(table.vacuum(dry_run=False))}

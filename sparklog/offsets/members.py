@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import logging
 import re
 import socket
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -15,6 +17,7 @@ from sparklog import arguments
 from sparklog.assignors import Member, Partition, assign, canonical, owners_of
 from sparklog.errors import SparklogError
 
+_log = logging.getLogger(__name__)
 WEIGHTS = ("count", "lag", "rate")
 """How a partition may be weighed: as much as any other, what the group has not read of it, or what was written to it in the last hour."""
 _WEIGHED = {"lag": "sticky-lag", "rate": "sticky-rate"}
@@ -44,7 +47,26 @@ class Registered:
 
     def reads(self, topic: str) -> bool:
         """Whether it reads a topic of this name."""
-        return topic in self.topics if self.pattern is None else re.match(self.pattern, topic) is not None
+        return topic in self.topics if self.pattern is None else _matches(self.pattern, topic)
+
+    def has_read(self, topic: str, read: Collection[str]) -> bool:
+        """Whether a group that has positions in the topics `read` has read this one, or those that its pattern named."""
+        return topic in read or (self.pattern is not None and any(map(self.reads, read)))
+
+
+@functools.lru_cache(1_000)
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    try:
+        return re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        _log.warning("a member reads the topics of the pattern %r, which is not one of Python: they are left out (%s)", pattern, error)
+        return None
+
+
+def _matches(pattern: str, topic: str) -> bool:
+    """Whether a name begins with a match of a pattern. No name does where the pattern is not one of Python."""
+    compiled = _compiled(pattern)
+    return compiled is not None and compiled.match(topic) is not None
 
 
 _FIELDS = {each.name for each in dataclasses.fields(Registered)}
@@ -92,10 +114,14 @@ class Share:
 
 @dataclass(frozen=True)
 class Held:
-    """A share as its owner has it: in the topic of this id, and in this epoch. In others it was lost."""
+    """A share as its owner has it: this member, in the topic of this id, and in this epoch. In others it was lost.
+
+    Epochs begin anew where the state of a group does, and members have other ids then.
+    """
 
     topic_id: str
     epoch: int
+    member: str
 
 
 @dataclass(frozen=True)
@@ -116,12 +142,14 @@ class State:
     shares: Mapping[Partition, Share] = field(default_factory=dict)
     weights: Mapping[Partition, int] = field(default_factory=dict)
     """The weights of partitions, with an assignor that weighs; 0 for those that it does not have."""
+    announced: str | None = None
+    """The id of a change that an operator announced: members hold their commits for a moment, so that it goes first."""
 
     # ---- what it says
 
     def owned(self, member: str) -> dict[Partition, Held]:
         """The shares of a member."""
-        return {each: Held(self.topics[each[0]].id, share.epoch) for each, share in self.shares.items() if share.owner == member}
+        return {each: Held(self.topics[each[0]].id, share.epoch, member) for each, share in self.shares.items() if share.owner == member}
 
     def first_owner(self) -> str | None:
         """The owner of the first share that has one."""
@@ -132,17 +160,15 @@ class State:
         """By what its assignor weighs partitions: `count`, `lag` or `rate`."""
         return next((measure for measure, name in _WEIGHED.items() if name == self.assignor), "count")
 
-    def known(self, before: State) -> set[tuple[str, int]]:
-        """The partitions, by the id of their topic, that are not new to a member which made this state of the one before.
+    def has_read(self, share: Partition, id: str) -> bool | None:
+        """Whether the group read the topic of this name before this share of the topic of this id came to be, so that all of it is new.
 
-        New are those that came to be while the group read the topic, and that no member had yet.
+        None if neither its topics nor its members say so.
         """
-        return {
-            (self.topics[name].id, number)
-            for name, number in self.shares
-            if (was := before.topics.get(name)) is None
-            or (was.id == self.topics[name].id and before.shares.get((name, number), Share()).epoch > 0)
-        }
+        topic = self.topics.get(share[0])
+        if topic is not None:
+            return topic.id != id or self.shares.get(share, Share()).epoch == 0
+        return True if any(member.reads(share[0]) for member in self.members.values()) else None
 
     def to_release(self, member: str) -> list[Partition]:
         """The shares that a member owns, and another one wants."""
@@ -215,7 +241,7 @@ class State:
             for each in partitions
             if each in self.shares
         }
-        return dataclasses.replace(self, shares={**self.shares, **freed})
+        return dataclasses.replace(self, shares={**self.shares, **freed}, announced=None)
 
     def weighed(self, measured: Mapping[Partition, int]) -> State:
         """With weights by what was measured of each partition, if members are out of balance and the new plan helps; else as it is."""
@@ -259,7 +285,7 @@ class State:
         weights: dict[str, list[int]] = {}
         for name, number in sorted(self.shares) if self.weights else ():
             weights.setdefault(name, []).append(self.weights.get((name, number), 0))
-        more = {"weights": weights} if weights else {}
+        more = ({"weights": weights} if weights else {}) | ({"announced": self.announced} if self.announced else {})
         return {"assignor": self.assignor, "members": members, "topics": topics, "shares": shares, **more}
 
     @classmethod
@@ -280,7 +306,10 @@ class State:
             weights = {(name, number): weight for name, of in said.get("weights", {}).items() for number, weight in enumerate(of)}
             if any(type(weight) is not int or not 0 <= weight <= _WEIGHT_MAX for weight in weights.values()):
                 raise ValueError("a weight is not an integer from 0 to 2 to the 62nd")
-            return cls(said["assignor"], {each.id: each for each in members}, topics, shares, weights)
+            announced = said.get("announced")
+            if not isinstance(announced, str | None):
+                raise ValueError("`announced` is not a text")
+            return cls(said["assignor"], {each.id: each for each in members}, topics, shares, weights, announced)
         except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
             raise ValueError(f"it is not the state of a group: {error!r}") from error
 

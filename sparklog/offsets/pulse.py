@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 
 from sparklog.errors import SparklogError
 from sparklog.offsets import heartbeats
-from sparklog.offsets.heartbeats import Heartbeats, Watch
+from sparklog.offsets.heartbeats import Heartbeats, Mark, Watch, pause
 
 _LIVE = 0.8
 """A member stops by itself after this part of its session, before others may expire it."""
@@ -34,6 +35,10 @@ class Pulse:
     def is_live(self) -> bool:
         """Whether no other member may have expired this one yet."""
         return self._clock() < self._live_until
+
+    def liveness(self) -> Callable[[], bool]:
+        """A function that answers `is_live`, for a program that asks with each record."""
+        return lambda: self._clock() < self._live_until
 
     def start(self, beat: Callable[[], None], every_s: float) -> None:
         """Calls `beat` so often, from a thread of its own, until `stop`. Does nothing if it does so already."""
@@ -83,6 +88,28 @@ class Pulse:
         """The members without a heartbeat for their sessions, which are given in seconds."""
         asked = self._clock()
         return self._watch.silent(self._heartbeats.look(), sessions, asked, self._clock())
+
+    def dead(self, sessions: Mapping[str, float], every_s: float) -> list[str]:
+        """The members, if all of them are silent for their sessions: it watches them for so long, or until one is live."""
+        first = self._marks(sessions)
+        while len(found := self.silent(sessions)) < len(sessions):
+            if self._marks(sessions) != first:
+                return []
+            pause(min(every_s, *sessions.values()) / 4)
+        return found
+
+    def _marks(self, members: Iterable[str]) -> dict[str, Mark | None]:
+        found = self._heartbeats.look()
+        return {each: found.get(each) for each in members}
+
+    def unseen(self, members: Iterable[str]) -> list[str]:
+        """Those of these members of which no heartbeat was in the folder."""
+        return self._watch.unseen(members)
+
+    @property
+    def folder(self) -> Path:
+        """Where the heartbeats are."""
+        return self._heartbeats.folder
 
     def end(self, *members: str) -> None:
         """Removes what members that are gone have written, if it can be removed: what stays there says nothing."""

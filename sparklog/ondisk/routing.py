@@ -23,9 +23,6 @@ LAG_AWARE = "lag_aware"
 _NUMBERS_MAX = 2_000_000
 _SLOTS_LEAST = 4096
 
-Awaited = dict[int, list[tuple[int, dict[int, int]]]]
-"""By partition, the cuts that are not passed before others are read up to an offset, as `Routing.awaited` says."""
-
 
 class Past(NamedTuple):
     """A re-route that has records from before it. `cut` has the end offset of each partition before it, 0 of those that it added."""
@@ -301,32 +298,6 @@ class Routing:
             found.append(its)
         return found
 
-    def awaited(self, slot_of: Callable[[bytes], int]) -> Awaited:
-        """By partition, the re-routes of `past` that gave it slots or keys, from old to new. `slot` is that of a key.
-
-        Each has the cut in the partition, and the partitions that must be read up to an offset first: those that gave them, up to their
-        cuts; and what they wait for themselves at the same cut, since a partition that got no record between two re-routes is read up to
-        the second one without passing the first.
-        """
-        found: Awaited = {}
-        newest: dict[int, tuple[int, dict[int, int]]] = {}
-        """By partition, its newest cut, and what all re-routes with that cut wait for."""
-        for each, taken in zip(self.past, self.donors(slot_of), strict=True):
-            added: dict[int, tuple[int, dict[int, int]]] = {}
-            for partition, donors in taken.items():
-                awaited: dict[int, int] = {}
-                for donor in sorted(donors):
-                    cut, more = newest.get(donor, (-1, {}))
-                    _join(awaited, {donor: each.cut_of(donor)})
-                    _join(awaited, more if cut == each.cut_of(donor) else {})
-                added[partition] = each.cut_of(partition), awaited
-            for partition, (cut, awaited) in added.items():
-                found.setdefault(partition, []).append((cut, awaited))
-                before, joined = newest.get(partition, (-1, {}))
-                newest[partition] = cut, joined if before == cut else {}
-                _join(newest[partition][1], awaited)
-        return found
-
     def agrees_with(self, reroute: Reroute) -> bool:
         """Whether a version, of which this is the routing by a checkpoint, says the same of it."""
         its = (reroute.epoch, reroute.slots, reroute.weights, reroute.table)
@@ -346,13 +317,6 @@ class Routing:
     def __repr__(self) -> str:
         slots, pins = f"{len(self.table)} slots of CRC {self.crc}", f"{len(self.pins)} pins" if self.may_pin else "without pins"
         return f"routing epoch {self.epoch}, weights {self.weights}, {slots}, {pins}, {len(self.past)} re-routes"
-
-
-def _join(awaited: dict[int, int], more: dict[int, int]) -> None:
-    """Adds offsets by partition, the higher one of two."""
-    for partition, offset in more.items():
-        if offset:
-            awaited[partition] = max(offset, awaited.get(partition, 0))
 
 
 def _require_risen(before: Past | None, ends: Sequence[int]) -> None:

@@ -50,8 +50,7 @@ TYPES = [
     ("a text for columns", lambda w: w.topic.read(columns="key"), "`columns` is 'key'", "it must be a list of names"),
     ("a text for write_once", lambda w: sparklog.write_once("a", "b"), "`number` is 'b'", "it must be an integer"),
     ("kafka-python's servers", lambda w: Consumer("t", bootstrap_servers="b:9092"), "`bootstrap_servers`", "give the root"),
-    ("kafka-python's group", lambda w: Consumer(w.root, "t", group_id="g"), "`group_id`", "give `group`, its name, and `table`"),
-    ("confluent-kafka's dict", lambda w: Consumer({"group.id": "g"}), "`group.id`", "give `group`, its name, and `table`"),
+    ("confluent-kafka's dict", lambda w: Consumer({"group.id": "g"}), "`group.id`", "give `group_id`, its name, and `table`"),
 ]
 
 TABLE = [

@@ -49,7 +49,7 @@ class Driver:
 
     def die_when_assigned(self) -> None:
         """Ends the process between the take of partitions and the first look at their positions."""
-        self.consumer._sharing._told._on_assign = lambda *_: os._exit(9)
+        self.consumer._told["assigned"] = lambda *_: os._exit(9)
 
     def set_clock(self, hours: float) -> None:
         """The clock of the day, as this process sees it, is wrong by so much."""

@@ -83,12 +83,9 @@ def test_what_a_caller_can_do_wrong(topic):
             lambda: sparklog.Consumer("t", bootstrap_servers="host:9092"),
             "`bootstrap_servers` .* does not take it: give the root, the direct",
         ),
-        (lambda: sparklog.Consumer(group_id="g"), "`group_id` .*: give `group`, its name, and `table`, the path"),
-        (lambda: read(topic, group_id="g"), "`group_id` "),
         (lambda: sparklog.Consumer({"bootstrap.servers": "host:9092", "group.id": "g"}), "`bootstrap.servers` .*: give the root"),
         (lambda: sparklog.Consumer({"x": 1}), "`root` is of type dict; give the root"),
         (lambda: read(topic, request_timeout_ms=6000), "`request_timeout_ms` .*: leave it out: there is no broker"),
-        (lambda: read(topic, partition_assignment_strategy=[]), "`partition_assignment_strategy` .*: give `assignor`"),
         (lambda: read(topic, ssl_cafile="x"), "`ssl_cafile` .*: leave it out: there is no broker"),
         (lambda: read(topic, isolation_level="read_committed"), "`isolation_level` .*: leave it out: no reader sees"),
         (lambda: read(topic, topik="t"), "unexpected keyword argument 'topik'"),
@@ -96,7 +93,7 @@ def test_what_a_caller_can_do_wrong(topic):
     ):
         with pytest.raises(TypeError, match=said):
             call()
-    assert list(inspect.signature(sparklog.Consumer).parameters)[:4] == ["root", "names", "topics", "group"]
+    assert list(inspect.signature(sparklog.Consumer).parameters)[:4] == ["root", "names", "topics", "group_id"]
     # Nothing of this changed what it reads.
     assert {partition: len(its) for partition, its in consumer.poll().items()} == {T0: 25, T1: 10}
     consumer.seek(T0, 26)

@@ -190,4 +190,4 @@ def test_topics_that_a_pattern_found_and_that_went_are_forgotten(topic):
             time.sleep(0.002)
             assert consumer.poll() == {}
             assert consumer.subscription() == set()
-        assert consumer._subscription._logs._logs == {}
+        assert consumer._shell._logs._logs == {}

@@ -10,8 +10,8 @@ from consumer_world import fault
 from handmade import draw_seed
 
 from sparklog.consumer.consumer import Consumer
-from sparklog.consumer.records import records_of
-from sparklog.consumer.subscription import Subscription
+from sparklog.consumer.core import Core
+from sparklog.consumer.shell import Shell
 
 SEEDS = 200
 
@@ -19,7 +19,7 @@ SEEDS = 200
 @pytest.fixture(autouse=True)
 def quiet(caplog: pytest.LogCaptureFixture) -> None:
     """It warns of each position that is not in the log."""
-    caplog.set_level(logging.ERROR, "sparklog.consumer.reader")
+    caplog.set_level(logging.ERROR, "sparklog.consumer.reading")
 
 
 def found(seeds: Iterable[int], *, with_group: bool = False) -> str | None:
@@ -71,26 +71,32 @@ def test_each_public_call_is_among_them(monkeypatch: pytest.MonkeyPatch) -> None
 def test_records_that_were_fetched_before_a_seek_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault put back: a partition's turn takes the position that it then has for the one it was fetched at."""
 
-    def records(self):
-        while fetched := self._next("next", self._timeout_ms, self._max_poll_records, self._fetch_bytes):
-            for each, batch, after in fetched:
-                position = each.position
-                for record in records_of(each.partition, batch, *self._deserializers):
-                    if each.position != position or each.paused or self._subscription.assigned.get(each.partition) is not each:
-                        break
-                    each.position = position = record.offset + 1
-                    yield record
-                else:
-                    if each.position == position:
-                        each.position = after
+    def give(self, taken, decode, is_live):
+        for share, batch, after in taken:
+            position = share.position
+            for record in decode(share.partition, batch)[0]:
+                if share.position != position or share.paused or not share.alive:
+                    break
+                share.position = position = record.offset + 1
+                yield record
+            else:
+                if share.position == position:
+                    share.position = after
 
-    monkeypatch.setattr(Consumer, "_records", records)
+    monkeypatch.setattr(Core, "give", give)
     assert found(range(400)) is not None
 
 
 def test_positions_that_are_judged_by_an_old_state_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fault put back: the consumer does not ask for the newest state before a position is moved."""
-    monkeypatch.setattr(Subscription, "ask", lambda self, topics: None)
+    look = Shell._look
+
+    def old(self, request):
+        if request.surely and all(name in self._topics for name in request.topics):
+            return {name: self._topics[name].state for name in request.topics}
+        return look(self, request)
+
+    monkeypatch.setattr(Shell, "_look", old)
     assert found(range(400)) is not None
 
 

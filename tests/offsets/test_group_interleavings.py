@@ -31,7 +31,7 @@ def test_commits_that_are_made_whatever_was_committed_before_are_found(tmp_path:
         engine = process.table._lake
         conditional = engine.append
 
-        def append(rows: pa.Table, group: str, _: int | None, versions: Mapping[str, int]) -> int:
+        def append(rows: pa.Table, group: str, _: int | None, versions: Mapping[str, int], *__: object) -> int:
             while (version := conditional(rows, group, engine.last(group) + 1, {})) is None:
                 pass
             return version

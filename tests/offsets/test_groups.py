@@ -142,11 +142,11 @@ def test_of_two_claims_of_a_generation_one_wins(table, topic):
     rival, engine = OffsetTable(table.path, topic.root), table._lake
     append, numbers = engine.append, []
 
-    def beaten(rows, group, number, versions):
+    def beaten(rows, group, number, *more):
         if not numbers:
             assert rival.begin("g") == 2
         numbers.append(number)
-        return append(rows, group, number, versions)
+        return append(rows, group, number, *more)
 
     engine.append = beaten
     assert table.begin("g") == 3

@@ -218,7 +218,7 @@ def test_a_key_that_is_pinned_anew_all_the_time_costs_no_more_each_time() -> Non
     routing = Routing(100_000, (1, 1), first, first.after(*past), past)
     slot = next(slot for slot in range(4096) if not table[slot])
     assert [routing.home(b"k", slot, number) for number in (0, 1, 2, 99_999, 100_000)] == [0, 1, 0, 1, 0]
-    awaited = routing.awaited(lambda key: slot)
-    assert [len(awaited[partition]) for partition in (0, 1)] == [50_000, 50_000]
-    assert awaited[0][-1] == (100_000, {1: 100_000})
+    donors = routing.donors(lambda key: slot)
+    assert [sum(partition in each for each in donors) for partition in (0, 1)] == [50_000, 50_000]
+    assert donors[-1] == {0: {1}}
     assert routing.since((50_000, 50_000)).home(b"k", slot, 0) == 0

@@ -1,0 +1,307 @@
+"""All that a consumer believes, and what it does next: a state machine without a clock, a file, a thread or a table.
+
+A call of the program is a generator of requests (`requests.py`), which the caller answers; what it returns is the answer to the program.
+`beliefs.py` has the memory, `reading.py` how records are taken, and this module the subscription, the group and its commits.
+docs/decisions/0013-the-consumer-is-one-state-machine.md has the rules.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from sparklog.consumer import requests as ask
+from sparklog.consumer.beliefs import Share, Steps
+from sparklog.consumer.reading import Reading
+from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
+from sparklog.consumer.requests import Ats, Committed, Refused, View
+from sparklog.errors import GenerationFenced, SparklogError
+from sparklog.ondisk.state import State
+
+_log = logging.getLogger(__name__)
+_FLAGS = {re.ASCII: "a", re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
+
+
+class Core(Reading):
+    """One consumer. Its methods that return `Steps` are run by the shell; the others ask for nothing."""
+
+    # ---- topics and partitions
+
+    def subscribe(self, names: Collection[str], pattern: re.Pattern[str] | None) -> Steps[None]:
+        """Reads topics, or those whose names begin with a match, in place of what it read. CallError TOPIC_NOT_FOUND."""
+        found: dict[str, State | SparklogError] = yield ask.Look(sorted(names), surely=True)
+        for state in found.values():
+            if isinstance(state, SparklogError):
+                raise state
+        if pattern is not None:
+            now = yield ask.Now()
+            listed = [name for name in (yield ask.ListTopics()) if pattern.match(name)]
+            found = {name: each for name, each in (yield ask.Look(listed)).items() if not isinstance(each, SparklogError)}
+            self._listed = now
+        states = {name: state for name, state in found.items() if not isinstance(state, SparklogError)}
+        going = [each for each in self.shares if each.topic not in states]
+        yield from self._hand_in(going)
+        ats = self._not_committed(going) if self.commits_by_itself else {}
+        if self._settings.shares:
+            yield ask.Join(sorted(names), None if pattern is None else text_of(pattern), going, ats)
+        self.names, self.pattern, self.by_hand = None if pattern else frozenset(names), pattern, []
+        self._become(states)
+        yield from self._raise()
+
+    def assign(self, partitions: Sequence[TopicPartition]) -> Steps[None]:
+        """Reads these partitions in place of what it read. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
+        yield from self._auto_commit(at_once=True)
+        found = yield ask.Look(sorted({topic for topic, _ in partitions}), surely=True)
+        for state in found.values():
+            if isinstance(state, SparklogError):
+                raise state
+        for partition in partitions:
+            self._require(found[partition.topic], partition)
+        self.names, self.pattern, self.by_hand = None, None, list(dict.fromkeys(partitions))
+        self._become(found)
+
+    def unsubscribe(self) -> Steps[None]:
+        """Reads nothing any more, and leaves the group."""
+        yield from self._hand_in(list(self.shares))
+        if self._settings.shares:
+            if self.commits_by_itself:
+                yield from self._auto_commit(at_once=True)
+            yield ask.Leave(for_good=False)
+        self.names, self.pattern, self.by_hand = None, None, []
+        self._become({})
+        yield from self._raise()
+
+    # ---- the group
+
+    def _turn(self) -> Steps[None]:
+        """Before records are returned, and while there are none: commits are told of, partitions come and go, positions are committed."""
+        if not self.has_group:
+            return
+        yield ask.TellCommits()
+        if self._settings.shares and not self.closed and self.subscribes:
+            yield from self._follow()
+        if not self.closed:
+            yield from self._auto_commit()
+
+    def _follow(self) -> Steps[None]:
+        """Learns what changed in the group, gives up what others wait for, and takes what is free."""
+        view: View | None = yield ask.LookAtGroup()
+        if view is None:
+            return
+        gone = yield from self._adopt(view)
+        going = [each for each in view.asked_for if each in self.shares]
+        if going and not self.closed:
+            yield from self._hand_in(going)
+            if not self.closed:
+                going = [each for each in going if each in self.shares]
+                gone |= yield from self._adopt((yield ask.Release(going, self._not_committed(going) if self.commits_by_itself else {})))
+        if not self.closed:
+            gone |= yield from self._adopt((yield ask.Take()))
+        yield from self._raise()
+        for topic, numbers in sorted(gone.items()):
+            its, partitions = self._settings, ", ".join(map(str, sorted(numbers)))
+            raise SparklogError("MEMBER_TOPIC_GONE", topic=topic, root=its.root, group=its.group, table=its.table, partitions=partitions)
+
+    def _adopt(self, view: View) -> Steps[dict[str, list[int]]]:
+        """Holds what a look at the group showed, and tells the program: first what was lost, then what came.
+
+        Returns the partitions of topics that were deleted, or created again, while they were read.
+        """
+        held = view.held
+        # A share of which the program was told that it goes, and that stays since the hand-over failed and the plan changed, comes anew.
+        stays = {each for each, share in self.shares.items() if share.asked} - set(view.asked_for)
+        lost = [each for each, share in self.shares.items() if held.get(each) != share.holding or each in stays]
+        gone: dict[str, list[int]] = {}
+        for each in lost:
+            share = self.shares[each]
+            if view.topics.get(each.topic) != share.topic_id and self.reads(each.topic):
+                gone.setdefault(each.topic, []).append(each.partition)
+        untold = [each for each in lost if not self.shares[each].asked]
+        if lost:
+            self._keep({partition: share for partition, share in self.shares.items() if partition not in set(lost)})
+            self._moved(back=True)
+        yield from self._tell("lost", untold)
+        new = [each for each in held if each not in self.shares]
+        if self.closed or not new:
+            return gone
+        for name, state in (yield ask.Look(sorted({each.topic for each in new}), surely=True)).items():
+            if not isinstance(state, SparklogError) and self.reads(name):
+                self.states[name] = state
+                self._align(name, late=True)
+        came = {}
+        for each in new:
+            its, holding = self.states.get(each.topic), held[each]
+            if its is not None and its.topic_id == holding.topic_id and each.partition < its.partitions:
+                came[each] = Share(each, holding.topic_id, holding, its.ends[each.partition])
+                at = view.positions.get(each)
+                came[each].late = at is not None and at.topic_id != holding.topic_id
+                if at is not None and at.topic_id == holding.topic_id:
+                    came[each].position = came[each].committed = at.offset
+        self._keep(dict(sorted((self.shares | came).items())))
+        self._moved(back=True)
+        yield from self._tell("assigned", list(came))
+        return gone
+
+    def _hand_in(self, going: list[TopicPartition]) -> Steps[None]:
+        """Before shares are given up: commits them, where it commits by itself, and tells the program, each of them once."""
+        if not self.has_group:
+            return
+        if self.commits_by_itself and any(not self.shares[each].asked for each in going):
+            try:
+                yield ask.Settle()
+                yield from self._commit(self._not_committed(going))
+            except GenerationFenced:
+                raise
+            except SparklogError as error:
+                self._warn(error)
+        if self._settings.shares:
+            yield from self._tell_revoked(going)
+            yield ask.Settle()
+
+    def _tell_revoked(self, going: list[TopicPartition]) -> Steps[None]:
+        """Each share once. Those of a topic that is gone are told as lost, when the group knows of it."""
+        untold = [each for each in going if self.shares[each].alive and not self.shares[each].asked]
+        for each in untold:
+            self.shares[each].asked = True
+        yield from self._tell("revoked", untold)
+
+    def _tell(self, event: str, partitions: list[TopicPartition]) -> Steps[None]:
+        """Tells the program of it. An error that it raises is kept until the turn is done."""
+        if not partitions:
+            return
+        within, self._within = self._within, event
+        try:
+            raised = yield ask.Tell(event, sorted(partitions))
+        finally:
+            self._within = within
+        if raised is not None:
+            self._raised.append(raised)
+
+    def _raise(self) -> Steps[None]:
+        """Raises the first error of callbacks."""
+        raised, self._raised = self._raised, []
+        if raised and not self._within:
+            raise raised[0]
+        self._raised = raised
+        return
+        yield
+
+    # ---- commits
+
+    def _not_committed(self, partitions: Iterable[TopicPartition]) -> Ats:
+        """The positions of these shares that are not committed, of topics that are still there."""
+        its = ((each, self.shares[each]) for each in partitions if each in self.shares)
+        return {
+            each: share.at
+            for each, share in its
+            if share.position is not None and share.position != share.committed and each.topic in self.states
+        }
+
+    def commit(self, ats: Ats | None = None) -> Steps[None]:
+        """Commits these positions, or all. Each partition is taken by itself: the error names one that could not be committed."""
+        ats = yield from self.to_commit(ats)
+        yield ask.Settle()
+        refused = yield from self._commit(ats)
+        for error in refused.values():
+            raise error
+
+    def to_commit(self, ats: Ats | None) -> Steps[Ats]:
+        """These positions, or all."""
+        if ats is None:
+            yield from self.settle()
+            return self.positions()
+        return ats
+
+    def committed(self) -> Steps[dict[tuple[TopicPartition, str], OffsetAndMetadata]]:
+        """The offsets that the group has committed, by partition and topic id."""
+        yield ask.Settle()
+        found: dict[tuple[TopicPartition, str], OffsetAndMetadata] = yield ask.Positions()
+        return found
+
+    def commit_beside(self, ats: Ats | None, callback: Committed | None) -> Steps[Any]:
+        """Begins to commit these positions, or all, and does not wait for it."""
+        ats = yield from self.to_commit(ats)
+        return (yield ask.CommitBeside(ats, callback))
+
+    def _commit(self, ats: Ats) -> Steps[Refused]:
+        refused: Refused = {}
+        if ats:
+            refused = yield ask.Commit(ats)
+            self._remember(ats, refused)
+        return refused
+
+    def _remember(self, ats: Ats, refused: Refused) -> None:
+        for partition, at in ats.items():
+            share = self.shares.get(partition)
+            if partition not in refused and share is not None and share.topic_id == at.topic_id and at.holding in (None, share.holding):
+                share.committed = at.offset
+
+    def _auto_commit(self, *, at_once: bool = False) -> Steps[None]:
+        """Commits those positions that are not committed, if that is due or asked for; and now and then says that the consumer is there.
+
+        A commit that fails is tried again after an interval. GenerationFenced if the group is another's.
+        """
+        if not self.has_group:
+            return
+        now = yield ask.Now()
+        self._tried = now if self._tried is None else self._tried
+        try:
+            if self._settings.commit_s is not None and (at_once or now - self._tried >= self._settings.commit_s):
+                yield ask.Settle()
+                self._tried = now
+                refused = yield from self._commit(self._not_committed(self.shares))
+                for error in [each for each in refused.values() if each.id == "MEMBER_FENCED"][:1]:
+                    self._warn(error)
+            if (yield ask.TellCommits()):
+                yield ask.Beat()
+        except GenerationFenced:
+            raise
+        except SparklogError as error:
+            self._warn(error)
+
+    def _warn(self, error: SparklogError) -> None:
+        _log.warning("The positions of group %s could not be committed: %s", self._settings.group, error)
+
+    def ended(self, ats: Ats, refused: Refused | BaseException) -> None:
+        """A commit that was begun has ended."""
+        if not isinstance(refused, BaseException):
+            self._remember(ats, refused)
+
+    # ---- the end
+
+    def close(self, *, autocommit: bool) -> Steps[None]:
+        """Ends it: commits, tells the program that all partitions go, and leaves the group. A callback may call it too."""
+        if self.closed:
+            return
+        committing = autocommit and self.commits_by_itself
+        failed: BaseException | None = None
+        try:
+            if self._settings.shares:
+                if committing:
+                    yield from self._hand_in(list(self.shares))
+                else:
+                    yield from self._tell_revoked(list(self.shares))
+            if committing and not self.closed:
+                yield from self._auto_commit(at_once=True)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            failed = error
+        if not self.closed:
+            self.closed = True
+            for share in self.shares.values():
+                share.alive = False
+            if self.has_group:
+                yield ask.Settle(end=True)
+                yield ask.Leave(for_good=True)
+        if failed is not None:
+            raise failed
+        yield from self._raise()
+
+
+def text_of(pattern: re.Pattern[str]) -> str:
+    """A pattern with its flags in its text, where other members read it."""
+    flags = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
+    return f"(?{flags}){pattern.pattern}" if flags else pattern.pattern

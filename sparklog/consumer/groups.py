@@ -1,0 +1,209 @@
+"""The group of a consumer: none, one that it owns, or one that it is a member of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from sparklog import arguments
+from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
+from sparklog.consumer.requests import At, Ats, Refused, View
+from sparklog.errors import SparklogError
+
+if TYPE_CHECKING:
+    from sparklog.offsets import MemberSettings, Membership, Owner, Position
+    from sparklog.offsets.members import Held
+    from sparklog.offsets.topics import Ids, Offsets
+
+Known = dict[tuple[TopicPartition, str], OffsetAndMetadata]
+"""Committed positions by partition and topic id."""
+
+
+class Group(Protocol):
+    """The group, as the core asks it (`requests.py`)."""
+
+    name: str | None
+
+    def look(self) -> View | None: ...
+
+    def take(self) -> View: ...
+
+    def release(self, shares: list[TopicPartition], ats: Ats) -> View: ...
+
+    def join(self, topics: Collection[str], pattern: str | None, shares: list[TopicPartition], ats: Ats) -> None: ...
+
+    def leave(self, *, for_good: bool) -> None: ...
+
+    def is_live(self) -> bool: ...
+
+    def positions(self) -> Known: ...
+
+    def commit(self, ats: Ats) -> Refused: ...
+
+    def beat(self) -> None: ...
+
+
+class Alone:
+    """A consumer without a group, and what a group does that one consumer owns: nothing is shared."""
+
+    name: str | None = None
+
+    def look(self) -> View | None:
+        return None
+
+    def take(self) -> View:
+        return View({}, [], {}, {})
+
+    def release(self, shares: list[TopicPartition], ats: Ats) -> View:
+        return self.take()
+
+    def join(self, topics: Collection[str], pattern: str | None, shares: list[TopicPartition], ats: Ats) -> None:
+        pass
+
+    def leave(self, *, for_good: bool) -> None:
+        pass
+
+    def is_live(self) -> bool:
+        return True
+
+    def positions(self) -> Known:
+        return {}
+
+    def commit(self, ats: Ats) -> Refused:
+        return {}
+
+    def beat(self) -> None:
+        pass
+
+
+class Owned(Alone):
+    """A group that this consumer alone reads for."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self.name = owner.group
+
+    def leave(self, *, for_good: bool) -> None:
+        if for_good:
+            self._owner.end()
+
+    def positions(self) -> Known:
+        return _known(self._owner.positions())
+
+    def commit(self, ats: Ats) -> Refused:
+        def made(left: Ats) -> Refused:
+            self._owner.commit(*_by_topic(left), metadata=_texts(left))
+            return {}
+
+        return _by_itself(ats, made)
+
+    def beat(self) -> None:
+        self._owner.beat()
+
+
+class Shared:
+    """A group whose members share its topics: this consumer is one of them."""
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+        self.name: str | None = membership.group
+
+    def look(self) -> View | None:
+        return self._view() if self._membership.look() else None
+
+    def take(self) -> View:
+        self._membership.take()
+        return self._view()
+
+    def release(self, shares: list[TopicPartition], ats: Ats) -> View:
+        self._membership.release(shares, *_by_topic(ats), _held(ats))
+        return self._view()
+
+    def join(self, topics: Collection[str], pattern: str | None, shares: list[TopicPartition], ats: Ats) -> None:
+        self._membership.subscribe(topics, pattern, shares, *_by_topic(ats), _held(ats))
+
+    def leave(self, *, for_good: bool) -> None:
+        if for_good:
+            self._membership.end()
+        else:
+            self._membership.leave()
+
+    def is_live(self) -> bool:
+        return self._membership.is_live
+
+    def positions(self) -> Known:
+        return _known(self._membership.positions())
+
+    def commit(self, ats: Ats) -> Refused:
+        def made(left: Ats) -> Refused:
+            refused = self._membership.commit(*_by_topic(left), held=_held(left), metadata=_texts(left))
+            return {TopicPartition(*each): error for each, error in refused.items()}
+
+        return _by_itself(ats, made)
+
+    def beat(self) -> None:
+        self._membership.beat()
+
+    def _view(self) -> View:
+        its = self._membership
+        held = {TopicPartition(*each): share for each, share in sorted(its.held().items(), key=lambda each: each[0])}
+        positions = {
+            place: At(each.topic_id, held[place], each.offset)
+            for place, each in ((TopicPartition(each.topic, each.partition), each) for each in its.known())
+            if place in held
+        }
+        return View(held, sorted(TopicPartition(*each) for each in its.to_release()), its.topics(), positions)
+
+
+def _by_itself(ats: Ats, made: Callable[[Ats], Refused]) -> Refused:
+    """Commits, and again without the topics that are deleted or others by now: each partition is taken by itself."""
+    left, refused = dict(ats), Refused()
+    while left:
+        try:
+            return refused | made(left)
+        except SparklogError as error:
+            strayed = [each for each in left if each.topic == error.parameters.get("topic")]
+            if error.id not in ("TOPIC_RECREATED", "TOPIC_NOT_FOUND", "GROUP_OF_OTHER_TOPIC") or not strayed:
+                raise
+            refused |= dict.fromkeys(strayed, error)
+            left = {each: at for each, at in left.items() if each not in refused}
+    return refused
+
+
+def _known(positions: Iterable[Position]) -> Known:
+    return {
+        (TopicPartition(each.topic, each.partition), each.topic_id): OffsetAndMetadata(each.offset, each.metadata) for each in positions
+    }
+
+
+def _by_topic(ats: Ats) -> tuple[Offsets, Ids]:
+    """Offsets as owners and members take them, with the ids of their topics."""
+    found: dict[str, dict[int, int]] = {}
+    for (topic, number), at in ats.items():
+        found.setdefault(topic, {})[number] = at.offset
+    return found, {topic: at.topic_id for (topic, _), at in ats.items()}
+
+
+def _held(ats: Ats) -> dict[tuple[str, int], Held]:
+    return {(topic, number): at.holding for (topic, number), at in ats.items() if at.holding is not None}
+
+
+def _texts(ats: Ats) -> dict[tuple[str, int], str | None]:
+    return {each: at.metadata for each, at in ats.items()}
+
+
+def member_settings(
+    assignor: str, weight: str, times: tuple[int, int, int], instance: str | None, capacity: int, rack: str | None
+) -> MemberSettings:
+    """The member that a consumer is, by its arguments; `times` are those of session, heartbeat and poll in milliseconds."""
+    from sparklog.offsets import MemberSettings
+
+    names = ("session_timeout_ms", "heartbeat_interval_ms", "max_poll_interval_ms")
+    session, heartbeat, max_poll = (arguments.positive(name, value) for name, value in zip(names, times, strict=True))
+    if 3 * heartbeat > session:
+        reason = f"it must be at least three times heartbeat_interval_ms, which is {heartbeat}"
+        raise SparklogError("OPTION_VALUE", option="session_timeout_ms", value=session, reason=reason)
+    instance = None if instance is None else arguments.text("group_instance_id", instance)
+    return MemberSettings(
+        assignor, session / 1000, heartbeat / 1000, max_poll / 1000, instance, arguments.positive("capacity", capacity), rack, weight
+    )

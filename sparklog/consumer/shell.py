@@ -1,0 +1,147 @@
+"""Does what the core of a consumer requests: files, time, the group's table, and the program's callbacks. It decides nothing."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sparklog.consumer import requests as ask
+from sparklog.consumer.beliefs import Steps
+from sparklog.consumer.beside import Beside
+from sparklog.consumer.core import Core
+from sparklog.consumer.groups import Group
+from sparklog.consumer.metrics import Metrics
+from sparklog.consumer.records import TopicPartition
+from sparklog.consumer.requests import Ats, Part, Refused
+from sparklog.consumer.topic_reads import TopicReads
+from sparklog.errors import SparklogError
+from sparklog.ondisk.state import State
+from sparklog.ondisk.topic_logs import TopicLogs
+
+if TYPE_CHECKING:
+    from sparklog.offsets import OffsetTable
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class Shell:
+    """Runs the calls of one consumer. `told` calls the program's callback of an event; `dual` is a second table for what is committed."""
+
+    def __init__(
+        self, core: Core, logs: TopicLogs, group: Group, told: Callable[[str, list[TopicPartition]], object], dual: OffsetTable | None
+    ) -> None:
+        self._core, self._logs, self.group, self._told, self._dual = core, logs, group, told, dual
+        self._topics: dict[str, TopicReads] = {}
+        self.beside = Beside(self._commit, core.ended)
+        self.metrics = Metrics()
+        self._does: dict[type, Callable[[Any], Any]] = {
+            ask.Now: lambda _: time.monotonic(),
+            ask.Wait: lambda request: time.sleep(request.seconds),
+            ask.ListTopics: lambda _: logs.root.topics(),
+            ask.Look: self._look,
+            ask.Fetch: self._fetch,
+            ask.Tell: self._tell,
+            ask.LookAtGroup: lambda _: self.group.look(),
+            ask.Take: lambda _: self.group.take(),
+            ask.Release: self._release,
+            ask.Join: lambda request: self.group.join(request.topics, request.pattern, request.shares, request.ats),
+            ask.Leave: lambda request: self.group.leave(for_good=request.for_good),
+            ask.IsLive: lambda _: self.group.is_live(),
+            ask.Positions: lambda _: self.group.positions(),
+            ask.Commit: lambda request: self._commit(request.ats),
+            ask.CommitBeside: lambda request: self.beside.ask(request.ats, request.callback),
+            ask.Settle: lambda request: self.beside.end() if request.end else self.beside.settle(),
+            ask.TellCommits: lambda _: self.beside.tell(),
+            ask.Beat: lambda _: self.group.beat(),
+        }
+
+    def run(self, steps: Steps[T]) -> T:
+        """Does what a call requests, until it has its answer."""
+        try:
+            request = next(steps)
+            while True:
+                try:
+                    reply = self._does[type(request)](request)
+                except BaseException as error:
+                    request = steps.throw(error)
+                else:
+                    request = steps.send(reply)
+        except StopIteration as done:
+            answer: T = done.value
+            return answer
+
+    def topic(self, name: str) -> TopicReads:
+        """A topic in its newest state, which the core then knows too. CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
+        found = self._asked(name, surely=True)
+        if isinstance(found, SparklogError):
+            self._core.saw(name, found)
+            raise found
+        self._core.saw(name, found)
+        return self._topics[name]
+
+    def _asked(self, name: str, *, surely: bool) -> State | SparklogError:
+        try:
+            topic = self._topics.get(name)
+            if topic is None:
+                topic = self._topics[name] = TopicReads(self._logs, name)
+            elif surely:
+                topic.ask()
+            else:
+                topic.look()
+            return topic.state
+        except SparklogError as error:
+            if error.id == "TOPIC_NOT_FOUND" and self._topics.pop(name, None) is not None:
+                self._logs.forget(name)
+            return error
+
+    # ---- requests
+
+    def _look(self, request: ask.Look) -> dict[str, State | SparklogError]:
+        return {name: self._asked(name, surely=request.surely) for name in request.topics}
+
+    def _fetch(self, request: ask.Fetch) -> Part:
+        topic = self._topics.get(request.partition.topic)
+        if topic is None or topic.state.topic_id != request.topic_id:
+            return Part([], request.offset, None if topic is None else topic.state)
+        part = topic.part(request.partition.partition, request.offset, request.octets)
+        return Part(part.batches, part.offset, topic.state)
+
+    def _tell(self, request: ask.Tell) -> BaseException | None:
+        self.metrics.rebalances.add(len(request.partitions))
+        try:
+            self._told(request.event, request.partitions)
+        except BaseException as error:
+            return error
+        return None
+
+    def _release(self, request: ask.Release) -> ask.View:
+        view = self.group.release(request.shares, request.ats)
+        self._follow(request.ats)
+        return view
+
+    def _commit(self, ats: Ats) -> Refused:
+        began = time.monotonic()
+        try:
+            refused = self.group.commit(ats)
+        except BaseException:
+            self.metrics.failed_commits += 1
+            raise
+        self.metrics.failed_commits += bool(refused)
+        self.metrics.commits.add(1000 * (time.monotonic() - began))
+        self._follow({each: at for each, at in ats.items() if each not in refused})
+        return refused
+
+    def _follow(self, ats: Ats) -> None:
+        """Tells the second table of what the first one has. A failure there is logged."""
+        if self._dual is None or self.group.name is None or not ats:
+            return
+        offsets: dict[str, dict[int, int]] = {}
+        for (topic, number), at in ats.items():
+            offsets.setdefault(topic, {})[number] = at.offset
+        try:
+            self._dual.follow(self.group.name, offsets, {topic: at.topic_id for (topic, _), at in ats.items()})
+        except SparklogError as error:
+            _log.warning("Positions of group %s are not in the second table %s: %s", self.group.name, self._dual.path, error)

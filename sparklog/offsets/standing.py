@@ -1,0 +1,320 @@
+"""The standing of a member in its group: it joins, changes the state, goes back, and reads what others changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+
+from sparklog.assignors import Partition
+from sparklog.errors import SparklogError
+from sparklog.offsets import heartbeats, rows
+from sparklog.offsets.attempts import attempts
+from sparklog.offsets.committed import Committed
+from sparklog.offsets.generations import HOLD_S, OF_OPERATORS
+from sparklog.offsets.heartbeats import clock, pause
+from sparklog.offsets.members import Held, MemberSettings, State
+from sparklog.offsets.pulse import Pulse
+from sparklog.offsets.rows import Position
+from sparklog.offsets.table import OffsetTable
+from sparklog.offsets.topics import Ids, Offsets
+from sparklog.offsets.weights import Weigher
+
+_log = logging.getLogger(__name__)
+Begin = Callable[[Partition, str, int, int, bool], int | None]
+_ROW_EVERY_S = 60  # a group without a new row for three minutes does not count as running
+
+
+class Standing:
+    """The standing of one consumer in a group. `Membership` has what the consumer calls, and the thread of heartbeats."""
+
+    def __init__(
+        self, table: OffsetTable, group: str, settings: MemberSettings, begin: Begin, clock: Callable[[], float] = heartbeats.clock
+    ) -> None:
+        """`begin` gives the offset at which a share begins that has no position: it is called with the share, the id of its topic, its
+        log start and end offset, and whether the group has read its topic before; None if that is not known. `clock` gives seconds, by
+        which sessions and the times between polls are measured.
+        """
+        self.group = rows.require_group(group)
+        self.table, self.root = table.path, table.root
+        self._generations, self._topics = table.generations, table.topics
+        self._settings = settings
+        self._begin = begin
+        self._clock = clock
+        self._pulse = Pulse(table.path, self.group, settings.session_s, clock)
+        self._weigher = Weigher(table.topics, self.positions)
+        self._lock = threading.RLock()
+        """Held while the state is read or changed; not while a heartbeat is written."""
+        self._reads: tuple[tuple[str, ...], str | None] = ((), None)
+        self.id: str | None = None
+        self._number = self._generation = self._version = 0
+        self._state = State(settings.shared_by)
+        self._mine: dict[Partition, Held] = {}
+        """The shares of which the positions are known."""
+        self._committed = Committed()
+        self._changed = False
+        self._turned: State | None = None
+        """The state after the caller's last turn."""
+        self._polled = self._refreshed = clock()
+        self._wrote = time.monotonic()
+        self._waited_for: str | None = None
+        """The change of an operator for which it held its commits last."""
+        self._watched: tuple[int, State] = (0, self._state)
+        """The newest state that the thread of heartbeats knows, and its number."""
+        self._ended: SparklogError | None = None
+        """Why it cannot be a member any more."""
+
+    def positions(self) -> list[Position]:
+        """The positions of the group, as the table has them now."""
+        return self._generations.group(self.group).positions
+
+    def _beat(self) -> None:
+        """Writes a heartbeat; it is called in a thread of its own."""
+        raise NotImplementedError
+
+    # ---- changes of the state
+
+    def _join(self) -> None:
+        me = f"{socket.gethostname()}-{uuid.uuid4().hex}"
+        began = self._pulse.write(me, 0)
+        try:
+            self._enter(me)
+        except BaseException:
+            self._pulse.end(me)
+            raise
+        self._refreshed, self._changed = self._clock(), False
+        self._pulse.live(began)
+        self._pulse.restart()
+        self._pulse.start(self._beat, self._settings.heartbeat_s)
+
+    def _enter(self, me: str) -> None:
+        """Adds this member to the state, under this id."""
+        asked = self._settings.shared_by
+        for _ in attempts():
+            carried: list[Position] = []
+            number, generation, found = self._generations.state(self.group)
+            if found is None:
+                number, group, _ = self._generations.fenceable(self.group)
+                if group.state is not None:
+                    continue  # another one joined just now
+                carried = group.positions if group.exists else []
+                generation = (group.generation or number) + 1
+            before = found or State(asked)
+            dead: list[str] = []
+            if (its := before.assignor) != asked:
+                dead = self._pulse.dead(before.sessions(but=me), self._settings.heartbeat_s)
+                if not dead:
+                    raise SparklogError("GROUP_ASSIGNOR", group=self.group, table=self.table, found=its, asked=asked)
+                before = dataclasses.replace(before.without(*dead), assignor=asked, weights={})
+            replaced = before.of_instance(self._settings.instance, but=me)
+            after = self._with_me(before, me).taken(me)
+            known, begun, back = self._beginnings(before, after, me, carried if found is None else self.positions())
+            note = rows.note_of_members(self.group, generation, me, "joins", after)
+            fenced = {each: self._generations.version(each) for each in (*dead, *([replaced] if replaced else []))}
+            if self._generations.commit(self.group, number + 1, generation, [note, *carried, *begun], fenced) is not None:
+                break
+        self.id, self._number, self._generation, self._version = me, number + 1, generation, 0
+        self._state, self._committed = after, Committed()
+        self._mine = dict(after.owned(me).items() - before.owned(me).items())
+        self._committed.remember([*known, *begun])
+        self._go_back(back)
+
+    def _beginnings(
+        self, before: State, after: State, me: str, positions: Iterable[Position]
+    ) -> tuple[list[Position], list[Position], list[Position]]:
+        """The positions of the shares that come to this member, by those of the group; and where those begin that have none.
+
+        The third are beginnings in topics that were created again, where rows of the topic before would hide them in this generation.
+        No other member can change them before the change is made, since each that does so changes the number of the group.
+        """
+        came = {each: held for each, held in after.owned(me).items() if before.owned(me).get(each) != held}
+        if not came:
+            return [], [], []
+        at = {(each.topic, each.partition): each for each in positions}
+        read = {topic for topic, _ in at}
+        known, begun, back = list[Position](), list[Position](), list[Position]()
+        for (name, number), held in sorted(came.items(), key=lambda each: each[0]):
+            row, state = at.get((name, number)), self._topics.find_state(name)
+            known += [row] if row else []
+            if (row and row.topic_id == held.topic_id) or state is None or state.topic_id != held.topic_id or number >= state.partitions:
+                continue
+            late = row is not None or before.has_read((name, number), held.topic_id)
+            late = after.members[me].has_read(name, read) if late is None else late
+            offset = self._begin((name, number), held.topic_id, state.starts[number], state.ends[number], late)
+            if offset is not None:
+                (back if row else begun).append(Position(self.group, 0, name, held.topic_id, number, offset, rows.now()))
+        return known, begun, back
+
+    def _with_me(self, state: State, me: str) -> State:
+        """The state with this member as it is subscribed now, and with all topics that members read."""
+        joined = state.joined(self._settings.registered(me, *self._reads))
+        return joined.with_topics(self._topics.shared(joined.members.values()))
+
+    def _refresh(self) -> None:
+        self._refreshed = self._clock()
+        if self._topics.shared(self._state.members.values()) != self._state.topics:
+            self._change("topics changed", lambda state: state.with_topics(self._topics.shared(state.members.values())))
+        if loads := self._weigher.look(self._state, self.id):
+            self._change(f"weighs by {self._state.measure}", lambda state: state.weighed(loads))
+
+    def _change(
+        self, why: str, step: Callable[[State], State], moved: Iterable[Position] = (), *, own: bool = False, fenced: Iterable[str] = ()
+    ) -> bool:
+        """Changes the state by a step, which is tried again if another change was first. False if nothing is to be changed any more.
+
+        own: the commit counts as one of this member, as one with rows does. fenced: members that it fences.
+        """
+        placed = list(moved)
+        for number in attempts():
+            if number:
+                self._adopt()
+                placed = [each for each in placed if (each.topic, each.partition) in self._mine]
+            if self.id is None:
+                break
+            before, after = self._state, step(self._state)
+            if after == before and not placed:
+                return False
+            came = after.owned(self.id).items() - before.owned(self.id).items()
+            known, begun, back = self._beginnings(before, after, self.id, self.positions()) if came else ([], [], [])
+            versions = {each: self._generations.version(each) for each in fenced}
+            versions |= {self.id: self._version} if own or placed or begun else {}
+            note = rows.note_of_members(self.group, self._generation, self.id, why, after)
+            if self._generations.commit(self.group, self._number + 1, self._generation, [note, *placed, *begun], versions) is not None:
+                self._number, self._state = self._number + 1, after
+                self._drop_strayed()
+                self._mine |= dict(came)
+                self._version += self.id in versions
+                self._committed.remember(known)
+                self._remember([*placed, *begun])
+                self._go_back(back)
+                return True
+        return False
+
+    def _go_back(self, placed: list[Position]) -> bool:
+        """Commits offsets that are lower than before: a reset of these shares, which this member keeps. False if it lost one of them."""
+        if not placed:
+            return True
+        ids, moved = {each.topic: each.topic_id for each in placed}, {(each.topic, each.partition) for each in placed}
+        for _ in attempts():
+            if self.id is None:
+                break
+            number, group, versions = self._generations.fenceable(self.group)
+            if group.state is None or moved - group.state.owned(self.id).keys():
+                self._adopt()
+                return False
+            stays = [each for at, each in group.at.items() if at not in moved and ids.get(each.topic, each.topic_id) == each.topic_id]
+            kept = [dataclasses.replace(each, committed_at=placed[0].committed_at) for each in stays]
+            note = rows.note_of_members(self.group, group.generation + 1, self.id, "goes back", group.state)
+            if self._generations.commit(self.group, number + 1, group.generation + 1, [note, *kept, *placed], versions) is not None:
+                self._remember(placed)
+                self._adopt()
+                return True
+        return False
+
+    def _waits_for_operator(self) -> bool:
+        """Waits until a change that an operator announced was made, or for `HOLD_S`, once. Whether it waited."""
+        announced = self._state.announced
+        if announced in (None, self._waited_for):
+            return False
+        self._waited_for = announced
+        until = clock() + HOLD_S
+        while clock() < until and self._generations.last(self.group) == self._number:
+            pause(0.05)
+        self._adopt()
+        return True
+
+    def _adopt(self) -> None:
+        """Reads the state, and gives up what was lost. Without an id afterwards: it was expired. GenerationFenced if it cannot go on."""
+        me = self.id or ""
+        version = self._generations.version(me)  # before the state: fencing changes both in one commit
+        self._changed = False
+        number, generation, state = self._generations.state(self.group)
+        if state is None and self._generations.group(self.group).event in ("end", *OF_OPERATORS):
+            # It was expired, and the others left: it joins again.
+            self._drop(self._mine)
+            self.id = self._turned = None
+            self._pulse.end(me)
+            return
+        if state is None:
+            self._drop(self._mine)
+            own = self._generation
+            raise self._end_by(SparklogError("GENERATION_FENCED", group=self.group, generation=own, newest=generation, table=self.table))
+        self._number, self._generation, self._version, self._state = number, generation, version, state
+        self._drop_strayed()
+        if me not in state.members:
+            self.id = self._turned = None
+            self._pulse.end(me)
+            if other := state.of_instance(self._settings.instance, but=me):
+                instance = self._settings.instance
+                raise self._end_by(SparklogError("INSTANCE_FENCED", group=self.group, table=self.table, member=other, instance=instance))
+
+    def _end_by(self, error: SparklogError) -> SparklogError:
+        self.id, self._ended, self._turned = None, error, None
+        self._pulse.stop()
+        return error
+
+    def _revive(self) -> None:
+        """Reads the state, and is live again if it was not and the state has it."""
+        began = None if self._pulse.is_live or self.id is None else self._pulse.write(self.id, self._number)
+        self._adopt()
+        if began is not None and self.id is not None:
+            self._pulse.live(began)
+
+    def _drop_strayed(self) -> None:
+        owned = self._state.owned(self.id or "")
+        self._drop([each for each, held in self._mine.items() if owned.get(each) != held])
+
+    def _drop(self, shares: Iterable[Partition]) -> None:
+        for each in list(shares):
+            del self._mine[each]
+            self._committed.forget(each)
+
+    def _of_mine(
+        self, offsets: Offsets, ids: Ids, held: Mapping[Partition, Held]
+    ) -> tuple[dict[str, dict[int, int]], dict[Partition, SparklogError]]:
+        """The offsets of shares that it owns as it held them, and the error of each other one."""
+        mine: dict[str, dict[int, int]] = {}
+        refused: dict[Partition, SparklogError] = {}
+        for topic, by_partition in offsets.items():
+            for number, offset in by_partition.items():
+                now = self._mine.get((topic, number))
+                if now is None or now.topic_id != ids.get(topic, now.topic_id) or now != held.get((topic, number), now):
+                    refused[topic, number] = SparklogError(
+                        "MEMBER_FENCED", group=self.group, table=self.table, root=self.root, topic=topic, partition=number
+                    )
+                else:
+                    mine.setdefault(topic, {})[number] = offset
+        return mine, refused
+
+    def _placed(self, offsets: Offsets, ids: Ids, held: Mapping[Partition, Held]) -> list[Position]:
+        """The rows of offsets that a change commits with it, of topics that are still there.
+
+        Where one is lower than before, it goes back first, in a commit of its own.
+        """
+        offsets, _ = self._of_mine(offsets, ids, held)
+        found = {topic: self._topics.find_state(topic) for topic in offsets}
+        there = {topic: its for topic, its in offsets.items() if (state := found[topic]) is not None and state.topic_id == ids[topic]}
+        placed = self._moved(there, ids, {})
+        if any(map(self._committed.is_back, placed)):
+            self._go_back(placed)
+            return []
+        return placed
+
+    def _has_committed(self, placed: list[Position]) -> bool:
+        """Commits rows, if nothing fenced this member."""
+        made = self._generations.commit_of_member(self.group, self._number, self._generation, placed, self.id or "", self._version)
+        self._version += made
+        return made
+
+    def _moved(self, offsets: Offsets, ids: Ids, metadata: Mapping[Partition, str | None]) -> list[Position]:
+        """The rows of these offsets, without those that are committed already."""
+        placed = self._topics.placed(self.group, new, ids) if (new := self._committed.new(offsets, ids, metadata)) else []
+        return [dataclasses.replace(each, metadata=metadata.get((each.topic, each.partition))) for each in placed]
+
+    def _remember(self, placed: list[Position]) -> None:
+        self._committed.remember(placed)
+        self._wrote = time.monotonic() if placed else self._wrote

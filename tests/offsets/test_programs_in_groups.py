@@ -1,0 +1,381 @@
+"""Programs beside a group: operators, callbacks that raise or close, patterns, forks; each was once a fault."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import itertools
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from handmade import Record, Topic, records
+
+import sparklog
+from sparklog import Consumer, TopicPartition
+from sparklog.consumer import RecordDeserializationError
+from sparklog.offsets import OffsetTable, rows
+from sparklog.offsets.members import Registered
+
+EVENTS = ("on_assign", "on_revoke", "on_lost")
+WAIT_S = 60
+
+
+class World:
+    """Topics of two partitions with 20 records each, a table beside their root, and consumers of group `g`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.path = folder / "root", folder / "offsets"
+        self.topics: dict[str, Topic] = {}
+        self.create("t")
+        self.table = OffsetTable(self.path, self.root)
+        self.opened: list[Consumer] = []
+        self.events: list[tuple[str, list[str]]] = []
+        self.told: Any = {each: self._telling(each) for each in EVENTS}
+
+    def _telling(self, event: str) -> Callable[..., None]:
+        return lambda _, partitions: self.events.append((event, [f"{topic}-{number}" for topic, number in partitions]))
+
+    def create(self, name: str, count: int = 20) -> Topic:
+        topic = self.topics[name] = Topic(self.root, name, partitions=2)
+        for number in (0, 1):
+            topic.append(records(count), number)
+        return topic
+
+    def consumer(self, *names: str, **more: Any) -> Consumer:
+        given: dict[str, Any] = {"group_id": "g", "table": self.path, "partition_assignment_strategy": "sticky", "poll_interval_ms": 20}
+        given |= {"auto_offset_reset": "earliest", "heartbeat_interval_ms": 100, "session_timeout_ms": 120_000}
+        self.opened.append(Consumer(self.root, *names, **{**given, **more}))
+        return self.opened[-1]
+
+    def positions(self, topic: str = "t") -> dict[int, int]:
+        return {each.partition: each.offset for each in self.table.positions("g") if each.topic == topic}
+
+    def reset(self, to: int) -> None:
+        self.table.reset("g", {"t": {0: to, 1: to}}, dry_run=False, force=True)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    for each in made.opened:
+        if each._membership is not None:
+            each._membership._pulse.stop(5)
+
+
+def read(consumer: Consumer) -> dict[str, list[int]]:
+    """All that it can read at once, by partition."""
+    found: dict[str, list[int]] = {}
+    while polled := consumer.poll(300):
+        for (topic, number), its in polled.items():
+            found.setdefault(f"{topic}-{number}", []).extend(record.offset for record in its)
+    return found
+
+
+def until(reached: Callable[[], object], *polling: Consumer) -> None:
+    end = time.monotonic() + WAIT_S
+    while not reached():
+        assert time.monotonic() < end
+        for each in polling:
+            each.poll(20)
+
+
+def share_out(one: Consumer, two: Consumer) -> None:
+    until(lambda: len(one.assignment()) == len(two.assignment()) == 1, one, two)
+
+
+def test_a_reset_between_a_look_at_the_group_and_a_take_holds(world: World) -> None:
+    world.create("u")
+    one = world.consumer("t", auto_commit_interval_ms=0, heartbeat_interval_ms=30_000, **world.told)
+    read(one)
+    world.events.clear()
+    one.subscribe(["t", "u"])
+    world.reset(5)
+    assert read(one) == {"t-0": list(range(5, 20)), "t-1": list(range(5, 20)), "u-0": list(range(20)), "u-1": list(range(20))}
+    about_t = [event for event, partitions in world.events if "t-0" in partitions]
+    assert about_t == ["on_lost", "on_assign"]
+    one.close()
+    assert world.positions() == {0: 20, 1: 20}
+
+
+def test_a_topic_that_comes_while_the_group_reads_is_read_from_its_start_by_one_that_joins_first(world: World) -> None:
+    late: Any = {"auto_offset_reset": "latest", "heartbeat_interval_ms": 30_000}
+    one = world.consumer(**late)
+    one.subscribe(pattern="t")
+    one.poll(0)
+    world.create("tb", 10)
+    two = world.consumer(**late)
+    two.subscribe(pattern="t")
+    one._membership._changed = True  # type: ignore[union-attr] # as its heartbeat would say
+    found = read(two)
+    for name, its in read(one).items():
+        found.setdefault(name, []).extend(its)
+    assert {name: its for name, its in found.items() if name.startswith("tb")} == {"tb-0": list(range(10)), "tb-1": list(range(10))}
+
+
+def test_a_topic_that_its_pattern_meets_is_read_from_its_start_by_the_next_process(world: World) -> None:
+    for _ in range(2):
+        one = world.consumer(auto_offset_reset="latest")
+        one.subscribe(pattern="t")
+        found = read(one)
+        one.close()
+        if not _:
+            assert found == {}
+            world.create("tb", 10)
+    assert found == {"tb-0": list(range(10)), "tb-1": list(range(10))}
+
+
+@pytest.mark.parametrize("strategy", [None, "sticky"])
+def test_latest_begins_with_what_is_committed_after_the_call(world: World, strategy: str | None) -> None:
+    one = world.consumer("t", partition_assignment_strategy=strategy, auto_offset_reset="latest")
+    for number in (0, 1):
+        world.topics["t"].append(records(10), number)
+    assert read(one) == {"t-0": list(range(20, 30)), "t-1": list(range(20, 30))}
+
+
+def test_close_commits_what_is_still_held_where_one_partition_was_reset(world: World) -> None:
+    one = world.consumer("t")
+    read(one)
+    world.table.reset("g", {"t": {0: 5}}, dry_run=False, force=True)
+    one.close()
+    assert world.positions() == {0: 5, 1: 20}
+
+
+def test_a_commit_names_what_is_lost_and_commits_the_rest(world: World) -> None:
+    one = world.consumer("t", enable_auto_commit=False)
+    read(one)
+    world.table.reset("g", {"t": {0: 5}}, dry_run=False, force=True)
+    with pytest.raises(sparklog.GenerationFenced, match=r"PARTLOG_MEMBER_FENCED.*partition 0 "):
+        one.commit()
+    assert world.positions() == {0: 5, 1: 20}
+
+
+def test_a_change_of_subscription_revokes_with_positions_and_without_an_error(world: World) -> None:
+    world.create("u")
+    seen = []
+
+    def on_revoke(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        seen.extend(consumer.position(each) for each in partitions)
+        consumer.commit()
+
+    one = world.consumer("t", enable_auto_commit=False, on_revoke=on_revoke, on_lost=lambda *_: seen.append(-1))
+    read(one)
+    one.subscribe(["u"])
+    assert (seen, world.positions()) == ([20, 20], {0: 20, 1: 20})
+    assert read(one).keys() == {"u-0", "u-1"}
+
+
+def test_a_pattern_keeps_its_flags(world: World) -> None:
+    one = world.consumer()
+    one.subscribe(pattern=re.compile("T # of orders", re.IGNORECASE | re.VERBOSE))
+    assert read(one).keys() == {"t-0", "t-1"}
+
+
+def test_a_pattern_of_another_language_is_left_out(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    one = world.consumer("t")
+    one.poll(0)
+    number, generation, state = world.table.generations.state("g")
+    assert state is not None
+    joined = dataclasses.replace(state, members={**state.members, "other-1": Registered("other-1", (), r"\p{Lower}+")})
+    world.table.generations.commit("g", number + 1, generation, [rows.note_of_members("g", generation, "other-1", "joins", joined)])
+    one._membership._changed = True  # type: ignore[union-attr]
+    read(one)
+    assert len(one.assignment()) == 2
+    assert r"\\p{Lower}+" in caplog.text
+
+
+def test_a_callback_that_raises_reaches_the_caller_and_the_partition_goes(world: World) -> None:
+    def on_revoke(*_: object) -> None:
+        told.append(1)
+        raise KeyError("the program's own fault")
+
+    told: list[int] = []
+    one = world.consumer("t", on_revoke=on_revoke)
+    read(one)
+    two = world.consumer("t")
+    two.poll(0)
+    with pytest.raises(KeyError, match="own fault"):
+        until(lambda: False, one)
+    until(lambda: len(two.assignment()) == 1, one, two)
+    assert (len(told), len(one.assignment())) == (1, 1)
+    with pytest.raises(KeyError, match="own fault"):
+        one.close()
+    assert world.positions() == {0: 20, 1: 20}
+
+
+@pytest.mark.parametrize("event", ["on_assign", "on_revoke"])
+def test_a_consumer_that_a_callback_closes_leaves_and_returns_nothing(world: World, event: str) -> None:
+    told: Any = {event: lambda consumer, _: consumer.close()}
+    one = world.consumer("t", **told)
+    if event == "on_revoke":
+        read(one)
+        two = world.consumer("t")
+        two.poll(0)
+        end = time.monotonic() + WAIT_S
+        while not one._core.closed and time.monotonic() < end:
+            assert one.poll(20) == {}
+        until(lambda: len(two.assignment()) == 2, two)
+    else:
+        assert one.poll(100) == {}
+    assert one._core.closed
+    assert len(world.table.members("g")) == (event == "on_revoke")
+
+
+def test_a_callback_cannot_poll(world: World) -> None:
+    one = world.consumer("t", on_assign=lambda consumer, _: consumer.poll(0))
+    with pytest.raises(sparklog.CallError, match=r"PARTLOG_CONSUMER_IN_CALLBACK.*were assigned"):
+        one.poll(0)
+
+
+def test_members_that_died_under_another_assignor_make_room(world: World) -> None:
+    one = world.consumer("t", partition_assignment_strategy="range", session_timeout_ms=600)
+    one.poll(0)
+    one._membership._pulse.stop(5)  # type: ignore[union-attr] # as if it were killed
+    two = world.consumer("t", session_timeout_ms=600)
+    assert read(two).keys() == {"t-0", "t-1"}
+    three = world.consumer("t", partition_assignment_strategy="range")
+    with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_ASSIGNOR"):
+        three.poll(0)
+
+
+def test_members_that_name_one_table_by_different_links_see_each_other(world: World, tmp_path: Path) -> None:
+    one = world.consumer("t")
+    one.poll(0)
+    (tmp_path / "link").symlink_to(world.path)
+    two = world.consumer("t", table=tmp_path / "link")
+    share_out(one, two)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["link", "offsets", "offsets.members", "root"]
+
+
+def test_a_forked_process_is_refused(world: World) -> None:
+    one = world.consumer("t", max_poll_records=5)
+    one.poll(0)
+    into, out = os.pipe()
+    if (pid := os.fork()) == 0:
+        try:
+            said = str(one.poll(0))
+        except BaseException as error:
+            said = getattr(error, "id", repr(error))
+        os.write(out, said.encode())
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert os.read(into, 1_000) == b"CONSUMER_FORKED"
+    assert one.poll(300)
+
+
+def test_a_loop_returns_nothing_of_what_was_lost(world: World) -> None:
+    one = world.consumer("t", session_timeout_ms=900, heartbeat_interval_ms=300, max_poll_interval_ms=500, consumer_timeout_ms=300)
+    first = list(itertools.islice(one, 3))
+    assert [each.offset for each in first] == [0, 1, 2]
+    two = world.consumer("t", enable_auto_commit=False)
+    until(lambda: len(two.assignment()) == 2, two)
+    assert list(itertools.islice(one, 20)) == []
+
+
+def test_a_static_member_that_restarts_spares_a_rebalance(world: World) -> None:
+    one, two = (world.consumer("t", group_instance_id=name) for name in ("a", "b"))
+    share_out(one, two)
+    before, mine = len(world.table.changes("g")), one.assignment()
+    one.close()
+    two.poll(300)
+    again = world.consumer("t", group_instance_id="a")
+    until(lambda: again.assignment(), again, two)
+    assert again.assignment() == mine
+    assert [each.why for each in world.table.changes("g")][before:] == ["joins"]
+
+
+def test_a_group_in_a_long_batch_is_running(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = world.consumer("t")
+    read(one)
+    one.commit()
+    now = rows.now
+    monkeypatch.setattr(rows, "now", lambda: now() + datetime.timedelta(seconds=200))
+    one._membership._wrote -= 61  # type: ignore[union-attr] # a minute passes, and the program does not poll
+    end = time.monotonic() + WAIT_S
+    while not world.table.summaries()[0].running and time.monotonic() < end:
+        time.sleep(0.05)
+    with pytest.raises(sparklog.CallError, match="PARTLOG_GROUP_RUNNING"):
+        world.table.delete("g")
+
+
+def test_a_reset_goes_before_members_that_commit_without_end(world: World) -> None:
+    """Their commits come between its look and its commit each time, until it announces itself."""
+    one = world.consumer("t", enable_auto_commit=False)
+    read(one)
+    versions = world.table.generations._lake.versions
+    commits = 0
+
+    def looked(members: Any) -> dict[str, int]:
+        nonlocal commits
+        found = versions(members)
+        state = world.table.generations.state("g")[2]
+        if state is not None and state.announced is None:
+            commits += 1
+            one.commit({TopicPartition("t", 1): sparklog.consumer.OffsetAndMetadata(20, str(commits))})
+        return found
+
+    world.table.generations._lake.versions = looked  # type: ignore[method-assign]
+    world.reset(5)
+    assert commits >= 1
+    assert "asks members to wait" in [each.why for each in world.table.changes("g")]
+    assert read(one) == {"t-0": list(range(5, 20)), "t-1": list(range(5, 20))}
+
+
+# ---- records that cannot be deserialized
+
+
+@pytest.fixture
+def poisoned(tmp_path: Path) -> Path:
+    """Partition 0 has ten records, of which offset 5 is not JSON; partition 1 has ten good ones."""
+    topic = Topic(tmp_path / "root", partitions=2)
+    topic.append([Record(b"{oops" if number == 5 else b"%d" % number, b"key") for number in range(10)], 0)
+    topic.append([Record(b"%d" % (100 + number)) for number in range(10)], 1)
+    return tmp_path / "root"
+
+
+def opened(root: Path, **more: Any) -> Consumer:
+    return Consumer(root, "t", auto_offset_reset="earliest", value_deserializer=json.loads, consumer_timeout_ms=100, **more)
+
+
+def each_of(consumer: Consumer, iterating: bool) -> list[int]:
+    if iterating:
+        return [found.value for found in itertools.islice(consumer, 1)]
+    return [record.value for its in consumer.poll(100).values() for record in its]
+
+
+@pytest.mark.parametrize("iterating", [False, True])
+@pytest.mark.parametrize("most", [1, 500])
+def test_a_record_that_fails_is_skipped_alone(poisoned: Path, iterating: bool, most: int) -> None:
+    found, failed, positions, bad = list[int](), list[RecordDeserializationError](), list[int](), TopicPartition("t", 0)
+    with opened(poisoned, max_poll_records=most) as consumer:
+        for _ in range(40):
+            try:
+                found += each_of(consumer, iterating)
+            except RecordDeserializationError as error:
+                failed.append(error)
+                positions.append(consumer.position(bad))
+                consumer.seek(error.partition, error.offset + 1)
+    assert sorted(found) == [0, 1, 2, 3, 4, 6, 7, 8, 9, *range(100, 110)]
+    ((error),) = failed
+    assert (positions, error.partition, error.offset, error.key, error.value) == ([5], bad, 5, b"key", b"{oops")
+    assert "offset 5 of topic t under" in str(error)
+    assert isinstance(error.__cause__, json.JSONDecodeError)
+
+
+@pytest.mark.parametrize("iterating", [False, True])
+def test_other_partitions_go_on_while_nothing_is_done_about_it(poisoned: Path, iterating: bool) -> None:
+    found, failed = list[int](), 0
+    with opened(poisoned, max_poll_records=3) as consumer:
+        for _ in range(30):
+            try:
+                found += each_of(consumer, iterating)
+            except RecordDeserializationError:
+                failed += 1
+    assert sorted(found) == [0, 1, 2, 3, 4, *range(100, 110)]
+    assert failed >= 3
