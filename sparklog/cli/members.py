@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -72,13 +73,38 @@ def consume(
         on_revoke=told("gives up"),
         on_lost=told("lost"),
     )
+    written = False
+    with ended_by(consumer.wakeup) as ended:
+        try:
+            while not ended:
+                for batch in consumer.poll_batches(1000).values():
+                    print_lines(batch.select(COLUMNS), as_json=as_json)
+                sys.stdout.flush()
+            written = True
+        finally:
+            consumer.close(autocommit=written)  # what could not be written is not committed
+    raise SystemExit(128 + ended[0])
+
+
+@contextmanager
+def ended_by(wake: Callable[[], None]) -> Iterator[list[int]]:
+    """Gives a list that gets the first SIGINT or SIGTERM, when `wake` is called too. A second one ends the program at once."""
+    import signal
+
+    ended: list[int] = []
+
+    def note(number: int, _: object) -> None:
+        if ended:
+            raise SystemExit(128 + number)
+        ended.append(number)
+        wake()
+
+    before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
-        while True:
-            for batch in consumer.poll_batches(1000).values():
-                print_lines(batch.select(COLUMNS), as_json=as_json)
-            sys.stdout.flush()
+        yield ended
     finally:
-        consumer.close()
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def members(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:

@@ -68,10 +68,12 @@ def tail(
 
 
 def _follow(root: str, topic: str, starts: dict[int, int], partitions: Numbers | None, wanted: bytes | None, *, as_json: bool) -> None:
+    import signal
     import sys
 
     from sparklog.consumer import Consumer, TopicPartition
 
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # it ends in order, with what it has printed
     with Consumer(root, auto_offset_reset="earliest") as consumer:
         if partitions is None:
             consumer.subscribe([topic])  # with the partitions that will be added, and the records that are then in them

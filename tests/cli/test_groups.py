@@ -1,10 +1,14 @@
 """`sparklog groups` and its commands."""
 
 import json
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from handmade import Topic, records
@@ -14,6 +18,7 @@ from sparklog.assignors import Member
 from sparklog.offsets import OffsetTable, plan
 
 HOUR_MS = 3_600_000
+REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -161,6 +166,26 @@ def test_members_of_a_group_are_shown_and_rewound(run, topic, table):
     assert all(word in history for word in ("joins", "takes", "releases", "reset", "leaves"))
     assert json.loads(run("groups", "members", topic.root, "shop", "--json")) == []
     assert "in 6 partitions deleted" in run("groups", "delete", topic.root, "shop", "--execute")
+
+
+def test_consume_commits_nothing_that_it_could_not_write(topic, table):
+    with open("/dev/full", "wb") as full:  # noqa: PTH123
+        command = [sys.executable, "-m", "sparklog", "groups", "consume", topic.root, "shop", "t", "--from-beginning"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
+    assert (ended.returncode, b"No space left" in ended.stderr) == (5, True)
+    assert {each.offset for each in table.positions("shop")} == {0}
+    assert table.members("shop") == []
+
+
+@pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM])
+def test_consume_commits_and_leaves_when_a_service_manager_ends_it(topic, table, start, ends):
+    with start("groups", "consume", topic.root, "shop", "t", "--from-beginning") as consumer:
+        assert [len(consumer.stdout.readline()) > 1 for _ in range(35)] == [True] * 35
+        consumer.send_signal(ends)
+        consumer.communicate(timeout=120)
+    assert consumer.returncode == 128 + ends
+    assert {each.partition: each.offset for each in table.positions("shop")} == {0: 25, 1: 10}
+    assert table.members("shop") == []
 
 
 @pytest.mark.soak
