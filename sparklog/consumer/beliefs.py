@@ -1,4 +1,4 @@
-"""The beliefs of a consumer: its subscription, its shares and their positions, and the states of topics. Decision 13 has the rules."""
+"""The beliefs of a consumer: its subscription, its shares and their positions, and the states of topics. Decision 14 has the rules."""
 
 from __future__ import annotations
 

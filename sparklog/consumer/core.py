@@ -2,7 +2,7 @@
 
 A call of the program is a generator of requests (`requests.py`), which the caller answers; what it returns is the answer to the program.
 `beliefs.py` has the memory, `reading.py` how records are taken, and this module the subscription, the group and its commits.
-docs/decisions/0013-the-consumer-is-one-state-machine.md has the rules.
+docs/decisions/0014-the-consumer-is-one-state-machine.md has the rules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Groups of consumers under deterministic simulation, beside a model; and mutants of the rules of decision 13."""
+"""Groups of consumers under deterministic simulation, beside a model; and mutants of the rules of decision 14."""
 
 from __future__ import annotations
 
