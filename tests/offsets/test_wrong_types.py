@@ -134,7 +134,18 @@ TEXTS_TOO = {("OffsetTable.plan", "members"), ("plan", "members"), ("Topic.offse
     (f"Topic.{call}", name) for call in ("read", "scan") for name in ("since", "until")
 }
 """A text is a time there, or the name of a member."""
-OF_ANSWERS = ("Finding.", "GroupPlan.", "Position.", "Report.", "Tracker.", "Member.", "MemberSettings.", "Membership.", "Owner.")
+OF_ANSWERS = (
+    "Finding.",
+    "GroupPlan.",
+    "Position.",
+    "Report.",
+    "Tracker.",
+    "Member.",
+    "MemberSettings.",
+    "Membership.",
+    "Owner.",
+    "RecordDeserializationError.",
+)
 """Objects that programs are given, or that only carry numbers to a call that looks at them."""
 ELSEWHERE = {("track", "interval_s"), ("DeltaOutput.poll", "timeout_ms"), ("DeltaOutput.poll", "max_records")}
 """These have tests of their own, or give the number to a call that is here."""
