@@ -138,7 +138,7 @@ class Questions:
         return f"(SELECT {literal} AS key FROM few WHERE n < {self.random.randrange(2, 9)})"
 
     def query(self) -> str:
-        self.text = self.is_on(0.7)
+        self.text = self.random.random() < 0.7
         one, two, three = (self.table(self.topic()) for _ in range(3))
         kind = self.random.randrange(9)
         if kind == 0:
