@@ -104,13 +104,14 @@ public final class TopicProcedure implements SimpleProcedure {
     return SparkErrors.run(() -> Uninterrupted.run(() -> {
       Arguments arguments = new Arguments(signature, input, types);
       Root root = arguments.root();
-      root.requireWritable();
       Answer answer = new Answer(signature);
       if (!signature.isOfTopics()) {
+        root.requireWritable();
         run(new Call(root, root.location(), arguments, answer));
         return List.<Scan>of(answer.scan()).iterator();
       }
-      root.requireReadable();
+      root.requireReadable(); // first: a root that does not exist is not told where it may be made
+      root.requireWritable();
       requireTopics(root, arguments.keep().keySet());
       if (arguments.topic().isPresent()) {
         run(new Call(root, arguments.topic().get(), arguments, answer));

@@ -73,7 +73,7 @@ final class ChangeTest extends CommitsOverFaults {
         throw error;
       })));
       assertFalse(refused.putTried());
-      assertTrue(store.calls().stream().allMatch(call -> call.matches("(read|list|tag|location) .*")), store.calls().toString());
+      assertTrue(store.calls().stream().allMatch(call -> call.matches("(read|list|tag|location|probe) .*")), store.calls().toString());
     }
   }
 
