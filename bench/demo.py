@@ -126,7 +126,7 @@ def main() -> int:
     print(f"  in {TOPIC}-0/ to {TOPIC}-{PARTITIONS - 1}/ the same batches under Kafka's names, as links or copies.")
     print()
     for command, about in (
-        (f"{_beside('sparklog')} topics {_shown(root)}", "what is in it"),
+        (f"{_beside('sparklog')} topics {_shown(root)}", "its topics"),
         (f"{_beside('sparklog')} ui {_shown(root)}", "all of it, in your browser"),
         (_beside("python"), f'then: import sparklog; sparklog.session().read.format("partlog").load("{_shown(root)}").show()'),
     ):

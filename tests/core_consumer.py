@@ -34,11 +34,15 @@ class Consumer:
         )
         self.core = Core(settings)
         table: Any = SimpleNamespace(path="table", root="root", generations=world.table, topics=Topics(world))
-        begin: Any = lambda share, id, start, end, late: self.core.beginning(TopicPartition(*share), id, start, end, late=late)  # noqa: E731
+
+        def begin(share: Any, id: str, start: int, end: int, late: bool) -> int | None:
+            return self.core.beginning(TopicPartition(*share), id, start, end, late=late)
+
         self.member = Membership.__new__(Membership)
         pulse, standing.Pulse = standing.Pulse, lambda *_: Pulse(world)  # type: ignore[assignment,misc]
         try:
-            self.member.__init__(table, "g", MemberSettings(session_s=SESSION, heartbeat_s=HEARTBEAT), begin, lambda: world.now)  # type: ignore[misc]
+            timed = MemberSettings(session_s=SESSION, heartbeat_s=HEARTBEAT)
+            self.member.__init__(table, "g", timed, begin, lambda: world.now)  # type: ignore[misc]
         finally:
             standing.Pulse = pulse  # type: ignore[misc]
         self.member._lock = Lock()  # type: ignore[assignment]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
@@ -20,12 +21,12 @@ Decode = Callable[[TopicPartition, pa.RecordBatch], tuple[list[ConsumerRecord], 
 """The records of a batch up to the first that cannot be decoded, and its error."""
 
 
-class Reading(Beliefs):
+class Reading(Beliefs, ABC):
     """The reading of one consumer. Methods that return `Steps` are run by the shell."""
 
+    @abstractmethod
     def _turn(self) -> Steps[None]:
-        """Before records are returned, and while there are none: `Core` has what a group does then."""
-        raise NotImplementedError
+        """Runs before records are returned, and while there are none: `Core` follows the group in it."""
 
     def _look(self, now: float) -> Steps[None]:
         """Takes the newest states of the topics that it reads, and with a pattern those that there are."""

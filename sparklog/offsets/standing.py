@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 
 from sparklog.assignors import Partition
@@ -29,7 +30,7 @@ Begin = Callable[[Partition, str, int, int, bool], int | None]
 _ROW_EVERY_S = 60  # a group without a new row for three minutes does not count as running
 
 
-class Standing:
+class Standing(ABC):
     """The standing of one consumer in a group. `Membership` has what the consumer calls, and the thread of heartbeats."""
 
     def __init__(
@@ -72,9 +73,9 @@ class Standing:
         """The positions of the group, as the table has them now."""
         return self._generations.group(self.group).positions
 
+    @abstractmethod
     def _beat(self) -> None:
-        """Writes a heartbeat; it is called in a thread of its own."""
-        raise NotImplementedError
+        """Writes a heartbeat. The thread of `Pulse` calls it."""
 
     # ---- changes of the state
 

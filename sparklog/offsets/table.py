@@ -352,8 +352,8 @@ class OffsetTable:
         """How far a group is behind, with a row for each partition of its topics: an Arrow table, or with Spark a DataFrame.
 
         * offset: its position, None if it has none; start, end: the log start offset and the end offset.
-        * records: from the offset to the end, without those that have expired: end − offset, or end − start if that is less. bytes: what
-          is stored of them, interpolated within a segment.
+        * records: the offsets from the position to the end that have not expired: end − offset, or end − start if that is less.
+          bytes: the stored bytes of these records, interpolated within a segment.
         * seconds: from the time of the first unread record to the greatest one of all unread records; 0 if all is read. None if the first
           unread record does not have a time.
         """

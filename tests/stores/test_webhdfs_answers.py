@@ -72,7 +72,7 @@ def answering(code: int, sent: object, first: Sequence[tuple[int, object]] = ())
 )
 def test_a_listing_that_no_name_node_gives_is_refused(sent):
     with answering(200, sent) as address:
-        store = HdfsStore("h", "/root", [address], "me")
+        store = HdfsStore("h", "/logs", [address], "me")
         for ask in (store.names, store.entries):
             with pytest.raises((Damaged, OSError)):
                 ask("_partlog")
@@ -86,9 +86,9 @@ def test_a_name_node_that_does_not_serve_yet_is_not_the_one_that_is_asked(except
     monkeypatch.setattr("sparklog.store.hdfs._FAILOVER_S", 0.3)
     told = {"RemoteException": {"exception": exception, "message": "Namenode is in startup mode"}}
     with answering(403, told) as first, answering(200, listing(status("a"))) as second:
-        assert HdfsStore("h", "/root", [first, second], "me").names("_partlog") == ["a"]
+        assert HdfsStore("h", "/logs", [first, second], "me").names("_partlog") == ["a"]
         with pytest.raises(OSError, match=f"no active NameNode answers .*{exception}: Namenode is in startup mode"):
-            HdfsStore("h", "/root", [first], "me").names("_partlog")
+            HdfsStore("h", "/logs", [first], "me").names("_partlog")
 
 
 @pytest.mark.parametrize("exception", ["StandbyException", "RetriableException"])
@@ -97,7 +97,7 @@ def test_a_failover_is_waited_out(exception):
     told = (403, {"RemoteException": {"exception": exception, "message": "Namenode is in startup mode"}})
     with answering(200, listing(status("a")), [told, told]) as address:
         gone = f"http://127.0.0.1:{free_port()}"
-        assert HdfsStore("h", "/root", [gone, address], "me").names("_partlog") == ["a"]
+        assert HdfsStore("h", "/logs", [gone, address], "me").names("_partlog") == ["a"]
 
 
 # ---- where bytes are
@@ -105,7 +105,7 @@ def test_a_failover_is_waited_out(exception):
 
 def at(address: str, **more: str) -> dict[str, str]:
     """The answer of a NameNode to OPEN."""
-    return {"Location": f"{address}/webhdfs/v1/root/file?op=OPEN&offset=0", **more}
+    return {"Location": f"{address}/webhdfs/v1/logs/file?op=OPEN&offset=0", **more}
 
 
 def located(*addresses: str) -> dict[str, object]:
@@ -118,7 +118,7 @@ def read(*answers: tuple[int, object]) -> bytes:
     """Five bytes of a file, of which a NameNode gives these answers."""
     *first, (code, last) = answers
     with answering(code, last, first) as name_node:
-        return HdfsStore("h", "/root", [name_node], "me").bytes_of("file", 0, 5)
+        return HdfsStore("h", "/logs", [name_node], "me").bytes_of("file", 0, 5)
 
 
 def test_bytes_of_an_older_name_node_and_of_a_proxy():
@@ -160,7 +160,7 @@ def test_a_data_node_that_hangs_is_waited_for_once(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as hung, answering(200, b"01234") as other:
         address = f"http://127.0.0.1:{hung.getsockname()[1]}"
         with answering(500, {}, [(200, at(address)), (200, located(address, other))] * 5) as name_node:
-            store = HdfsStore("h", "/root", [name_node], "me")
+            store = HdfsStore("h", "/logs", [name_node], "me")
             assert [store.bytes_of("file", 0, 5) for _ in range(5)] == [b"01234"] * 5
         hung.setblocking(False)
         hung.accept()[0].close()
@@ -203,4 +203,4 @@ def test_other_data_nodes_that_no_name_node_names_are_not_asked(sent):
 def test_a_root_that_may_not_be_seen_is_not_called_another_folder(monkeypatch):
     denied = {"RemoteException": {"exception": "AccessControlException", "message": "Permission denied: user=me"}}
     with answering(403, denied) as address, pytest.raises(SparklogError, match=r"PARTLOG_IO.*hdfs://h/root.*Permission denied: user=me"):
-        Log(Root(HdfsStore("h", "/root", [address], "me")))
+        Log(Root(HdfsStore("h", "/logs", [address], "me")))
