@@ -202,5 +202,5 @@ def test_other_data_nodes_that_no_name_node_names_are_not_asked(sent):
 
 def test_a_root_that_may_not_be_seen_is_not_called_another_folder(monkeypatch):
     denied = {"RemoteException": {"exception": "AccessControlException", "message": "Permission denied: user=me"}}
-    with answering(403, denied) as address, pytest.raises(SparklogError, match=r"PARTLOG_IO.*hdfs://h/root.*Permission denied: user=me"):
+    with answering(403, denied) as address, pytest.raises(SparklogError, match=r"PARTLOG_IO.*hdfs://h/logs.*Permission denied: user=me"):
         Log(Root(HdfsStore("h", "/logs", [address], "me")))
