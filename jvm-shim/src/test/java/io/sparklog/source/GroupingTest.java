@@ -2,7 +2,6 @@ package io.sparklog.source;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -36,46 +35,18 @@ import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.LiteralValue;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.InputPartition;
-import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
 /** Scans say that they are grouped by key where that is so, and only there; and the function that they name is the one that groups them. */
-final class GroupingTest {
-  private static final String CORES = "spark.sql.files.minPartitionNum";
+final class GroupingTest extends GroupsOfScans {
   private static final long SEEDS = Long.getLong("grouping.seeds", 10);
-
-  @TempDir
-  Path directory;
-  private KeyedLog log;
-
-  @BeforeEach
-  void makesALog() {
-    log = new KeyedLog(directory.resolve("log"));
-    SQLConf.get().setConfString(CORES, "4");
-  }
-
-  @AfterEach
-  void unsetsTheCores() {
-    SQLConf.get().unsetConf(CORES);
-  }
-
-  private Reads reads(String topics) {
-    return Reads.of(directory.resolve("log"), "includeHeaders", "false", "subscribe", topics).ofCatalog();
-  }
-
-  private static String groups(PartlogScan scan) {
-    return Arrays.toString(assertInstanceOf(KeyGroupedPartitioning.class, scan.outputPartitioning()).keys());
-  }
 
   @Test
   void groupsAreByKeyOnlyIfThereAreAsManyAsCores() throws IOException {

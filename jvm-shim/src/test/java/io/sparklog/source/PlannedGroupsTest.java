@@ -2,55 +2,24 @@ package io.sparklog.source;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
-import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.HasPartitionKey;
-import org.apache.spark.sql.connector.read.partitioning.KeyGroupedPartitioning;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Spark is told of groups and of order for a plan only where it makes right plans with them, by the settings that it plans with. */
-final class PlannedGroupsTest {
-  private static final String CORES = "spark.sql.files.minPartitionNum";
-
-  @TempDir
-  Path directory;
-  private KeyedLog log;
-
-  @BeforeEach
-  void makesALog() {
-    log = new KeyedLog(directory.resolve("log"));
-    SQLConf.get().setConfString(CORES, "4");
-  }
-
-  @AfterEach
-  void unsetsTheCores() {
-    SQLConf.get().unsetConf(CORES);
-  }
-
-  private Reads reads(String topics) {
-    return Reads.of(directory.resolve("log"), "includeHeaders", "false", "subscribe", topics).ofCatalog();
-  }
-
-  private static String groups(PartlogScan scan) {
-    return Arrays.toString(assertInstanceOf(KeyGroupedPartitioning.class, scan.outputPartitioning()).keys());
-  }
-
+final class PlannedGroupsTest extends GroupsOfScans {
   private static boolean areTold(Batch batch) {
     return Arrays.stream(batch.planInputPartitions()).allMatch(HasPartitionKey.class::isInstance);
   }
