@@ -11,8 +11,9 @@ from sparklog.assignors.members import Member, Partition
 
 def assigned(topics: Mapping[str, int], members: Sequence[Member], racks: Mapping[Partition, Collection[str]]) -> list[list[Partition]]:
     """The partitions of each member, which are given in their order; so are the topics."""
-    # A member of several streams is as many readers, one after the other.
-    readers = [number for number, member in enumerate(members) for _ in range(member.capacity)]
+    # A member of several streams is as many readers, one after the other: as many as could get a partition of one topic.
+    most = max(topics.values(), default=0)
+    readers = [number for number, member in enumerate(members) for _ in range(min(member.capacity, most))]
     cuts = [
         _Cut(name, count, [at for at, number in enumerate(readers) if name in members[number].topics], racks)
         for name, count in topics.items()

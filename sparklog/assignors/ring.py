@@ -9,7 +9,9 @@ from sparklog.assignors.members import Member, Partition
 
 def assigned(topics: Mapping[str, int], members: Sequence[Member]) -> list[list[Partition]]:
     """The partitions of each member, which are given in their order; so are the topics."""
-    ring = [number for number, member in enumerate(members) for _ in range(member.capacity)]
+    # A member of several streams has as many places, one after the other: as many as could get a partition.
+    most = sum(topics.values())
+    ring = [number for number, member in enumerate(members) for _ in range(min(member.capacity, most))]
     given: list[list[Partition]] = [[] for _ in members]
     turn = 0
     for topic, count in topics.items():

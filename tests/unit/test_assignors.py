@@ -2,6 +2,7 @@
 
 import json
 import random
+import tracemalloc
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -190,6 +191,38 @@ def test_a_member_of_several_streams_counts_as_that_many(assignor):
     found = assign(assignor, {"t": 30}, [Member("a", ["t"], capacity=2), Member("b", ["t"])])
     assert {member: len(of) for member, of in found.items()} == {"a": 20, "b": 10}
     assert assign(assignor, {"t": 30}, [Member("a", ["t"], capacity=2), Member("b", ["t"])], owners=owners_of(found)) == found
+
+
+@pytest.mark.parametrize("assignor", ["range", "roundrobin"])
+def test_a_member_of_a_great_capacity_gets_as_much_as_so_many_members(assignor):
+    """Random groups with racks, and capacities far above the number of partitions."""
+    for seed in range(300):
+        chance = random.Random(seed)
+        topics = {name: chance.randrange(1, 6) for name in chance.sample("tuv", chance.randrange(1, 4))}
+        racks = {(name, number): chance.sample("qrs", chance.randrange(3)) for name, of in topics.items() for number in range(of)}
+        members = [
+            Member(f"m{number}", chance.sample("tuv", chance.randrange(1, 4)), None, chance.choice((1, 2, 9, 40)), chance.choice("qr"))
+            for number in range(chance.randrange(1, 5))
+        ]
+        many = [Member(f"{each.id}-{at:02}", each.topics, rack=each.rack) for each in members for at in range(each.capacity)]
+        together: dict[str, set[Partition]] = {each.id: set() for each in members}
+        for id, of in assign(assignor, topics, many, racks=racks).items():
+            together[id.partition("-")[0]] |= set(of)
+        assert {id: set(of) for id, of in assign(assignor, topics, members, racks=racks).items()} == together
+
+
+@pytest.mark.parametrize("assignor", ASSIGNORS)
+def test_memory_does_not_grow_with_capacities(assignor):
+    def shares(capacity: int) -> Assignment:
+        members = [Member("a", ["t", "u"]), Member("b", ["t"], capacity=capacity), Member("c", ["u"], capacity=3)]
+        return assign(assignor, {"t": 7, "u": 5}, members)
+
+    tracemalloc.start()
+    try:
+        assert shares(1_000_000) == shares(10_000)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_range_goes_to_near_members_first_and_stays_cut_alike():
