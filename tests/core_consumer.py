@@ -35,14 +35,11 @@ class Consumer:
         self.core = Core(settings)
         table: Any = SimpleNamespace(path="table", root="root", generations=world.table, topics=Topics(world))
 
-        def begin(share: Any, id: str, start: int, end: int, late: bool) -> int | None:
-            return self.core.beginning(TopicPartition(*share), id, start, end, late=late)
-
         self.member = Membership.__new__(Membership)
         pulse, standing.Pulse = standing.Pulse, lambda *_: Pulse(world)  # type: ignore[assignment,misc]
         try:
             timed = MemberSettings(session_s=SESSION, heartbeat_s=HEARTBEAT)
-            self.member.__init__(table, "g", timed, begin, lambda: world.now)  # type: ignore[misc]
+            self.member.__init__(table, "g", timed, self.core.beginning, lambda: world.now)  # type: ignore[misc]
         finally:
             standing.Pulse = pulse  # type: ignore[misc]
         self.member._lock = Lock()  # type: ignore[assignment]

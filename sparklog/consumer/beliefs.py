@@ -106,7 +106,7 @@ class Beliefs:
         """The order in which partitions are read."""
         self._news: dict[str, State | SparklogError] = {}
         """States that others asked for, and that positions are not in yet."""
-        self._ends: dict[tuple[TopicPartition, str], int] = {}
+        self._ends: dict[tuple[tuple[str, int], str], int] = {}
         """The end offsets when the program subscribed, by partition and topic id: from there on, records are new."""
         self._listed = self._looked = float("-inf")
         self._tried: float | None = None
@@ -188,7 +188,7 @@ class Beliefs:
         """Whether it is subscribed to a topic of this name."""
         return self.pattern.match(topic) is not None if self.pattern else topic in (self.names or ())
 
-    def beginning(self, partition: TopicPartition, topic_id: str, start: int, end: int, *, late: bool) -> int | None:
+    def beginning(self, partition: tuple[str, int], topic_id: str, start: int, end: int, late: bool) -> int | None:
         """Where a partition begins in which the group has no position. `late`: the group read its topic before. None: it is not known."""
         if self._settings.reset == "none":
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Literal
@@ -175,16 +176,17 @@ class Consumer(AnyPartition):
             commit_s=commit_interval if enable_auto_commit else None,
         )
         self._core = Core(settings)
-        self._told = {"assigned": on_assign, "revoked": on_revoke, "lost": on_lost or on_revoke}
+        told = {"assigned": on_assign, "revoked": on_revoke, "lost": on_lost or on_revoke}
         dual = None if dual_table is None else self._opened(dual_table)
         self._membership: Membership | None = None
         its: Group = Alone()
         if member is not None and opened is not None and group is not None:
             from sparklog.offsets import Membership
 
-            self._membership = Membership(opened, group, member, self._beginning)
+            self._membership = Membership(opened, group, member, self._core.beginning)
+            self._membership.belongs_to(self)
             its = Shared(self._membership)
-        self._shell = Shell(self._core, logs, its, self._tell, dual)
+        self._shell = Shell(self._core, logs, its, _telling(weakref.ref(self), told), dual)
         if wanted:
             self._shell.run(self._core.subscribe(wanted, None))
         if opened is not None and group is not None and member is None:
@@ -413,14 +415,6 @@ class Consumer(AnyPartition):
     def _decoded(self, partition: TopicPartition, batch: pa.RecordBatch) -> tuple[list[ConsumerRecord], Exception | None]:
         return records_of(partition, batch, *self._deserializers, self.root)
 
-    def _beginning(self, share: tuple[str, int], topic_id: str, start: int, end: int, late: bool) -> int | None:
-        return self._core.beginning(TopicPartition(*share), topic_id, start, end, late=late)
-
-    def _tell(self, event: str, partitions: list[TopicPartition]) -> None:
-        callback = self._told[event]
-        if callback is not None:
-            callback(self, partitions)
-
     def _require_to_read(self, call: str, timeout_ms: float) -> None:
         self._require_open(call)
         arguments.duration("timeout_ms", timeout_ms)
@@ -472,3 +466,13 @@ class Consumer(AnyPartition):
             reason = f"it was opened with the root {opened.root}, and the consumer reads {self.root}: give one of the same root"
             raise SparklogError("OPTION_VALUE", option="table", value=opened.path, reason=reason)
         return opened
+
+
+def _telling(its: weakref.ref[Consumer], callbacks: Mapping[str, Rebalanced | None]) -> Callable[[str, list[TopicPartition]], None]:
+    """Calls the callback of an event with the consumer, and does not keep the consumer alive."""
+
+    def tell(event: str, partitions: list[TopicPartition]) -> None:
+        if callback := callbacks[event]:
+            callback(its(), partitions)
+
+    return tell

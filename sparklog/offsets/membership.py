@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import time
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 
 from sparklog.assignors import Partition
@@ -26,6 +27,10 @@ class Membership(Standing):
     One thread calls it; a thread of its own writes heartbeats, which others look for. Methods raise GenerationFenced if one owner took
     the group alone, or another process the place of its instance; MEMBER_FENCED if it commits for a share that it lost.
     """
+
+    def belongs_to(self, holder: object) -> None:
+        """Ends once this object was collected: the member leaves the group with its next heartbeat, and commits nothing."""
+        self._holder = weakref.ref(holder)
 
     # ---- what the caller does in turns
 
@@ -173,6 +178,9 @@ class Membership(Standing):
     def _beat(self) -> None:
         """Writes a heartbeat, looks for a newer state, and expires members that are silent. It is called in a thread of its own."""
         me = self.id
+        if self._holder() is None:
+            self._leave_alone()
+            return
         if me is None or self._clock() - self._polled > self._settings.max_poll_s:
             return  # the program hangs, or polls no more: others go on with its shares
         try:
@@ -192,6 +200,13 @@ class Membership(Standing):
                     self._lock.release()
         except (OSError, SparklogError) as error:
             _log.warning("Member %s of group %s: %s", me, self.group, error)
+
+    def _leave_alone(self) -> None:
+        _log.warning("A consumer of group %s was collected and had not been closed: it leaves the group", self.group)
+        try:
+            self.end()
+        except SparklogError as error:  # it falls silent, and others expire it
+            _log.warning("It could not leave group %s: %s", self.group, error)
 
     def _expire(self, me: str, state: State) -> None:
         silent = self._pulse.silent(state.sessions(but=me))

@@ -68,6 +68,8 @@ class Standing(ABC):
         """The newest state that the thread of heartbeats knows, and its number."""
         self._ended: SparklogError | None = None
         """Why it cannot be a member any more."""
+        self._holder: Callable[[], object] = object
+        """Gives the object that the member belongs to; None once that was collected."""
 
     def positions(self) -> list[Position]:
         """The positions of the group, as the table has them now."""

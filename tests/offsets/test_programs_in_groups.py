@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import gc
 import itertools
 import json
 import os
@@ -379,3 +380,14 @@ def test_other_partitions_go_on_while_nothing_is_done_about_it(poisoned: Path, i
                 failed += 1
     assert sorted(found) == [0, 1, 2, 3, 4, *range(100, 110)]
     assert failed >= 3
+
+
+def test_a_consumer_that_is_collected_leaves_its_group(world: World) -> None:
+    """As where the cell of a notebook is run twice."""
+    world.consumer("t")
+    forgotten, one = world.opened.pop(), world.consumer("t")
+    share_out(forgotten, one)
+    del forgotten
+    gc.collect()
+    until(lambda: len(one.assignment()) == 2, one)
+    assert sum(change.why == "leaves" for change in world.table.changes("g")) == 1
