@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from sparklog.consumer.beliefs import Share
 from sparklog.consumer.consumer import Consumer
-from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
+from sparklog.consumer.records import TopicPartition
+from sparklog.consumer.requests import At, Ats
 from sparklog.errors import GenerationFenced, SparklogError
 from sparklog.offsets import places
 
@@ -53,32 +55,46 @@ class DeltaOutput:
         """The records that are to be written."""
 
     def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, pa.RecordBatch]:
-        """The next records that the table does not have, as `Consumer.poll_batches`. Those of the last call come again, if not written."""
-        self._give_up()
+        """The next records that the table does not have, as `Consumer.poll_batches`.
+
+        Positions move when the rows are written: records of the last call come again if they were not. A `seek` of the program counts, but
+        not to records that the table has.
+        """
+        core = self._consumer._core
         while True:
-            found = self._consumer.poll_batches(timeout_ms, max_records)
+            found = self._consumer.poll_batches(timeout_ms, max_records)  # a callback may write the records of the last poll in it
+            self._read = {}
+            for partition, batch in found.items():
+                share, begin = core.shares[partition], int(batch.column("offset")[0].as_py())
+                assert share.position is not None
+                self._read[partition] = _Part(f"{self._group}/{share.topic_id}/{partition.partition}", share, begin, share.position)
+                core.seek(share, begin)
             table = self._table() if found else None
-            strayed = False
-            for partition, batch in list(found.items()):
-                application = f"{self._group}/{self._consumer._core.shares[partition].topic_id}/{partition.partition}"
-                begin = int(batch.column("offset")[0].as_py())
-                version = None if table is None else table.transaction_version(application)
-                if version is not None and version > begin:
-                    self._consumer.seek(partition, version)
-                    del found[partition]
-                    strayed = True
-                else:
-                    self._read[partition] = _Part(application, begin, self._consumer.position(partition), version)
-            if found or not strayed:
+            written: Ats = {}
+            for partition, part in list(self._read.items()):
+                part.version = None if table is None else table.transaction_version(part.application)
+                if part.version is not None and part.version > part.begin:
+                    core.seek(part.share, part.version)
+                    written[partition] = At(part.share.topic_id, part.share.holding, part.version)
+                    del found[partition], self._read[partition]
+            self._follow(written)
+            if found or not written:
                 return found
 
     def write(self, rows: pa.Table | pa.RecordBatch) -> None:
         """Appends rows, made of the records of the last `poll`, and commits its offsets; these are committed without rows, too.
 
-        RetryError OUTPUT_FENCED if another member has written one of the partitions since: nothing was written, and the next `poll` goes on
-        where the table is.
+        All rows of a poll are written in one call, which `on_revoke` may make too. A call that failed may be repeated.
+
+        Raises:
+            RetryError: OUTPUT_FENCED if another member has written one of the partitions since. Nothing was written, and the next `poll`
+                goes on where the table is.
+            CallError: OUTPUT_NOT_READ if there are rows, and no records of the last poll that are not written.
         """
+        self._consumer._require_open("write")
         if not self._read:
+            if rows.num_rows:
+                raise SparklogError("OUTPUT_NOT_READ", table=self.path, group=self._group)
             return
         given = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
         table = self._table() or self._created(given.schema)
@@ -87,9 +103,17 @@ class DeltaOutput:
                 if part.is_strayed(self._table() or table):
                     root = self._consumer.root
                     raise SparklogError("OUTPUT_FENCED", table=self.path, topic=topic, partition=number, root=root, group=self._group)
-        read, self._read = self._read, {}
+        core = self._consumer._core
+        for partition, part in self._read.items():
+            if core.shares.get(partition) is part.share and part.share.position == part.begin:
+                core.seek(part.share, part.end)
+        self._follow({partition: At(part.share.topic_id, part.share.holding, part.end) for partition, part in self._read.items()})
+        self._read = {}
+
+    def _follow(self, ats: Ats) -> None:
+        """Commits the positions of the group where the table is."""
         try:
-            self._consumer.commit({partition: OffsetAndMetadata(part.end) for partition, part in read.items()})
+            self._consumer._shell.run(self._consumer._core.commit(ats))
         except GenerationFenced as error:  # what reads on finds the offsets in the table
             _log.warning("The rows are in %s, and the positions of group %s were not committed: %s", self.path, self._group, error)
 
@@ -97,26 +121,30 @@ class DeltaOutput:
         """Writes rows, from the very snapshot that shows that no other member has written. False if one has."""
         import deltalake
 
-        if any(part.is_strayed(table) for part in self._read.values()):
+        parts = self._read.values()
+        if all(part.version == part.end for part in parts):
+            return True  # by an earlier call, which could not commit the positions
+        if any(part.is_strayed(table) for part in parts):
             return False
-        versions = [deltalake.Transaction(part.application, part.end) for part in self._read.values()]
         try:
-            properties = deltalake.CommitProperties(app_transactions=versions)
-            deltalake.write_deltalake(table, rows, mode="append", commit_properties=properties)
+            self._append(table, rows, {part.application: part.end for part in parts})
         except deltalake.exceptions.CommitFailedError:
             now = self._table()
-            if now is None or not any(part.is_strayed(now) for part in self._read.values()):
+            if now is None or not any(part.is_strayed(now) for part in parts):
                 raise
             # Its answer may have been lost: then the rows are there, and the next poll goes on after them.
             return False
+        for part in parts:
+            part.version = part.end
         return True
 
-    def _give_up(self) -> None:
-        """Goes back to before what was read and not written."""
-        read, self._read = self._read, {}
-        for partition, part in read.items():
-            if partition in self._consumer.assignment():
-                self._consumer.seek(partition, part.begin)
+    def _append(self, table: DeltaTable, rows: pa.Table, versions: Mapping[str, int]) -> None:
+        """Appends rows in one commit, with these versions of applications, which have none that the snapshot does not show."""
+        import deltalake
+
+        transactions = [deltalake.Transaction(*each) for each in versions.items()]
+        properties = deltalake.CommitProperties(app_transactions=transactions)
+        deltalake.write_deltalake(table, rows, mode="append", commit_properties=properties)
 
     def _table(self) -> DeltaTable | None:
         import deltalake
@@ -132,14 +160,15 @@ class DeltaOutput:
         return deltalake.DeltaTable.create(self.path, schema, mode="ignore", storage_options=self._storage_options)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Part:
-    """The records of a partition that were read, from `begin` to `end`; its application, and the version that this had then."""
+    """The records of a partition that were read, from `begin` to `end`; its application, and the last known version of that."""
 
     application: str
+    share: Share
     begin: int
     end: int
-    version: int | None
+    version: int | None = None
 
     def is_strayed(self, table: DeltaTable) -> bool:
         """Whether another member has written the partition since."""

@@ -11,8 +11,12 @@ import pytest
 from handmade import records
 
 import sparklog
+from sparklog import TopicPartition
 from sparklog.consumer import DeltaOutput
 from sparklog.offsets import OffsetTable
+from sparklog.offsets.lake import Lake
+
+P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
 def consumer(topic, **more) -> sparklog.Consumer:
@@ -58,10 +62,12 @@ def test_it_dies_between_the_rows_and_the_positions(topic, tmp_path, monkeypatch
     one = consumer(topic)
     output = DeltaOutput(path, one)
     batches = output.poll(200, max_records=7)
-    monkeypatch.setattr(one, "commit", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(output, "_follow", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         output.write(rows(batches))
     with consumer(topic) as again:
+        DeltaOutput(path, again).poll(200)
+        assert again.committed(P0) == 7  # the positions follow the table
         drain(DeltaOutput(path, again))
     assert written(path) == once(25, 10)
 
@@ -90,6 +96,93 @@ def test_what_was_not_written_comes_again(topic, tmp_path):
         assert {p: b["offset"].to_pylist() for p, b in output.poll(200, max_records=7).items()}.keys() >= first.keys()
         drain(output)
     assert written(path) == once(25, 10)
+
+
+def test_a_seek_counts_whether_the_last_poll_was_written_or_not(topic, tmp_path):
+    with consumer(topic) as one:
+        output = DeltaOutput(tmp_path / "output", one)
+        output.poll(200, max_records=7)
+        one.seek(P0, 15)
+        assert output.poll(200, max_records=3)[P0]["offset"].to_pylist() == [15, 16, 17]
+        drain(output)
+        one.seek(P0, 3)  # the table goes on where it is
+        drain(output)
+        assert one.position(P0) == 25
+    assert written(tmp_path / "output") == Counter({(0, at): 1 for at in range(15, 25)} | {(1, at): 1 for at in range(10)})
+
+
+def test_positions_move_when_the_rows_are_written(topic, tmp_path):
+    """A commit of the program before that skips no record."""
+    path = tmp_path / "output"
+    with consumer(topic) as one:
+        output = DeltaOutput(path, one)
+        batches = output.poll(200)
+        assert (one.position(P0), one.position(P1)) == (0, 0)
+        one.commit()
+        output.write(rows(batches))
+        assert (one.position(P0), one.position(P1)) == (25, 10)
+    assert written(path) == once(25, 10)
+
+
+def test_on_revoke_writes_the_records_in_hand(topic, tmp_path):
+    """In a poll that hands a partition over, and in `close`."""
+    path = tmp_path / "output"
+    hand: list[dict] = []
+    flushed: list[int] = []
+
+    def flush(*_):
+        made = rows(hand.pop())
+        output.write(made)
+        flushed.append(made.num_rows)
+
+    given = {"assignor": "sticky", "heartbeat_interval_ms": 100, "session_timeout_ms": 120_000, "poll_interval_ms": 20}
+    with consumer(topic, on_revoke=flush, **given) as one, consumer(topic, **given) as two:
+        output = DeltaOutput(path, one)
+        while not flushed:
+            hand[:] = [output.poll(200, max_records=7)]
+            two.poll(20)
+        assert sum(written(path).values()) == sum(flushed)
+    assert len(flushed) == 2
+    assert sum(written(path).values()) == sum(flushed)
+    positions = [each.offset for each in OffsetTable(tmp_path / "offsets", topic.root).positions("g")]
+    assert sum(positions) == sum(flushed)
+
+
+def test_rows_without_records_are_refused(topic, tmp_path):
+    with consumer(topic) as one:
+        output = DeltaOutput(tmp_path / "output", one)
+        made = rows(output.poll(200))
+        output.write(made)
+        output.write(made.slice(0, 0))
+        with pytest.raises(sparklog.CallError, match="OUTPUT_NOT_READ"):
+            output.write(made)
+    assert written(tmp_path / "output") == once(25, 10)
+
+
+def test_a_write_whose_positions_could_not_be_committed_may_be_repeated(topic, tmp_path, monkeypatch):
+    with consumer(topic) as one:
+        output = DeltaOutput(tmp_path / "output", one)
+        made = rows(output.poll(200))
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                Lake, "append", lambda *_: (_ for _ in ()).throw(sparklog.SparklogError("OFFSETS_TABLE", table="t", cause="full"))
+            )
+            with pytest.raises(sparklog.RetryError, match="OFFSETS_TABLE"):
+                output.write(made)
+        output.write(made)
+        assert (one.committed(P0), one.committed(P1)) == (25, 10)
+    assert written(tmp_path / "output") == once(25, 10)
+
+
+def test_a_poll_that_cannot_look_at_the_table_loses_no_record(topic, tmp_path, monkeypatch):
+    with consumer(topic) as one:
+        output = DeltaOutput(tmp_path / "output", one)
+        with monkeypatch.context() as patch:
+            patch.setattr(output, "_table", lambda: (_ for _ in ()).throw(OSError("full")))
+            with pytest.raises(OSError, match="full"):
+                output.poll(200)
+        drain(output)
+    assert written(tmp_path / "output") == once(25, 10)
 
 
 def test_a_consumer_that_commits_by_itself_is_refused(topic, tmp_path):
