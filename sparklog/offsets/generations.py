@@ -172,6 +172,27 @@ class Generations:
                 self._known[name] = last + 1, group.after(numbered)
                 return sum(not rows.is_note(each) for each in added)
 
+    def follow(self, name: str, moved: Sequence[Position]) -> None:
+        """Moves a group to positions that it has committed elsewhere. It adds those that changed, if no other program moved the group.
+
+        Where another one did, or a position goes back, it takes the next generation.
+        """
+        while True:
+            last, group = self._current(name)
+            at = [group.at.get((each.topic, each.partition)) for each in moved]
+            goes_back = any(
+                was and (was.topic_id != each.topic_id or was.offset > each.offset) for was, each in zip(at, moved, strict=True)
+            )
+            if group.event != "load" or group.state is not None or goes_back:
+                self.claim(name, "load", lambda _: list(moved))
+                return
+            new = [each for was, each in zip(at, moved, strict=True) if was is None or was.offset != each.offset]
+            if not new:
+                return
+            if (numbered := self.commit(name, last + 1, group.generation, new)) is not None:
+                self._known[name] = last + 1, group.after(numbered)
+                return
+
     def end(self, name: str, generation: int) -> None:
         """Says that the owner of a generation ends. GenerationFenced as in `add`."""
         self.add(name, generation, lambda _: [rows.note(name, generation, "end")])
@@ -179,13 +200,18 @@ class Generations:
     # ---- within
 
     def _newest(self, name: str, generation: int) -> tuple[int, Group]:
-        """The number of the newest commit of a group, and the group after it. GenerationFenced if this is not its newest generation."""
+        """As `_current`. GenerationFenced if this is not the newest generation of the group."""
+        known = self._current(name)
+        if generation != known[1].generation or generation < 1:
+            raise self._fenced(name, generation, known[1].generation)
+        return known
+
+    def _current(self, name: str) -> tuple[int, Group]:
+        """The number of the newest commit of a group, and the group after it."""
         last = self._lake.last(name)
         known = self._known.get(name)
         if known is None or known[0] != last:
             known = self._known[name] = last, self.group(name)
-        if generation != known[1].generation or generation < 1:
-            raise self._fenced(name, generation, known[1].generation)
         return known
 
     def commit(

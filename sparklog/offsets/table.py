@@ -206,12 +206,11 @@ class OffsetTable:
         return self.generations.add(rows.require_group(group), arguments.integer("generation", generation), made)
 
     def follow(self, group: str, offsets: Offsets, ids: Ids | None = None) -> None:
-        """Takes offsets that a group has committed in another table, as an operator's `load` would: in a commit of its own.
+        """Takes offsets that a group has committed in another table, as an operator's `load` would: those that changed, in one commit.
 
         It ends what runs the group in this table, unless that is members, which go on there.
         """
-        moved = self.topics.placed(rows.require_group(group), offsets, ids)
-        self.generations.claim(group, "load", lambda _: moved)
+        self.generations.follow(group, self.topics.placed(rows.require_group(group), offsets, ids))
 
     def end(self, group: str, generation: int) -> None:
         """Says that the owner of this generation ends, so that the group is not running. GenerationFenced as in `append`."""

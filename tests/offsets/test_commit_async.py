@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from typing import Any
 
 import deltalake
 import pytest
@@ -120,6 +121,27 @@ def test_a_second_table_gets_each_commit(topic, tmp_path, assignor, caplog):
         back.poll(200)
         assert back.position(P0) == 25
     assert caplog.text == ""
+
+
+@pytest.mark.parametrize("assignor", [None, "sticky"])
+def test_a_second_table_gets_only_positions_that_changed(topic, tmp_path, assignor):
+    first, second = (OffsetTable(tmp_path / name, topic.root) for name in ("first", "second"))
+    given = {"group": "g", "auto_offset_reset": "earliest", "assignor": assignor, "enable_auto_commit": False}
+    with sparklog.Consumer(topic.root, "t", table=first, dual_table=second, **given) as consumer:
+        consumer.poll(200)
+        for offset in (3, 5, 5, 8):
+            consumer.commit({P0: offset, P1: 10})
+        assert [(row["partition"], row["offset"]) for row in history(second)] == [(0, 3), (1, 10), (0, 5), (0, 8)]
+        consumer.commit({P0: 4})  # back, in a generation that begins with all
+        consumer.commit({P0: 6})
+    assert [(row["partition"], row["offset"]) for row in history(second)][4:] == [(0, 4), (1, 10), (0, 6)]
+    assert second.export("g") == first.export("g")
+
+
+def history(table: OffsetTable) -> list[dict[str, Any]]:
+    """The positions in a table in the order of their commits."""
+    rows = deltalake.DeltaTable(table.path).to_pyarrow_table().to_pylist()
+    return sorted((row for row in rows if row["partition"] >= 0), key=lambda row: (row["seq"], row["partition"]))
 
 
 def test_a_second_table_that_cannot_be_written_stops_nothing(topic, tmp_path, caplog):
