@@ -39,6 +39,8 @@ class Generations:
         self._lake = lake
         self._known: dict[str, tuple[int, Group]] = {}
         """By name, the groups that this object committed to, each as it was after its commit of the number."""
+        self._looked: dict[str, tuple[int, Group]] = {}
+        """By name, the groups that this object looked at, each as it was at the version of the table."""
 
     # ---- reading
 
@@ -56,8 +58,13 @@ class Generations:
         return [self.existing(name) for name in arguments.texts("groups", names)]
 
     def group(self, name: str) -> Group:
-        """The group of this name, which need not exist."""
-        return Group(name, rows.positions(self._lake.rows(rows.require_group(name), current=True)))
+        """The group of this name, which need not exist. A second look reads only the rows that came since the first."""
+        version, before = self._looked.get(rows.require_group(name), (None, Group(name, [])))
+        found = self._lake.look(name, version)
+        read = rows.positions(found.rows)
+        group = Group(name, read) if found.is_whole else before.after(read)
+        self._looked[name] = found.version, group
+        return group
 
     def state(self, name: str) -> tuple[int, int, State | None]:
         """The number of the newest change of a group, the generation, and the state of its members, if they share it. Cheap."""

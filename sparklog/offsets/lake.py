@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
@@ -20,8 +20,21 @@ if TYPE_CHECKING:
 _TRIES = 10_000
 """So many others may be first before a commit is given up: one that conflicts ends it at once, and members make many that do not."""
 
+_READ_ON = 100
+"""Changes of so many versions are read one by one at most. A query over all rows is quicker than more of them."""
+
 _used_by: int | None = None
 """The process that used deltalake here first, whose threads a fork of it does not have."""
+
+
+class Look(NamedTuple):
+    """The rows of a group at a version of the table, in any order; −1 if there is no table."""
+
+    version: int
+    rows: pa.Table
+    """All current rows, or those that were added since an earlier look."""
+    is_whole: bool
+    """Whether they are all current rows."""
 
 
 class Lake:
@@ -56,6 +69,19 @@ class Lake:
         With `current`, only the greatest (generation, offset) of each group, topic and partition.
         """
         return self._found(_select(group, current=current))
+
+    def look(self, group: str, since: int | None = None) -> Look:
+        """The current rows of a group; with the version of an earlier look, only the rows that were added since.
+
+        All current rows are returned nevertheless where Delta's log does not have each change: a version in between was cleaned up, a
+        file of one was deleted, or rows were deleted by hand.
+        """
+        with self._faults():
+            table = self._table()
+            if table is None:
+                return Look(-1, SCHEMA.empty_table(), True)
+            added = None if since is None else self._added(table, group, since)
+            return Look(table.version(), self._answer(table, _select(group, current=True)) if added is None else added, added is None)
 
     def note(self, group: str, number: int) -> pa.Table:
         """The note that a commit of a group wrote; no row if it wrote none. It opens no other file of the table."""
@@ -123,10 +149,24 @@ class Lake:
         """The rows that a query of `_select` finds."""
         with self._faults():
             table = self._table()
-            if table is None:
-                return SCHEMA.empty_table()
-            found = self._delta.QueryBuilder().register("offsets", table).execute(query).read_all()
-            return pa.table(found).cast(SCHEMA)
+            return SCHEMA.empty_table() if table is None else self._answer(table, query)
+
+    def _answer(self, table: DeltaTable, query: str) -> pa.Table:
+        return pa.table(self._delta.QueryBuilder().register("offsets", table).execute(query).read_all()).cast(SCHEMA)
+
+    def _added(self, table: DeltaTable, group: str, since: int) -> pa.Table | None:
+        """The rows of a group that versions after this one added, maybe some twice; None if the log does not tell, or rows were deleted."""
+        until = table.version()
+        if not 0 <= until - since <= _READ_ON:
+            return None
+        try:
+            # A compaction changes no data, so its files are not among the changes. That version is read again: a table that was removed
+            # has none, and deltalake does not notice that.
+            found = pa.table(table.load_cdf(since, until, predicate=f'"group" = {_literal(group)}'))
+        except Exception:  # whatever keeps it from the log, the query over all rows finds it, or fails with it
+            return None
+        kinds = found["_change_type"].unique().to_pylist()
+        return found.select(SCHEMA.names).cast(SCHEMA) if set(kinds) <= {"insert"} else None
 
     def _table(self) -> DeltaTable | None:
         """The table as it is now; None if it does not exist."""
@@ -209,7 +249,7 @@ def _select(group: str | None, *, current: bool = False, where: str = "true") ->
     found = "offsets" if group is None else f'(SELECT * FROM offsets WHERE "group" = {_literal(group)} AND {where}) AS found'
     if current:
         rank = 'PARTITION BY "group", topic, "partition"'
-        rank += ' ORDER BY generation DESC, "offset" DESC, seq DESC NULLS LAST, committed_at DESC, metadata'
+        rank += ' ORDER BY generation DESC, "offset" DESC, seq DESC NULLS LAST, committed_at DESC, metadata DESC NULLS LAST'
         found = f"(SELECT *, row_number() OVER ({rank}) AS place FROM {found}) AS ranked WHERE place = 1"
     order = 'seq NULLS FIRST, committed_at, generation, topic, "partition", "offset"'
     columns = ", ".join(f'"{name}"' for name in SCHEMA.names)

@@ -122,12 +122,10 @@ class Group:
         return list(self.at.values())
 
     def after(self, added: Iterable[Position]) -> Group:
-        """The group after a commit that added these rows, of its newest generation or of a later one."""
+        """The group after commits that added these rows, in any order."""
         found = {_place(row): row for row in [*self.at.values(), *([self._note] if self._note else [])]}
         for row in added:
-            before = found.get(_place(row))
-            if before is None or (row.generation, row.offset) >= (before.generation, before.offset):
-                found[_place(row)] = row
+            found[_place(row)] = max(found.get(_place(row), row), row, key=_rank)
         return Group(self.name, found.values())
 
     @property
@@ -160,6 +158,11 @@ def is_note(row: Position) -> bool:
 
 def _place(row: Position) -> tuple[str, int]:
     return row.topic, row.partition
+
+
+def _rank(row: Position) -> tuple[object, ...]:
+    """The row with the greatest rank counts, of each topic and partition; `Lake` ranks in the same way in SQL."""
+    return row.generation, row.offset, row.seq or 0, row.committed_at, row.metadata or ""
 
 
 def note(group: str, generation: int, event: str, more: Mapping[str, Any] | None = None) -> Position:
