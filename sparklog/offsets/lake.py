@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _TRIES = 10_000
 """So many others may be first before a commit is given up: one that conflicts ends it at once, and members make many that do not."""
 
+_COMPACTIONS = 4
+"""Files are joined so often at most if other commits are first each time; the next upkeep tries again."""
+
 _READ_ON = 100
 """Changes of so many versions are read one by one at most. A query over all rows is quicker than more of them."""
 
@@ -134,16 +137,33 @@ class Lake:
     def maintain(self) -> dict[str, int]:
         """Joins small files, writes a checkpoint, and deletes files that were replaced long ago; never one that may still be committed.
 
-        Returns how many files it joined, and how many it deleted.
+        Other threads may use the table meanwhile. Where files could not be joined, the rest is done before the error is raised. Returns how
+        many files it joined, and how many it deleted.
         """
-        with self._faults():
-            table = self._table()
-            if table is None:
+        with self._named():
+            if not self.exists():
                 return {"joined": 0, "deleted": 0}
-            joined = table.optimize.compact(commit_properties=self._delta.CommitProperties(max_commit_retries=_TRIES))["numFilesRemoved"]
-            table.create_checkpoint()
-            table.cleanup_metadata()
-            return {"joined": joined, "deleted": len(table.vacuum(dry_run=False))}
+            table = self._delta.DeltaTable(self._path, storage_options=self._storage_options)
+            try:
+                joined = self._joined(table)
+            finally:
+                table.update_incremental()
+                table.create_checkpoint()
+                table.cleanup_metadata()
+                deleted = len(table.vacuum(dry_run=False))
+            return {"joined": joined, "deleted": deleted}
+
+    def _joined(self, table: DeltaTable) -> int:
+        """Joins small files, and returns how many."""
+        # deltalake gives a compaction up after 15 other commits were first, whatever it is told.
+        for number in range(1, _COMPACTIONS + 1):
+            try:
+                return int(table.optimize.compact()["numFilesRemoved"])
+            except self._delta.exceptions.CommitFailedError:
+                if number == _COMPACTIONS:
+                    raise
+                table.update_incremental()
+        raise AssertionError
 
     def _found(self, query: str) -> pa.Table:
         """The rows that a query of `_select` finds."""
@@ -201,14 +221,20 @@ class Lake:
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
+        """One thread at a time uses the open table, and errors are named."""
+        with self._named(), self._lock:
+            yield
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Errors of deltalake become those of the table."""
         global _used_by
         # Its lock may be held for ever by a thread that the fork did not copy; and deltalake would print a panic, with its trace.
         if _used_by not in (None, os.getpid()):
             raise SparklogError("OFFSETS_FORKED", table=self._path)
         _used_by = os.getpid()
         try:
-            with self._lock:
-                yield
+            yield
         except SparklogError:
             raise
         except BaseException as error:

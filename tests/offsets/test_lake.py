@@ -15,7 +15,7 @@ import pytest
 from handmade import Topic
 
 import sparklog
-from sparklog.offsets import OffsetTable, rows
+from sparklog.offsets import OffsetTable, lake, rows
 
 
 def places(table: OffsetTable, group: str = "g") -> dict[tuple[str, int], int]:
@@ -140,3 +140,87 @@ def test_commits_that_conflict_with_none_are_all_made(table: OffsetTable) -> Non
     with ThreadPoolExecutor(len(lakes)) as threads:
         assert all(threads.map(commit, range(len(lakes))))
     assert table._lake.versions(f"m{number}" for number in range(24)) == {f"m{number}": 1 for number in range(24)}
+
+
+def with_a_version_that_cannot_be_put(table: OffsetTable) -> Path:
+    """Whichever commit is the next one finds that another one was first, each time, until this file is removed."""
+    version = deltalake.DeltaTable(table.path).version() + 1
+    taken = Path(table.path, "_delta_log", f"{version:020d}.json")
+    taken.symlink_to(Path(table.path, "nowhere"))
+    return taken
+
+
+def with_compactions(monkeypatch: pytest.MonkeyPatch, ends: list[object], after: Any) -> None:
+    """Notes in `ends` how each compaction ended, and calls `after` then."""
+    compact = deltalake.table.TableOptimizer.compact
+
+    def compacts(*given: Any, **named: Any) -> Any:
+        try:
+            ends.append(found := compact(*given, **named))
+        except deltalake.exceptions.CommitFailedError as error:
+            ends.append(error)
+            raise
+        else:
+            return found
+        finally:
+            after()
+
+    monkeypatch.setattr(deltalake.table.TableOptimizer, "compact", compacts)
+
+
+def with_six_files(table: OffsetTable) -> None:
+    generation = table.begin("g")
+    for number in range(5):
+        table.append("g", generation, {"t": {0: number}})
+
+
+def test_files_are_joined_although_other_commits_are_first(table: OffsetTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as after which deltalake gives up."""
+    with_six_files(table)
+    taken = with_a_version_that_cannot_be_put(table)
+    ends: list[object] = []
+    with_compactions(monkeypatch, ends, lambda: taken.unlink() if len(ends) == 1 else None)
+    assert table.maintain()["joined"] == 6
+    assert "Failed to commit transaction: 15" in str(ends[0])
+    assert len(ends) == 2
+    assert places(table) == {("t", 0): 4}
+
+
+def test_upkeep_is_done_although_files_cannot_be_joined(table: OffsetTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each compaction is overtaken, until the last one has been given up."""
+    with_six_files(table)
+    taken = with_a_version_that_cannot_be_put(table)
+    ends: list[object] = []
+    with_compactions(monkeypatch, ends, lambda: taken.unlink() if len(ends) == lake._COMPACTIONS else None)
+    with pytest.raises(sparklog.RetryError, match=r"PARTLOG_OFFSETS_TABLE.*Failed to commit transaction: 15"):
+        table.maintain()
+    assert Path(table.path, "_delta_log", "_last_checkpoint").exists()
+    assert len(ends) == lake._COMPACTIONS
+    assert table.maintain()["joined"] == 6
+    assert places(table) == {("t", 0): 4}
+
+
+def test_replaced_files_are_deleted_although_a_file_is_gone(table: OffsetTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lake, "PROPERTIES", {**rows.PROPERTIES, "delta.deletedFileRetentionDuration": "interval 1 milliseconds"})
+    with_six_files(table)
+    deltalake.DeltaTable(table.path).optimize.compact()
+    table.begin("g")
+    (newest,) = [file for file in deltalake.DeltaTable(table.path).file_uris() if Path(file).stat().st_mtime_ns == last_written(table)]
+    Path(newest).unlink()
+    with pytest.raises(sparklog.RetryError, match=r"PARTLOG_OFFSETS_TABLE.*" + Path(newest).name):
+        table.maintain()
+    assert len(list(Path(table.path).glob("*.parquet"))) == 1
+
+
+def last_written(table: OffsetTable) -> int:
+    return max(file.stat().st_mtime_ns for file in Path(table.path).glob("*.parquet"))
+
+
+def test_a_thread_looks_at_the_table_while_another_one_maintains_it(table: OffsetTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heartbeats do: members whose upkeep takes long are not expired."""
+    with_six_files(table)
+    with ThreadPoolExecutor(1) as thread:
+        seen: list[int] = []
+        with_compactions(monkeypatch, [], lambda: seen.append(thread.submit(table._lake.last, "g").result(60)))
+        assert table.maintain()["joined"] == 6
+    assert seen == [6]
