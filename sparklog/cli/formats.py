@@ -93,7 +93,10 @@ def _into(format: str, file: BinaryIO, columns: pa.Schema, *, safe: bool) -> Ite
 
 
 def _write(file: BinaryIO, data: bytes | memoryview) -> None:
-    file.write(data)
+    """Writes all of it. Standard output without a buffer (PYTHONUNBUFFERED) takes only a part where a signal comes."""
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
 
 
 def needed(format: str) -> list[str] | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,7 +50,7 @@ def consume(
     """
     import sys
 
-    from sparklog.cli.records import COLUMNS, print_lines
+    from sparklog.cli.records import COLUMNS, ended_by, print_lines
     from sparklog.consumer import Consumer
     from sparklog.offsets.plans import named as named_partitions
 
@@ -84,27 +83,6 @@ def consume(
         finally:
             consumer.close(autocommit=written)  # what could not be written is not committed
     raise SystemExit(128 + ended[0])
-
-
-@contextmanager
-def ended_by(wake: Callable[[], None]) -> Iterator[list[int]]:
-    """Gives a list that gets the first SIGINT or SIGTERM, when `wake` is called too. A second one ends the program at once."""
-    import signal
-
-    ended: list[int] = []
-
-    def note(number: int, _: object) -> None:
-        if ended:
-            raise SystemExit(128 + number)
-        ended.append(number)
-        wake()
-
-    before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield ended
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
 
 
 def members(root: Root, group: Group, at_table: Table, as_json: Json = False) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,26 +69,47 @@ def tail(
 
 
 def _follow(root: str, topic: str, starts: dict[int, int], partitions: Numbers | None, wanted: bytes | None, *, as_json: bool) -> None:
-    import signal
     import sys
 
     from sparklog.consumer import Consumer, TopicPartition
 
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # it ends in order, with what it has printed
-    with Consumer(root, auto_offset_reset="earliest") as consumer:
+    with Consumer(root, auto_offset_reset="earliest") as consumer, ended_by(consumer.wakeup) as ended:
         if partitions is None:
             consumer.subscribe([topic])  # with the partitions that will be added, and the records that are then in them
         else:
             consumer.assign([TopicPartition(topic, number) for number in partitions])
         for place in consumer.assignment() & {TopicPartition(topic, number) for number in starts}:
             consumer.seek(place, starts[place.partition])
-        while True:
-            sys.stdout.flush()
+        sys.stdout.flush()
+        while not ended:
             for batch in consumer.poll_batches(1000).values():
                 import pyarrow.compute as pc
 
                 kept = batch if wanted is None else batch.filter(pc.equal(batch.column("key"), wanted))
                 print_lines(kept.select(COLUMNS), as_json=as_json)
+            sys.stdout.flush()
+    raise SystemExit(128 + ended[0])
+
+
+@contextmanager
+def ended_by(wake: Callable[[], None]) -> Iterator[list[int]]:
+    """Gives a list that gets the first SIGINT or SIGTERM, when `wake` is called too. A second one ends the program at once."""
+    import signal
+
+    ended: list[int] = []
+
+    def note(number: int, _: object) -> None:
+        if ended:
+            raise SystemExit(128 + number)
+        ended.append(number)
+        wake()
+
+    before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield ended
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 def print_lines(records: pa.Table | pa.RecordBatch, *, as_json: bool) -> None:

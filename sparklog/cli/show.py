@@ -40,7 +40,7 @@ _FOLDED = {
 _FOLDED_TO = 24
 
 _STATUS = {"call": 2, "data": 3, "upgrade": 4, "retry": 5, "unknown": 5, "fenced": 5}
-"""The exit status for each kind of error. 0 is success, 1 a fault that `verify` found, 130 an interrupt, 141 a broken pipe, 70 a bug."""
+"""The exit status for each kind of error. 0 is success, 1 a fault that was found, 130 and 143 a signal, 141 a broken pipe, 70 a bug."""
 _WAITS_S = 1.0
 """A progress bar appears only after this time."""
 

@@ -70,6 +70,23 @@ def test_tail_follows(start, topic):
     assert places[2:] == [(number % 2, (25, 10)[number % 2] + 3 * (number // 2) + each) for number in range(20) for each in range(3)]
 
 
+@pytest.mark.parametrize(("ends", "unbuffered"), [(signal.SIGINT, ""), (signal.SIGTERM, ""), (signal.SIGTERM, "1")])
+def test_tail_ends_in_order_when_a_service_manager_ends_it(start, tmp_path, monkeypatch, ends, unbuffered):
+    """The records that it has read are printed whole, also where the signal comes while it prints, and none comes after them."""
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    topic = Topic(tmp_path / "root")
+    topic.append([Record(b"first")])
+    with start("tail", topic.root, "t", "-f", "--json") as process:
+        process.stdout.readline()
+        topic.append([Record(b"x" * 1000)] * 400)  # more than a pipe takes
+        found = [process.stdout.readline()]
+        process.send_signal(ends)
+        topic.append([Record(b"late")])
+        found += process.stdout.readlines()
+        assert (process.wait(), process.stderr.read()) == (128 + ends, b"")
+    assert [json.loads(line)["offset"] for line in found] == list(range(1, 401))
+
+
 def test_tail_follows_partitions_that_are_added(start, topic):
     with start("tail", topic.root, "t", "-n", 1, "-f", "--json") as process:
         json.loads(process.stdout.readline())
