@@ -4,13 +4,16 @@ from collections.abc import Callable
 from typing import Any
 
 from broken_rules import BIG, WRONG_INPUTS, Change
-from handmade import given, without
+from handmade import SEGMENT_FIELDS, given, without
 
 LINES: dict[str, Callable[[list[Any]], Any]] = {
     "no array": lambda line: {"partition": 0},
-    "too few numbers": lambda line: line[:-1],
+    **{f"only {number} fields": lambda line, number=number: line[:number] for number in range(len(SEGMENT_FIELDS))},
+    **{f"{name} is null": lambda line, nth=nth: [*line[:nth], None, *line[nth + 1 :]] for nth, name in enumerate(SEGMENT_FIELDS)},
     "a fraction": lambda line: [*line[:3], 1.0, *line[4:]],
-    "a number for a truth": lambda line: [*line[:10], 1, *line[11:]],
+    "a truth for the kind of offsets": lambda line: [*line[:10], True, *line[11:]],
+    "offsets of another kind": lambda line: [*line[:10], "sparse", *line[11:]],
+    "a number for a truth": lambda line: [*line[:11], 1, *line[12:]],
     "another partition": lambda line: [1 - line[0], *line[1:]],
     "a name that leaves the root": lambda line: [line[0], "../x.log", *line[2:]],
     "another base": lambda line: [*line[:4], line[4] + 1, *line[5:]],
@@ -19,10 +22,17 @@ LINES: dict[str, Callable[[list[Any]], Any]] = {
     "no batch": lambda line: [*line[:7], 0, *line[8:]],
     "a negative time": lambda line: [*line[:8], -2, *line[9:]],
     "a position beyond the last byte": lambda line: [*line[:2], BIG - 61, *line[3:]],
-    "a checksum of 33 bits": lambda line: [*line[:13], 2**32],
+    "a checksum of 33 bits": lambda line: [*line[:13], 2**32, *line[14:]],
+    "a fraction in an unknown field": lambda line: [*line, 1.5],
     "null": lambda line: None,
 }
 """Changes that break the line of a segment."""
+
+ODD_LINES: dict[str, Callable[[list[Any]], Any]] = {
+    "further fields": lambda line: [*line, {"file": "x", "position": 7}, None, [1, [2]], "more", True, -BIG],
+    "a further field that is null": lambda line: [*line, None],
+}
+"""Changes after which the line of a segment is still right."""
 
 HEADS: dict[str, Change] = {
     **{

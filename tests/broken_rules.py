@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from handmade import TIME, Topic, batch, given, identity, records, summed, without
+from handmade import SEGMENT_FIELDS, TIME, Topic, batch, given, identity, records, summed, without
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -55,10 +55,6 @@ def times(factor: int):
 FIELDS = [
     *("format", "features", "topic", "topicId", "version", "txn", "previous", "time", "operation", "writer", "query", "horizon"),
     *("boundary", "config", "starts", "ends", "removed", "added"),
-]
-SEGMENT_FIELDS = [
-    *("partition", "file", "position", "bytes", "base", "end", "records", "batches", "minTimestamp", "maxTimestamp"),
-    *("offsets", "routed", "ordered", "headerCrc"),
 ]
 BIG = 2**63
 NESTED: Any = 0
@@ -240,6 +236,7 @@ BROKEN: dict[str, Change] = {
 
 ODD: dict[str, Change] = {
     "unknown fields": given("more", [None, True, {"": [{}, []]}, "", "more"]),
+    "an unknown field of a segment": of_segment("more", {"file": "x", "position": 7}),
     "the largest numbers": given("more", [BIG - 1, -BIG]),
     "eight levels": given("more", NESTED[0][0]),
     **{

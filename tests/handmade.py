@@ -20,6 +20,11 @@ CONFIG = {
     "message.timestamp.type": "CreateTime",
     "index.interval.bytes": "4096",
 }
+SEGMENT_FIELDS = [
+    *("partition", "file", "position", "bytes", "base", "end", "records", "batches", "minTimestamp", "maxTimestamp"),
+    *("offsets", "routed", "ordered", "headerCrc"),
+]
+"""The fields of a segment, in the order of a checkpoint's line."""
 HEADER = struct.Struct(">qiibIhiqqqhii")
 TIME = 1_700_000_000_000
 
@@ -283,8 +288,7 @@ class Topic:
         lines: list[Any] = [head]
         for _, segments in sorted(self.live.items()):
             for segment in segments:
-                numbers = list(segment.values())
-                lines.append([*numbers[:10], segment["offsets"] == "dense", segment["routed"], segment["ordered"], segment["headerCrc"]])
+                lines.append([segment[name] for name in SEGMENT_FIELDS])
         return self.put_checkpoint(newest["version"], lines)
 
     def put_checkpoint(self, version: int, lines: list[Any]) -> Path:

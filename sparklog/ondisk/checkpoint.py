@@ -22,7 +22,6 @@ from sparklog.ondisk.version import (
     require_own,
     require_partitioner,
     require_whole,
-    segment_of,
     starts_and_ends,
 )
 from sparklog.store.store import Absent, Damaged
@@ -88,7 +87,7 @@ class Checkpoint:
     def segment(self, line: bytes, partition: int) -> Segment:
         """The live segment of a partition that a line of `segments` describes."""
         with _reading():
-            segment = segment_of(parse(line), len(self.head.ends))
+            segment = Segment.of_line(parse(line), len(self.head.ends))
             if segment.partition != partition:
                 raise Damaged(f"a segment of partition {segment.partition} is among those of partition {partition}")
         return segment

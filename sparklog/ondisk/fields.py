@@ -45,17 +45,7 @@ class Fields:
 
     def string(self, name: str) -> str:
         """A string."""
-        value = self.value(name)
-        if type(value) is not str:
-            raise Damaged(f"`{name}` is not a string")
-        return value
-
-    def boolean(self, name: str) -> bool:
-        """True or false."""
-        value = self.value(name)
-        if type(value) is not bool:
-            raise Damaged(f"`{name}` is neither true nor false")
-        return value
+        return string(self.value(name), name)
 
     def mark(self, name: str) -> bool:
         """Whether the field is there: its only value is true."""
@@ -108,6 +98,20 @@ def integer(value: object, name: str, least: int, most: int) -> int:
         raise Damaged(f"`{name}` is not an integer")
     if not least <= value <= most:
         raise Damaged(f"`{name}` is {value}, out of range")
+    return value
+
+
+def string(value: object, name: str) -> str:
+    """The value of the field `name`, a string. Damaged if it is anything else."""
+    if type(value) is not str:
+        raise Damaged(f"`{name}` is not a string")
+    return value
+
+
+def boolean(value: object, name: str) -> bool:
+    """The value of the field `name`, true or false. Damaged if it is anything else."""
+    if type(value) is not bool:
+        raise Damaged(f"`{name}` is neither true nor false")
     return value
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import google_crc32c
 
-from sparklog.ondisk.fields import PINS, SLOTS, UNBOUND, Fields, integer, parse
+from sparklog.ondisk.fields import PINS, SLOTS, UNBOUND, Fields, boolean, integer, parse, string
 from sparklog.ondisk.header import CODECS, HEADER_BYTES
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity, is_own_file
 from sparklog.ondisk.rebuilt import Rebuilt
@@ -58,6 +58,39 @@ _OPERATION = re.compile("[a-z-]{1,32}")
 _INPUT = re.compile("[0-9a-f]{16}")
 
 
+DENSE = "dense"
+STORED = "stored"
+
+
+def _number(least: int = 0, most: int = INT64_MAX) -> Callable[[object, str], int]:
+    return lambda value, name: integer(value, name, least, most)
+
+
+def _kind_of_offsets(value: object, name: str) -> str:
+    if value not in (DENSE, STORED):
+        raise Damaged(f"`{name}` is neither {DENSE} nor {STORED}")
+    return string(value, name)
+
+
+# The fields of a segment in a version file, in the order of `Segment` and of a checkpoint's line, each with the check of its value.
+_SEGMENT_FIELDS: dict[str, Callable[[object, str], Any]] = {
+    "partition": _number(most=PARTITIONS_MAX - 1),
+    "file": string,
+    "position": _number(),
+    "bytes": _number(most=SEGMENT_BYTES_MAX),
+    "base": _number(),
+    "end": _number(),
+    "records": _number(),
+    "batches": _number(least=1),
+    "minTimestamp": _number(least=-1),
+    "maxTimestamp": _number(least=-1),
+    "offsets": _kind_of_offsets,
+    "routed": boolean,
+    "ordered": boolean,
+    "headerCrc": _number(most=2**32 - 1),
+}
+
+
 class Segment(NamedTuple):
     """A run of whole batches of one partition, with the offsets from `base` to before `end`. FORMAT.md section 5 defines the fields."""
 
@@ -71,10 +104,32 @@ class Segment(NamedTuple):
     batches: int
     min_timestamp: int
     max_timestamp: int
-    dense: bool
+    offsets: str
     routed: bool
     ordered: bool
     header_crc: int
+
+    @classmethod
+    def of_version(cls, fields: Fields, partitions: int) -> Segment:
+        """The segment that a version file adds to one of so many partitions. Damaged if it breaks a rule."""
+        return cls._of([fields.value(name) for name in _SEGMENT_FIELDS], partitions)
+
+    @classmethod
+    def of_line(cls, line: object, partitions: int) -> Segment:
+        """The segment that a line of a checkpoint describes, of one of so many partitions. Damaged if it breaks a rule."""
+        if type(line) is not list or len(line) < len(_SEGMENT_FIELDS):
+            raise Damaged("a line does not describe a segment")
+        return cls._of(line, partitions)
+
+    @classmethod
+    def _of(cls, values: list[Any], partitions: int) -> Segment:
+        segment = cls(*(check(value, name) for (name, check), value in zip(_SEGMENT_FIELDS.items(), values, strict=False)))
+        return segment._checked(partitions)
+
+    @property
+    def dense(self) -> bool:
+        """Whether it has a record at every offset, so that the offsets of its batches follow from `base`."""
+        return self.offsets == DENSE
 
     @property
     def in_own_file(self) -> bool:
@@ -86,15 +141,17 @@ class Segment(NamedTuple):
         view = config.get("kafka.view", "all")
         return view == "all" or (view == "merged" and self.in_own_file)
 
-    def checked(self) -> Segment:
+    def _checked(self, partitions: int) -> Segment:
         """This segment. Damaged if its numbers contradict each other."""
+        if self.partition >= partitions:
+            raise Damaged(f"a segment is of partition {self.partition}, and there are {partitions}")
         if not is_data_file(self.file):
             raise Damaged(f"{self.file!r} is not the name of a data file")
         if self.end <= self.base or self.end - self.base > SEGMENT_OFFSETS_MAX:
             raise Damaged(f"a segment has the offsets {self.base} to {self.end}")
         if self.records > self.end - self.base or (self.dense and self.records < self.end - self.base):
             raise Damaged(f"a segment has {self.records} records in {self.end - self.base} offsets")
-        if self.batches < 1 or self.bytes < self.batches * HEADER_BYTES:
+        if self.bytes < self.batches * HEADER_BYTES:
             raise Damaged(f"a segment has {self.batches} batches in {self.bytes} bytes")
         if self.position + self.bytes > INT64_MAX:
             raise Damaged(f"a segment of {self.bytes} bytes begins at byte {self.position}")
@@ -201,7 +258,7 @@ class Version(NamedTuple):
             starts=starts,
             ends=ends,
             removed=[_removed(Fields(entry), len(ends)) for entry in fields.array("removed", ENTRIES_MAX)],
-            added=[_added(Fields(entry), len(ends)) for entry in fields.array("added", ENTRIES_MAX)],
+            added=[Segment.of_version(Fields(entry), len(ends)) for entry in fields.array("added", ENTRIES_MAX)],
         )
         if read.deleted and not read._only_deletes():
             raise Damaged("it deletes the topic, and does something else too")
@@ -287,39 +344,3 @@ def _removed(fields: Fields, partitions: int) -> Removed:
     if not is_data_file(removed.file):
         raise Damaged(f"{removed.file!r} is not the name of a data file")
     return removed
-
-
-def _added(fields: Fields, partitions: int) -> Segment:
-    offsets = fields.string("offsets")
-    if offsets not in ("dense", "stored"):
-        raise Damaged("`offsets` is neither dense nor stored")
-    return Segment(
-        partition=fields.integer("partition", most=partitions - 1),
-        file=fields.string("file"),
-        position=fields.integer("position"),
-        bytes=fields.integer("bytes", most=SEGMENT_BYTES_MAX),
-        base=fields.integer("base"),
-        end=fields.integer("end"),
-        records=fields.integer("records"),
-        batches=fields.integer("batches"),
-        min_timestamp=fields.integer("minTimestamp", least=-1),
-        max_timestamp=fields.integer("maxTimestamp", least=-1),
-        dense=offsets == "dense",
-        routed=fields.boolean("routed"),
-        ordered=fields.boolean("ordered"),
-        header_crc=fields.integer("headerCrc", most=2**32 - 1),
-    ).checked()
-
-
-def segment_of(line: Any, partitions: int) -> Segment:
-    """The segment that a line of a checkpoint describes."""
-    if type(line) is not list or len(line) != len(Segment._fields):
-        raise Damaged("a line does not describe a segment")
-    segment = Segment(*line)
-    if type(segment.file) is not str or not all(type(each) is bool for each in (segment.dense, segment.routed, segment.ordered)):
-        raise Damaged("a line does not describe a segment")
-    limits = {"partition": (0, partitions - 1), "bytes": (0, SEGMENT_BYTES_MAX), "header_crc": (0, 2**32 - 1)}
-    for name, value in zip(Segment._fields, segment, strict=True):
-        if name not in ("file", "dense", "routed", "ordered"):
-            integer(value, name, *limits.get(name, (-1 if name.endswith("timestamp") else 0, INT64_MAX)))
-    return segment.checked()

@@ -96,6 +96,10 @@ def test_checkpoints(tool: LogTool) -> None:
         "queries in any order": lambda lines: lines[0].update(
             queries=[["q", 1, "0123456789abcdef"], ["", BIG - 1, None], ["ä", 0, "0" * 16]]
         ),
+        **{
+            f"a segment with {rule}": lambda lines, change=change: lines.__setitem__(2, change(lines[2]))
+            for rule, change in broken_checkpoints.ODD_LINES.items()
+        },
     }
     changes = {**heads, **segments, **right}
     names = {f"t{number}": rule for number, rule in enumerate(changes)}

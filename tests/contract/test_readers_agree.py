@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from handmade import TIME, Topic, batch, either, flipped, seeded
+from handmade import TIME, Topic, batch, either, flipped, records, seeded
 from logtool import HALTED, TIMEOUT_S, LogTool
 
 from sparklog import DataError, Log, SparklogError, partition_for
@@ -67,6 +67,26 @@ def java(tool: LogTool) -> Answer:
 
 def options(given: dict[str, object]) -> dict[str, object]:
     return {key.replace(".", "_"): value for key, value in given.items()}
+
+
+def test_segments_with_further_fields(tool: LogTool) -> None:
+    """FORMAT.md sections 5 and 6: the lines of a checkpoint and the segments of a version may have fields that no reader knows."""
+    topic = Topic(tool.root, partitions=2)
+    for number in range(4):
+        topic.commit(topic.data(batch(records(3, f"v{number}")), number % 2, more={"file": "x", "position": 7}))
+    lines = [json.loads(line.split(b"\t")[0]) for line in topic.checkpoint().read_bytes().splitlines()]
+    topic.put_checkpoint(3, lines[:1] + [[*line, {"file": "x"}, None, "more"] for line in lines[1:]])
+    for version in range(3):
+        topic.version_file(version).unlink()
+    topic.commit(topic.data(batch(records(2, "after")), more=1))
+    assert (
+        java(tool)
+        == python(tool.root)
+        == {
+            0: [f"v{number}-{each}" for number in (0, 2) for each in range(3)] + ["after-0", "after-1"],
+            1: [f"v{number}-{each}" for number in (1, 3) for each in range(3)],
+        }
+    )
 
 
 @pytest.fixture(params=ROOTS.values(), ids=ROOTS)

@@ -75,7 +75,7 @@ function list(found, path, topic) {
     sized(each.bytes),
     when(each.min_timestamp),
     when(each.max_timestamp),
-    each.dense ? "dense" : "stored",
+    each.offsets,
     number(each.position),
     h("bdi", { title: each.file }, each.file.replace(/^data\//, "")),
   ]);

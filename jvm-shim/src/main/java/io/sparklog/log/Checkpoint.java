@@ -4,7 +4,6 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.sparklog.format.Layout;
 import io.sparklog.partition.Router;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.spec.Warnings;
@@ -18,7 +17,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.FileAlreadyExistsException;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -56,7 +54,7 @@ public final class Checkpoint {
     }
     for (int p = 0; p < state.partitions(); p++) {
       for (Segment segment : state.segments(p)) {
-        lines.add(line(segment));
+        lines.add(SegmentFields.line(segment));
       }
     }
     String name = Names.checkpoint(state.version(), Version.sha256(lines.json.toByteArray()).substring(0, 16));
@@ -94,24 +92,6 @@ public final class Checkpoint {
     return head;
   }
 
-  private static ArrayNode line(Segment segment) {
-    return Json.MAPPER.createArrayNode()
-        .add(segment.partition())
-        .add(segment.file())
-        .add(segment.position())
-        .add(segment.bytes())
-        .add(segment.base())
-        .add(segment.end())
-        .add(segment.records())
-        .add(segment.batches())
-        .add(segment.minTimestamp())
-        .add(segment.maxTimestamp())
-        .add(segment.dense())
-        .add(segment.routed())
-        .add(segment.ordered())
-        .add(Integer.toUnsignedLong(segment.headerCrc()));
-  }
-
   /** The state in the checkpoint {@code name}. @throws PartlogException FORMAT_TOO_NEW */
   static Replay read(LogStore store, String topic, String name) throws IOException, Damaged {
     return read(store, topic, name, null);
@@ -128,14 +108,14 @@ public final class Checkpoint {
       Damaged.unless(head != null, "it is empty");
       Version.Slots slots = Version.requireKnown(head, store.location(file));
       long[] counts = Json.numbers(head, "segments", Router.PARTITIONS_MAX);
-      Map<String, String> files = new HashMap<>();
+      SegmentFields fields = new SegmentFields(counts.length);
       List<List<Segment>> live = new ArrayList<>();
       for (int p = 0; p < counts.length; p++) {
         List<Segment> segments = new ArrayList<>();
         while (segments.size() < counts[p]) {
           JsonNode line = lines.next(LINE_BYTES_MAX);
           Damaged.unless(line != null, "segments of partition " + p + " are missing");
-          Segment segment = segment(line, files);
+          Segment segment = fields.ofLine(line);
           Damaged.unless(segment.partition() == p,
               "a segment of partition " + segment.partition() + " was found where one of partition " + p + " was expected");
           segments.add(segment);
@@ -177,17 +157,6 @@ public final class Checkpoint {
         !last.deleted() || queries.isEmpty() && routing == null && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
         "it is of a deleted topic, and has records, queries or slots");
     return new Replay(last, queries, live);
-  }
-
-  private static Segment segment(JsonNode line, Map<String, String> files) throws Damaged {
-    Damaged.unless(line.isArray() && line.size() == 14 && line.get(1).isTextual(), "a segment is damaged");
-    return Version.checked(new Segment((int) Json.number(line.get(0), "partition", 0, Router.PARTITIONS_MAX),
-        Version.one(files, line.get(1).textValue()), Json.number(line.get(2), "position", 0, Long.MAX_VALUE),
-        Json.number(line.get(3), "bytes", Layout.HEADER_BYTES, Integer.MAX_VALUE), Json.number(line.get(4), "base", 0, Long.MAX_VALUE),
-        Json.number(line.get(5), "end", 0, Long.MAX_VALUE), Json.number(line.get(6), "records", 0, Long.MAX_VALUE),
-        (int) Json.number(line.get(7), "batches", 1, Integer.MAX_VALUE), Json.number(line.get(8), "minTimestamp", -1, Long.MAX_VALUE),
-        Json.number(line.get(9), "maxTimestamp", -1, Long.MAX_VALUE), Json.bool(line.get(10), "dense"), Json.bool(line.get(11), "routed"),
-        Json.bool(line.get(12), "ordered"), (int) Json.number(line.get(13), "headerCrc", 0, 0xffffffffL)));
   }
 
   /** Lines, each with the checksum of all JSON so far. */

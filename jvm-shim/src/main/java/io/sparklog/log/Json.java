@@ -131,7 +131,10 @@ final class Json {
   }
 
   static String text(JsonNode object, String name) throws Damaged {
-    JsonNode value = field(object, name);
+    return string(field(object, name), name);
+  }
+
+  static String string(JsonNode value, String name) throws Damaged {
     if (!value.isTextual()) {
       throw new Damaged("field " + name + " is " + brief(value) + ", not a string");
     }

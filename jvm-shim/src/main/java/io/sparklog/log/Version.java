@@ -3,7 +3,6 @@ package io.sparklog.log;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.sparklog.format.Layout;
 import io.sparklog.partition.Router;
 import io.sparklog.spec.PartlogException;
 import java.security.MessageDigest;
@@ -11,7 +10,6 @@ import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
-import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -122,23 +120,7 @@ public record Version(String topic, String topicId, long version, String txn, St
       removedJson.addObject().put("partition", segment.partition).put("file", segment.file).put("position", segment.position);
     }
     ArrayNode addedJson = json.putArray("added");
-    for (Segment segment : added) {
-      addedJson.addObject()
-          .put("partition", segment.partition())
-          .put("file", segment.file())
-          .put("position", segment.position())
-          .put("bytes", segment.bytes())
-          .put("base", segment.base())
-          .put("end", segment.end())
-          .put("records", segment.records())
-          .put("batches", segment.batches())
-          .put("minTimestamp", segment.minTimestamp())
-          .put("maxTimestamp", segment.maxTimestamp())
-          .put("offsets", segment.dense() ? "dense" : "stored")
-          .put("routed", segment.routed())
-          .put("ordered", segment.ordered())
-          .put("headerCrc", Integer.toUnsignedLong(segment.headerCrc()));
-    }
+    added.forEach(segment -> addedJson.add(SegmentFields.object(segment)));
     return CheckedLine.of(json);
   }
 
@@ -168,12 +150,12 @@ public record Version(String topic, String topicId, long version, String txn, St
     List<Removed> removed = new ArrayList<>();
     for (JsonNode segment : Json.array(json, "removed", SEGMENTS_MAX)) {
       int partition = (int) Json.number(Json.field(segment, "partition"), "partition", 0, ends.length - 1);
-      removed.add(new Removed(partition, dataFile(Json.text(segment, "file")), Json.number(segment, "position", 0)));
+      removed.add(new Removed(partition, SegmentFields.dataFile(Json.text(segment, "file")), Json.number(segment, "position", 0)));
     }
     List<Segment> added = new ArrayList<>();
-    Map<String, String> files = new HashMap<>();
+    SegmentFields segments = new SegmentFields(ends.length);
     for (JsonNode segment : Json.array(json, "added", SEGMENTS_MAX)) {
-      added.add(segment(segment, ends.length, files));
+      added.add(segments.ofObject(segment));
     }
     JsonNode routing = slots.exist() ? json.get("routing") : null;
     Reroute reroute = routing == null ? null : Reroute.parse(routing, ends.length, slots.pins());
@@ -252,43 +234,6 @@ public record Version(String topic, String topicId, long version, String txn, St
   static String input(JsonNode json) throws Damaged {
     Damaged.unless(json.isNull() || json.isTextual() && Query.isInput(json.textValue()), "an input is neither null nor 16 hex digits");
     return json.textValue();
-  }
-
-  private static Segment segment(JsonNode json, int partitions, Map<String, String> files) throws Damaged {
-    String offsets = Json.text(json, "offsets");
-    Damaged.unless(offsets.equals("dense") || offsets.equals("stored"), "field offsets is " + offsets);
-    return checked(new Segment((int) Json.number(Json.field(json, "partition"), "partition", 0, partitions - 1),
-        one(files, Json.text(json, "file")), Json.number(json, "position", 0),
-        Json.number(Json.field(json, "bytes"), "bytes", Layout.HEADER_BYTES, Integer.MAX_VALUE), Json.number(json, "base", 0),
-        Json.number(json, "end", 0), Json.number(json, "records", 0),
-        (int) Json.number(Json.field(json, "batches"), "batches", 1, Integer.MAX_VALUE), Json.number(json, "minTimestamp", -1),
-        Json.number(json, "maxTimestamp", -1), offsets.equals("dense"), Json.bool(Json.field(json, "routed"), "routed"),
-        Json.bool(Json.field(json, "ordered"), "ordered"), (int) Json.number(Json.field(json, "headerCrc"), "headerCrc", 0, 0xffffffffL)));
-  }
-
-  /** One String for all equal names: many segments share a data file, and a state holds them for long. */
-  static String one(Map<String, String> known, String name) {
-    String first = known.putIfAbsent(name, name);
-    return first == null ? name : first;
-  }
-
-  /** Checks what must hold for a segment in any state, and returns it. */
-  static Segment checked(Segment segment) throws Damaged {
-    dataFile(segment.file());
-    long offsets = segment.end() - segment.base();
-    Damaged.unless(offsets > 0 && offsets <= Integer.MAX_VALUE, "a segment holds offsets " + segment.base() + " to " + segment.end());
-    Damaged.unless(segment.dense() ? segment.records() == offsets : segment.records() <= offsets,
-        "a segment of " + offsets + " offsets has " + segment.records() + " records");
-    Damaged.unless(segment.batches() <= segment.bytes() / Layout.HEADER_BYTES,
-        "a segment of " + segment.bytes() + " bytes has " + segment.batches() + " batches");
-    Damaged.unless(segment.position() <= Long.MAX_VALUE - segment.bytes(), "a segment begins at byte " + segment.position());
-    Damaged.unless(segment.minTimestamp() <= segment.maxTimestamp(), "a segment's timestamps are out of order");
-    return segment;
-  }
-
-  private static String dataFile(String name) throws Damaged {
-    Damaged.unless(Names.isDataFile(name), "it names a data file " + (name.length() > 100 ? name.substring(0, 100) + "…" : name));
-    return name;
   }
 
   static String identity(JsonNode json, String name) throws Damaged {
