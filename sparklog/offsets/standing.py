@@ -224,9 +224,13 @@ class Standing(ABC):
         if announced in (None, self._waited_for):
             return False
         self._waited_for = announced
-        until = clock() + HOLD_S
-        while clock() < until and self._generations.last(self.group) == self._number:
-            pause(0.05)
+        number, until = self._number, clock() + HOLD_S
+        while clock() < until:
+            if self._generations.last(self.group) != number:
+                number, _, state = self._generations.state(self.group)
+                if state is None or state.announced != announced:
+                    break  # a join is another change, and no reason to go on
+            pause(0.1)  # as many members look at the table, and the operator needs the machine
         self._adopt()
         return True
 
