@@ -57,28 +57,29 @@ class DeltaOutput:
     def poll(self, timeout_ms: float = 0, max_records: int | None = None) -> dict[TopicPartition, pa.RecordBatch]:
         """The next records that the table does not have, as `Consumer.poll_batches`.
 
-        Positions move when the rows are written: records of the last call come again if they were not. A `seek` of the program counts, but
-        not to records that the table has.
+        Positions move when the rows are written: records of the last call come again if they were not. They may be written until another
+        call returns. A `seek` of the program counts, but not to records that the table has.
         """
         core = self._consumer._core
         while True:
             found = self._consumer.poll_batches(timeout_ms, max_records)  # a callback may write the records of the last poll in it
-            self._read = {}
+            read: dict[TopicPartition, _Part] = {}
             for partition, batch in found.items():
                 share, begin = core.shares[partition], int(batch.column("offset")[0].as_py())
                 assert share.position is not None
-                self._read[partition] = _Part(f"{self._group}/{share.topic_id}/{partition.partition}", share, begin, share.position)
+                read[partition] = _Part(f"{self._group}/{share.topic_id}/{partition.partition}", share, begin, share.position)
                 core.seek(share, begin)
             table = self._table() if found else None
             written: Ats = {}
-            for partition, part in list(self._read.items()):
+            for partition, part in list(read.items()):
                 part.version = None if table is None else table.transaction_version(part.application)
                 if part.version is not None and part.version > part.begin:
                     core.seek(part.share, part.version)
                     written[partition] = At(part.share.topic_id, part.share.holding, part.version)
-                    del found[partition], self._read[partition]
+                    del found[partition], read[partition]
             self._follow(written)
             if found or not written:
+                self._read = read
                 return found
 
     def write(self, rows: pa.Table | pa.RecordBatch) -> None:
@@ -113,7 +114,8 @@ class DeltaOutput:
     def _follow(self, ats: Ats) -> None:
         """Commits the positions of the group where the table is."""
         try:
-            self._consumer._shell.run(self._consumer._core.commit(ats))
+            if ats:
+                self._consumer._shell.run(self._consumer._core.commit(ats))
         except GenerationFenced as error:  # what reads on finds the offsets in the table
             _log.warning("The rows are in %s, and the positions of group %s were not committed: %s", self.path, self._group, error)
 
