@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from sparklog import arguments
@@ -44,10 +45,20 @@ class Registered:
     instance: str | None = None
     rack: str | None = None
     host: str | None = None
+    root: str | None = None
 
     def reads(self, topic: str) -> bool:
         """Whether it reads a topic of this name."""
         return topic in self.topics if self.pattern is None else _matches(self.pattern, topic)
+
+    def has_another_root(self, other: Registered) -> bool:
+        """Whether both are on one machine, and the directories of their roots are two."""
+        if self.host != other.host or self.root is None or other.root is None:
+            return False
+        try:
+            return not Path(self.root).samefile(other.root)
+        except OSError:  # a bucket, or a path that this process does not see
+            return False
 
     def has_read(self, topic: str, read: Collection[str]) -> bool:
         """Whether a group that has positions in the topics `read` has read this one, or those that its pattern named."""
@@ -98,9 +109,10 @@ class MemberSettings:
             raise SparklogError("OPTION_CONFLICT", options="assignor and weight", reason=reason)
         return _WEIGHED[self.weight]
 
-    def registered(self, id: str, topics: tuple[str, ...], pattern: str | None) -> Registered:
-        """The member of this id, on this machine, which reads these topics."""
-        return Registered(id, topics, pattern, self.capacity, round(self.session_s * 1000), self.instance, self.rack, socket.gethostname())
+    def registered(self, id: str, topics: tuple[str, ...], pattern: str | None, root: str | None) -> Registered:
+        """The member of this id, on this machine, which reads these topics of a root."""
+        session_ms, host = round(self.session_s * 1000), socket.gethostname()
+        return Registered(id, topics, pattern, self.capacity, session_ms, self.instance, self.rack, host, root)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from sparklog.offsets.attempts import attempts
 from sparklog.offsets.committed import Committed
 from sparklog.offsets.generations import HOLD_S, OF_OPERATORS
 from sparklog.offsets.heartbeats import clock, pause
-from sparklog.offsets.members import Held, MemberSettings, State
+from sparklog.offsets.members import Held, MemberSettings, SharedTopic, State
 from sparklog.offsets.pulse import Pulse
 from sparklog.offsets.rows import Position
 from sparklog.offsets.table import OffsetTable
@@ -108,10 +108,10 @@ class Standing(ABC):
                 generation = (group.generation or number) + 1
             before = found or State(asked)
             dead: list[str] = []
-            if (its := before.assignor) != asked:
+            if refused := self._refusal(before, me):
                 dead = self._pulse.dead(before.sessions(but=me), self._settings.heartbeat_s)
                 if not dead:
-                    raise SparklogError("GROUP_ASSIGNOR", group=self.group, table=self.table, found=its, asked=asked)
+                    raise refused
                 before = dataclasses.replace(before.without(*dead), assignor=asked, weights={})
             replaced = before.of_instance(self._settings.instance, but=me)
             after = self._with_me(before, me).taken(me)
@@ -125,6 +125,19 @@ class Standing(ABC):
         self._mine = dict(after.owned(me).items() - before.owned(me).items())
         self._committed.remember([*known, *begun])
         self._go_back(back)
+
+    def _refusal(self, state: State, me: str) -> SparklogError | None:
+        """Why this member cannot join the members of a state, if they live."""
+        asked = self._settings.shared_by
+        if state.assignor != asked:
+            return SparklogError("GROUP_ASSIGNOR", group=self.group, table=self.table, found=state.assignor, asked=asked)
+        try:
+            self._with_me(state, me)
+        except SparklogError as error:
+            if error.id != "GROUP_ROOT":
+                raise
+            return error
+        return None
 
     def _beginnings(
         self, before: State, after: State, me: str, positions: Iterable[Position]
@@ -154,13 +167,25 @@ class Standing(ABC):
 
     def _with_me(self, state: State, me: str) -> State:
         """The state with this member as it is subscribed now, and with all topics that members read."""
-        joined = state.joined(self._settings.registered(me, *self._reads))
-        return joined.with_topics(self._topics.shared(joined.members.values()))
+        joined = state.joined(self._settings.registered(me, *self._reads, self.root))
+        return joined.with_topics(self._shared(joined, me))
+
+    def _shared(self, state: State, me: str) -> dict[str, SharedTopic]:
+        """The topics that members read, as they are now. CallError GROUP_ROOT if those of this member are in another root."""
+        found = self._topics.shared(state.members.values())
+        if replaced := [name for name, topic in found.items() if name in state.topics and state.topics[name].id != topic.id]:
+            for each in state.members.values():
+                if me in state.members and state.members[me].has_another_root(each):
+                    table, root, topic = self.table, self.root, replaced[0]
+                    raise SparklogError(
+                        "GROUP_ROOT", group=self.group, table=table, root=root, topic=topic, member=each.id, found=each.root
+                    )
+        return found
 
     def _refresh(self) -> None:
-        self._refreshed = self._clock()
-        if self._topics.shared(self._state.members.values()) != self._state.topics:
-            self._change("topics changed", lambda state: state.with_topics(self._topics.shared(state.members.values())))
+        self._refreshed, me = self._clock(), self.id or ""
+        if self._shared(self._state, me) != self._state.topics:
+            self._change("topics changed", lambda state: state.with_topics(self._shared(state, me)))
         if loads := self._weigher.look(self._state, self.id):
             self._change(f"weighs by {self._state.measure}", lambda state: state.weighed(loads))
 

@@ -171,8 +171,8 @@ class Group:
             "heartbeat_interval_ms": HEARTBEAT_MS,
             "assignor": "sticky",
         }
-        given |= {"names": ["t"], "auto_offset_reset": "earliest", "poll_interval_ms": 20, **more}
-        answer = member.open(root=str(self.folder / "root"), group="g", table=str(self.folder / "offsets"), **given)
+        given |= {"root": str(self.folder / "root"), "names": ["t"], "auto_offset_reset": "earliest", "poll_interval_ms": 20, **more}
+        answer = member.open(group="g", table=str(self.folder / "offsets"), **given)
         assert answer == {}, answer
         return member
 

@@ -46,6 +46,37 @@ def test_a_topic_that_is_deleted_and_created_again(four: Group):
     assert {each.partition: each.offset for each in positions} == {0: 0, 1: 7, 2: 0, 3: 0}
 
 
+def test_a_second_root_is_refused_and_disturbs_nobody(threads: Group):
+    other = Topic(threads.folder / "other" / "root", "t", partitions=4)
+    other.append(records(3), 0)
+    other.delete()  # so that it has another id
+    other.append(records(3), 0)
+    one, (second,) = threads.member(), threads.start()
+    answers = threads.until_read(80, one)
+    changes = len(threads.table.changes("g"))
+    given = {"root": str(other.root), "names": ["t"], "group": "g", "table": str(threads.folder / "offsets"), "assignor": "sticky"}
+    second.open(heartbeat_interval_ms=100, session_timeout_ms=86_400_000, **given)
+    refused = []
+    for _ in range(3):
+        refused.append(second.poll(ms=20))
+        answers.append(one.poll(ms=20))
+    assert (got(answers), [each for each in answers if "error" in each]) == (each_of(range(20)), [])
+    assert len(threads.table.changes("g")) == changes
+    assert all("GROUP_ROOT" in each["text"] for each in refused)
+    one.close()
+    assert "error" not in second.poll(ms=20)
+
+
+def test_a_root_by_another_path_is_the_same_root(threads: Group):
+    (threads.folder / "link").symlink_to(threads.folder / "root")
+    one = threads.member()
+    two = threads.member(root=str(threads.folder / "link"))
+    threads.until_even(one, two)
+    threads.topic.delete()
+    threads.topic.append(records(6), 2)
+    assert got(threads.until_read(6, one, two)) == each_of(range(6), range(2, 3))
+
+
 def test_a_topic_that_is_created_again_between_two_looks_is_read_once(four: Group):
     """From its start, although the consumer reads what is new only: none of its records were there before."""
     one, two = four.members(2, auto_offset_reset="latest")
