@@ -6,7 +6,7 @@ import re
 from collections import deque
 from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
@@ -84,8 +84,13 @@ class Failed:
     to_tell: bool
 
 
-Taken = tuple[Share, pa.RecordBatch, int]
-"""A share, its next records, and the position after them."""
+class Taken(NamedTuple):
+    """The next records of a share, the position after them, and how many bytes they have, which Arrow takes long to count."""
+
+    share: Share
+    batch: pa.RecordBatch
+    after: int
+    octets: int
 
 
 class Beliefs:
@@ -93,6 +98,7 @@ class Beliefs:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self.has_group = settings.group is not None
         self.names: frozenset[str] | None = None
         """The topics that it is subscribed to by name, or"""
         self.pattern: re.Pattern[str] | None = None
@@ -102,8 +108,8 @@ class Beliefs:
         self.states: dict[str, State] = {}
         """The topics that it reads, in the newest states that are known."""
         self.shares: dict[TopicPartition, Share] = {}
-        self._turns: deque[TopicPartition] = deque()
-        """The order in which partitions are read."""
+        self._turns: deque[Share] = deque()
+        """The order in which shares are read."""
         self._news: dict[str, State | SparklogError] = {}
         """States that others asked for, and that positions are not in yet."""
         self._ends: dict[tuple[tuple[str, int], str], int] = {}
@@ -111,6 +117,8 @@ class Beliefs:
         self._listed = self._looked = float("-inf")
         self._tried: float | None = None
         """When it committed last by itself, or first could have."""
+        self._beside = 0
+        """The number of commits that are on their way."""
         self._settled = False
         """Whether all positions are known and in the log."""
         self._idle = False
@@ -141,10 +149,6 @@ class Beliefs:
         return self._settings.group
 
     @property
-    def has_group(self) -> bool:
-        return self._settings.group is not None
-
-    @property
     def commits_by_itself(self) -> bool:
         """Whether it commits without being asked."""
         return self.has_group and self._settings.commit_s is not None
@@ -162,7 +166,7 @@ class Beliefs:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to read, and nothing that could come."""
-        return not self.subscribes and not self.shares
+        return not self.shares and not self.subscribes
 
     def assigned(self) -> dict[TopicPartition, Share]:
         """The shares that it reads."""
@@ -245,8 +249,8 @@ class Beliefs:
         for partition, share in self.shares.items():
             if shares.get(partition) is not share:
                 share.alive = False
-        if shares.keys() != self.shares.keys():
-            self._turns = deque(shares)
+        order = shares if shares.keys() != self.shares.keys() else (each.partition for each in self._turns)
+        self._turns = deque(shares[partition] for partition in order)
         self.shares = shares
 
     def _align(self, topic: str, *, late: bool) -> None:

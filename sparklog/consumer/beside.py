@@ -35,15 +35,14 @@ class Beside:
         for error in refused[0].values():
             raise error
 
-    def tell(self) -> bool:
-        """Calls what is to be called after commits that have ended. Whether none is on its way any more."""
+    def tell(self) -> None:
+        """Calls what is to be called after commits that have ended."""
         while self._asked and self._asked[0][0].done():
             found, ats, refused, callback = self._asked.popleft()
             error = found.exception()
             self._ended(ats, refused[0] if refused else error or {})
             if callback is not None:
                 callback({partition: OffsetAndMetadata(at.offset, at.metadata) for partition, at in ats.items()}, error)
-        return not self._asked
 
     def settle(self) -> None:
         """Waits until all have ended, so that a later commit comes after them."""

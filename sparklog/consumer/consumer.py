@@ -151,7 +151,7 @@ class Consumer(AnyPartition):
         )
         for name, called in (("on_assign", on_assign), ("on_revoke", on_revoke), ("on_lost", on_lost)):
             arguments.function(name, called)
-        self._iterator: Iterator[ConsumerRecord] | None = None
+        self._iterator = self._records()
         interval = arguments.positive("poll_interval_ms", poll_interval_ms) / 1000
         part_bytes = arguments.positive("max_partition_fetch_bytes", max_partition_fetch_bytes)
         commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
@@ -269,14 +269,10 @@ class Consumer(AnyPartition):
 
     def __next__(self) -> ConsumerRecord:
         """The next record. It waits for one, and ends after `consumer_timeout_ms`, or when `wakeup` or `close` is called."""
-        if self._core.closed:
-            raise StopIteration
-        if self._iterator is None:
-            self._iterator = self._records()
         try:
             return next(self._iterator)
         except BaseException:
-            self._iterator = None
+            self._iterator = self._records()
             raise
 
     def wakeup(self) -> None:
@@ -424,7 +420,7 @@ class Consumer(AnyPartition):
     def _records(self) -> Iterator[ConsumerRecord]:
         """One record after another. The position is always that after the one returned last, so that `commit` in a loop is exact."""
         is_live = (lambda: True) if self._membership is None else self._membership.liveness()
-        while True:
+        while not self._core.closed:
             self._require_to_read("next", self._timeout_ms)
             taken = self._shell.run(self._core.take(self._timeout_ms / 1000, self._max_poll_records, self._fetch_bytes))
             if not taken:

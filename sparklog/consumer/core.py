@@ -52,7 +52,7 @@ class Core(Reading):
 
     def assign(self, partitions: Sequence[TopicPartition]) -> Steps[None]:
         """Reads these partitions in place of what it read. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
-        yield from self._auto_commit(at_once=True)
+        yield from self._auto_commit((yield ask.Now()), at_once=True)
         found = yield ask.Look(sorted({topic for topic, _ in partitions}), surely=True)
         for state in found.values():
             if isinstance(state, SparklogError):
@@ -67,7 +67,7 @@ class Core(Reading):
         yield from self._hand_in(list(self.shares))
         if self._settings.shares:
             if self.commits_by_itself:
-                yield from self._auto_commit(at_once=True)
+                yield from self._auto_commit((yield ask.Now()), at_once=True)
             yield ask.Leave(for_good=False)
         self.names, self.pattern, self.by_hand = None, None, []
         self._become({})
@@ -75,15 +75,16 @@ class Core(Reading):
 
     # ---- the group
 
-    def _turn(self) -> Steps[None]:
+    def _turn(self, now: float) -> Steps[None]:
         """Before records are returned, and while there are none: commits are told of, partitions come and go, positions are committed."""
         if not self.has_group:
             return
-        yield ask.TellCommits()
+        if self._beside:
+            yield ask.TellCommits()
         if self._settings.shares and not self.closed and self.subscribes:
             yield from self._follow()
         if not self.closed:
-            yield from self._auto_commit()
+            yield from self._auto_commit(now)
 
     def _follow(self) -> Steps[None]:
         """Learns what changed in the group, gives up what others wait for, and takes what is free."""
@@ -223,7 +224,9 @@ class Core(Reading):
     def commit_beside(self, ats: Ats | None, callback: Committed | None) -> Steps[Any]:
         """Begins to commit these positions, or all, and does not wait for it."""
         ats = yield from self.to_commit(ats)
-        return (yield ask.CommitBeside(ats, callback))
+        future = yield ask.CommitBeside(ats, callback)
+        self._beside += 1
+        return future
 
     def _commit(self, ats: Ats) -> Steps[Refused]:
         refused: Refused = {}
@@ -238,14 +241,13 @@ class Core(Reading):
             if partition not in refused and share is not None and share.topic_id == at.topic_id and at.holding in (None, share.holding):
                 share.committed = at.offset
 
-    def _auto_commit(self, *, at_once: bool = False) -> Steps[None]:
+    def _auto_commit(self, now: float, *, at_once: bool = False) -> Steps[None]:
         """Commits those positions that are not committed, if that is due or asked for; and now and then says that the consumer is there.
 
         A commit that fails is tried again after an interval. GenerationFenced if the group is another's.
         """
         if not self.has_group:
             return
-        now = yield ask.Now()
         self._tried = now if self._tried is None else self._tried
         try:
             if self._settings.commit_s is not None and (at_once or now - self._tried >= self._settings.commit_s):
@@ -254,7 +256,7 @@ class Core(Reading):
                 refused = yield from self._commit(self._not_committed(self.shares))
                 for error in [each for each in refused.values() if each.id == "MEMBER_FENCED"][:1]:
                     self._warn(error)
-            if (yield ask.TellCommits()):
+            if not self._beside:
                 yield ask.Beat()
         except GenerationFenced:
             raise
@@ -266,6 +268,7 @@ class Core(Reading):
 
     def ended(self, ats: Ats, refused: Refused | BaseException) -> None:
         """A commit that was begun has ended."""
+        self._beside -= 1
         if not isinstance(refused, BaseException):
             self._remember(ats, refused)
 
@@ -284,7 +287,7 @@ class Core(Reading):
                 else:
                     yield from self._tell_revoked(list(self.shares))
             if committing and not self.closed:
-                yield from self._auto_commit(at_once=True)
+                yield from self._auto_commit((yield ask.Now()), at_once=True)
         except GeneratorExit:
             raise
         except BaseException as error:

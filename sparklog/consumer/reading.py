@@ -25,7 +25,7 @@ class Reading(Beliefs, ABC):
     """The reading of one consumer. Methods that return `Steps` are run by the shell."""
 
     @abstractmethod
-    def _turn(self) -> Steps[None]:
+    def _turn(self, now: float) -> Steps[None]:
         """Runs before records are returned, and while there are none: `Core` follows the group in it."""
 
     def _look(self, now: float) -> Steps[None]:
@@ -123,7 +123,7 @@ class Reading(Beliefs, ABC):
         self._fail()
         given: dict[TopicPartition, list[ConsumerRecord]] = {}
         failed: Failed | None = None
-        for share, batch, after in (yield from self.take(timeout_s, records_max, bytes_max)):
+        for share, batch, after, _ in (yield from self.take(timeout_s, records_max, bytes_max)):
             records, error = decode(share.partition, batch)
             if error is None:
                 share.position = after
@@ -141,16 +141,16 @@ class Reading(Beliefs, ABC):
     def poll_batches(self, timeout_s: float, records_max: int, bytes_max: int) -> Steps[dict[TopicPartition, pa.RecordBatch]]:
         """The next records."""
         taken = yield from self.take(timeout_s, records_max, bytes_max)
-        for share, _, after in taken:
-            share.position = after
-        return {share.partition: batch for share, batch, _ in taken}
+        for each in taken:
+            each.share.position = each.after
+        return {each.share.partition: each.batch for each in taken}
 
     def give(self, taken: list[Taken], decode: Decode, is_live: Callable[[], bool]) -> Iterator[ConsumerRecord]:
         """One record after another. The position is that after the last one, and nothing is given of a share that is not held by then.
 
         `is_live` says whether no other member may have taken the shares of this one.
         """
-        waiting = [(share, batch, after, share.position) for share, batch, after in taken]
+        waiting = [(share, batch, after, share.position) for share, batch, after, _ in taken]
         failed: tuple[Share, int, Exception] | None = None
         for share, batch, after, position in waiting:
             if share.position != position or share.paused or not share.alive:
@@ -177,57 +177,54 @@ class Reading(Beliefs, ABC):
         """The next records as soon as there are any; the caller sets the positions after them. Empty after the timeout, or when woken."""
         if self._within:
             raise SparklogError("CONSUMER_IN_CALLBACK", event=self._within)
-        yield from self._turn()
+        now: float = yield ask.Now()
+        yield from self._turn(now)
         end = (yield ask.Now()) + timeout_s if timeout_s else 0.0
         while True:
-            found = [] if self.closed else (yield from self._look_and_take(records_max, bytes_max))
+            found = [] if self.closed else (yield from self._look_and_take(now, records_max, bytes_max))
             if found:
                 if not self._settings.shares or (yield ask.IsLive()):
-                    self.given_records += sum(batch.num_rows for _, batch, _ in found)
-                    self.given_bytes += sum(batch.nbytes for _, batch, _ in found)
+                    self.given_records += sum(each.batch.num_rows for each in found)
+                    self.given_bytes += sum(each.octets for each in found)
                     return found
-                self._give_back(found)  # it took so long that others may have its shares
+                for each in found:  # it took so long that others may have its shares
+                    each.share.batch = None
             left = end - (yield ask.Now()) if timeout_s else 0.0
             if self.woken or self.closed or (left <= 0 and not found):
                 self.woken = False
                 return []
             if not found:
                 yield ask.Wait(min(self._settings.interval_s, left))
-            yield from self._turn()
-
-    def _give_back(self, found: list[Taken]) -> None:
-        for share, _, _ in found:
-            share.batch = None
+            now = yield ask.Now()
+            yield from self._turn(now)
 
     def _let_others(self, share: Share) -> None:
         """A share that cannot go on has its next turn after all others."""
-        if share.partition in self._turns:
-            self._turns.remove(share.partition)
-            self._turns.append(share.partition)
+        if share in self._turns:
+            self._turns.remove(share)
+            self._turns.append(share)
 
     def _fail(self) -> None:
         """Raises the error of a record at which a share stopped, if the program does not know of it."""
-        for partition in list(self._turns):
-            share = self.shares[partition]
+        for share in self._turns:
             if share.failed and share.failed.to_tell and share.position == share.failed.offset and share.alive and not share.paused:
                 share.failed.to_tell = False
                 raise share.failed.error
 
-    def _look_and_take(self, records_max: int, bytes_max: int) -> Steps[list[Taken]]:
+    def _look_and_take(self, now: float, records_max: int, bytes_max: int) -> Steps[list[Taken]]:
         """The records that are there, after a look for more if there are none, or if the last look is a poll interval ago."""
         looked = False
         while True:
-            now: float = yield ask.Now()
             if self._idle or now - self._looked >= self._settings.interval_s:
                 yield from self._look(now)
                 looked = True
             if not self._idle:
                 yield from self.settle()
                 yield from self._look_at_barriers()
-                before = self._places()
+                before = self._positions()
                 if found := (yield from self._take(records_max, bytes_max)):
                     return found
-                if self._news or before != self._places():
+                if self._news or before != self._positions():
                     continue  # offsets without records were passed, or a topic is in another state
                 # By the same look at the group as the records that were taken.
                 self._idle = not any(
@@ -236,20 +233,20 @@ class Reading(Beliefs, ABC):
             if looked or not self._idle:
                 return []
 
-    def _places(self) -> list[tuple[TopicPartition, int | None]]:
-        return [(partition, share.position) for partition, share in self.shares.items()]
+    def _positions(self) -> list[int | None]:
+        return [share.position for share in self.shares.values()]
 
     def _take(self, records_max: int, bytes_max: int) -> Steps[list[Taken]]:
         """The next records of some shares. Each has one turn, which ends with the part that was read."""
         found: list[Taken] = []
-        for partition in list(self._turns):
-            share, taken = self.shares[partition], None
+        for share in list(self._turns):
+            taken = None
             if share.alive and not share.paused and not share.asked:
                 taken = yield from self._take_of(share, records_max, min(bytes_max, self._settings.part_bytes))
             if taken:
-                found.append((share, *taken))
-                records_max -= taken[0].num_rows
-                bytes_max -= taken[0].nbytes
+                found.append(taken)
+                records_max -= taken.batch.num_rows
+                bytes_max -= taken.octets
             full = records_max <= 0 or bytes_max <= 0
             if not (full and taken and share.batch is not None):
                 self._turns.rotate(-1)
@@ -257,8 +254,8 @@ class Reading(Beliefs, ABC):
                 break
         return found
 
-    def _take_of(self, share: Share, records_max: int, octets: int) -> Steps[tuple[pa.RecordBatch, int] | None]:
-        """The next records of a share, and the position after them; None if there are none. The position goes on over empty offsets."""
+    def _take_of(self, share: Share, records_max: int, octets: int) -> Steps[Taken | None]:
+        """The next records of a share; None if there are none. The position goes on over empty offsets."""
         topic = share.partition.topic
         end = until(self._open.get(topic, {}), share.number)
         while True:
@@ -278,7 +275,7 @@ class Reading(Beliefs, ABC):
             else:
                 share.batch, share.position = None, min(part.offset, end)
         batch = share.batch
-        rows = min(records_max, rows_before(batch, end))
+        rows = min(records_max, batch.num_rows if share.batch_to <= end else rows_before(batch, end))
         if not rows:
             share.position = share.batch_from = end
             return None
@@ -288,7 +285,7 @@ class Reading(Beliefs, ABC):
             share.batch_from = last_offset(batch) + 1
         else:
             share.batch, share.batch_from = None, share.batch_to
-        return batch, share.batch_from
+        return Taken(share, batch, share.batch_from, batch.nbytes)
 
     # ---- the barrier
 

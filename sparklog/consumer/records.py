@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise, repeat
 from typing import Any, NamedTuple
 
@@ -112,22 +113,35 @@ def records_of(
         found_headers = [[(header["key"], header["value"]) for header in each or ()] for each in headers.to_pylist()]
     numbers = (numbers_of(offsets).tolist(), millis.tolist(), numbers_of(types).tolist())
     columns = (repeat(partition.topic, rows), repeat(partition.partition, rows), *numbers)
-    if key is None and value is None:
-        return list(map(ConsumerRecord._make, zip(*columns, found_keys, found_values, found_headers, strict=True))), None
-    records: list[ConsumerRecord] = []
-    for topic, number, offset, time, type, raw_key, raw_value, its in zip(*columns, found_keys, found_values, found_headers, strict=True):
-        which = "key"
-        try:
-            decoded_key = raw_key if key is None or raw_key is None else key(raw_key)
-            which = "value"
-            decoded_value = raw_value if value is None or raw_value is None else value(raw_value)
-        except Exception as error:
-            at = TopicPartition(topic, number)
-            failed = RecordDeserializationError(at, offset, time, raw_key, raw_value, which, error, root)
-            failed.__cause__ = error
-            return records, failed
-        records.append(ConsumerRecord(topic, number, offset, time, type, decoded_key, decoded_value, its))
-    return records, None
+    decoded_keys, key_error = _deserialized(found_keys, key)
+    decoded_values, value_error = _deserialized(found_values[: len(decoded_keys)], value)
+    # Values end before the record whose key failed, so the error of a value is that of an earlier record.
+    records = list(map(_RECORD, zip(*columns, decoded_keys, decoded_values, found_headers, strict=False)))
+    which, cause = ("key", key_error) if value_error is None else ("value", value_error)
+    if cause is None:
+        return records, None
+    row = len(records)
+    offset, time = numbers[0][row], numbers[1][row]
+    failed = RecordDeserializationError(partition, offset, time, found_keys[row], found_values[row], which, cause, root)
+    failed.__cause__ = cause
+    return records, failed
+
+
+# As `ConsumerRecord._make`, in three quarters of its time.
+_RECORD: Callable[[tuple[Any, ...]], ConsumerRecord] = partial(tuple.__new__, ConsumerRecord)
+
+
+def _deserialized(raw: list[bytes | None], deserializer: Deserializer | None) -> tuple[list[Any], Exception | None]:
+    """Keys or values, up to the first that the deserializer cannot read, and its error."""
+    if deserializer is None:
+        return raw, None
+    found: list[Any] = []
+    try:
+        for each in raw:
+            found.append(None if each is None else deserializer(each))
+    except Exception as error:
+        return found, error
+    return found, None
 
 
 class RecordDeserializationError(DataError, ValueError):
@@ -162,7 +176,7 @@ class RecordDeserializationError(DataError, ValueError):
 def _bytes_of(array: pa.Array) -> list[Any]:
     """The same as `to_pylist` of an array of bytes, several times as fast."""
     _, bounds, data = array.buffers()
-    ends = np.frombuffer(bounds, dtype=np.int32)[array.offset : array.offset + len(array) + 1]
+    ends = np.frombuffer(bounds, np.int32, len(array) + 1, 4 * array.offset)
     first = int(ends[0])
     octets = data.slice(first, int(ends[-1]) - first).to_pybytes() if data is not None else b""
     at = (ends - first).tolist()

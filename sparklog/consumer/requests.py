@@ -60,24 +60,24 @@ class Part(NamedTuple):
     state: State | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Now:
     """The seconds of a clock that only rises."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Wait:
     """Some seconds pass, or fewer if the consumer is woken."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ListTopics:
     """The names of the topics that there are."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Look:
     """The newest states of topics by name; None for one that does not exist. `surely`: also if versions were put and deleted meanwhile."""
 
@@ -85,7 +85,7 @@ class Look:
     surely: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fetch:
     """A `Part` of about so many bytes. It is empty if the topic is another one by now, or if its files are gone."""
 
@@ -95,7 +95,7 @@ class Fetch:
     octets: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tell:
     """The program is told that partitions were `assigned`, `revoked` or `lost`. The error of its callback comes back; else None."""
 
@@ -103,17 +103,17 @@ class Tell:
     partitions: list[TopicPartition]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LookAtGroup:
     """A `View` of the group; None if nothing changed since the last one that had all that can be taken."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Take:
     """Takes what this member wants and no member has. A `View`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Release:
     """Gives up shares and commits positions of them, in one commit. A `View`."""
 
@@ -121,7 +121,7 @@ class Release:
     ats: Ats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Join:
     """Names what is read: topics, or a pattern. Gives up these shares, and commits these positions of them, in the same commit."""
 
@@ -131,31 +131,31 @@ class Join:
     ats: Ats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Leave:
     """Leaves the group; the next look joins it again. `for_good`: there will be none."""
 
     for_good: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class IsLive:
     """Whether no other member may have taken the shares of this one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Positions:
     """The committed positions of the group by partition and topic id: `dict[tuple[TopicPartition, str], OffsetAndMetadata]`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Commit:
     """Commits positions, each partition by itself. `Refused`."""
 
     ats: Ats
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CommitBeside:
     """Begins a commit. It ends with a call of `Core.ended`, before the callback is called."""
 
@@ -163,19 +163,19 @@ class CommitBeside:
     callback: Committed | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Settle:
     """Waits until all commits that were begun have ended, so that a later one comes after them. `end`: there will be no more."""
 
     end: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TellCommits:
-    """The callbacks of commits that have ended are called. Whether no commit is on its way."""
+    """The callbacks of commits that have ended are called."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Beat:
     """Says now and then that the group is running."""
 

@@ -38,7 +38,8 @@ class Pulse:
 
     def liveness(self) -> Callable[[], bool]:
         """A function that answers `is_live`, for a program that asks with each record."""
-        return lambda: self._clock() < self._live_until
+        clock = self._clock
+        return lambda: clock() < self._live_until
 
     def start(self, beat: Callable[[], None], every_s: float) -> None:
         """Calls `beat` so often, from a thread of its own, until `stop`. Does nothing if it does so already."""

@@ -10,7 +10,7 @@ from handmade import TIME, Record, Topic, batch, batches, records
 
 import sparklog
 from sparklog import Consumer, TopicPartition
-from sparklog.consumer import ConsumerRecord, OffsetAndTimestamp
+from sparklog.consumer import ConsumerRecord, OffsetAndTimestamp, RecordDeserializationError
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -345,6 +345,20 @@ def test_deserializers(topic):
     topic.append([Record(None)])
     first, *_, last = consumer.poll()[T0]
     assert (first.key, first.value, last.key, last.value) == ("k0", 3, None, None)
+
+
+def test_the_error_of_a_record_names_its_key_before_its_value(tmp_path):
+    topic = Topic(tmp_path)
+    topic.append([Record(b"1", b"1"), Record(b"x", b"1"), Record(b"1", b"x"), Record(b"x", b"x"), Record(None, None), Record(b"1", b"x")])
+    consumer = read(topic, key_deserializer=int, value_deserializer=int)
+    found, failed = list[int](), list[tuple[int, str]]()
+    for _ in range(8):
+        try:
+            found += [record.offset for record in consumer.poll().get(("t", 0), [])]
+        except RecordDeserializationError as error:
+            failed.append((error.offset, error.parameters["which"]))
+            consumer.seek(T0, error.offset + 1)
+    assert (found, failed) == ([0, 4], [(1, "value"), (2, "key"), (3, "key"), (5, "key")])
 
 
 def test_a_wait_ends_with_a_commit_with_wakeup_and_with_close(topic):

@@ -13,6 +13,8 @@ from handmade import Record, Topic, batch, batches, records
 from sparklog import Consumer
 from sparklog.ondisk import followed
 
+MEMBER = {"group_id": "g", "partition_assignment_strategy": "range"}
+
 
 @pytest.fixture
 def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
@@ -67,6 +69,25 @@ def test_once_a_second_the_version_before_is_looked_at_too(topic, calls, monkeyp
         topic.version_file(version).unlink()
     time.sleep(0.06)
     assert [record.offset for record in consumer.poll()[("t", 0)]] == [25, 26, 27, 28, 29]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [({}, ["Now", "Look"]), ({"group_id": "g"}, ["Now", "Beat", "Look"]), (MEMBER, ["Now", "LookAtGroup", "Beat", "Look"])],
+    ids=["alone", "owner", "member"],
+)
+def test_a_poll_that_finds_nothing_makes_few_requests(topic, table, given, wanted):
+    """Each costs as much as a record."""
+    with Consumer(topic.root, "t", **given, **({"table": table} if given else {})) as consumer:
+        for _ in range(3):
+            consumer.poll()
+        asked: list[str] = []
+        shell = consumer._shell
+        shell._does = {
+            kind: lambda request, does=does: asked.append(type(request).__name__) or does(request) for kind, does in shell._does.items()
+        }
+        assert consumer.poll() == {}
+        assert asked == wanted
 
 
 def test_what_is_held_is_read_without_a_look(topic, calls):
