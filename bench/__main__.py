@@ -30,6 +30,7 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "tidy": ("tidy", lambda _: []),
     "tracked": ("tracked", lambda _: []),
     "consume": ("consume", lambda _: []),
+    "consumer-calls": ("consumer_calls", lambda given: [given.before]),
     "verify": ("verify", lambda _: []),
     "members": ("members", lambda _: []),
     "slots-routing": ("slots", lambda _: ["routing"]),
@@ -59,6 +60,7 @@ def main() -> None:
     parser.add_argument("--codecs", default="none,snappy,zstd", help="the codecs of the cases flights and small")
     parser.add_argument("--writes", type=int, default=1000, help="the number of writes in the case commits")
     parser.add_argument("--cores", default="fewer,more", help="whether the cases by-key have fewer cores than partitions, more, or both")
+    parser.add_argument("--before", type=Path, help="the folder of an earlier version, to be measured beside this one in consumer-calls")
     parser.add_argument("--discard", action="store_true", help="only print; do not change results.ndjson and docs/performance.md")
     parser.add_argument("--beside", default="", help="what else the machine does, to be kept with the figures")
     parser.add_argument("--master", default="local[2]")
