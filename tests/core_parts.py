@@ -208,9 +208,8 @@ class Pulse:
         return self.watch.silent(self.world.beats, sessions, self.world.now, self.world.now)
 
     folder = "folder"
-
-    def unseen(self, members: Any) -> list[str]:
-        return []
+    unseen: frozenset[str] = frozenset()
+    is_steady = False
 
     def end(self, *members: str) -> None:
         for each in members:

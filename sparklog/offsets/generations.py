@@ -7,7 +7,7 @@ import itertools
 import logging
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
@@ -162,7 +162,7 @@ class Generations:
         The group has every commit that these count: a commit that gives them too conflicts with each that came later.
         """
         last, _, state = self.state(name)
-        versions = {} if state is None else self._lake.versions(state.members)
+        versions = {} if state is None else self.versions(state.members)
         return last, self.group(name), versions
 
     def add(self, name: str, generation: int, made: Callable[[Group], list[Position]]) -> int:
@@ -241,7 +241,11 @@ class Generations:
 
     def version(self, member: str) -> int:
         """How often a member committed or was fenced."""
-        return self._lake.versions([member])[member]
+        return self.versions([member])[member]
+
+    def versions(self, members: Iterable[str]) -> dict[str, int]:
+        """How often each of these members committed or was fenced."""
+        return self._lake.versions(members)
 
     def _append(self, added: list[Position], name: str, number: int | None, versions: Mapping[str, int], seen: int | None = None) -> bool:
         """Commits rows as `Lake.append` does, and maintains the table if it is due."""

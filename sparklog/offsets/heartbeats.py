@@ -13,7 +13,7 @@ from pathlib import Path
 from sparklog.errors import SparklogError
 
 Mark = tuple[int, int]
-"""The sign that a heartbeat is another one than before: compared, and never read as a time."""
+"""The sign that a heartbeat, or where none is seen a commit, is another one than before: compared, and never read as a time."""
 
 
 _BOOT = getattr(time, "CLOCK_BOOTTIME", None)
@@ -72,10 +72,6 @@ class Watch:
     def restart(self) -> None:
         """Counts from the next look: the observer was not live itself."""
         self._seen.clear()
-
-    def unseen(self, members: Iterable[str]) -> list[str]:
-        """Those of these members of which no heartbeat was there at the last look."""
-        return [each for each in members if self._seen.get(each, (None, 0.0))[0] is None]
 
     def silent(self, marks: Mapping[str, Mark], sessions: Mapping[str, float], asked: float, now: float) -> list[str]:
         """The members whose heartbeats are as they were a session ago, by the seconds of their sessions.

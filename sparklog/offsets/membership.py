@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-import time
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 
@@ -147,15 +146,19 @@ class Membership(Standing):
                     self._adopt()
 
     def beat(self) -> None:
-        """Writes a row of its own again if it wrote none for a minute, as the owner of the first share: so the group counts as running."""
+        """Writes a row of its own again if it wrote none for a minute, as the owner of the first share: so the group counts as running.
+
+        A member whose heartbeats others do not see does so after a third of its session, without rows if it has no position.
+        """
         with self._lock:
-            if time.monotonic() - self._wrote < _ROW_EVERY_S or self.id is None:
+            every = min(_ROW_EVERY_S, self._settings.session_s / 3) if self._is_unseen else _ROW_EVERY_S
+            if self._clock() - self._wrote < every or self.id is None:
                 return
-            self._wrote = time.monotonic()
+            self._wrote = self._clock()
             known = self._committed.first(self._mine)
-            if known is None or self._state.first_owner() != self.id:
-                return
-            self._changed |= not self._has_committed([dataclasses.replace(known, committed_at=rows.now())])
+            if self._is_unseen or (known is not None and self._state.first_owner() == self.id):
+                again = [dataclasses.replace(known, committed_at=rows.now())] if known else []
+                self._changed |= not self._has_committed(again)
 
     def end(self) -> None:
         """Ends for good, and leaves the group. A static member stays in it: one that joins under its name in time takes its place."""
@@ -210,15 +213,16 @@ class Membership(Standing):
 
     def _expire(self, me: str, state: State) -> None:
         silent = self._pulse.silent(state.sessions(but=me))
+        if unseen := self._pulse.unseen - self._told_of:
+            self._told_of |= unseen
+            where = (", ".join(sorted(unseen)), self.group, self._pulse.folder)
+            _log.warning("Heartbeats of %s of group %s were never seen in %s: do all members name one folder?", *where)
         if not silent or not self._lock.acquire(timeout=self._settings.heartbeat_s):
             return
         try:
             if self.id == me and self._state is not state:
                 self._adopt()
             gone = [each for each in silent if each in self._state.members]
-            if self.id == me and (unseen := self._pulse.unseen(gone)):
-                folder = self._pulse.folder
-                _log.warning("Heartbeats of %s of group %s were never seen in %s: do all name one folder?", unseen, self.group, folder)
             if gone and self.id == me and self._change(f"expires {', '.join(gone)}", lambda state: state.without(*gone), fenced=gone):
                 self._changed = True
                 self._pulse.end(*gone)

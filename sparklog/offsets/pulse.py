@@ -18,14 +18,25 @@ _LIVE = 0.8
 class Pulse:
     """The pulse of one member after another, as a consumer joins again. Times are in seconds. Threads may share it."""
 
-    def __init__(self, table: str, group: str, session_s: float, clock: Callable[[], float] = heartbeats.clock) -> None:
-        self._table, self._group, self._session_s = table, group, session_s
+    def __init__(
+        self,
+        table: str,
+        group: str,
+        session_s: float,
+        commits: Callable[[Iterable[str]], Mapping[str, int]],
+        clock: Callable[[], float] = heartbeats.clock,
+    ) -> None:
+        """`commits` gives how often each of these members committed."""
+        self._table, self._group, self._session_s, self._commits = table, group, session_s, commits
         self._heartbeats = Heartbeats(table, group)
         self._watch = Watch()
         self._lock = threading.Lock()
         self._clock = clock
         self._counter = 0
-        self._beaten = self._live_until = clock()
+        self._beaten = self._live_until = self._live_since = clock()
+        self.unseen: frozenset[str] = frozenset()
+        """The members of which no heartbeat was in the folder at the last two looks: one that is there now may have left since."""
+        self._missing: frozenset[str] = frozenset()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -35,6 +46,11 @@ class Pulse:
     def is_live(self) -> bool:
         """Whether no other member may have expired this one yet."""
         return self._clock() < self._live_until
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether it was live for all of its session: so others that see its heartbeats did not expire it."""
+        return self.is_live and self._clock() - self._live_since > self._session_s
 
     def liveness(self) -> Callable[[], bool]:
         """A function that answers `is_live`, for a program that asks with each record."""
@@ -77,6 +93,7 @@ class Pulse:
         """Says that the member was live when it began to write its last heartbeat."""
         if since - self._beaten > self._session_s / 2:
             self._watch.restart()  # it was not live itself, so others may have been all the time
+            self._live_since = since
         self._beaten, self._live_until = since, since + _LIVE * self._session_s
 
     # ---- those of others
@@ -86,9 +103,9 @@ class Pulse:
         self._watch.restart()
 
     def silent(self, sessions: Mapping[str, float]) -> list[str]:
-        """The members without a heartbeat for their sessions, which are given in seconds."""
+        """The members without a heartbeat for their sessions, which are given in seconds; without a commit, where none is in the folder."""
         asked = self._clock()
-        return self._watch.silent(self._heartbeats.look(), sessions, asked, self._clock())
+        return self._watch.silent(self._marks(sessions), sessions, asked, self._clock())
 
     def dead(self, sessions: Mapping[str, float], every_s: float) -> list[str]:
         """The members, if all of them are silent for their sessions: it watches them for so long, or until one is live."""
@@ -99,13 +116,12 @@ class Pulse:
             pause(min(every_s, *sessions.values()) / 4)
         return found
 
-    def _marks(self, members: Iterable[str]) -> dict[str, Mark | None]:
+    def _marks(self, members: Iterable[str]) -> dict[str, Mark]:
         found = self._heartbeats.look()
-        return {each: found.get(each) for each in members}
-
-    def unseen(self, members: Iterable[str]) -> list[str]:
-        """Those of these members of which no heartbeat was in the folder."""
-        return self._watch.unseen(members)
+        missing = frozenset(members) - found.keys()
+        self.unseen, self._missing = missing & self._missing, missing
+        commits = self._commits(missing) if missing else {}
+        return {each: found[each] if each in found else (0, commits[each]) for each in members}
 
     @property
     def folder(self) -> Path:

@@ -6,7 +6,6 @@ import dataclasses
 import logging
 import socket
 import threading
-import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -27,7 +26,6 @@ from sparklog.offsets.weights import Weigher
 
 _log = logging.getLogger(__name__)
 Begin = Callable[[Partition, str, int, int, bool], int | None]
-_ROW_EVERY_S = 60  # a group without a new row for three minutes does not count as running
 
 
 class Standing(ABC):
@@ -46,7 +44,7 @@ class Standing(ABC):
         self._settings = settings
         self._begin = begin
         self._clock = clock
-        self._pulse = Pulse(table.path, self.group, settings.session_s, clock)
+        self._pulse = Pulse(table.path, self.group, settings.session_s, table.generations.versions, clock)
         self._weigher = Weigher(table.topics, self.positions)
         self._lock = threading.RLock()
         """Held while the state is read or changed; not while a heartbeat is written."""
@@ -61,7 +59,11 @@ class Standing(ABC):
         self._turned: State | None = None
         """The state after the caller's last turn."""
         self._polled = self._refreshed = clock()
-        self._wrote = time.monotonic()
+        self._wrote = clock()
+        self._is_unseen = False
+        """Whether others expired it although it was live: they do not see its heartbeats."""
+        self._told_of: frozenset[str] = frozenset()
+        """The members that are in the log as those whose heartbeats are not seen."""
         self._waited_for: str | None = None
         """The change of an operator for which it held its commits last."""
         self._watched: tuple[int, State] = (0, self._state)
@@ -299,6 +301,10 @@ class Standing(ABC):
             if other := state.of_instance(self._settings.instance, but=me):
                 instance = self._settings.instance
                 raise self._end_by(SparklogError("INSTANCE_FENCED", group=self.group, table=self.table, member=other, instance=instance))
+            if self._pulse.is_steady:
+                self._is_unseen = True
+                where = (me, self.group, self._pulse.folder)
+                _log.warning("Member %s of group %s was expired while it was live: others do not see the heartbeats in %s", *where)
 
     def _end_by(self, error: SparklogError) -> SparklogError:
         self.id, self._ended, self._turned = None, error, None
@@ -365,4 +371,4 @@ class Standing(ABC):
 
     def _remember(self, placed: list[Position]) -> None:
         self._committed.remember(placed)
-        self._wrote = time.monotonic() if placed else self._wrote
+        self._wrote = self._clock() if placed else self._wrote

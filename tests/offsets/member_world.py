@@ -104,11 +104,13 @@ class Thread(Member):
 
 class Process(Member):
     mortal_ms = 1_500
+    within: tuple[str, ...] = ()
+    """The command in which it runs."""
 
     def __init__(self, clock: Clock) -> None:
         """It has a clock of its own, the machine's."""
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-        command = [sys.executable, str(Path(__file__).parent / "member_driver.py")]
+        command = [*self.within, sys.executable, str(Path(__file__).parent / "member_driver.py")]
         self.popen = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True, bufsize=1)
 
     def ready(self) -> Process:
@@ -171,8 +173,9 @@ class Group:
             "heartbeat_interval_ms": HEARTBEAT_MS,
             "assignor": "sticky",
         }
-        given |= {"root": str(self.folder / "root"), "names": ["t"], "auto_offset_reset": "earliest", "poll_interval_ms": 20, **more}
-        answer = member.open(group="g", table=str(self.folder / "offsets"), **given)
+        given |= {"root": str(self.folder / "root"), "table": str(self.folder / "offsets"), "names": ["t"], "poll_interval_ms": 20}
+        given |= {"auto_offset_reset": "earliest", **more}
+        answer = member.open(group="g", **given)
         assert answer == {}, answer
         return member
 

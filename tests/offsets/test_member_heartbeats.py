@@ -1,0 +1,140 @@
+"""Signs of life: heartbeats that others do not see, and members that die while others work."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from typing import Any
+
+import pytest
+from offsets.member_world import Group, Process, Thread
+from offsets.test_programs_in_groups import WAIT_S, World, world  # noqa: F401 # a fixture
+
+SESSION_S = Thread.mortal_ms // 1000
+
+
+def beat(group: Group, members: list[Any], seconds: int, *, append: bool = False) -> None:
+    """Lets so many seconds pass, in which members write heartbeats, poll and commit."""
+    for _ in range(0, seconds, 5):
+        group.clock.now += 5
+        if append:
+            group.append(1)
+        for each in members:
+            each.driver.consumer._membership._beat()
+            each.poll(commits=True)
+
+
+def unseen(threads: Group, count: int, **more: Any) -> list[Any]:
+    """Members of which each has a folder of heartbeats of its own, as in containers that share the table alone."""
+    found = []
+    for number in range(count):
+        (member,) = threads.start()
+        threads.open(member, mortal=True, heartbeat_interval_ms=20_000, **more)
+        member.driver.consumer._membership._pulse._heartbeats.folder = threads.folder / f"container-{number}.members"
+        found.append(member)
+    threads.until(lambda: (state := threads.state()) is not None and len(state.members) == count, found)
+    return found
+
+
+def expiries(group: Group) -> list[str]:
+    return [each.why or "" for each in group.table.changes("g") if "expires" in (each.why or "")]
+
+
+def test_members_that_commit_are_not_expired_where_their_heartbeats_are_not_seen(threads: Group, caplog: pytest.LogCaptureFixture):
+    members = unseen(threads, 2)
+    threads.until_even(*members)
+    beat(threads, members, 5 * SESSION_S, append=True)
+    assert expiries(threads) == []
+    for number in (0, 1):
+        told = [each.getMessage() for each in caplog.records if f"container-{number}.members" in each.getMessage()]
+        assert len(told) == 1 and "were never seen in" in told[0]
+
+
+@pytest.mark.parametrize("count", [2, 6])
+def test_members_that_commit_nothing_are_expired_once_where_their_heartbeats_are_not_seen(
+    threads: Group, caplog: pytest.LogCaptureFixture, count: int
+):
+    """Also those that own nothing, since there are four partitions."""
+    members = unseen(threads, count)
+    beat(threads, members, 3 * SESSION_S)
+    before = expiries(threads)
+    assert before
+    assert "others do not see the heartbeats" in caplog.text
+    beat(threads, members, 5 * SESSION_S)
+    assert expiries(threads) == before
+    assert threads.is_even(count) or len(threads.state().members) == count
+
+
+def test_a_member_that_died_is_expired_where_its_heartbeats_were_not_seen(threads: Group):
+    one, two = unseen(threads, 2)
+    threads.until_even(one, two)
+    beat(threads, [one, two], 2 * SESSION_S, append=True)
+    beat(threads, [one], SESSION_S + 10, append=True)
+    (why,) = expiries(threads)
+    assert why.startswith("expires ")
+    assert len(threads.state().members) == 1
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(subprocess.run(["unshare", "-rm", "true"], check=False).returncode != 0, reason="unshare -rm is not allowed here")
+def test_containers_that_mount_the_table_alone_share_it(processes: Group):
+    """Each has the table mounted beside a folder of heartbeats of its own."""
+    processes.table.begin("other")
+    members = []
+    for number in range(2):
+        place = processes.folder / f"container-{number}" / "offsets"
+        place.mkdir(parents=True)
+        bind = f'mount --bind "{processes.folder / "offsets"}" "{place}" && exec "$@"'
+        within = type("Within", (Process,), {"within": ("unshare", "-rm", "sh", "-c", bind, "sh")})(processes.clock)
+        processes.started.append(within)
+        members.append(processes.open(within.ready(), table=str(place), session_timeout_ms=6_000, heartbeat_interval_ms=500))
+    processes.until_even(*members)
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        for each in members:
+            each.poll(ms=200)
+    assert {each.name for each in processes.folder.glob("*/offsets.members")} == {"offsets.members"}
+    assert len(list(processes.folder.glob("container-*/offsets.members/*/*.json"))) == 2
+    assert len(expiries(processes)) <= 2
+    members[0].kill()
+    processes.until_even(members[1])
+
+
+def test_a_member_that_woke_up_is_no_one_whose_heartbeats_are_not_seen(threads: Group, caplog: pytest.LogCaptureFixture):
+    one, two = threads.members(2, mortal=1)
+    one.freeze()
+    threads.until_even(two)
+    one.wake()
+    threads.until_even(one, two)
+    assert "others do not see the heartbeats" not in caplog.text
+
+
+def test_a_member_that_dies_while_others_work_is_expired_without_a_poll(world: World) -> None:  # noqa: F811
+    """It joins after the last poll of the others, and takes partitions of a topic that they do not read."""
+    world.create("u")
+    one = world.consumer("t")
+    one.poll(0)
+    two = world.consumer("t", "u", session_timeout_ms=1_500)
+    two.poll(0)
+    membership = two._membership
+    assert membership is not None
+    dead, state = membership.id, world.table.generations.state("g")[2]
+    assert state is not None and {share.owner for (topic, _), share in state.shares.items() if topic == "u"} == {dead}
+    membership._pulse.stop(5)  # as if it were killed
+    end = time.monotonic() + WAIT_S
+    while state is None or dead in state.members:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+        state = world.table.generations.state("g")[2]
+    assert [each.why for each in world.table.changes("g")][-1] == f"expires {dead}"
+
+
+def test_a_member_that_joins_expires_those_that_died_under_the_same_assignor(world: World) -> None:  # noqa: F811
+    one = world.consumer("t", session_timeout_ms=1_500)
+    one.poll(0)
+    one._membership._pulse.stop(5)  # type: ignore[union-attr] # as if it were killed
+    two = world.consumer("t")
+    end = time.monotonic() + WAIT_S
+    while len(two.assignment()) < 2:
+        assert time.monotonic() < end
+        two.poll(20)
