@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sparklog.cli.members import consume, history, members, opened, plan
+from sparklog.cli.members import consume, doctor, history, members, opened, plan
 from sparklog.cli.parameters import Group, Json, Root, Table, millis, numbers
 from sparklog.cli.show import show, table, write, write_json
 from sparklog.errors import SparklogError
@@ -276,12 +276,13 @@ def _duration(text: str) -> datetime.timedelta:
 
 
 COMMANDS = (lag, reset)
-FAMILY: dict[str, Callable[..., None]] = {
+FAMILY: dict[str, Callable[..., int | None]] = {
     "list": groups,
     "describe": describe,
     "consume": consume,
     "members": members,
     "history": history,
+    "doctor": doctor,
     "reset": reset,
     "delete": delete,
     "export": export,

@@ -109,6 +109,29 @@ def history(root: Root, group: Group, at_table: Table, as_json: Json = False) ->
     show(found.display(None), ["number", "owned"])
 
 
+def doctor(
+    root: Root,
+    group: Group,
+    at_table: Table,
+    watch_s: Annotated[float, typer.Option("--watch", min=0, help="The longest time to watch the group, in seconds.")] = 30,
+    as_json: Json = False,
+) -> int:
+    """Find the reasons why a group is stuck or slow, each with its place and its remedy. Nothing is changed.
+
+    The group is watched until each member gave a sign of life and no partition is on its way. The exit status is 1 if the group, or a
+    part of it, stands still.
+
+    Examples:  sparklog groups doctor /data/events billing --table /data/offsets
+               sparklog groups doctor /data/events billing --table /data/offsets --watch 5 --json
+    """
+    found = opened(at_table, root).doctor(group, watch_s=watch_s)
+    if as_json:
+        write_json({"group": group, "stuck": found.is_stuck, "findings": [vars(each) for each in found]})
+    else:
+        show(found.display(), ["rule"])
+    return 1 if found.is_stuck else 0
+
+
 def plan(
     root: Root,
     group: Group,

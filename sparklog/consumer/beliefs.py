@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
-from sparklog.consumer.barrier import Barrier, Open
+from sparklog.barrier import Barrier, Open
 from sparklog.consumer.records import OffsetAndMetadata, TopicPartition
 from sparklog.consumer.requests import At, Ats, Request
 from sparklog.errors import SparklogError

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from sparklog.barrier import Barrier, until
 from sparklog.consumer import requests as ask
-from sparklog.consumer.barrier import Barrier, until
 from sparklog.consumer.beliefs import Beliefs, Failed, Share, Steps, Taken
 from sparklog.consumer.records import ConsumerRecord, OffsetAndMetadata, TopicPartition, last_offset, rows_before, together
 from sparklog.consumer.requests import Part

@@ -52,6 +52,17 @@ class Heartbeats:
         except FileNotFoundError:
             return {}
 
+    def read(self) -> dict[str, tuple[Mark, int]]:
+        """The marks of all heartbeats, by the id of the member, with the number of the state that each member knows; 0 if it says none."""
+        return {member: (mark, self._state_in(member)) for member, mark in self.look().items()}
+
+    def _state_in(self, member: str) -> int:
+        try:
+            said = json.loads((self.folder / f"{member}.json").read_text(encoding="utf-8"))["state"]
+        except (OSError, ValueError, KeyError, TypeError):  # it was removed, or is not one of a member
+            return 0
+        return said if isinstance(said, int) else 0
+
     def remove(self, members: Iterable[str]) -> None:
         """Removes the files of members that are gone."""
         for member in members:

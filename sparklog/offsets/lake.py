@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
@@ -26,6 +29,8 @@ _COMPACTIONS = 4
 _READ_ON = 100
 """Changes of so many versions are read one by one at most. A query over all rows is quicker than more of them."""
 
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
+
 _used_by: int | None = None
 """The process that used deltalake here first, whose threads a fork of it does not have."""
 
@@ -38,6 +43,14 @@ class Look(NamedTuple):
     """All current rows, or those that were added since an earlier look."""
     is_whole: bool
     """Whether they are all current rows."""
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """The number of files of a table, and of commits since its last checkpoint, which is None if the table is not on a disk."""
+
+    files: int
+    commits: int | None
 
 
 class Lake:
@@ -164,6 +177,18 @@ class Lake:
                     raise
                 table.update_incremental()
         raise AssertionError
+
+    def upkeep(self) -> Upkeep | None:
+        """How far upkeep is behind; None if there is no table."""
+        with self._faults():
+            table = self._table()
+            if table is None:
+                return None
+            if "://" in self._path:
+                return Upkeep(len(table.file_uris()), None)
+            found = (_CHECKPOINT.fullmatch(each.name) for each in Path(self._path, "_delta_log").iterdir())
+            last = max((int(each[1]) for each in found if each), default=0)
+            return Upkeep(len(table.file_uris()), int(table.version()) - last)
 
     def _found(self, query: str) -> pa.Table:
         """The rows that a query of `_select` finds."""

@@ -23,6 +23,8 @@ WEIGHTS = ("count", "lag", "rate")
 """How a partition may be weighed: as much as any other, what the group has not read of it, or what was written to it in the last hour."""
 _WEIGHED = {"lag": "sticky-lag", "rate": "sticky-rate"}
 """The assignors of groups whose state has weights, by what is weighed. Programs that do not know these names do not join."""
+ASSIGNORS = ("range", "roundrobin", "sticky", *_WEIGHED.values())
+"""The assignors that the state of a group may name."""
 _UNEVEN = Fraction(5, 4)
 """Weights change if the greatest load of a member is more than so many times the mean,"""
 _BETTER = Fraction(9, 10)
@@ -63,6 +65,11 @@ class Registered:
     def has_read(self, topic: str, read: Collection[str]) -> bool:
         """Whether a group that has positions in the topics `read` has read this one, or those that its pattern named."""
         return topic in read or (self.pattern is not None and any(map(self.reads, read)))
+
+
+def is_pattern(pattern: str) -> bool:
+    """Whether it is a regular expression of Python."""
+    return _compiled(pattern) is not None
 
 
 @functools.lru_cache(1_000)

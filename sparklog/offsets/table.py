@@ -14,7 +14,8 @@ import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 from sparklog import arguments
 from sparklog.assignors import Member
 from sparklog.errors import SparklogError
-from sparklog.offsets import kafka_files, lags, places, plans, reset, rows, sql, views
+from sparklog.offsets import doctor, kafka_files, lags, places, plans, reset, rows, sql, views
+from sparklog.offsets.doctor import WATCH_S, GroupDiagnosis
 from sparklog.offsets.generations import Generations
 from sparklog.offsets.heartbeats import Heartbeats, Mark
 from sparklog.offsets.lake import Lake
@@ -130,6 +131,29 @@ class OffsetTable:
         """Every change of a group, the oldest first: why members came and went, and how many partitions moved."""
         self.generations.existing(group)
         return GroupChanges(group, views.changes(rows.positions(self._lake.rows(group, current=False))))
+
+    def doctor(self, group: str, *, watch_s: float = WATCH_S) -> GroupDiagnosis:
+        """Finds the reasons why a group is stuck or slow. It changes nothing.
+
+        The group is watched until each member gave a sign of life and no partition is on its way, which takes a heartbeat if it is well.
+
+        Args:
+            group: The name of the group.
+            watch_s: The longest time for which the group is watched, in seconds, at least 0. A member counts as silent for an error only
+                after a third of its session.
+
+        Returns:
+            The findings, errors first; an empty list for a group that is well. `is_stuck` says whether one is an error.
+
+        Raises:
+            CallError: GROUP_NOT_FOUND; OFFSETS_ROOT if the table was opened without a root.
+
+        Example:
+            for finding in table.doctor("billing"):
+                print(finding.severity, finding.where, finding.text, finding.fix)
+        """
+        watch_s = arguments.duration("watch_s", watch_s)
+        return doctor.diagnose(group, self.generations, self.topics, self.path, self._lake.upkeep(), watch_s)
 
     def create_views(self, spark: SparkSession) -> None:
         """Makes temporary views of a Spark session that has Delta: `group_members`, `group_assignments` and `group_history`.

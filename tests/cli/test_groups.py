@@ -14,10 +14,12 @@ import pytest
 from handmade import Topic, records
 
 from sparklog import CallError, Consumer
+from sparklog.__main__ import main
 from sparklog.assignors import Member
 from sparklog.offsets import OffsetTable, plan
 
 HOUR_MS = 3_600_000
+BEATS = ("--heartbeat-interval-ms", 200)
 REPOSITORY = Path(__file__).parents[2]
 
 
@@ -186,6 +188,24 @@ def test_consume_commits_and_leaves_when_a_service_manager_ends_it(topic, table,
     assert consumer.returncode == 128 + ends
     assert {each.partition: each.offset for each in table.positions("shop")} == {0: 25, 1: 10}
     assert table.members("shop") == []
+
+
+def test_doctor_says_what_keeps_a_group_from_going_on(topic, table, start, run, capfdbinary):
+    """The exit status is 1 for a group that stands still, and 0 for one that is well."""
+    assert main(["groups", "doctor", str(topic.root), "g"]) == 1
+    said = capfdbinary.readouterr().out.decode()
+    assert said.splitlines()[0] == "Group g: 1 error"
+    assert "No program runs the group, and 5 records wait." in said
+    table.reset("g", "latest", dry_run=False)
+    assert run("groups", "doctor", topic.root, "g") == "Group g is well: nothing keeps it from going on.\n"
+    assert json.loads(run("groups", "doctor", topic.root, "g", "--json")) == {"group": "g", "stuck": False, "findings": []}
+    with start("groups", "consume", topic.root, "shop", "t", "--from-beginning", "--session-timeout-ms", 1_500, *BEATS) as consumer:
+        assert [len(consumer.stdout.readline()) > 1 for _ in range(35)] == [True] * 35
+        consumer.kill()
+    assert main(["groups", "doctor", str(topic.root), "shop", "--watch", "1", "--json"]) == 1
+    (finding,) = json.loads(capfdbinary.readouterr().out)["findings"]
+    assert (finding["severity"], finding["rule"]) == ("error", "member-silent")
+    assert finding["fix"].startswith("The next consumer that joins will expire it, after its session of 1.5 s")
 
 
 @pytest.mark.soak

@@ -11,8 +11,8 @@ from core_consumer import Consumer
 from core_world import fault, patched
 from handmade import draw_seed
 
+from sparklog.barrier import Barrier
 from sparklog.consumer import requests as ask
-from sparklog.consumer.barrier import Barrier
 from sparklog.consumer.core import Core
 from sparklog.consumer.groups import Shared
 from sparklog.offsets import Membership
