@@ -198,7 +198,8 @@ class Beliefs:
             return None
         if self._settings.reset == "earliest" or late:
             return start
-        return max(start, self._ends.get((partition, topic_id), end)) if self._settings.shares else end
+        # A partition that was not there when the program subscribed is new to it.
+        return max(start, self._ends.get((partition, topic_id), start)) if self._settings.shares else end
 
     # ---- what the program does without waiting
 
@@ -232,9 +233,8 @@ class Beliefs:
         came = states.keys() - self.states.keys()
         self.states, self._news = dict(states), {}
         self._keep({partition: share for partition, share in self.shares.items() if partition.topic in states})
-        if not self._settings.shares:
-            for name in states:
-                self._align(name, late=False)
+        for name in states:
+            self._align(name, late=False)
         for name in came:
             for number, end in enumerate(states[name].ends):
                 self._ends[TopicPartition(name, number), states[name].topic_id] = end

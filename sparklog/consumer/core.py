@@ -114,10 +114,12 @@ class Core(Reading):
         # A share of which the program was told that it goes, and that stays since the hand-over failed and the plan changed, comes anew.
         stays = {each for each, share in self.shares.items() if share.asked} - set(view.asked_for)
         lost = [each for each, share in self.shares.items() if held.get(each) != share.holding or each in stays]
+        # The group does not know a topic of which this member was the only reader, and which is still there, once the member is expired.
+        strayed = [each for each in lost if view.topics.get(each.topic) != self.shares[each].topic_id and self.reads(each.topic)]
+        found = (yield ask.Look(sorted({each.topic for each in strayed}), surely=True)) if strayed else {}
         gone: dict[str, list[int]] = {}
-        for each in lost:
-            share = self.shares[each]
-            if view.topics.get(each.topic) != share.topic_id and self.reads(each.topic):
+        for each in strayed:
+            if self._is_gone(self.shares[each], found[each.topic]):
                 gone.setdefault(each.topic, []).append(each.partition)
         untold = [each for each in lost if not self.shares[each].asked]
         if lost:
@@ -145,6 +147,10 @@ class Core(Reading):
         yield from self._tell("assigned", list(came))
         return gone
 
+    def _is_gone(self, share: Share, found: State | SparklogError) -> bool:
+        """Whether the topic of a share was deleted, or created again."""
+        return found.id == "TOPIC_NOT_FOUND" if isinstance(found, SparklogError) else found.topic_id != share.topic_id
+
     def _hand_in(self, going: list[TopicPartition]) -> Steps[None]:
         """Before shares are given up: commits them, where it commits by itself, and tells the program, each of them once."""
         if not self.has_group:
@@ -158,15 +164,17 @@ class Core(Reading):
             except SparklogError as error:
                 self._warn(error)
         if self._settings.shares:
-            yield from self._tell_revoked(going)
+            yield from self._tell_of(going)
             yield ask.Settle()
 
-    def _tell_revoked(self, going: list[TopicPartition]) -> Steps[None]:
-        """Each share once. Those of a topic that is gone are told as lost, when the group knows of it."""
-        untold = [each for each in going if self.shares[each].alive and not self.shares[each].asked]
-        for each in untold:
-            self.shares[each].asked = True
-        yield from self._tell("revoked", untold)
+    def _tell_of(self, going: list[TopicPartition]) -> Steps[None]:
+        """Tells the program of each share once: a share of a topic that is gone is lost, another one is revoked."""
+        for event, alive in (("lost", False), ("revoked", True)):
+            its = ((each, self.shares[each]) for each in going if each in self.shares)
+            untold = [each for each, share in its if share.alive is alive and not share.asked]
+            for each in untold:
+                self.shares[each].asked = True
+            yield from self._tell(event, untold)
 
     def _tell(self, event: str, partitions: list[TopicPartition]) -> Steps[None]:
         """Tells the program of it. An error that it raises is kept until the turn is done."""
@@ -285,7 +293,7 @@ class Core(Reading):
                 if committing:
                     yield from self._hand_in(list(self.shares))
                 else:
-                    yield from self._tell_revoked(list(self.shares))
+                    yield from self._tell_of(list(self.shares))
             if committing and not self.closed:
                 yield from self._auto_commit((yield ask.Now()), at_once=True)
         except GeneratorExit:

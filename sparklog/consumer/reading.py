@@ -206,7 +206,7 @@ class Reading(Beliefs, ABC):
 
     def _fail(self) -> None:
         """Raises the error of a record at which a share stopped, if the program does not know of it."""
-        for share in self._turns:
+        for share in self._turns if not self._within else ():
             if share.failed and share.failed.to_tell and share.position == share.failed.offset and share.alive and not share.paused:
                 share.failed.to_tell = False
                 raise share.failed.error

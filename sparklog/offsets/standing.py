@@ -8,7 +8,7 @@ import socket
 import threading
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from sparklog.assignors import Partition
 from sparklog.errors import SparklogError
@@ -19,7 +19,7 @@ from sparklog.offsets.generations import HOLD_S, OF_OPERATORS
 from sparklog.offsets.heartbeats import clock, pause
 from sparklog.offsets.members import Held, MemberSettings, SharedTopic, State
 from sparklog.offsets.pulse import Pulse
-from sparklog.offsets.rows import Group, Position
+from sparklog.offsets.rows import Position
 from sparklog.offsets.table import OffsetTable
 from sparklog.offsets.topics import Ids, Offsets
 from sparklog.offsets.weights import Weigher
@@ -228,7 +228,7 @@ class Standing(ABC):
         """Commits offsets that are lower than before: a reset of these shares, which this member keeps. False if it lost one of them."""
         if not placed:
             return True
-        ids, moved = {each.topic: each.topic_id for each in placed}, {(each.topic, each.partition) for each in placed}
+        moved = {(each.topic, each.partition) for each in placed}
         for _ in attempts():
             if self.id is None:
                 break
@@ -236,30 +236,15 @@ class Standing(ABC):
             if group.state is None or moved - group.state.owned(self.id).keys():
                 self._adopt()
                 return False
-            stays = [each for at, each in group.at.items() if at not in moved and ids.get(each.topic, each.topic_id) == each.topic_id]
-            kept = [
-                dataclasses.replace(each, committed_at=placed[0].committed_at) for each in (*stays, *self._begun_again(group, ids, moved))
-            ]
+            # Rows of a topic before stay: by them, its other partitions begin at their first records.
+            stays = [each for at, each in group.at.items() if at not in moved]
+            kept = [dataclasses.replace(each, committed_at=placed[0].committed_at) for each in stays]
             note = rows.note_of_members(self.group, group.generation + 1, self.id, "goes back", group.state)
             if self._generations.commit(self.group, number + 1, group.generation + 1, [note, *kept, *placed], versions) is not None:
                 self._remember(placed)
                 self._adopt()
                 return True
         return False
-
-    def _begun_again(self, group: Group, ids: Ids, moved: Collection[Partition]) -> Iterator[Position]:
-        """The first records of the other partitions of topics that were created again, in place of positions in the topics before.
-
-        A generation has positions in one topic of a name. Without them, nothing would say that the group read these partitions before.
-        """
-        for (name, number), each in group.at.items():
-            state = self._topics.find_state(name)
-            if (name, number) in moved or ids.get(name, each.topic_id) == each.topic_id or state is None:
-                continue
-            if state.topic_id == ids[name] and number < state.partitions:
-                offset = self._begin((name, number), state.topic_id, state.starts[number], state.ends[number], True)
-                if offset is not None:
-                    yield Position(self.group, 0, name, state.topic_id, number, offset, each.committed_at)
 
     def _waits_for_operator(self) -> bool:
         """Waits until a change that an operator announced was made, or for `HOLD_S`, once. Whether it waited."""

@@ -1,10 +1,12 @@
 """A root with a topic made by hand, and an offset table beside it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from handmade import Topic, sample
 from offsets.member_world import Process, Thread, group
+from offsets.programs import World
 
 from sparklog.offsets import OffsetTable
 
@@ -36,3 +38,12 @@ def threads(tmp_path):
 def processes(tmp_path):
     """The same, only with processes."""
     yield from group(tmp_path, Process)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    for each in made.opened:
+        if each._membership is not None:
+            each._membership._pulse.stop(5)

@@ -6,89 +6,20 @@ import dataclasses
 import datetime
 import gc
 import itertools
-import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from handmade import Record, Topic, records
+from handmade import records
+from offsets.programs import WAIT_S, World, read, share_out, until
 
 import sparklog
 from sparklog import Consumer, TopicPartition
-from sparklog.consumer import RecordDeserializationError
-from sparklog.offsets import OffsetTable, rows
+from sparklog.offsets import rows
 from sparklog.offsets.members import Registered
-
-EVENTS = ("on_assign", "on_revoke", "on_lost")
-WAIT_S = 60
-
-
-class World:
-    """Topics of two partitions with 20 records each, a table beside their root, and consumers of group `g`."""
-
-    def __init__(self, folder: Path) -> None:
-        self.root, self.path = folder / "root", folder / "offsets"
-        self.topics: dict[str, Topic] = {}
-        self.create("t")
-        self.table = OffsetTable(self.path, self.root)
-        self.opened: list[Consumer] = []
-        self.events: list[tuple[str, list[str]]] = []
-        self.told: Any = {each: self._telling(each) for each in EVENTS}
-
-    def _telling(self, event: str) -> Callable[..., None]:
-        return lambda _, partitions: self.events.append((event, [f"{topic}-{number}" for topic, number in partitions]))
-
-    def create(self, name: str, count: int = 20) -> Topic:
-        topic = self.topics[name] = Topic(self.root, name, partitions=2)
-        for number in (0, 1):
-            topic.append(records(count), number)
-        return topic
-
-    def consumer(self, *names: str, **more: Any) -> Consumer:
-        given: dict[str, Any] = {"group_id": "g", "table": self.path, "partition_assignment_strategy": "sticky", "poll_interval_ms": 20}
-        given |= {"auto_offset_reset": "earliest", "heartbeat_interval_ms": 100, "session_timeout_ms": 120_000}
-        self.opened.append(Consumer(self.root, *names, **{**given, **more}))
-        return self.opened[-1]
-
-    def positions(self, topic: str = "t") -> dict[int, int]:
-        return {each.partition: each.offset for each in self.table.positions("g") if each.topic == topic}
-
-    def reset(self, to: int) -> None:
-        self.table.reset("g", {"t": {0: to, 1: to}}, dry_run=False, force=True)
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    for each in made.opened:
-        if each._membership is not None:
-            each._membership._pulse.stop(5)
-
-
-def read(consumer: Consumer) -> dict[str, list[int]]:
-    """All that it can read at once, by partition."""
-    found: dict[str, list[int]] = {}
-    while polled := consumer.poll(300):
-        for (topic, number), its in polled.items():
-            found.setdefault(f"{topic}-{number}", []).extend(record.offset for record in its)
-    return found
-
-
-def until(reached: Callable[[], object], *polling: Consumer) -> None:
-    end = time.monotonic() + WAIT_S
-    while not reached():
-        assert time.monotonic() < end
-        for each in polling:
-            each.poll(20)
-
-
-def share_out(one: Consumer, two: Consumer) -> None:
-    until(lambda: len(one.assignment()) == len(two.assignment()) == 1, one, two)
 
 
 def test_a_reset_between_a_look_at_the_group_and_a_take_holds(world: World) -> None:
@@ -326,60 +257,6 @@ def test_a_reset_goes_before_members_that_commit_without_end(world: World) -> No
     assert commits >= 1
     assert "asks members to wait" in [each.why for each in world.table.changes("g")]
     assert read(one) == {"t-0": list(range(5, 20)), "t-1": list(range(5, 20))}
-
-
-# ---- records that cannot be deserialized
-
-
-@pytest.fixture
-def poisoned(tmp_path: Path) -> Path:
-    """Partition 0 has ten records, of which offset 5 is not JSON; partition 1 has ten good ones."""
-    topic = Topic(tmp_path / "root", partitions=2)
-    topic.append([Record(b"{oops" if number == 5 else b"%d" % number, b"key") for number in range(10)], 0)
-    topic.append([Record(b"%d" % (100 + number)) for number in range(10)], 1)
-    return tmp_path / "root"
-
-
-def opened(root: Path, **more: Any) -> Consumer:
-    return Consumer(root, "t", auto_offset_reset="earliest", value_deserializer=json.loads, consumer_timeout_ms=100, **more)
-
-
-def each_of(consumer: Consumer, iterating: bool) -> list[int]:
-    if iterating:
-        return [found.value for found in itertools.islice(consumer, 1)]
-    return [record.value for its in consumer.poll(100).values() for record in its]
-
-
-@pytest.mark.parametrize("iterating", [False, True])
-@pytest.mark.parametrize("most", [1, 500])
-def test_a_record_that_fails_is_skipped_alone(poisoned: Path, iterating: bool, most: int) -> None:
-    found, failed, positions, bad = list[int](), list[RecordDeserializationError](), list[int](), TopicPartition("t", 0)
-    with opened(poisoned, max_poll_records=most) as consumer:
-        for _ in range(40):
-            try:
-                found += each_of(consumer, iterating)
-            except RecordDeserializationError as error:
-                failed.append(error)
-                positions.append(consumer.position(bad))
-                consumer.seek(error.partition, error.offset + 1)
-    assert sorted(found) == [0, 1, 2, 3, 4, 6, 7, 8, 9, *range(100, 110)]
-    ((error),) = failed
-    assert (positions, error.partition, error.offset, error.key, error.value) == ([5], bad, 5, b"key", b"{oops")
-    assert "offset 5 of topic t under" in str(error)
-    assert isinstance(error.__cause__, json.JSONDecodeError)
-
-
-@pytest.mark.parametrize("iterating", [False, True])
-def test_other_partitions_go_on_while_nothing_is_done_about_it(poisoned: Path, iterating: bool) -> None:
-    found, failed = list[int](), 0
-    with opened(poisoned, max_poll_records=3) as consumer:
-        for _ in range(30):
-            try:
-                found += each_of(consumer, iterating)
-            except RecordDeserializationError:
-                failed += 1
-    assert sorted(found) == [0, 1, 2, 3, 4, *range(100, 110)]
-    assert failed >= 3
 
 
 def test_a_consumer_that_is_collected_leaves_its_group(world: World) -> None:
