@@ -3,9 +3,7 @@ import io.sparklog.log.NextVersion;
 import io.sparklog.log.Reroute;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
-import io.sparklog.partition.KeyTable;
 import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.Pins;
 import io.sparklog.partition.Router;
 import io.sparklog.partition.SlotMoves;
 import io.sparklog.partition.SlotTable;
@@ -28,8 +26,7 @@ import java.util.stream.LongStream;
  *
  * <ul>
  * <li>{@code keys <number>}: makes {@code number} random keys of 16 bytes.
- * <li>{@code modulo}, {@code table}, {@code pins}: routes each of them once, to 8 partitions; in the last case beside 10,000 pinned keys.
- * Answers how many went to the last one.
+ * <li>{@code modulo}, {@code table}: routes each of them once, to 8 partitions. Answers how many went to the last one.
  * <li>{@code reroute <root> <topic> <number>}: makes {@code number} re-routes, each of which sets a weight to 2 or back to 1.
  * <li>{@code slots <root> <topic> <number>}: makes the first re-route of a topic, which gets {@code number} slots. Versions follow
  * until a checkpoint is due.
@@ -45,15 +42,13 @@ final class RoutingAlone {
 
   public static void main(String[] arguments) throws Exception {
     Router modulo = new Router(Partitioner.MURMUR3, PARTITIONS);
-    Router table = new Router(Partitioner.MURMUR3, 2, KeyTable.of(levelled()), equal());
-    Router pins = new Router(Partitioner.MURMUR3, 2, new KeyTable(levelled(), pins()), equal());
+    Router table = new Router(Partitioner.MURMUR3, 2, levelled(), equal());
     for (Scanner lines = new Scanner(System.in); lines.hasNextLine();) {
       String[] words = lines.nextLine().split(" ");
       System.out.println(switch (words[0]) {
         case "keys" -> make(Integer.parseInt(words[1]));
         case "modulo" -> route(modulo);
         case "table" -> route(table);
-        case "pins" -> route(pins);
         case "reroute" -> reroute(words[1], words[2], Integer.parseInt(words[3]));
         case "slots" -> slots(words[1], words[2], Integer.parseInt(words[3]));
         case "load" -> load(words[1], words[2]);
@@ -75,14 +70,6 @@ final class RoutingAlone {
     SlotTable table = SlotTable.modulo(PARTITIONS);
     SlotTable moved = table.after(table.replan(more));
     return moved.after(moved.replan(equal()));
-  }
-
-  /** As many pins as there can be, of other keys. */
-  private static Pins pins() {
-    byte[][] others = new byte[Pins.COUNT_MAX][KEY_BYTES];
-    Random random = new Random(43);
-    Arrays.stream(others).forEach(random::nextBytes);
-    return Pins.of(List.of(others), 1);
   }
 
   private static int make(int number) {
@@ -109,7 +96,7 @@ final class RoutingAlone {
       weights[0] = 2;
       List<SlotMoves> moves = table.replan(weights);
       return Optional.of(new NextVersion(newest.orElseThrow(), "reroute")
-          .reroute(new Reroute(1, slots, weights, moves, Pins.NONE, table.after(moves).crc(), null, false, null)));
+          .reroute(new Reroute(1, slots, weights, moves, table.after(moves).crc(), null, false, null)));
     });
     for (int n = 1; n <= 100; n++) {
       new Administration(work).configure(Map.of("segment.ms", Integer.toString(n)));

@@ -25,7 +25,7 @@ NEW_KEYS = 11_000
 ROUNDS = 7
 VERSIONS_OF_A_CHECKPOINT = 100
 ROWS = 10_000
-MODULO, TABLE, PINS = "modulo", "by table", "by table, beside 10,000 pins"
+MODULO, TABLE = "modulo", "by table"
 
 Ask = Callable[[str], str]
 
@@ -37,7 +37,7 @@ def run(bench: Bench, what: str) -> None:
 def _routing(bench: Bench) -> None:
     with _alone(bench) as ask:
         ask(f"keys {bench.records}")
-        sides = {TABLE: lambda: ask("table"), MODULO: lambda: ask("modulo"), PINS: lambda: ask("pins")}
+        sides = {TABLE: lambda: ask("table"), MODULO: lambda: ask("modulo")}
         bench.compare("routing keys of 16 bytes, one thread, 8 partitions", TABLE, sides)
 
 

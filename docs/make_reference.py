@@ -23,6 +23,7 @@ _SQL = {
     "when": "STRING",
     "partitions": "ARRAY<INT>",
     "keys": "STRING, BINARY or ARRAY",
+    "moves": "MAP&lt;INT, INT&gt;",
     "boolean": "BOOLEAN",
     "int": "INT",
     "long": "BIGINT",

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from sparklog.ondisk.names import INT64_MAX
 from sparklog.ondisk.routing import Routing
 from sparklog.ondisk.state import State
-from sparklog.router import Router
 
 Open = dict[int, list[tuple[int, dict[int, int]]]]
 """By partition, the re-routes that it may not pass yet, from old to new: its cut, and the partitions that must reach an offset first."""
@@ -38,8 +37,7 @@ class Barrier:
         if not state.routing or not state.routing.past:
             return {}
         if self._routing is not state.routing:
-            router = Router(state.partitions, state.config["partitioner"], state.routing.table)
-            self._routing, self._donors, self._passed = state.routing, state.routing.donors(router.slot), 0
+            self._routing, self._donors, self._passed = state.routing, state.routing.donors(), 0
         found: Open = {}
         waits: dict[int, dict[int, int]] = {}
         """By partition, what the re-routes so far wait for."""

@@ -181,9 +181,7 @@ class Placement:
         if not bound:
             return 0.0
         hot = self.topic.hot_slots(len(bound) + _SAMPLED, _SAMPLED)
-        # Records of pinned keys are part of what is written, and of no slot.
-        counts = {number: count + hot.pinned[number] for number, count in hot.sampled.items()}
-        sampled = {number: count for number, count in counts.items() if count and number in rates}
+        sampled = {number: count for number, count in hot.sampled.items() if count and number in rates}
         if not sampled:
             return 0.0
         new = dict.fromkeys(sampled, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import mmh3
@@ -25,7 +25,6 @@ _POSITIVE = 0x7FFF_FFFF
 _WORD = 0xFFFF_FFFF
 _UNBOUND = 0xFFFF
 _FRACTION_BITS = 24
-_LOW = 0xFFFF
 
 
 class Router:
@@ -37,11 +36,8 @@ class Router:
         partitioner: str,
         table: Sequence[int] | None = None,
         shares: Sequence[int] | None = None,
-        pins: Mapping[bytes, int] | None = None,
     ) -> None:
         """`table` has the partition of each slot, if the topic has slots; `shares` say where those go that have none yet, by partition.
-
-        `pins` has the partition of each key that goes there whatever its slot is.
 
         CallError OPTION_VALUE if no topic has these partitions, or keys go where only the topic's own table knows.
         """
@@ -54,13 +50,10 @@ class Router:
         self._shares = shares
         self._modulo = partitions if table is None else len(table)
         self._table = table
-        self._pins = pins or {}
         self._hash_of_key, self._hash_of_keys = _HASHES[partitioner.lower()]
 
     def of_key(self, key: bytes) -> int:
         """The partition of a key."""
-        if (pinned := self._pins.get(key)) is not None:
-            return pinned
         slot = self.slot(key)
         if self._table is None:
             return slot
@@ -89,30 +82,7 @@ class Router:
         placed: Longs = ((hashes & np.uint32(_POSITIVE)) % np.uint32(self._modulo)).astype(np.int64)
         if self._table is not None:
             placed = np.asarray(self._table)[placed].astype(np.int64)
-        for each in self._may_be_pinned(hashes).tolist() if self._pins else ():
-            pinned = self._pins.get(data[at[each] : at[each] + sizes[each]])
-            if pinned is not None:
-                placed[each] = pinned
         return placed
-
-    def _may_be_pinned(self, hashes: npt.NDArray[np.uint32]) -> Longs:
-        """The numbers of the hashes that a pinned key has. Most of the others are left out by their low bits, which is fastest."""
-        import numpy as np
-
-        pinned, low = self._pinned
-        some = np.flatnonzero(low[hashes & np.uint32(_LOW)])
-        found: Longs = some[np.isin(hashes[some], pinned)]
-        return found
-
-    @functools.cached_property
-    def _pinned(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
-        """The hashes of the keys that have pins, and whether one of them has these low bits."""
-        import numpy as np
-
-        pinned = np.array([self._hash_of_key(key) & _WORD for key in self._pins], dtype=np.uint32)
-        low = np.zeros(_LOW + 1, dtype=bool)
-        low[pinned & np.uint32(_LOW)] = True
-        return pinned, low
 
 
 def place(slot: int, shares: Sequence[int]) -> int:

@@ -28,18 +28,20 @@ class Routed:
         self.weights = [1, 1]
         self.past: list[dict[str, Any]] = []
         self.features = ["slots"]
-        self.pins: dict[bytes, int] = {}
 
     def home(self, key: bytes) -> int:
         """The partition of a key now."""
-        return self.pins.get(key, self.table[(murmur3(key) & 0x7FFFFFFF) % len(self.table)])
+        return self.table[self.slot(key)]
 
-    def pin(self, pins: dict[bytes, int | None]) -> dict[str, Any]:
-        """The content of a version that pins keys, or ends the pins of those without a partition."""
-        content = self.reroute(self.weights, {})
-        content["routing"]["pins"] = [[key.hex(), pins[key]] for key in sorted(pins)]
-        content["features"] = [*self.features, *({"pins"} - {*self.features})]
-        return content
+    def slot(self, key: bytes) -> int:
+        return (murmur3(key) & 0x7FFFFFFF) % len(self.table)
+
+    def move(self, keys: dict[bytes, int]) -> dict[str, Any]:
+        """The content of a version that moves the slots of keys to these partitions."""
+        moves: dict[int, set[int]] = {}
+        for key, partition in keys.items():
+            moves.setdefault(partition, set()).add(self.slot(key))
+        return self.reroute(self.weights, {partition: sorted(moves[partition]) for partition in sorted(moves)})
 
     def reroute(self, weights: list[int], moves: dict[int, list[int]]) -> dict[str, Any]:
         """The content of a version that moves these slots, by the partition that takes them."""
@@ -75,14 +77,6 @@ class Routed:
                 self.table[slot] = partition
         self.epoch, self.weights = content["routing"]["epoch"], content["routing"]["weights"]
         self.past.append({"version": content["version"], "cut": cut, "moved": content["routing"]["moved"]})
-        if changes := content["routing"].get("pins"):
-            self.past[-1]["pins"] = changes
-            self.features = content["features"]
-        for text, partition in changes or ():
-            if partition is None:
-                del self.pins[bytes.fromhex(text)]
-            else:
-                self.pins[bytes.fromhex(text)] = partition
 
     def routing(self) -> dict[str, Any]:
         """The field of a checkpoint."""
@@ -93,7 +87,7 @@ class Routed:
             "first": self.first,
             "reroutes": self.past,
             "table": crc_of(self.table),
-        } | ({"pins": []} if "pins" in self.features else {})
+        }
 
 
 def begun(topic: Topic) -> Routed:

@@ -1,4 +1,4 @@
-"""Topics whose records have numbers that rise for each key, and a reader that demands this order, over any re-routes and pins."""
+"""Topics whose records have numbers that rise for each key, and a reader that demands this order, over any re-routes."""
 
 import random
 from collections import Counter
@@ -52,8 +52,6 @@ class Written(Routed):
         taken: dict[int, list[int]] = {}
         for move in moves:
             taken.setdefault(move.after, []).append(move.slot)
-        if ending := {key: None for key, partition in self.pins.items() if not weights[partition]}:
-            self.put(self.pin(ending))
         self.put(self.reroute(weights, {partition: sorted(taken[partition]) for partition in sorted(taken)}))
         assert self.table == after
 
@@ -69,16 +67,16 @@ class Written(Routed):
                 weights[self.random.choice(self.open)] = 0
                 self.change(weights)
             case _:
-                self.pin_somehow()
+                self.move_somehow()
 
-    def pin_somehow(self) -> None:
-        changes: dict[bytes, int | None] = {}
-        for key in self.random.sample(KEYS, 4):
-            to = self.random.choice([*self.open, None])
-            if to != self.pins.get(key):
-                changes[key] = to
-        if changes:
-            self.put(self.pin(changes))
+    def move_somehow(self) -> None:
+        """Moves the slots of some keys, as far as these have a partition."""
+        slots = {self.slot(key): self.random.choice(self.open) for key in self.random.sample(KEYS, 4)}
+        moves: dict[int, list[int]] = {}
+        for slot in sorted(slots):
+            if self.table[slot] not in (slots[slot], UNBOUND):
+                moves.setdefault(slots[slot], []).append(slot)
+        self.put(self.reroute(self.weights, {to: moves[to] for to in sorted(moves)}))
 
 
 class WrittenUnbound(Written, Bound):
@@ -102,7 +100,7 @@ class WrittenUnbound(Written, Bound):
 
     def change_somehow(self) -> None:
         if self.random.random() < 0.6:
-            self.pin_somehow()
+            self.move_somehow()
             return
         bound = [slot for slot, home in enumerate(self.table) if home != UNBOUND]
         weights = [*self.weights, *([1] if self.random.random() < 0.3 else [])]

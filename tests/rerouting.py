@@ -17,12 +17,12 @@ LOAD = Load(1, 60, {"keys": KEYS})
 TIDY = {"pace": 7, "merge": MERGE_BYTES, "file.delete.delay.ms": 0}
 CHANGES: list[tuple[int, dict[str, object]]] = [
     (6, {"what": "partitions", "to": 6}),
-    (6, {"what": "pin", "keys": "k0,k1,k2,k3", "to": 5}),
+    (6, {"what": "keys", "keys": "k0,k1,k2,k3", "to": 5}),
     (9, {"what": "partitions", "to": 9, "later": "true"}),
-    (9, {"what": "unpin", "keys": "k1,k2"}),
+    (9, {"what": "keys", "keys": "k1,k2", "to": 0}),
     (5, {"what": "close", "partitions": "1:0,4:0,6:0,7:0"}),
 ]
-"""How many partitions are open after each: 4 → 6 → 9 → 5. Keys are pinned to one that stays open, and some of them unpinned."""
+"""How many partitions are open after each: 4 → 6 → 9 → 5. The slots of some keys move to partitions that stay open."""
 OPERATOR_STEPS = ["admin.put", "admin.linked", "publish.done", "checkpoint.put", "checkpoint.done", "clean.version"]
 WRITER_STEPS = ["task.write", "commit.read", "commit.put", "commit.link", "commit.linked", "commit.done", "admin.put", "admin.linked"]
 

@@ -73,7 +73,7 @@ def describe(
     """Describe topics: configuration, and each partition.
 
     A partition has offsets, records, bytes and times.
-    A topic whose partitions were changed shows its routing epoch, the slots and pinned keys of each partition, and which are closed. With
+    A topic whose partitions were changed shows its routing epoch, the slots of each partition, and which are closed. With
     `--slots`, about 1,000 of the newest records of each partition are read, of at most 32 partitions: which slots they have keys in, and
     which keys.
 
@@ -128,11 +128,6 @@ def _describe(about: dict[str, Any]) -> None:
         columns.insert(3, "slots")
         for row, each in zip(rows, about["partitions"], strict=True):
             row.insert(3, each["slots"] if each["weight"] else "closed")
-        if pins := about["routing"]["pins"]:
-            lines.append(f"{counted(pins, 'key')} {'is' if pins == 1 else 'are'} pinned")
-            columns.insert(4, "pins")
-            for row, each in zip(rows, about["partitions"], strict=True):
-                row.insert(4, each["pins"])
     table(f"Topic {about['topic']}", lines, columns, rows, ["segments", "from (UTC)", "to (UTC)"])
 
 

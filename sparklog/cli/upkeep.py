@@ -25,8 +25,8 @@ _EXAMPLES = {
     "suggest_moves": ["ROOT orders", "ROOT orders --max-moves 20 --execute"],
     "reroute": ["ROOT orders --weights 0:2,3:1 --dry-run", 'ROOT orders --weights \'{"0":2,"3":1}\''],
     "set_fill": ["ROOT orders --fill 0:3,3:1 --valid-for 10min"],
-    "pin": ["ROOT orders --key customer-7 --partition 3", "ROOT orders --key a --key b --partition 3 --dry-run"],
-    "unpin": ["ROOT orders --key customer-7"],
+    "move_slots": ["ROOT orders --moves 17:3,99:3 --dry-run"],
+    "move_keys": ["ROOT orders --key customer-7 --partition 3", "ROOT orders --key a --key b --partition 3 --dry-run"],
     "rebuild": ["ROOT orders --to orders16 --partitions 16 --dry-run", "ROOT orders --to orders16 --partitions 16"],
     "delete_records": ["ROOT orders --offsets 0:100,1:-1", 'ROOT orders --offsets \'{"0":100,"1":-1}\' --execute'],
     "delete_topic": ["ROOT orders", "ROOT orders --execute"],
@@ -89,6 +89,13 @@ def _offsets(text: str) -> str:
     return json.dumps({partition: int(offset) for partition, offset in (pair.split(":") for pair in text.split(","))})
 
 
+def _moves(text: str) -> dict[int, int]:
+    """Partitions by slot: `17:3,99:3`."""
+    if not _PAIRS.fullmatch(text):
+        raise typer.BadParameter(f"{text!r} does not name slots, each with a partition, such as 17:3,99:3.")
+    return {int(slot): int(partition) for slot, partition in (pair.split(":") for pair in text.split(","))}
+
+
 def _partitions(text: str) -> list[int]:
     """Numbers with commas between them: `3,4`."""
     if not _NUMBERS.fullmatch(text):
@@ -117,8 +124,8 @@ def _option(parameter: Parameter) -> Any:
         "interval": _interval(parameter),
         **dict.fromkeys(("offsets", "keep", "weights"), _offsets),
     }
-    kinds["partitions"] = _partitions
-    metavars = {"long": "NUMBER", "interval": "DURATION", "weights": "WEIGHTS", "partitions": "NUMBER[,…]"}
+    kinds |= {"partitions": _partitions, "moves": _moves}
+    metavars = {"long": "NUMBER", "interval": "DURATION", "weights": "WEIGHTS", "partitions": "NUMBER[,…]", "moves": "SLOT:NUMBER[,…]"}
     return Annotated[Any, typer.Option(flag, parser=kinds[parameter.type], metavar=metavars.get(parameter.type, "OFFSETS"), **words)]
 
 

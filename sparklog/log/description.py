@@ -21,7 +21,7 @@ def describe(log: TopicLog) -> dict[str, Any]:
     totals = Totals.of_partitions(log, state)
     assert totals is not None
     routing = state.routing
-    slots, pins = (Counter(routing.table), Counter(routing.pins.values())) if routing else (Counter(), Counter())
+    slots = Counter(routing.table) if routing else Counter()
     waiting = Waiting.of(log, state)
     return {
         "topic": state.topic,
@@ -37,7 +37,7 @@ def describe(log: TopicLog) -> dict[str, Any]:
         "partitions": [
             {
                 **{"partition": number, "start": state.starts[number], "end": state.ends[number], **each._asdict()},
-                **({"slots": slots[number], "pins": pins[number], "weight": routing.weights[number]} if routing else {}),
+                **({"slots": slots[number], "weight": routing.weights[number]} if routing else {}),
             }
             for number, each in enumerate(totals)
         ],
@@ -51,7 +51,6 @@ def routing_now(routing: Routing) -> dict[str, Any]:
         "slots": len(routing.table),
         "fill": routing.fill and {"until": routing.fill.until, "shares": list(routing.fill.shares)},
         "unbound": routing.table.count(UNBOUND),
-        "pins": len(routing.pins),
         "closed": [number for number, weight in enumerate(routing.weights) if not weight],
         "asked": routing.asked and list(routing.asked),
     }

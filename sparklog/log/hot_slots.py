@@ -43,8 +43,7 @@ class HotSlot:
 class HotSlots(Displayed, list[HotSlot]):
     """The busiest slots of a sample, by partition, the busiest first. In a terminal and in a notebook the list shows itself as a table.
 
-    `sampled` says of each partition that was read how many records of the sample have keys in its slots, `pinned` how many have keys that
-    are pinned to it, whose slots do not count; `partitions` how many have slots.
+    `sampled` says of each partition that was read how many records of the sample have keys in its slots; `partitions` how many have slots.
     """
 
     def __init__(self, topic: str, partitions: int) -> None:
@@ -52,7 +51,6 @@ class HotSlots(Displayed, list[HotSlot]):
         self.topic = topic
         self.partitions = partitions
         self.sampled: dict[int, int] = {}
-        self.pinned: dict[int, int] = {}
 
     @classmethod
     def of(cls, log: TopicLog, state: State, most: int, records: int) -> HotSlots:
@@ -62,8 +60,7 @@ class HotSlots(Displayed, list[HotSlot]):
         found = cls(state.topic, len(firsts))
         for partition in sorted(sorted(firsts, key=lambda each: (firsts[each] - state.ends[each], each))[:PARTITIONS_MAX]):
             first = _first(log, state, partition, firsts[partition], records)
-            slots, found.pinned[partition] = _slots(log, state, routing, partition, first)
-            found._add(partition, slots, most)
+            found._add(partition, _slots(log, state, routing, partition, first), most)
         return found
 
     def _add(self, partition: int, slots: dict[int, Counter[bytes]], most: int) -> None:
@@ -77,7 +74,7 @@ class HotSlots(Displayed, list[HotSlot]):
         """The figures as JSON types. A key that is not UTF-8 is in a field `key_base64`."""
         return {
             "partitions": self.partitions,
-            "sampled": [{"partition": each, "records": count, "pinned": self.pinned[each]} for each, count in self.sampled.items()],
+            "sampled": [{"partition": each, "records": count} for each, count in self.sampled.items()],
             "slots": [
                 {
                     **vars(each),
@@ -98,8 +95,6 @@ class HotSlots(Displayed, list[HotSlot]):
         ]
         if len(self.sampled) < self.partitions:
             about.append(f"of the {len(self.sampled)} partitions with the most of these; {self.partitions:,} have slots")
-        if pinned := sum(self.pinned.values()):
-            about.append(f"and {counted(pinned, 'record')} of pinned keys, which are in no slot")
         rows: list[list[object]] = [
             [
                 *(each.partition, each.slot, each.records, f"{each.share:.1%}", each.keys),
@@ -129,21 +124,15 @@ def _first(log: TopicLog, state: State, partition: int, low: int, records: int) 
     return max(low, at)
 
 
-def _slots(log: TopicLog, state: State, routing: Routing, partition: int, first: int) -> tuple[dict[int, Counter[bytes]], int]:
-    """The keys of a partition's records from an offset on, and their numbers, by those slots that the partition has now.
-
-    The keys that are pinned to the partition are in none; the number of their records comes second.
-    """
+def _slots(log: TopicLog, state: State, routing: Routing, partition: int, first: int) -> dict[int, Counter[bytes]]:
+    """The keys of a partition's records from an offset on, and their numbers, by those slots that the partition has now."""
     router = Router(state.partitions, state.config["partitioner"], routing.table)
     slots: dict[int, Counter[bytes]] = {}
-    pinned = 0
     # Where the newest records are larger than the others of their segment, the part ends before the newest.
     for batch in PartitionReader(log, state, partition).part(first, 2 * _BYTES).batches:
         for each in pc.value_counts(batch.column("key").drop_null()).to_pylist():
             key, count = each["values"], each["counts"]
             slot = router.slot(key)
-            if key in routing.pins:
-                pinned += count if routing.pins[key] == partition else 0
-            elif routing.table[slot] == partition:  # elsewhere it is where a caller put it
+            if routing.table[slot] == partition:  # elsewhere it is where a caller put it
                 slots.setdefault(slot, Counter())[key] += count
-    return slots, pinned
+    return slots

@@ -22,7 +22,7 @@ def router_of(state: State) -> Router:
     if not routing:
         return Router(state.partitions, state.config["partitioner"])
     shares = routing.fill.shares if routing.fill and time.time() * 1000 < routing.fill.until else routing.weights
-    return Router(state.partitions, state.config["partitioner"], routing.table, shares, routing.pins)
+    return Router(state.partitions, state.config["partitioner"], routing.table, shares)
 
 
 def key_table(state: State, records: pa.Table) -> pa.Table:
@@ -55,7 +55,7 @@ class Key(NamedTuple):
         """Whether a `routed` segment may hold the key: the key belonged to its partition when the segment was written."""
         home = self.home
         if self.routing:
-            home = self.routing.home(self.octets, self.slot, self.routing.reroutes_before(segment.partition, segment.base))
+            home = self.routing.partition(self.slot, self.routing.reroutes_before(segment.partition, segment.base))
         return segment.partition == home
 
     def partitions(self, log: TopicLog, state: State) -> list[int]:

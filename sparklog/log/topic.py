@@ -68,7 +68,7 @@ class Topic(Displayed):
         return dict(self._log.newest().config)
 
     def partition_for(self, key: bytes | bytearray | memoryview | str) -> int:
-        """The partition that the topic chooses for this key, which is that of its pin if it has one; a string is encoded as UTF-8.
+        """The partition that the topic chooses for this key; a string is encoded as UTF-8.
 
         A record that was written to an explicit partition, or before partitions changed, can be in another one: see `partitions_for`.
         TypeError if the key is None.
@@ -83,15 +83,6 @@ class Topic(Displayed):
         """
         state = self._log.newest()
         return Key.of(state, key).partitions(self._log, state)
-
-    def pins(self) -> dict[bytes, int]:
-        """The keys that are pinned, in order, each with the partition that it goes to whatever its slot is; empty if there are none.
-
-        At most 10,000, in the newest state; SparklogError if that cannot be read. `CALL partlog.pin` and `CALL partlog.unpin` change them.
-        FORMAT.md section 13.
-        """
-        routing = self._log.newest().routing
-        return dict(sorted(routing.pins.items())) if routing else {}
 
     def key_table(self, n: int = 10_000) -> pa.Table:
         """The keys of the last n records of each partition, and the partition to which the topic sends each of them now.
@@ -108,9 +99,9 @@ class Topic(Displayed):
         """The n busiest slots of each partition, by a sample of its newest records. Without slots yet, those that it would have.
 
         The sample has about `records` of the newest records of a partition since the topic was re-routed last, and of these about 1 MiB of
-        stored batches; of at most 32 partitions, those with the most records since then. Records without a key, those of pinned keys, and
-        those that a caller put into another partition, do not count. `CALL partlog.suggest_moves` reads up to 32 MiB of each partition
-        instead.
+        stored batches; of at most 32 partitions, those with the most records since then. Records without a key, and those that a caller put
+        into another partition, do not count. `CALL partlog.suggest_moves` reads up to 32 MiB of each partition instead, and
+        `CALL partlog.move_slots` moves a busy slot.
         """
         from sparklog.log.hot_slots import HotSlots
 
@@ -325,11 +316,11 @@ class Topic(Displayed):
 
         `records`, `batches`, `bytes`, `segments`, `min_timestamp` and `max_timestamp` are of all partitions, and again of each.
         `bytes` are those of the live segments, `view_bytes` those that the Kafka view takes beside them: copies and indexes.
-        `routing` is None until partitions were first changed with slots; then it has the routing `epoch`, the number of `slots`, that
-        of `pins`, the `closed` partitions, the weights that are `asked` for before the next write (or None), and the `reroutes` that have
+        `routing` is None until partitions were first changed with slots; then it has the routing `epoch`, the number of `slots`,
+        the `closed` partitions, the weights that are `asked` for before the next write (or None), and the `reroutes` that have
         records from before them, each with its version and its cut: the end offsets at that time. With `partitioner` = `lag_aware`,
         `unbound` is the number of slots that have no partition yet, and `fill` has the `shares` of partitions in them, and the time
-        `until` which they have effect (or is None). Each partition then has its `slots`, its number of `pins` and its `weight`.
+        `until` which they have effect (or is None). Each partition then has its `slots` and its `weight`.
         `waiting` has the `files` that wait for their deletion, which `bytes` does not count, and their `bytes`; None if that is not known.
         """
         return {"root": self.root, **describe(self._log)}

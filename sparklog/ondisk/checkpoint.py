@@ -10,7 +10,7 @@ from typing import NamedTuple
 import google_crc32c
 
 from sparklog.ondisk.faults import Unreadable
-from sparklog.ondisk.fields import PINS, SLOTS, UNBOUND, Fields, integer, parse
+from sparklog.ondisk.fields import SLOTS, UNBOUND, Fields, integer, parse
 from sparklog.ondisk.names import INT64_MAX, topic_file
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.routing import Routing
@@ -158,14 +158,12 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
         boundary=fields.integer("boundary"),
         deleted=fields.mark("deleted"),
         config=config,
-        routing=Routing.read(Fields(fields.value("routing")), version, ends, unbound=UNBOUND in features, pins=PINS in features)
+        routing=Routing.read(Fields(fields.value("routing")), version, ends, unbound=UNBOUND in features)
         if slots and "routing" in fields
         else None,
         starts=starts,
         ends=ends,
     )
-    if PINS in features and slots and not head.routing:
-        raise Damaged("it has the feature pins, and no routing")
     if not head.deleted:
         require_partitioner(config, unbound=slots and UNBOUND in features)
         if UNBOUND in features and slots and not head.routing:

@@ -14,7 +14,6 @@ SLOTS = "slots"
 """The feature of a topic whose keys are in slots."""
 UNBOUND = "unbound"
 """The feature of a topic whose slots get a partition when they are first used."""
-PINS = "pins"
 """The feature of a topic whose keys may have a partition of their own choice."""
 DEPTH_MAX = 8
 STRING_BYTES_MAX = 32 * 1024
@@ -86,7 +85,7 @@ class Fields:
         features = self.array("features", most=INT64_MAX)
         if not all(type(feature) is str for feature in features):
             raise Damaged("`features` holds something other than strings")
-        if unknown := [feature for feature in features if feature not in (SLOTS, UNBOUND, PINS)]:
+        if unknown := [feature for feature in features if feature not in (SLOTS, UNBOUND)]:
             names = ", ".join(unknown)
             raise TooNew(f"it needs the features {names if len(names) <= _NAMES_SHOWN else names[:_NAMES_SHOWN] + '…'}")
         return frozenset(features)

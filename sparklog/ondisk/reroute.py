@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sparklog.ondisk.fields import Fields, integer
-from sparklog.ondisk.pins import Changes, changes_of
 from sparklog.store.store import Damaged
 
 SLOTS_MAX = 2**20
@@ -43,7 +42,6 @@ class Reroute(NamedTuple):
 
     With `asked` it is a note, and moves nothing: it says to which weights the topic is to be re-routed before the next write.
     With `binds` it is no re-route: `moved` are slots that had no partition. With `fill` it is none either, and moves nothing.
-    `pins` are the keys that it pins, and those whose pins it ends.
     """
 
     epoch: int
@@ -54,7 +52,6 @@ class Reroute(NamedTuple):
     asked: tuple[int, ...] | None
     binds: bool
     fill: Fill | None
-    pins: Changes
 
     @property
     def moves(self) -> bool:
@@ -62,8 +59,8 @@ class Reroute(NamedTuple):
         return not (self.asked or self.binds or self.fill)
 
     @classmethod
-    def read(cls, fields: Fields, partitions: int, *, pins: bool) -> Reroute:
-        """The field of a version with this number of partitions. Damaged if it breaks a rule. `pins`: it has that feature."""
+    def read(cls, fields: Fields, partitions: int) -> Reroute:
+        """The field of a version with this number of partitions. Damaged if it breaks a rule."""
         slots = fields.integer("slots", 1, SLOTS_MAX)
         weights, asked = weights_of(fields, partitions), asked_of(fields, partitions)
         moved = moved_of(fields, slots, weights)
@@ -75,11 +72,6 @@ class Reroute(NamedTuple):
         fill = Fill.read(fields, weights)
         if fill and (asked or moved):
             raise Damaged("it has a fill, and is a note or moves slots")
-        changes = changes_of(fields, partitions) if pins else ()
-        if changes and (asked or binds or fill):
-            raise Damaged("it changes pins, and is no re-route")
-        if closed := [partition for _, partition in changes if partition is not None and not weights[partition]]:
-            raise Damaged(f"it pins a key to partition {closed[0]}, which is closed")
         return cls(
             epoch=fields.integer("epoch", 0, EPOCH_MAX),
             slots=slots,
@@ -89,7 +81,6 @@ class Reroute(NamedTuple):
             asked=asked,
             binds=binds,
             fill=fill,
-            pins=changes,
         )
 
 

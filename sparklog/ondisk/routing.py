@@ -6,13 +6,12 @@ import bisect
 import functools
 import sys
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import google_crc32c
 
 from sparklog.ondisk.fields import Fields, integer
-from sparklog.ondisk.pins import Changes, Pins, change, changes_of, numbers, pins_of, require_open
 from sparklog.ondisk.reroute import EPOCH_MAX, SLOTS_MAX, Fill, Moved, Reroute, asked_of, moved_of, weights_of
 from sparklog.store.store import Damaged
 
@@ -30,7 +29,6 @@ class Past(NamedTuple):
     version: int
     cut: tuple[int, ...]
     moved: Moved
-    pins: Changes = ()
 
     def cut_of(self, partition: int) -> int:
         """The cut in a partition, which a later re-route may have added."""
@@ -39,28 +37,7 @@ class Past(NamedTuple):
     @property
     def numbers(self) -> int:
         """How many numbers it has, for the limit of section 10."""
-        return len(self.cut) + sum(1 + len(slots) for _, slots in self.moved) + numbers(self.pins)
-
-
-class Homes(NamedTuple):
-    """Where keys belong between two re-routes: the partition of each slot, and the pins; None if the topic has not the feature."""
-
-    table: array[int]
-    pins: Pins | None = None
-
-    def after(self, *past: Past) -> Homes:
-        """The same after these re-routes. Damaged if one of their changes changes nothing. Slot table and pins are copied once for all."""
-        table = self.table[:] if any(each.moved for each in past) else self.table
-        pins = None if self.pins is None else dict(self.pins)
-        for each in past:
-            if pins is not None:
-                change(pins, each.pins)
-            for partition, slots in each.moved:
-                for slot in slots:
-                    if table[slot] in (partition, UNBOUND):
-                        raise Damaged(f"slot {slot} is in partition {partition} already, or in none")
-                    table[slot] = partition
-        return Homes(table, pins)
+        return len(self.cut) + sum(1 + len(slots) for _, slots in self.moved)
 
 
 class Routing:
@@ -70,73 +47,50 @@ class Routing:
         self,
         epoch: int,
         weights: tuple[int, ...],
-        first: Homes,
-        now: Homes,
+        first: array[int],
+        table: array[int],
         past: Sequence[Past],
         asked: tuple[int, ...] | None = None,
         fill: Fill | None = None,
     ) -> None:
-        """`first` is from before the oldest of `past`, the re-routes that have records from before them.
+        """`table` has the partition of each slot; so has `first`, before the oldest of `past`, the re-routes with records from before them.
 
         `asked` are the weights to which the topic is to be re-routed before the next write; there may be more than partitions.
         """
         self.epoch = epoch
         self.weights = weights
         self.first = first
-        self.now = now
+        self.table = table
         self.past = tuple(past)
         self.asked = asked
         self.fill = fill
-
-    @property
-    def table(self) -> array[int]:
-        """The partition of each slot."""
-        return self.now.table
-
-    @property
-    def pins(self) -> Pins:
-        """The partition of each key that has a pin."""
-        return self.now.pins or {}
-
-    @property
-    def may_pin(self) -> bool:
-        """Whether the topic has the feature `pins`."""
-        return self.now.pins is not None
 
     @classmethod
     def modulo(cls, partitions: int, slots: int | None = None) -> Routing:
         """The routing of a topic without slots, as one with that number of them."""
         table = array("H", (slot % partitions for slot in range(slots or partitions * -(-_SLOTS_LEAST // partitions))))
-        return cls(0, (1,) * partitions, Homes(table), Homes(table), ())
+        return cls(0, (1,) * partitions, table, table, ())
 
     @classmethod
     def beginning(cls, reroute: Reroute, partitions: int) -> Routing:
         """The routing after the version that begins a topic. Damaged if it breaks a rule."""
-        if reroute.asked or reroute.fill or reroute.pins:
-            raise Damaged("it begins a topic, and is a note, or has a fill or pins")
+        if reroute.asked or reroute.fill:
+            raise Damaged("it begins a topic, and is a note or has a fill")
         if reroute.moved and not reroute.binds:
             raise Damaged("it begins a topic, and its slots get partitions without a binding")
-        unbound = Homes(array("H", [UNBOUND]) * reroute.slots)
+        unbound = array("H", [UNBOUND]) * reroute.slots
         return cls(0, (1,) * partitions, unbound, unbound, ())._bound(reroute)
-
-    def pinning(self) -> Routing:
-        """The same of a topic that has the feature `pins`."""
-        if self.may_pin:
-            return self
-        first, now = (Homes(each.table, {}) for each in (self.first, self.now))
-        return Routing(self.epoch, self.weights, first, now, self.past, self.asked, self.fill)
 
     def _bound(self, reroute: Reroute) -> Routing:
         """A slot that is bound counts as if it had always been: none of its records is older."""
         self._require_same(reroute)
-        first, table = self.first.table[:], self.table[:]
+        first, table = self.first[:], self.table[:]
         for partition, slots in reroute.moved:
             for slot in slots:
                 if table[slot] != UNBOUND:
                     raise Damaged(f"it binds slot {slot}, which has a partition")
                 first[slot] = table[slot] = partition
-        homes = Homes(first, self.first.pins), Homes(table, self.now.pins)
-        routing = Routing(self.epoch, self.weights, *homes, self.past, self.asked, self.fill)
+        routing = Routing(self.epoch, self.weights, first, table, self.past, self.asked, self.fill)
         routing._require(reroute.table)
         return routing
 
@@ -145,10 +99,10 @@ class Routing:
             raise Damaged("it binds slots or has a fill, and changes the routing epoch, the number of slots or the weights")
 
     @classmethod
-    def read(cls, fields: Fields, version: int, ends: Sequence[int], *, unbound: bool, pins: bool) -> Routing:
+    def read(cls, fields: Fields, version: int, ends: Sequence[int], *, unbound: bool) -> Routing:
         """The field of a checkpoint of a version, after which the partitions end there. Damaged if it breaks a rule.
 
-        `unbound` says whether there may be slots without a partition, `pins` whether there may be pins.
+        `unbound` says whether there may be slots without a partition.
         """
         slots = fields.integer("slots", 1, SLOTS_MAX)
         weights = weights_of(fields, len(ends))
@@ -156,8 +110,7 @@ class Routing:
         if len(partitions) != slots:
             raise Damaged(f"its first slot table has {len(partitions)} of {slots} slots")
         most = len(ends) - 1
-        table = array("H", (integer(each, "first", 0, UNBOUND if unbound and each == UNBOUND else most) for each in partitions))
-        first = Homes(table, pins_of(fields, len(ends)) if pins else None)
+        first = array("H", (integer(each, "first", 0, UNBOUND if unbound and each == UNBOUND else most) for each in partitions))
         past = list[Past]()
         for entry in fields.array("reroutes", _NUMBERS_MAX):
             its = Fields(entry)
@@ -167,7 +120,6 @@ class Routing:
                 its.integer("version", before.version + 1 if before else 0, version),
                 cut,
                 moved_of(its, slots, weights, len(cut), closed=True),
-                changes_of(its, len(cut)) if pins else (),
             )
             _require_risen(before, cut)
             past.append(one)
@@ -175,7 +127,7 @@ class Routing:
         fill = Fill.read(fields, weights)
         if fill and not unbound:
             raise Damaged("it has a fill, and not the feature unbound")
-        routing = cls(fields.integer("epoch", 0, EPOCH_MAX), weights, first, first.after(*past), past, asked_of(fields, len(ends)), fill)
+        routing = cls(fields.integer("epoch", 0, EPOCH_MAX), weights, first, _after(first, past), past, asked_of(fields, len(ends)), fill)
         routing._require(fields.integer("table", most=2**32 - 1))
         return routing
 
@@ -187,7 +139,7 @@ class Routing:
             self._require_same(reroute)
             if reroute.table != self.crc:
                 raise Damaged("it has a fill, and another slot table than the version before it")
-            return Routing(self.epoch, self.weights, self.first, self.now, self.past, self.asked, reroute.fill)
+            return Routing(self.epoch, self.weights, self.first, self.table, self.past, self.asked, reroute.fill)
         if (reroute.epoch, reroute.slots) != (self.epoch + (not reroute.asked), len(self.table)):
             raise Damaged("its routing epoch or its number of slots does not follow those of the version before it")
         for partition, weight in enumerate(self.weights):
@@ -196,10 +148,9 @@ class Routing:
         if reroute.asked:
             if (reroute.weights, reroute.table) != (self.weights, self.crc):
                 raise Damaged("it is a note, and has other weights or another slot table than the version before it")
-            require_open(self.pins, reroute.asked)
-            return Routing(self.epoch, self.weights, self.first, self.now, self.past, reroute.asked, self.fill)
-        one = Past(version, cut, reroute.moved, reroute.pins)
-        routing = Routing(reroute.epoch, reroute.weights, self.first, self.now.after(one), (*self.past, one))
+            return Routing(self.epoch, self.weights, self.first, self.table, self.past, reroute.asked, self.fill)
+        one = Past(version, cut, reroute.moved)
+        routing = Routing(reroute.epoch, reroute.weights, self.first, _after(self.table, [one]), (*self.past, one))
         routing._require(reroute.table)
         return routing
 
@@ -208,15 +159,14 @@ class Routing:
         gone = 0
         while gone < len(self.past) and all(cut <= start for cut, start in zip(self.past[gone].cut, starts, strict=False)):
             gone += 1
-        return Routing(self.epoch, self.weights, self._after(gone), self.now, self.past[gone:], self.asked, self.fill) if gone else self
+        return (
+            Routing(self.epoch, self.weights, self.table_after(gone), self.table, self.past[gone:], self.asked, self.fill) if gone else self
+        )
 
     def _require(self, table: int) -> None:
         for partition in sorted(set(self.table)):
             if partition != UNBOUND and (partition >= len(self.weights) or not self.weights[partition]):
                 raise Damaged(f"partition {partition} has slots, and is closed or not there")
-        for weights in (self.weights, self.asked):
-            if weights:
-                require_open(self.pins, weights)
         if len(self.past) > self.epoch:
             raise Damaged(f"it has had {self.epoch} re-routes, and has {len(self.past)}")
         if self.crc != table:
@@ -240,7 +190,7 @@ class Routing:
         """The partition that had a slot after this number of re-routes in `past`."""
         moves = self._moves.get(slot, ())
         nth = bisect.bisect_right(moves, reroutes, key=lambda each: each[0])
-        return moves[nth - 1][1] if nth else self.first.table[slot]
+        return moves[nth - 1][1] if nth else self.first[slot]
 
     @functools.cached_property
     def _moves(self) -> dict[int, list[tuple[int, int]]]:
@@ -252,50 +202,19 @@ class Routing:
                     moves.setdefault(slot, []).append((after, partition))
         return moves
 
-    def home(self, key: bytes, slot: int, reroutes: int) -> int:
-        """The partition to which a key of that slot belonged after this number of re-routes in `past`; UNBOUND if it had none."""
-        changes = self._changes.get(key, ())
-        nth = bisect.bisect_right(changes, reroutes, key=lambda each: each[0])
-        partition = changes[nth - 1][1] if nth else (self.first.pins or {}).get(key)
-        return self.partition(slot, reroutes) if partition is None else partition
-
-    @functools.cached_property
-    def _changes(self) -> dict[bytes, list[tuple[int, int | None]]]:
-        """By key, after which re-routes it had another pin, and to which partition, or none."""
-        changes: dict[bytes, list[tuple[int, int | None]]] = {}
-        for after, each in enumerate(self.past, 1):
-            for key, partition in each.pins:
-                changes.setdefault(key, []).append((after, partition))
-        return changes
-
     def table_after(self, reroutes: int) -> array[int]:
         """The slot table after this number of re-routes in `past`."""
-        return self._after(reroutes).table
+        return _after(self.first, self.past[:reroutes])
 
-    def pins_after(self, reroutes: int) -> Pins:
-        """The pins after this number of re-routes in `past`."""
-        return self._after(reroutes).pins or {}
-
-    def _after(self, reroutes: int) -> Homes:
-        return self.first.after(*self.past[:reroutes])
-
-    def donors(self, slot_of: Callable[[bytes], int]) -> list[dict[int, set[int]]]:
-        """For each re-route in `past`, the partitions that gave slots or keys, by the partition that took them. `slot` is that of a key."""
+    def donors(self) -> list[dict[int, set[int]]]:
+        """For each re-route in `past`, the partitions that gave slots, by the partition that took them."""
         found = []
-        table, pins = self.first.table[:], dict(self.first.pins or {})
+        table = self.first[:]
         for each in self.past:
-            its = {to: {table[slot] for slot in slots} for to, slots in each.moved}
-            # A key may get or lose its pin in the re-route that moves its slot.
-            before = [pins.get(key, table[slot_of(key)]) for key, _ in each.pins]
+            found.append({to: {table[slot] for slot in slots} for to, slots in each.moved})
             for to, slots in each.moved:
                 for slot in slots:
                     table[slot] = to
-            change(pins, each.pins)
-            for (key, _), donor in zip(each.pins, before, strict=True):
-                home = pins.get(key, table[slot_of(key)])
-                if donor != home and UNBOUND not in (donor, home):
-                    its.setdefault(home, set()).add(donor)
-            found.append(its)
         return found
 
     def agrees_with(self, reroute: Reroute) -> bool:
@@ -312,11 +231,23 @@ class Routing:
         return hash((self.epoch, self.crc))
 
     def _told(self) -> tuple[object, ...]:
-        return self.epoch, self.weights, self.first, self.now, self.past, self.asked, self.fill
+        return self.epoch, self.weights, self.first, self.table, self.past, self.asked, self.fill
 
     def __repr__(self) -> str:
-        slots, pins = f"{len(self.table)} slots of CRC {self.crc}", f"{len(self.pins)} pins" if self.may_pin else "without pins"
-        return f"routing epoch {self.epoch}, weights {self.weights}, {slots}, {pins}, {len(self.past)} re-routes"
+        slots = f"{len(self.table)} slots of CRC {self.crc}"
+        return f"routing epoch {self.epoch}, weights {self.weights}, {slots}, {len(self.past)} re-routes"
+
+
+def _after(first: array[int], past: Sequence[Past]) -> array[int]:
+    """The slot table after these re-routes; it is copied once for all. Damaged if a slot moves that has no partition, or to its own."""
+    table = first[:] if past else first
+    for each in past:
+        for partition, slots in each.moved:
+            for slot in slots:
+                if table[slot] in (partition, UNBOUND):
+                    raise Damaged(f"slot {slot} is in partition {partition} already, or in none")
+                table[slot] = partition
+    return table
 
 
 def _require_risen(before: Past | None, ends: Sequence[int]) -> None:

@@ -109,8 +109,6 @@ class State:
         if bool(version.reroute) != version.unbound and not version.deleted:
             raise Damaged("it begins a topic, and is a re-route, or lacks the routing of slots without partitions")
         routing = Routing.beginning(version.reroute, version.partitions) if version.reroute else None
-        if routing and version.pins:
-            routing = routing.pinning()
         return cls._at(topic, version, version.config, routing, checkpoint, _live_after(none, version.starts, version))
 
     @classmethod
@@ -186,7 +184,7 @@ class State:
         if self.routing is None:
             routes = version.reroute is None
         else:
-            features = version.slots and (version.unbound, version.pins) == (self.binds, self.routing.may_pin)
+            features = version.slots and version.unbound == self.binds
             routes = features and (version.reroute is None or self.routing.agrees_with(version.reroute))
         return (
             routes
@@ -228,8 +226,6 @@ class State:
         routing, reroute = self.routing, version.reroute
         if routing and not version.slots:
             raise Damaged("it does not have the feature slots, and the topic has slots")
-        if routing and routing.may_pin and not version.pins:
-            raise Damaged("it does not have the feature pins, and the version before it has")
         if routing and not reroute and version.partitions != self.partitions:
             raise Damaged("it adds partitions, and is no re-route")
         if reroute:
@@ -240,8 +236,6 @@ class State:
             if not reroute.moves and version.partitions != self.partitions:
                 raise Damaged("it is a note or binds slots, and adds partitions")
             routing = routing or Routing.modulo(self.partitions, reroute.slots)
-        if routing and version.pins:
-            routing = routing.pinning()
         if reroute and routing:
             cut = (*self.ends, *[0] * (version.partitions - self.partitions))
             routing = routing.followed_by(reroute, version.version, cut)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import google_crc32c
 
-from sparklog.ondisk.fields import PINS, SLOTS, UNBOUND, Fields, boolean, integer, parse, string
+from sparklog.ondisk.fields import SLOTS, UNBOUND, Fields, boolean, integer, parse, string
 from sparklog.ondisk.header import CODECS, HEADER_BYTES
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity, is_own_file
 from sparklog.ondisk.rebuilt import Rebuilt
@@ -195,8 +195,6 @@ class Version(NamedTuple):
     """Whether it has the feature `slots`."""
     unbound: bool
     """Whether it has the feature `unbound` too: slots get a partition when they are first used."""
-    pins: bool
-    """Whether it has the feature `pins` too: keys may have a partition of their own choice."""
     reroute: Reroute | None
     rebuilt: Rebuilt | None
     """The topic whose records it begins a topic with."""
@@ -217,7 +215,6 @@ class Version(NamedTuple):
         fields = Fields(parse(_summed_line(data)))
         features = fields.require_known_format()
         slots = SLOTS in features
-        pins = slots and PINS in features
         require_own(fields, topic, version)
         previous = fields.value("previous")
         if version == 0 and previous is not None:
@@ -251,8 +248,7 @@ class Version(NamedTuple):
             deleted=fields.mark("deleted"),
             slots=slots,
             unbound=slots and UNBOUND in features,
-            pins=pins,
-            reroute=Reroute.read(routing, len(ends), pins=pins) if routing else None,
+            reroute=Reroute.read(routing, len(ends)) if routing else None,
             rebuilt=Rebuilt.read(Fields(fields.value("rebuilt")), topic_id, starts, ends) if "rebuilt" in fields else None,
             config=config,
             starts=starts,

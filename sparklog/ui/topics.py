@@ -228,7 +228,6 @@ def slots(root: Root, request: Request) -> dict[str, Any]:
         "routing": routing and {**routing_now(routing), "reroutes": len(routing.past)},
         "reroutes": [_reroute(each) for each in routing.past[: -_REROUTES_MAX - 1 : -1]] if routing else [],
         "sampled": [[partition, records] for partition, records in found.sampled.items()],
-        "pinned": sum(found.pinned.values()),
         "with_slots": found.partitions,
         "hot": [{**vars(each), "busiest": [[shown(key, KEY_BYTES), records] for key, records in each.busiest]} for each in found],
     }
@@ -238,7 +237,6 @@ def _reroute(past: Past) -> dict[str, Any]:
     return {
         "version": past.version,
         "slots": sum(len(its) for _, its in past.moved),
-        "pins": len(past.pins),
         "partitions": len(past.moved),
         "to": [partition for partition, _ in past.moved[:_TAKERS]],
     }

@@ -5,7 +5,7 @@ FORMAT.md section 9, "What a reader may conclude from fields".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -30,13 +30,11 @@ class Contents:
         partitions: int,
         partitioner: str,
         table: Sequence[int] | None = None,
-        pins: Mapping[bytes, int] | None = None,
     ) -> None:
         self._segment = segment
         self._partitions = partitions
-        self._pins = pins or {}
         routed = router(partitions, partitioner) if segment.routed and not table else None
-        self._router = Router(partitions, partitioner, table, pins=self._pins) if table else routed
+        self._router = Router(partitions, partitioner, table) if table else routed
         self._when = " in the routing epoch of the segment" if table else ""
         self._least: int | None = None
         self._greatest = _NONE
@@ -111,9 +109,7 @@ class Contents:
         if wrong.any():
             nth = int(wrong.argmax())
             home = "no partition yet" if placed[nth] == UNBOUND else f"partition {placed[nth]}"
-            pinned = bytes(records.data[records.key_at[nth] : records.key_at[nth] + sizes[nth]]) in self._pins
-            why = f"its key {'is pinned' if pinned else 'belongs'} to {home}{self._when}"
-            self._misrouted(records, nth, why, found, firsts, before)
+            self._misrouted(records, nth, f"its key belongs to {home}{self._when}", found, firsts, before)
 
     def _misrouted(self, records: Records, nth: int, why: str, found: list[tuple[int, Payload]], firsts: Longs, before: int) -> None:
         batch = int(np.searchsorted(firsts, before + nth, side="right")) - 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sparklog.ondisk.version import Segment
@@ -13,7 +13,6 @@ class Expected(NamedTuple):
 
     * start: the log start offset of its partition.
     * partitions, partitioner, message_bytes_max: of the topic. table: the slot table of the segment's routing epoch; None without slots.
-    * pins: the partition of each key that has a pin in that epoch.
     * intervals: every value that `index.interval.bytes` had.
     * has_view: whether the topic's Kafka view was ever made, and the segment belongs in it.
     * file_end: where the data file must end, if this is its last segment and that is known.
@@ -25,7 +24,6 @@ class Expected(NamedTuple):
     partitions: int
     partitioner: str
     table: Sequence[int] | None
-    pins: Mapping[bytes, int]
     message_bytes_max: int
     intervals: tuple[int, ...]
     has_view: bool

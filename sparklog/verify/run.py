@@ -7,7 +7,7 @@ moment, and is reported only if it is still there.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -220,7 +220,6 @@ def _expected(chain: Chain, has_view: bool) -> list[Expected]:
     for segment in chain.segments:
         ends[segment.file] = max(ends[segment.file], segment.position + segment.bytes)
     tables: dict[int, Sequence[int]] = {}
-    pins: dict[int, Mapping[bytes, int]] = {}
     return [
         Expected(
             chain.topic,
@@ -229,7 +228,6 @@ def _expected(chain: Chain, has_view: bool) -> list[Expected]:
             state.partitions,
             state.config["partitioner"],
             _table(state, segment, tables),
-            _pins(state, segment, pins),
             int(state.config["max.message.bytes"]),
             tuple(sorted(chain.intervals)),
             has_view and segment.in_view(state.config),
@@ -246,14 +244,6 @@ def _table(state: State, segment: Segment, known: dict[int, Sequence[int]]) -> S
     after = state.reroutes_before(segment)
     if after not in known:
         known[after] = state.routing.table_after(after)
-    return known[after]
-
-
-def _pins(state: State, segment: Segment, known: dict[int, Mapping[bytes, int]]) -> Mapping[bytes, int]:
-    """The pins of the routing epoch of a segment."""
-    after = state.reroutes_before(segment)
-    if after not in known:
-        known[after] = state.routing.pins_after(after) if state.routing else {}
     return known[after]
 
 

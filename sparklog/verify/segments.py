@@ -61,7 +61,7 @@ class SegmentCheck:
         self._decompressed_max = decompressed_max(expected.message_bytes_max)
         self._chunk: list[tuple[Walked, Payload]] = []
         self._chunk_bytes = self._chunk_records = 0
-        self._contents = Contents(expected.segment, expected.partitions, expected.partitioner, expected.table, expected.pins)
+        self._contents = Contents(expected.segment, expected.partitions, expected.partitioner, expected.table)
         self._stamps = [0, 0, 0]
         """How many fields hold the relative offset, the absolute one, and a mixture. Where both are equal, none of these."""
         self._unstamped: int | None = None

@@ -59,8 +59,6 @@ class Writers:
             yield DAMAGE, "VERSION_ODD", f"its operation is {version.operation}, and it changes {', '.join(f'`{name}`' for name in odd)}"
         if version.reroute and not before.routing and version.reroute.slots != len(Routing.modulo(before.partitions).table):
             yield DAMAGE, "VERSION_ODD", f"it begins {version.reroute.slots} slots for {before.partitions} partitions"
-        if version.reroute and version.reroute.pins and version.reroute.moved:
-            yield DAMAGE, "VERSION_ODD", "it changes pins and moves slots: a re-route does one of these"
         yield from _over_cuts(before, version)
         config = {**before.config, **version.config}
         if config["partitioner"] != before.config["partitioner"]:

@@ -27,7 +27,6 @@ def test_describe(tmp_path: Path, run: Callable[..., str]) -> None:
         "slots": 4096,
         "closed": [1],
         "unbound": 0,
-        "pins": 0,
         "fill": None,
         "asked": None,
         "reroutes": [{"version": 2, "cut": [5, 5, 0]}, {"version": 4, "cut": [7, 7, 2]}],
@@ -47,7 +46,7 @@ def test_describe_with_the_busiest_slots(tmp_path: Path, run: Callable[..., str]
     slot = (murmur3(key) & 0x7FFFFFFF) % 4096
     assert re.search(rf"^ *2 +{slot:,} +6 +75\.0% +1 +{key.decode()} \(6\)$", shown, re.MULTILINE)
     about = json.loads(run("describe", tmp_path, "t", "--slots", "--json"))
-    assert about["hot_slots"]["sampled"] == [{"partition": 0, "records": 0, "pinned": 0}, {"partition": 2, "records": 8, "pinned": 0}]
+    assert about["hot_slots"]["sampled"] == [{"partition": 0, "records": 0}, {"partition": 2, "records": 8}]
     assert about["hot_slots"]["slots"][0] == {
         "partition": 2,
         "slot": slot,
@@ -56,21 +55,6 @@ def test_describe_with_the_busiest_slots(tmp_path: Path, run: Callable[..., str]
         "keys": 1,
         "busiest": [{"key": key.decode(), "records": 6}],
     }
-
-
-def test_describe_with_pins(tmp_path: Path, run: Callable[..., str]) -> None:
-    routed = grown(Topic(tmp_path, partitions=2))
-    assert "pinned" not in run("describe", tmp_path, "t")
-    routed.put(routed.pin({b"a": 2}))
-    assert "1 key is pinned" in run("describe", tmp_path, "t")
-    routed.put(routed.pin({b"": 0, b"\xff": 2}))
-    shown = run("describe", tmp_path, "t")
-    assert "3 keys are pinned" in shown
-    found = re.findall(r"^\W*([012])\W+0\W+[27]\W+(?:[\d,]+|closed)\W+(\d)\b", shown, re.MULTILINE)
-    assert found == [("0", "1"), ("1", "0"), ("2", "2")]
-    about = json.loads(run("describe", tmp_path, "t", "--json"))
-    assert about["routing"]["pins"] == 3
-    assert [each["pins"] for each in about["partitions"]] == [1, 0, 2]
 
 
 def test_what_is_asked_for(tmp_path: Path, run: Callable[..., str]) -> None:

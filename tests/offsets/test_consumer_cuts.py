@@ -57,9 +57,9 @@ def test_a_key_that_moved_twice_comes_in_order_where_the_records_between_have_ex
     for _ in range(10):
         put(home, b"x" * 1_000)
     put(home, b"first")
-    written.put(written.pin({key: second}))
+    written.put(written.move({key: second}))
     put(second, b"y")
-    written.put(written.pin({key: third}))
+    written.put(written.move({key: third}))
     put(third, b"second")
     gone = topic.live[second]
     starts = list(topic.versions[-1]["starts"])
@@ -101,7 +101,7 @@ def moved(tmp_path: Path) -> Topic:
     key = key_of(written, 0)
     topic = written.topic
     topic.commit(topic.data(batch([Record(b"%d" % number, key) for number in range(20)]), 0))
-    written.put(written.pin({key: 1}))
+    written.put(written.move({key: 1}))
     topic.commit(topic.data(batch([Record(b"%d" % number, key) for number in range(20, 70)]), 1), features=written.features)
     return topic
 

@@ -84,7 +84,7 @@ def _all_or_nothing(self: Membership, *given: Any) -> Any:
 def _only_the_same_cut(self: Barrier, state: Any, consumed: Any) -> Any:
     """The waits of a donor count only if its cuts are equal."""
     found: dict[int, list[Any]] = {}
-    for past, taken in zip(state.routing.past if state.routing else (), state.routing.donors(None) if state.routing else (), strict=True):
+    for past, taken in zip(state.routing.past if state.routing else (), state.routing.donors() if state.routing else (), strict=True):
         for partition, donors in taken.items():
             its = {each: past.cut_of(each) for each in donors if _passed(consumed(each), state.starts[each]) < past.cut_of(each)}
             if its:

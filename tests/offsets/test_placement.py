@@ -90,19 +90,6 @@ def test_without_a_group_rates_are_levelled(tmp_path: Path) -> None:
     assert placed.look(10) == dict(enumerate(expected)), "nothing is new"
 
 
-def test_records_of_pinned_keys_are_no_load_of_new_slots(tmp_path: Path) -> None:
-    placed = Placed(tmp_path)
-    placed.write(0, b"old", 10)
-    placed.bound.take(placed.bound.pin({b"pinned": 2}))
-    placed.look(0)
-    placed.write(0, b"old", 100)
-    placed.write(2, b"pinned", 300)
-    placed.write(2, b"new", 100)
-    # 100 of 500 records are of a slot that is new.
-    expected = fill([Load(10, 0, 1), Load(0, 0, 1), Load(40, 0, 1)], 10, 60)
-    assert placed.look(10) == dict(enumerate(expected))
-
-
 def test_the_lag_and_the_speed_of_a_group(tmp_path: Path) -> None:
     placed = Placed(tmp_path / "root", tmp_path / "table", group="g")
     table = OffsetTable(tmp_path / "table", tmp_path / "root")

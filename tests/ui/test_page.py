@@ -316,23 +316,6 @@ def test_slots_and_reroutes_of_a_topic(browser, serve, root):
     assert "modulo" in browser.texts(".notice")[0]
 
 
-def test_pinned_keys_of_a_topic(browser, serve, root):
-    routed = grown(Topic(root, "pinned", partitions=2))
-    routed.put(routed.pin({b"a": 2, b"b": 0, b"c": 2}))
-    routed.topic.commit(routed.topic.data(batch([Record(key=b"a")] * 3), 2), features=routed.features)
-    url = serve(root)
-    browser.open(f"{url}/topics/pinned", ".chart")
-    heads = "return [...document.querySelectorAll('main section table')[0].tHead.rows[0].cells].map((cell) => cell.textContent)"
-    rows = "return [...document.querySelectorAll('main section table')[0].tBodies[0].rows].map((row) => row.cells[4].textContent)"
-    assert browser.run(heads)[4] == "Pinned keys"
-    assert browser.run(rows) == ["1", "0", "2"]
-    browser.press(".facts a", "3")
-    browser.until(lambda: browser.texts(".facts dd") == ["3", "4,096", "3", "1", "3"])
-    reroutes = "return [...document.querySelectorAll('main tbody')[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent))"
-    assert browser.run(reroutes) == [["5", "0", "3", ""], ["4", "1,365", "0", "0"], ["2", "1,365", "0", "2"]]
-    assert "3 records of pinned keys are left out" in browser.texts(".sums")[-1]
-
-
 def test_errors_are_shown_and_the_rest_is(browser, serve, root):
     url = serve(root)
     browser.open(f"{url}/topics/broken/commits", "main .failed")

@@ -62,21 +62,6 @@ def test_without_slots_they_are_those_that_the_topic_would_get(tmp_path):
     assert found.sampled == {0: 0, 1: 5, 2: 0}
 
 
-def test_pinned_keys_are_load_of_no_slot(tmp_path):
-    """Also where the key is in the partition that has its slot; elsewhere, a caller has put it there."""
-    routed = begun(Topic(tmp_path, partitions=2))
-    here = next(b"k%d" % number for number in range(100) if routed.home(b"k%d" % number) == 0)
-    elsewhere = next(b"k%d" % number for number in range(100) if routed.home(b"k%d" % number) == 1)
-    beside = next(key for number in range(99_999) if slot_of(key := b"other-%d" % number) == slot_of(here))
-    routed.put(routed.pin({here: 0, elsewhere: 0}))
-    content = [Record(key=here)] * 4 + [Record(key=elsewhere)] * 3 + [Record(key=beside)] * 2
-    routed.topic.commit(*(routed.topic.data(batch(content), number, routed=False) for number in (0, 1)), features=routed.features)
-    found = Log(tmp_path)["t"].hot_slots()
-    assert [(each.partition, each.slot, each.records, each.busiest) for each in found] == [(0, slot_of(here), 2, [(beside, 2)])]
-    assert (found.sampled, found.pinned) == ({0: 2, 1: 0}, {0: 7, 1: 0})
-    assert "and 7 records of pinned keys, which are in no slot" in repr(found)
-
-
 @pytest.mark.parametrize("size", [10, 20_000])
 def test_older_segments_are_not_read(tmp_path, size):
     """Those before the newest 1,000 records, or before the newest mebibyte: their files may even be gone."""
@@ -109,6 +94,6 @@ def test_how_they_are_shown(tmp_path):
     assert "66.7%" in found._repr_html_()
     about = json.loads(json.dumps(found.as_dict()))
     assert [each["busiest"] for each in about["slots"]] == [[{"key": "\x1b[31m", "records": 2}], [{"key_base64": "/w==", "records": 1}]]
-    assert (about["partitions"], about["sampled"]) == (1, [{"partition": 0, "records": 3, "pinned": 0}])
+    assert (about["partitions"], about["sampled"]) == (1, [{"partition": 0, "records": 3}])
     topic.append([Record()])
     assert not Log(tmp_path)["t"].hot_slots(0)

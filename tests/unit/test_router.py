@@ -98,49 +98,6 @@ def test_many_keys_at_once_go_where_each_goes(partitioner, keys, partitions):
     assert found.dtype == np.int64
 
 
-@pytest.mark.parametrize("partitioner", ["murmur3", "murmur2"])
-@given(st.data())
-def test_a_pinned_key_goes_where_its_pin_says_and_no_other_key_does(partitioner, data):
-    keys = data.draw(st.lists(st.one_of(st.binary(max_size=4), st.binary(min_size=5, max_size=5)), max_size=30))
-    chosen = data.draw(st.lists(st.sampled_from(keys), unique=True)) if keys else []
-    pins = {key: data.draw(st.integers(0, 6)) for key in chosen}
-    pins |= data.draw(st.dictionaries(st.binary(max_size=4), st.integers(0, 6), max_size=5))
-    table = [slot * 5 % 7 for slot in range(64)]
-    plain, pinned = Router(7, partitioner, table), Router(7, partitioner, table, pins=pins)
-    expected = [pins.get(key, plain.of_key(key)) for key in keys]
-    assert [pinned.of_key(key) for key in keys] == expected
-    assert [pinned.slot(key) for key in keys] == [plain.slot(key) for key in keys]
-    sizes = np.array([len(key) for key in keys], dtype=np.int64)
-    at = np.cumsum(sizes) - sizes
-    assert pinned.of_keys(b"".join(keys) + b"end", at, sizes).tolist() == expected
-
-
-def test_a_key_with_the_hash_of_a_pinned_key_is_not_pinned():
-    """Two keys of eight bytes whose murmur3 is the same: the second block makes up for the first."""
-    first, second = b"\0" * 8, _same_hash(b"\1\0\0\0")
-    assert murmur3(first) == murmur3(second)
-    router = Router(8, "murmur3", [1] * 4096, pins={first: 3})
-    assert [router.of_key(first), router.of_key(second)] == [3, 1]
-    found = router.of_keys(first + second + b"end", np.array([0, 8]), np.array([8, 8]))
-    assert found.tolist() == [3, 1]
-
-
-def _same_hash(block: bytes) -> bytes:
-    """A key that begins with these four bytes and has the hash of eight zero bytes."""
-
-    def mixed(word: int) -> int:
-        word = word * 0xCC9E2D51 & 0xFFFFFFFF
-        return (word << 15 | word >> 17) * 0x1B873593 & 0xFFFFFFFF
-
-    def after(state: int) -> int:
-        return (state << 13 | state >> 19) * 5 + 0xE6546B64 & 0xFFFFFFFF
-
-    wanted = after(0) ^ after(mixed(int.from_bytes(block, "little"))) ^ mixed(0)
-    word = wanted * pow(0x1B873593, -1, 2**32) & 0xFFFFFFFF
-    word = (word >> 15 | word << 17) & 0xFFFFFFFF
-    return block + (word * pow(0xCC9E2D51, -1, 2**32) & 0xFFFFFFFF).to_bytes(4, "little")
-
-
 def test_a_string_counts_as_its_utf8_bytes():
     for partitioner in ("murmur3", "murmur2"):
         assert partition_for("Zürich →", MANY, partitioner) == partition_for("Zürich →".encode(), MANY, partitioner)

@@ -12,7 +12,7 @@ import pytest
 
 from sparklog import partition_for
 from sparklog.errors import SparklogError
-from sparklog.ondisk.routing import Homes, Past, Routing
+from sparklog.ondisk.routing import Past, Routing
 from sparklog.router import Router
 from sparklog.slots import modulo, replan
 
@@ -138,10 +138,10 @@ def test_the_table_after_many_reroutes_is_copied_once():
             Table.copies += 1
             return Table("H", super().__getitem__(at))
 
-    first = Homes(Table("H", [0] * 4096))
+    first = Table("H", [0] * 4096)
     past = [Past(number, (0,), [(1 + number % 2, [7])]) for number in range(1000)]
-    routing = Routing(1000, (1, 1, 1), first, first.after(*past), past)
+    routing = Routing(1000, (1, 1, 1), first, first, past)
     Table.copies = 0
     table = routing.table_after(999)
     assert Table.copies == 1
-    assert (table[7], sum(table), first.table[7]) == (1, 1, 0)
+    assert (table[7], sum(table), first[7]) == (1, 1, 0)

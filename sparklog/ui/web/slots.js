@@ -24,17 +24,15 @@ function routed({ routing, partitions }) {
   return h(
     "div",
     null,
-    facts(fact("Routing epoch", number(routing.epoch)), fact("Slots", number(routing.slots)), fact("Partitions", number(partitions)), fact("Closed partitions", closed || "none"), Number(routing.pins) ? fact("Pinned keys", number(routing.pins)) : null),
+    facts(fact("Routing epoch", number(routing.epoch)), fact("Slots", number(routing.slots)), fact("Partitions", number(partitions)), fact("Closed partitions", closed || "none")),
     routing.asked ? notice(`Before the next write, the topic is re-routed to the weights ${routing.asked.map(String).join(", ")}.`) : null,
   );
 }
 
 function reroutes({ reroutes: newest, routing }) {
-  const pins = newest.some((each) => Number(each.pins));
   const rows = newest.map((each) => [
     number(each.version),
     number(each.slots),
-    ...(pins ? [number(each.pins)] : []),
     `${each.to.join(", ")}${each.partitions > each.to.length ? ` and ${number(each.partitions - each.to.length)} more` : ""}`,
   ]);
   return h(
@@ -42,11 +40,11 @@ function reroutes({ reroutes: newest, routing }) {
     null,
     h("h2", null, "Re-routes"),
     h("p", { class: "sums" }, `${plural(routing.reroutes, "re-route")} with records from before${rows.length < routing.reroutes ? `, of which the newest ${rows.length}` : ""}. Readers of a key get its records in order nevertheless.`),
-    table("Re-routes", [["Version", "n"], ["Slots moved", "n"], ...(pins ? [["Pins changed", "n"]] : []), ["To partitions", ""]], rows, { class: "narrow" }),
+    table("Re-routes", [["Version", "n"], ["Slots moved", "n"], ["To partitions", ""]], rows, { class: "narrow" }),
   );
 }
 
-function busiest({ hot, sampled, pinned, with_slots: of }, path) {
+function busiest({ hot, sampled, with_slots: of }, path) {
   const records = sum(sampled.map(([, count]) => count));
   const rows = hot.map((each) => [
     h("a", { href: `${path}/records?partition=${each.partition}` }, String(each.partition)),
@@ -65,7 +63,6 @@ function busiest({ hot, sampled, pinned, with_slots: of }, path) {
       { class: "sums" },
       `A sample: ${plural(records, "record")} with keys, about the newest 1,000 of each partition since it was re-routed last. `,
       sampled.length < of ? `It has the ${number(sampled.length)} partitions with the most of these, of ${number(of)} with slots. ` : "",
-      Number(pinned) ? `${plural(pinned, "record")} of pinned keys are left out, which are in no slot.` : "",
     ),
     rows.length ? table("Busiest slots", BUSIEST, rows) : notice("There are no records with keys since then."),
   );

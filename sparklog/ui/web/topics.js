@@ -144,7 +144,6 @@ export async function overview({ topic, query, note, signal }) {
     ["To (UTC)", "t wide", "max_timestamp", (each) => when(each.max_timestamp)],
   ];
   if (found.routing) columns.splice(3, 0, ["Slots", "n", "slots", (each) => (each.weight ? number(each.slots) : h("span", { class: "muted" }, "closed"))]);
-  if (found.routing && Number(found.routing.pins)) columns.splice(4, 0, ["Pinned keys", "n", "pins", (each) => number(each.pins)]);
   const body = h("tbody");
   const heads = columns.map(([title, kind, key]) =>
     h("th", { scope: "col", class: kind }, h("button", { type: "button", class: "sort", onclick: () => { Object.assign(state, state.sort === key ? { down: !state.down } : { sort: key, down: key !== "partition" }); draw(); } }, title)),
@@ -172,7 +171,6 @@ export async function overview({ topic, query, note, signal }) {
       fact("Per record", found.records ? size(Number(found.bytes) / Number(found.records)) : "–"),
       fact("Partitions", number(found.partitions.length)),
       found.routing ? fact("Routing epoch", h("a", { href: `${path}/slots` }, number(found.routing.epoch)), " ", h("span", { class: "muted" }, plural(found.routing.slots, "slot"))) : null,
-      found.routing && Number(found.routing.pins) ? fact("Pinned keys", number(found.routing.pins)) : null,
       fact("Segments", number(found.segments)),
       fact("Batches", number(found.batches)),
       found.waiting && Number(found.waiting.files) ? fact("Wait for deletion", sized(found.waiting.bytes), " ", h("span", { class: "muted" }, plural(found.waiting.files, "file"))) : null,

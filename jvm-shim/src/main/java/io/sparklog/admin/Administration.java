@@ -5,7 +5,6 @@ import io.sparklog.log.Root;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
-import io.sparklog.partition.SlotMoves;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.upkeep.RetentionTerms;
 import io.sparklog.upkeep.TopicWork;
@@ -14,7 +13,6 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.Collections;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
@@ -93,31 +91,14 @@ public final class Administration {
   }
 
   /**
-   * Pins keys to a partition: they go there, whatever their slots are. Each reader of a key sees its records in order nevertheless.
-   *
-   * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, PARTITION_CLOSED, OPTION_VALUE for no key, a key that is too long,
-   *     and for too many pins, TOPIC_RECREATED, REROUTED, REROUTES_TOO_MANY; those of a commit
-   */
-  public Changed pin(Collection<byte[]> keys, int partition, boolean dryRun) {
-    return commit(PinKeys.to(log, existing(), keys, partition), dryRun);
-  }
-
-  /**
-   * Ends the pins of keys: they go where their slots do. A key without a pin is no error.
-   *
-   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE for no key, TOPIC_RECREATED, REROUTED, REROUTES_TOO_MANY; those of a commit
-   */
-  public Changed unpin(Collection<byte[]> keys, boolean dryRun) {
-    return commit(PinKeys.ended(log, existing(), keys), dryRun);
-  }
-
-  /**
-   * Moves slots.
+   * Moves slots. The partitions keep their weights. Each reader of a key sees its records in order nevertheless.
    *
    * @param planned the state that {@code moves} were found for: in another routing epoch they are refused
-   * @throws PartlogException TOPIC_RECREATED, REROUTED, REROUTES_TOO_MANY; those of a commit
+   * @param moves by slot, the partition that it moves to
+   * @throws PartlogException PARTITION_NOT_FOUND, PARTITION_CLOSED, OPTION_VALUE for no slot, and for a slot that does not exist or has no
+   *     partition yet, TOPIC_RECREATED, REROUTED, REROUTES_TOO_MANY; those of a commit
    */
-  public Changed move(State planned, List<SlotMoves> moves, boolean dryRun) {
+  public Changed move(State planned, SortedMap<Integer, Integer> moves, boolean dryRun) {
     return commit(new MoveSlots(log, planned, moves), dryRun);
   }
 

@@ -1,35 +1,71 @@
 package io.sparklog.admin;
 
 import io.sparklog.log.NextVersion;
+import io.sparklog.log.Routing;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.partition.SlotMoves;
-import java.util.Arrays;
-import java.util.List;
+import io.sparklog.partition.SlotTable;
+import io.sparklog.spec.Option;
+import io.sparklog.spec.PartlogException;
+import java.util.SortedMap;
+import java.util.TreeMap;
 
-/** Moves these slots, whatever the weights of partitions are. FORMAT.md section 5. */
+/** Moves slots that are named, whatever the weights of partitions are. FORMAT.md section 5. */
 final class MoveSlots extends AdministrativeChange {
-  private final TopicLog log;
-  private final List<SlotMoves> moves;
+  private static final String MOVES = "moves";
 
-  /** @param planned the state that {@code moves} were found for */
-  MoveSlots(TopicLog log, State planned, List<SlotMoves> moves) {
+  private final TopicLog log;
+  /** By slot, the partition that it moves to. */
+  private final SortedMap<Integer, Integer> moves;
+
+  /**
+   * @param planned the state that {@code moves} were found for
+   * @throws PartlogException PARTITION_NOT_FOUND; PARTITION_CLOSED; OPTION_VALUE if no slot is named, and for a slot that does not exist or
+   *     has no partition yet
+   */
+  MoveSlots(TopicLog log, State planned, SortedMap<Integer, Integer> moves) {
     super(log, planned);
     this.log = log;
     this.moves = moves;
+    if (moves.isEmpty()) {
+      throw Option.invalidValue(MOVES, "{}", "it must name a slot");
+    }
+    moves.forEach((slot, partition) -> require(planned, slot, partition));
+  }
+
+  private void require(State planned, int slot, int partition) {
+    Routing routing = planned.slots();
+    int slots = routing.table().slots();
+    if (slot < 0 || slot >= slots) {
+      throw Option.invalidValue(MOVES, slot + ": " + partition, "topic " + log.topic() + " has the slots 0 to " + (slots - 1));
+    }
+    if (routing.table().partition(slot) == SlotTable.UNBOUND) {
+      throw Option.invalidValue(MOVES, slot + ": " + partition,
+          "slot " + slot + " has no partition yet, and gets one with the first record of its keys: move the slot after that");
+    }
+    planned.requirePartition(MOVES, log.store().root(), partition);
+    if (routing.weights()[partition] == 0) {
+      throw PartlogException.of("PARTITION_CLOSED", "partition", partition, "topic", log.topic(), "root", log.store().root());
+    }
+  }
+
+  private SortedMap<Integer, Integer> left(State newest) {
+    SortedMap<Integer, Integer> left = new TreeMap<>(moves);
+    left.entrySet().removeIf(move -> newest.slots().table().partition(move.getKey()) == move.getValue());
+    return left;
   }
 
   @Override
   boolean isIn(State newest) {
-    return moves.stream()
-        .allMatch(move -> Arrays.stream(move.slots()).allMatch(slot -> newest.slots().table().partition(slot) == move.to()));
+    return left(newest).isEmpty();
   }
 
   @Override
   NextVersion change(State newest) {
     requireRouting(newest);
     requireNoNote(newest);
-    return new NextVersion(newest, "reroute").move(log, newest.slots(), newest.slots().weights(), moves);
+    return new NextVersion(newest, "reroute").move(log, newest.slots(), newest.slots().weights(), SlotMoves.of(left(newest)));
   }
 
   @Override

@@ -72,7 +72,7 @@ final class RerouteTopic extends AdministrativeChange {
     return weights;
   }
 
-  /** @throws PartlogException PARTITION_NOT_FOUND; OPTION_VALUE if none is named, none would stay open, or one has pins */
+  /** @throws PartlogException PARTITION_NOT_FOUND; OPTION_VALUE if none is named, or none would stay open */
   static RerouteTopic closed(TopicLog log, State planned, Collection<Integer> partitions) {
     String option = TopicConfig.PARTITIONS;
     if (partitions.isEmpty()) {
@@ -83,12 +83,6 @@ final class RerouteTopic extends AdministrativeChange {
     if (IntStream.range(0, before.length).noneMatch(p -> before[p] > 0 && !partitions.contains(p))) {
       throw Option.invalidValue(option, partitions.toString(), "one partition at least must stay open for new records");
     }
-    int[] pins = planned.slots().pins().counts(planned.partitions());
-    partitions.stream().filter(partition -> pins[partition] > 0).findFirst().ifPresent(partition -> {
-      throw Option.invalidValue(option, partitions.toString(),
-          "partition " + partition + " has " + pins[partition] + (pins[partition] == 1 ? " pinned key, which" : " pinned keys, which")
-              + " must go elsewhere first: CALL partlog.unpin, or partlog.pin to another partition");
-    });
     return new RerouteTopic(log, planned, Map.of(), false, was -> {
       int[] now = was.clone();
       partitions.forEach(partition -> now[partition] = 0);

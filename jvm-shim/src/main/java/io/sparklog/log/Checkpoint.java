@@ -76,7 +76,7 @@ public final class Checkpoint {
     if (state.isDeleted()) {
       head.put("deleted", true);
     }
-    state.routing().ifPresent(routing -> head.set("routing", routing.toJson(state.features().pins())));
+    state.routing().ifPresent(routing -> head.set("routing", routing.toJson()));
     ObjectNode config = head.putObject("config");
     state.config().entries().forEach(config::put);
     ArrayNode starts = head.putArray("starts");
@@ -145,14 +145,12 @@ public final class Checkpoint {
     Damaged.unless(Version.isHash(hash), "field hash is not a SHA-256");
     TopicConfig config = new TopicConfig(Version.config(Json.field(head, "config")));
     JsonNode field = slots.exist() ? head.get("routing") : null;
-    Routing routing = field == null ? null : Routing.parse(field, version, ends, slots);
+    Routing routing = field == null ? null : Routing.parse(field, version, ends, slots.unbound());
     boolean binds = slots.unbound();
     Damaged.unless(Version.deleted(head) || binds == config.partitioner().bindsSlots() && (!binds || routing != null),
         "its partitioner is " + config.partitioner().optionName() + ", and its features or its routing are of another one");
-    Damaged.unless(routing != null || !slots.pins(), "it has the feature pins, and no routing");
     State.Head last = new State.Head(topic, Version.identity(head, "topicId"), version, hash, null, Json.number(head, "time", 0),
-        Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), config, routing, slots.pins(), starts, ends,
-        Version.deleted(head));
+        Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), config, routing, starts, ends, Version.deleted(head));
     Damaged.unless(
         !last.deleted() || queries.isEmpty() && routing == null && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
         "it is of a deleted topic, and has records, queries or slots");

@@ -1,18 +1,14 @@
 package io.sparklog.log;
 
-import io.sparklog.partition.KeyTable;
 import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.Pins;
 import io.sparklog.partition.SlotMoves;
 import io.sparklog.partition.SlotTable;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeMap;
 
 /** Where each key was in each routing epoch that a state remembers. */
 final class KeyHistory {
-  /** Where a slot or a key went, from old to new. */
+  /** Where a slot went, from old to new. */
   private static final class Moves {
     private int[] afters = new int[1];
     private int[] partitions = new int[1];
@@ -35,15 +31,13 @@ final class KeyHistory {
     }
   }
 
-  private final KeyTable first;
+  private final SlotTable first;
   /** By slot; null for one that did not move. */
   private final Moves[] moves;
-  /** By key, of those whose pins changed. */
-  private final Map<byte[], Moves> pins = new TreeMap<>(Arrays::compareUnsigned);
 
-  KeyHistory(KeyTable first, List<PastReroute> past) {
+  KeyHistory(SlotTable first, List<PastReroute> past) {
     this.first = first;
-    this.moves = new Moves[first.slots().slots()];
+    this.moves = new Moves[first.slots()];
     for (int i = 0; i < past.size(); i++) {
       for (SlotMoves move : past.get(i).moved()) {
         for (int slot : move.slots()) {
@@ -51,23 +45,13 @@ final class KeyHistory {
           moves[slot].add(i + 1, move.to());
         }
       }
-      Pins changes = past.get(i).pins();
-      for (int k = 0; k < changes.size(); k++) {
-        pins.computeIfAbsent(changes.key(k), key -> new Moves()).add(i + 1, changes.partition(k));
-      }
     }
   }
 
   /** The partition of a key after the first {@code after} re-routes; {@link SlotTable#UNBOUND} if it had none. */
   int partition(Partitioner partitioner, byte[] key, int after) {
-    Moves changes = pins.get(key);
-    int pinned = first.pins().of(key);
-    pinned = changes == null ? pinned : changes.last(after, pinned);
-    if (pinned != Pins.ENDED) {
-      return pinned;
-    }
-    int slot = first.slots().slot(partitioner, key);
-    int partition = first.slots().partition(slot);
+    int slot = first.slot(partitioner, key);
+    int partition = first.partition(slot);
     return moves[slot] == null ? partition : moves[slot].last(after, partition);
   }
 }

@@ -1,6 +1,5 @@
 package io.sparklog.log;
 
-import io.sparklog.partition.Pins;
 import io.sparklog.partition.SlotMoves;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
@@ -189,24 +188,10 @@ public final class NextVersion {
    * @throws PartlogException REROUTES_TOO_MANY
    */
   public NextVersion move(TopicLog log, Routing routing, int[] weights, List<SlotMoves> moves) {
-    return reroute(log, routing, weights, moves, Pins.NONE);
-  }
-
-  /**
-   * Pins keys, or ends their pins.
-   *
-   * @param changes that change something
-   * @throws PartlogException REROUTES_TOO_MANY
-   */
-  public NextVersion pin(TopicLog log, Pins changes) {
-    return reroute(log, before.slots(), before.slots().weights(), List.of(), changes);
-  }
-
-  private NextVersion reroute(TopicLog log, Routing routing, int[] weights, List<SlotMoves> moves, Pins changes) {
-    if (!routing.fits(weights.length, moves, changes)) {
+    if (!routing.fits(weights.length, moves)) {
       throw PartlogException.of("REROUTES_TOO_MANY", "topic", log.topic(), "root", log.store().root(), "count", routing.past().size());
     }
-    return reroute(routing.reroute(weights, moves, changes));
+    return reroute(routing.reroute(weights, moves));
   }
 
   /** Gives slots to other partitions; those that are added by it must be set before. The version must not have records of a write. */
@@ -214,14 +199,14 @@ public final class NextVersion {
     Invariant.require(reroute.weights().length == ends.length && added.isEmpty(),
         () -> this + " has " + ends.length + " partitions and " + added.size() + " segments, and re-routes " + reroute.weights().length);
     this.reroute = reroute;
-    slots = Version.Slots.of(before.config(), slots.pins() || !reroute.pins().isEmpty());
+    slots = Version.Slots.of(before.config());
     return this;
   }
 
   private void begin(TopicConfig config) {
     if (config.partitioner().bindsSlots()) {
       unbound = Routing.beginning(config.partitions(), config.beginning().table());
-      slots = Version.Slots.of(config, false);
+      slots = Version.Slots.of(config);
       bind(List.of());
     }
   }

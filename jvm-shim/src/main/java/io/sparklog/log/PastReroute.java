@@ -1,6 +1,5 @@
 package io.sparklog.log;
 
-import io.sparklog.partition.Pins;
 import io.sparklog.partition.SlotMoves;
 import java.util.List;
 
@@ -8,9 +7,8 @@ import java.util.List;
  * A re-route that has records from before it.
  *
  * @param cut the end offset of each partition before it; 0 of those that it added
- * @param pins the changes of pins
  */
-public record PastReroute(long version, long[] cut, List<SlotMoves> moved, Pins pins) {
+public record PastReroute(long version, long[] cut, List<SlotMoves> moved) {
   /** The cut in a partition, which later re-routes may have added. */
   public long cut(int partition) {
     return partition < cut.length ? cut[partition] : 0;
@@ -18,6 +16,6 @@ public record PastReroute(long version, long[] cut, List<SlotMoves> moved, Pins 
 
   /** How many numbers it has, beside a limit. FORMAT.md section 10. */
   long numbers() {
-    return cut.length + moved.stream().mapToLong(moves -> 1L + moves.slots().length).sum() + pins.numbers();
+    return cut.length + moved.stream().mapToLong(moves -> 1L + moves.slots().length).sum();
   }
 }

@@ -86,7 +86,7 @@ final class Replay {
         && Arrays.equals(head.ends(), version.ends())
         && (head.routing() == null
             ? version.reroute() == null
-            : version.slots().equals(Version.Slots.of(head.config(), head.pins()))
+            : version.slots().equals(Version.Slots.of(head.config()))
                 && (version.reroute() == null || head.routing().agreesWith(version.reroute())))
         && head.config().entries().entrySet().containsAll(version.config().entrySet());
   }
@@ -166,8 +166,7 @@ final class Replay {
       queries.merge(version.query().id(), version.query(), (before, applied) -> applied.epoch() >= before.epoch() ? applied : before);
     }
     head = new State.Head(version.topic(), version.topicId(), version.version(), Version.sha256(bytes), version.txn(), version.time(),
-        version.horizon(), version.boundary(), changed, routing, version.slots().pins(), version.starts(), version.ends(),
-        version.deleted());
+        version.horizon(), version.boundary(), changed, routing, version.starts(), version.ends(), version.deleted());
   }
 
   /** The routing after a version that neither begins nor deletes the topic; null while that has no slots. */
@@ -175,8 +174,6 @@ final class Replay {
     Routing before = head.routing();
     Reroute reroute = version.reroute();
     Damaged.unless(before == null || version.slots().exist(), "it does not have the feature slots, and the topic has slots");
-    Damaged.unless(before == null || !head.pins() || version.slots().pins(),
-        "it does not have the feature pins, and the topic has had pins");
     Damaged.unless(before == null || reroute != null || version.ends().length == partitions, "it adds partitions, and is no re-route");
     Damaged.unless(reroute == null || reroute.moves() || version.ends().length == partitions, "it adds partitions, and is no re-route");
     Damaged.unless(reroute == null || reroute.fill() == null || version.slots().unbound(), "it has a fill, and not the feature unbound");

@@ -3,14 +3,12 @@ package io.sparklog.log;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.sparklog.partition.Pins;
 import io.sparklog.partition.Router;
 import io.sparklog.partition.SlotMoves;
 import io.sparklog.partition.SlotTable;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
-import java.util.HexFormat;
 import java.util.List;
 
 /**
@@ -20,14 +18,12 @@ import java.util.List;
  * @param slots how many there are
  * @param weights by partition
  * @param moved by partition that takes them
- * @param pins the keys whose pins change; with {@link Pins#ENDED} where one ends
  * @param table CRC-32C of the slot table after this version
  * @param asked in a note, which moves nothing: the weights to re-route to before the next write. Null otherwise
  * @param binds whether it is no re-route, and gives partitions to slots that have none
  * @param fill if it is no re-route, and says how slots are shared that are bound next. Null otherwise
  */
-public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved, Pins pins, int table, int[] asked, boolean binds,
-    Fill fill) {
+public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved, int table, int[] asked, boolean binds, Fill fill) {
 
   /** Whether slots move: it is neither a note, nor a binding, nor a fill. */
   boolean moves() {
@@ -38,9 +34,6 @@ public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved
     ObjectNode json = Json.MAPPER.createObjectNode();
     json.put("epoch", epoch).put("slots", slots).set("weights", Json.array(weights));
     json.set("moved", toJson(moved));
-    if (!pins.isEmpty()) {
-      json.set("pins", toJson(pins));
-    }
     json.put("table", Integer.toUnsignedLong(table));
     putAsked(json, asked);
     if (binds) {
@@ -78,24 +71,8 @@ public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved
     return json;
   }
 
-  static ArrayNode toJson(Pins pins) {
-    ArrayNode json = Json.MAPPER.createArrayNode();
-    for (int i = 0; i < pins.size(); i++) {
-      ArrayNode entry = json.addArray().add(HexFormat.of().formatHex(pins.key(i)));
-      if (pins.partition(i) == Pins.ENDED) {
-        entry.addNull();
-      } else {
-        entry.add(pins.partition(i));
-      }
-    }
-    return json;
-  }
-
-  /**
-   * @param partitions how many the topic has with this version
-   * @param knowsPins whether it has the feature {@code pins}
-   */
-  static Reroute parse(JsonNode json, int partitions, boolean knowsPins) throws Damaged {
+  /** @param partitions how many the topic has with this version */
+  static Reroute parse(JsonNode json, int partitions) throws Damaged {
     int slots = (int) Json.number(Json.field(json, "slots"), "slots", 1, SlotTable.SLOTS_MAX);
     int[] weights = weights(json, partitions);
     List<SlotMoves> moved = moved(json, slots, partitions);
@@ -109,12 +86,9 @@ public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved
         "field binds is not true, or it is a note, or binds nothing");
     Fill fill = Fill.parse(json, weights);
     Damaged.unless(fill == null || asked == null && moved.isEmpty(), "it has a fill, and is a note or moves slots");
-    Pins pins = knowsPins && json.has("pins") ? pins(json, partitions, true) : Pins.NONE;
-    Damaged.unless(pins.isEmpty() || asked == null && !binds && fill == null, "it changes pins, and is no re-route");
-    Damaged.unless(pins.areAllTo(to -> to == Pins.ENDED || weights[to] > 0), "it pins a key to a partition that is closed");
     int epoch = (int) Json.number(Json.field(json, "epoch"), "epoch", 0, Integer.MAX_VALUE);
     int table = (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL);
-    return new Reroute(epoch, slots, weights, moved, pins, table, asked, binds, fill);
+    return new Reroute(epoch, slots, weights, moved, table, asked, binds, fill);
   }
 
   static int[] weights(JsonNode json, int partitions) throws Damaged {
@@ -141,36 +115,5 @@ public record Reroute(int epoch, int slots, int[] weights, List<SlotMoves> moved
       moved.add(new SlotMoves(to, its));
     }
     return moved;
-  }
-
-  /**
-   * Pins of keys, each once and in order, to partitions below {@code partitions}.
-   *
-   * @param areChanges whether there is one at least, and pins may end
-   */
-  static Pins pins(JsonNode json, int partitions, boolean areChanges) throws Damaged {
-    JsonNode field = Json.array(json, "pins", 2 * Pins.COUNT_MAX);
-    Damaged.unless(!areChanges || !field.isEmpty(), "field pins is empty");
-    byte[][] keys = new byte[field.size()][];
-    int[] its = new int[keys.length];
-    for (int i = 0; i < keys.length; i++) {
-      JsonNode entry = field.get(i);
-      Damaged.unless(entry.isArray() && entry.size() == 2 && entry.get(0).isTextual(), "an entry of field pins is no key with a partition");
-      keys[i] = key(entry.get(0).textValue());
-      Damaged.unless(i == 0 || Arrays.compareUnsigned(keys[i - 1], keys[i]) < 0, "the keys of field pins do not rise");
-      boolean ends = areChanges && entry.get(1).isNull();
-      its[i] = ends ? Pins.ENDED : (int) Json.number(entry.get(1), "pins", 0, partitions - 1);
-    }
-    return Pins.of(keys, its);
-  }
-
-  private static byte[] key(String hex) throws Damaged {
-    Damaged.unless(hex.length() <= 2 * Pins.KEY_BYTES_MAX && hex.length() % 2 == 0 && hex.chars().allMatch(Reroute::isHex),
-        "a key of field pins is not of up to " + Pins.KEY_BYTES_MAX + " bytes in lower-case hex digits");
-    return HexFormat.of().parseHex(hex);
-  }
-
-  private static boolean isHex(int character) {
-    return character >= '0' && character <= '9' || character >= 'a' && character <= 'f';
   }
 }

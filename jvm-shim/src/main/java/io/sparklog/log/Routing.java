@@ -3,9 +3,7 @@ package io.sparklog.log;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.sparklog.partition.KeyTable;
 import io.sparklog.partition.Partitioner;
-import io.sparklog.partition.Pins;
 import io.sparklog.partition.Router;
 import io.sparklog.partition.SlotMoves;
 import io.sparklog.partition.SlotTable;
@@ -15,6 +13,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.stream.IntStream;
 
 /** How a topic with slots routes at one version, and how it did for the records that it still has. FORMAT.md sections 5 and 13. */
 public final class Routing {
@@ -24,8 +23,8 @@ public final class Routing {
   private final int epoch;
   private final int[] weights;
   /** Before the oldest of {@link #past}. */
-  private final KeyTable first;
-  private final KeyTable table;
+  private final SlotTable first;
+  private final SlotTable table;
   private final List<PastReroute> past;
   private final long numbers;
   /** Null if no note asks for any. */
@@ -35,7 +34,8 @@ public final class Routing {
   private KeyHistory history;
 
   /** @param numbers of all of {@code past} */
-  private Routing(int epoch, int[] weights, KeyTable first, KeyTable table, List<PastReroute> past, long numbers, int[] asked, Fill fill) {
+  private Routing(int epoch, int[] weights, SlotTable first, SlotTable table, List<PastReroute> past, long numbers, int[] asked,
+      Fill fill) {
     this.epoch = epoch;
     this.weights = weights;
     this.first = first;
@@ -55,8 +55,7 @@ public final class Routing {
   static Routing beginning(int partitions, SlotTable table) {
     int[] equal = new int[partitions];
     Arrays.fill(equal, 1);
-    KeyTable keys = KeyTable.of(table);
-    return new Routing(0, equal, keys, keys, List.of(), 0, null, null);
+    return new Routing(0, equal, table, table, List.of(), 0, null, null);
   }
 
   /** As {@link #modulo(int)}, with a given number of slots, a multiple of the number of partitions. */
@@ -75,12 +74,7 @@ public final class Routing {
   }
 
   public SlotTable table() {
-    return table.slots();
-  }
-
-  /** The keys that go to partitions of their own choice. */
-  public Pins pins() {
-    return table.pins();
+    return table;
   }
 
   /** The partition that a key has now; {@link SlotTable#UNBOUND} if it has none yet. */
@@ -123,16 +117,30 @@ public final class Routing {
   }
 
   /** Where keys belong after the first {@code after} re-routes of {@link #past}. */
-  KeyTable keys(int after) {
-    ChangingKeys keys = new ChangingKeys(first);
+  SlotTable table(int after) {
     try {
-      for (PastReroute one : past.subList(0, after)) {
-        keys.change(one.moved(), one.pins());
-      }
+      return moved(first, past.subList(0, after));
     } catch (Damaged e) {
       throw new IllegalStateException(e); // They were looked at when they were read.
     }
-    return keys.now();
+  }
+
+  /** The slot table after these re-routes, one after another. It is copied once for all of them. */
+  private static SlotTable moved(SlotTable from, List<PastReroute> reroutes) throws Damaged {
+    if (reroutes.isEmpty()) {
+      return from;
+    }
+    int[] slots = IntStream.range(0, from.slots()).map(from::partition).toArray();
+    for (PastReroute reroute : reroutes) {
+      for (SlotMoves moves : reroute.moved()) {
+        for (int slot : moves.slots()) {
+          Damaged.unless(slots[slot] != SlotTable.UNBOUND, "it moves slot " + slot + ", which has no partition");
+          Damaged.unless(slots[slot] != moves.to(), "slot " + slot + " is in partition " + moves.to() + " already");
+          slots[slot] = moves.to();
+        }
+      }
+    }
+    return SlotTable.of(slots);
   }
 
   /** The partition that a key had after the first {@code after} re-routes of {@link #past}. */
@@ -144,28 +152,28 @@ public final class Routing {
   }
 
   /** Whether the state may have this re-route too. */
-  public boolean fits(int partitions, List<SlotMoves> moved, Pins changes) {
-    return numbers + new PastReroute(0, new long[partitions], moved, changes).numbers() <= NUMBERS_MAX;
+  public boolean fits(int partitions, List<SlotMoves> moved) {
+    return numbers + new PastReroute(0, new long[partitions], moved).numbers() <= NUMBERS_MAX;
   }
 
-  /** The field of the version that moves these slots, and changes these pins. */
-  public Reroute reroute(int[] weights, List<SlotMoves> moved, Pins changes) {
-    return new Reroute(epoch + 1, table().slots(), weights, moved, changes, table().after(moved).crc(), null, false, null);
+  /** The field of the version that moves these slots. */
+  public Reroute reroute(int[] weights, List<SlotMoves> moved) {
+    return new Reroute(epoch + 1, table.slots(), weights, moved, table.after(moved).crc(), null, false, null);
   }
 
   /** The field of the version that gives partitions to slots that have none; of one that begins the topic, also without slots. */
   Reroute binding(List<SlotMoves> bound) {
-    return new Reroute(epoch, table().slots(), weights, bound, Pins.NONE, table().after(bound).crc(), null, !bound.isEmpty(), null);
+    return new Reroute(epoch, table.slots(), weights, bound, table.after(bound).crc(), null, !bound.isEmpty(), null);
   }
 
   /** The field of the version that asks for a re-route to these weights. */
   public Reroute note(int[] asked) {
-    return new Reroute(epoch, table().slots(), weights, List.of(), Pins.NONE, table().crc(), asked, false, null);
+    return new Reroute(epoch, table.slots(), weights, List.of(), table.crc(), asked, false, null);
   }
 
   /** The field of the version that shares the slots that are bound next in this way. */
   public Reroute filling(Fill fill) {
-    return new Reroute(epoch, table().slots(), weights, List.of(), Pins.NONE, table().crc(), null, false, fill);
+    return new Reroute(epoch, table.slots(), weights, List.of(), table.crc(), null, false, fill);
   }
 
   /**
@@ -182,29 +190,26 @@ public final class Routing {
       return from.bound(reroute);
     }
     if (reroute.fill() != null) {
-      Damaged.unless(from.isSaidBy(reroute) && reroute.table() == from.table().crc(), "it has a fill, and changes the routing");
+      Damaged.unless(from.isSaidBy(reroute) && reroute.table() == from.table.crc(), "it has a fill, and changes the routing");
       return new Routing(from.epoch, from.weights, from.first, from.table, from.past, from.numbers, from.asked, reroute.fill());
     }
     boolean isNote = reroute.asked() != null;
-    Damaged.unless(reroute.epoch() == from.epoch + (isNote ? 0 : 1) && reroute.slots() == from.table().slots(),
+    Damaged.unless(reroute.epoch() == from.epoch + (isNote ? 0 : 1) && reroute.slots() == from.table.slots(),
         "its routing epoch or its number of slots does not follow those of the version before it");
     for (int p = 0; p < from.weights.length; p++) {
       int[] after = isNote ? reroute.asked() : reroute.weights();
       Damaged.unless(from.weights[p] > 0 || after[p] == 0, "it opens partition " + p + ", which is closed");
     }
     if (isNote) {
-      Damaged.unless(Arrays.equals(reroute.weights(), from.weights) && reroute.table() == from.table().crc(),
+      Damaged.unless(Arrays.equals(reroute.weights(), from.weights) && reroute.table() == from.table.crc(),
           "it is a note, and has other weights or another slot table than the version before it");
-      requireOpen(from.pins(), reroute.asked());
       return new Routing(from.epoch, from.weights, from.first, from.table, from.past, from.numbers, reroute.asked(), from.fill);
     }
-    ChangingKeys keys = new ChangingKeys(from.table);
-    keys.change(reroute.moved(), reroute.pins());
-    KeyTable table = keys.now();
+    PastReroute last = new PastReroute(version, ends, reroute.moved());
+    SlotTable table = moved(from.table, List.of(last));
     requireOpen(table, reroute.weights());
-    Damaged.unless(table.slots().crc() == reroute.table(), "its slot table is not that of its checksum");
+    Damaged.unless(table.crc() == reroute.table(), "its slot table is not that of its checksum");
     List<PastReroute> past = new ArrayList<>(from.past);
-    PastReroute last = new PastReroute(version, ends, reroute.moved(), reroute.pins());
     past.add(last);
     long numbers = from.numbers + last.numbers();
     Damaged.unless(numbers <= NUMBERS_MAX, "the re-routes up to it have " + numbers + " numbers, more than " + NUMBERS_MAX);
@@ -218,8 +223,7 @@ public final class Routing {
     if (reroute == null) {
       return null;
     }
-    Damaged.unless(reroute.asked() == null && reroute.fill() == null && reroute.pins().isEmpty(),
-        "it begins a topic, and is a note, has a fill or pins keys");
+    Damaged.unless(reroute.asked() == null && reroute.fill() == null, "it begins a topic, and is a note or has a fill");
     Damaged.unless(reroute.binds() || reroute.moved().isEmpty(), "it begins a topic, and its slots get partitions without a binding");
     return beginning(config.partitions(), SlotTable.unbound(reroute.slots())).bound(reroute);
   }
@@ -229,29 +233,24 @@ public final class Routing {
     Damaged.unless(isSaidBy(reroute), "it binds slots, and changes the routing epoch, the number of slots or the weights");
     for (SlotMoves moves : reroute.moved()) {
       for (int slot : moves.slots()) {
-        Damaged.unless(table().partition(slot) == SlotTable.UNBOUND, "it binds slot " + slot + ", which has a partition");
+        Damaged.unless(table.partition(slot) == SlotTable.UNBOUND, "it binds slot " + slot + ", which has a partition");
       }
     }
-    KeyTable bound = table.bound(reroute.moved());
-    Damaged.unless(bound.slots().crc() == reroute.table(), "its slot table is not that of its checksum");
-    return new Routing(epoch, weights, past.isEmpty() ? bound : first.bound(reroute.moved()), bound, past, numbers, asked, fill);
+    SlotTable bound = table.after(reroute.moved());
+    Damaged.unless(bound.crc() == reroute.table(), "its slot table is not that of its checksum");
+    return new Routing(epoch, weights, past.isEmpty() ? bound : first.after(reroute.moved()), bound, past, numbers, asked, fill);
   }
 
   /** Whether a version that is no re-route has the routing epoch, the number of slots and the weights. */
   private boolean isSaidBy(Reroute reroute) {
-    return reroute.epoch() == epoch && reroute.slots() == table().slots() && Arrays.equals(reroute.weights(), weights);
+    return reroute.epoch() == epoch && reroute.slots() == table.slots() && Arrays.equals(reroute.weights(), weights);
   }
 
-  private static void requireOpen(KeyTable table, int[] weights) throws Damaged {
-    int[] counts = table.slots().counts(Router.PARTITIONS_MAX);
+  private static void requireOpen(SlotTable table, int[] weights) throws Damaged {
+    int[] counts = table.counts(Router.PARTITIONS_MAX);
     for (int p = 0; p < counts.length; p++) {
       Damaged.unless(counts[p] == 0 || p < weights.length && weights[p] > 0, "partition " + p + " has slots, and is closed or not there");
     }
-    requireOpen(table.pins(), weights);
-  }
-
-  private static void requireOpen(Pins pins, int[] weights) throws Damaged {
-    Damaged.unless(pins.areAllTo(p -> p < weights.length && weights[p] > 0), "a partition has pins, and is closed or not there");
   }
 
   /** Without the oldest re-routes that no record is from before. @param starts log start offsets by partition */
@@ -263,7 +262,7 @@ public final class Routing {
     if (gone == 0) {
       return this;
     }
-    KeyTable oldest = keys(gone);
+    SlotTable oldest = table(gone);
     long left = numbers - past.subList(0, gone).stream().mapToLong(PastReroute::numbers).sum();
     return new Routing(epoch, weights, oldest, table, new ArrayList<>(past.subList(gone, past.size())), left, asked, fill);
   }
@@ -280,22 +279,18 @@ public final class Routing {
   /** Whether {@code reroute}, of the version that a checkpoint is of, says of the topic what the checkpoint says. */
   boolean agreesWith(Reroute reroute) {
     boolean isBinding = reroute.binds();
-    return isSaidBy(reroute) && table().crc() == reroute.table()
+    return isSaidBy(reroute) && table.crc() == reroute.table()
         && (isBinding || reroute.fill() != null || Arrays.equals(asked, reroute.asked()))
         && (isBinding || reroute.asked() != null || Objects.equals(fill, reroute.fill()));
   }
 
-  /** As a checkpoint has it. FORMAT.md section 6. @param hasPins whether the topic has had pins */
-  ObjectNode toJson(boolean hasPins) {
+  /** As a checkpoint has it. FORMAT.md section 6. */
+  ObjectNode toJson() {
     ObjectNode json = Json.MAPPER.createObjectNode();
-    SlotTable oldest = first.slots();
-    json.put("epoch", epoch).put("slots", oldest.slots()).set("weights", Json.array(weights));
+    json.put("epoch", epoch).put("slots", first.slots()).set("weights", Json.array(weights));
     ArrayNode slots = json.putArray("first");
-    for (int slot = 0; slot < oldest.slots(); slot++) {
-      slots.add(oldest.partition(slot));
-    }
-    if (hasPins) {
-      json.set("pins", Reroute.toJson(first.pins()));
+    for (int slot = 0; slot < first.slots(); slot++) {
+      slots.add(first.partition(slot));
     }
     ArrayNode reroutes = json.putArray("reroutes");
     for (PastReroute one : past) {
@@ -303,11 +298,8 @@ public final class Routing {
       ArrayNode cut = entry.putArray("cut");
       Arrays.stream(one.cut()).forEach(cut::add);
       entry.set("moved", Reroute.toJson(one.moved()));
-      if (!one.pins().isEmpty()) {
-        entry.set("pins", Reroute.toJson(one.pins()));
-      }
     }
-    json.put("table", Integer.toUnsignedLong(table().crc()));
+    json.put("table", Integer.toUnsignedLong(table.crc()));
     Reroute.putAsked(json, asked);
     if (fill != null) {
       json.set("fill", fill.toJson());
@@ -317,45 +309,37 @@ public final class Routing {
 
   /**
    * @param ends of the state, which has this version
-   * @param features whether there may be slots without a partition, and pins
+   * @param unbound whether there may be slots without a partition
    */
-  static Routing parse(JsonNode json, long version, long[] ends, Version.Slots features) throws Damaged {
+  static Routing parse(JsonNode json, long version, long[] ends, boolean unbound) throws Damaged {
     int epoch = (int) Json.number(Json.field(json, "epoch"), "epoch", 0, Integer.MAX_VALUE);
     int slots = (int) Json.number(Json.field(json, "slots"), "slots", 1, SlotTable.SLOTS_MAX);
     int[] weights = Reroute.weights(json, ends.length);
-    Damaged.unless(features.unbound() || !json.has("fill"), "it has a fill, and not the feature unbound");
-    int[] partitions = Json.ints(json, "first", slots, features.unbound() ? SlotTable.UNBOUND : ends.length - 1);
+    Damaged.unless(unbound || !json.has("fill"), "it has a fill, and not the feature unbound");
+    int[] partitions = Json.ints(json, "first", slots, unbound ? SlotTable.UNBOUND : ends.length - 1);
     Damaged.unless(Arrays.stream(partitions).allMatch(p -> p < ends.length || p == SlotTable.UNBOUND),
         "its first slot table names more than " + ends.length + " partitions");
     Damaged.unless(partitions.length == slots, "its first slot table has " + partitions.length + " of " + slots + " slots");
-    KeyTable first = new KeyTable(SlotTable.of(partitions), features.pins() ? Reroute.pins(json, ends.length, false) : Pins.NONE);
-    Damaged.unless(first.pins().size() <= Pins.COUNT_MAX, "it has more than " + Pins.COUNT_MAX + " pins");
-    ChangingKeys keys = new ChangingKeys(first);
     List<PastReroute> past = new ArrayList<>();
-    PastReroute last = new PastReroute(-1, new long[0], List.of(), Pins.NONE);
+    PastReroute last = new PastReroute(-1, new long[0], List.of());
     for (JsonNode entry : Json.array(json, "reroutes", NUMBERS_MAX)) {
       long[] cut = Json.numbers(entry, "cut", ends.length);
       PastReroute one = new PastReroute(Json.number(Json.field(entry, "version"), "version", last.version() + 1, version), cut,
-          Reroute.moved(entry, slots, cut.length),
-          features.pins() && entry.has("pins") ? Reroute.pins(entry, cut.length, true) : Pins.NONE);
+          Reroute.moved(entry, slots, cut.length));
       requireRisen(last, cut);
-      keys.change(one.moved(), one.pins());
       past.add(one);
       last = one;
     }
     requireRisen(last, ends);
-    KeyTable table = keys.now();
+    SlotTable first = SlotTable.of(partitions);
+    SlotTable table = moved(first, past);
     requireOpen(table, weights);
     Damaged.unless(past.size() <= epoch, "it has had " + epoch + " re-routes, and has " + past.size());
-    Damaged.unless(table.slots().crc() == (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL),
+    Damaged.unless(table.crc() == (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL),
         "its slot table is not that of its checksum");
     long numbers = past.stream().mapToLong(PastReroute::numbers).sum();
     Damaged.unless(numbers <= NUMBERS_MAX, "its re-routes have " + numbers + " numbers, more than " + NUMBERS_MAX);
-    int[] asked = Reroute.asked(json, ends.length);
-    if (asked != null) {
-      requireOpen(table.pins(), asked);
-    }
-    return new Routing(epoch, weights, first, table, past, numbers, asked, Fill.parse(json, weights));
+    return new Routing(epoch, weights, first, table, past, numbers, Reroute.asked(json, ends.length), Fill.parse(json, weights));
   }
 
   private static void requireRisen(PastReroute before, long[] ends) throws Damaged {
@@ -366,6 +350,6 @@ public final class Routing {
 
   @Override
   public String toString() {
-    return table.slots() + " in routing epoch " + epoch;
+    return table + " in routing epoch " + epoch;
   }
 }

@@ -1,6 +1,5 @@
 package io.sparklog.log;
 
-import io.sparklog.partition.KeyTable;
 import io.sparklog.partition.Partitioner;
 import io.sparklog.partition.Router;
 import io.sparklog.partition.SlotTable;
@@ -30,11 +29,10 @@ public final class State {
    * @param starts log start offsets by partition
    * @param ends end offsets (exclusive) by partition
    * @param routing null while the topic has no slots
-   * @param pins whether the topic has had pins
    * @param deleted whether the version ended the topic
    */
   record Head(String topic, String topicId, long version, String hash, String txn, long time, long horizon, long boundary,
-      TopicConfig config, Routing routing, boolean pins, long[] starts, long[] ends, boolean deleted) {}
+      TopicConfig config, Routing routing, long[] starts, long[] ends, boolean deleted) {}
 
   State(Head head, long checkpointVersion, SortedMap<String, Query> queries, List<List<Segment>> segments, String tag, long tagged) {
     this.head = head;
@@ -86,7 +84,7 @@ public final class State {
 
   /** The features of the topic. */
   Version.Slots features() {
-    return head.routing() == null ? Version.Slots.NONE : Version.Slots.of(head.config(), head.pins());
+    return head.routing() == null ? Version.Slots.NONE : Version.Slots.of(head.config());
   }
 
   /** How the topic routes and has routed; of one that has no slots, as of one with slots that routes alike. */
@@ -112,9 +110,9 @@ public final class State {
     return head.routing() == null ? 0 : head.routing().after(partition, offset);
   }
 
-  /** Where keys belong after the first {@code reroutes} of the re-routes that are remembered. */
-  public KeyTable keysAfter(int reroutes) {
-    return head.routing() == null ? KeyTable.of(SlotTable.modulo(partitions(), partitions())) : head.routing().keys(reroutes);
+  /** The partition of each slot after the first {@code reroutes} of the re-routes that are remembered. */
+  public SlotTable tableAfter(int reroutes) {
+    return head.routing() == null ? SlotTable.modulo(partitions(), partitions()) : head.routing().table(reroutes);
   }
 
   /** Whether a re-route cut the partition of a segment where the segment begins. */

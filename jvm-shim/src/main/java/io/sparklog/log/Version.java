@@ -42,30 +42,27 @@ public record Version(String topic, String topicId, long version, String txn, St
    *
    * @param exist whether it has slots
    * @param unbound whether these have partitions only when they are first used
-   * @param pins whether it has had pins
    */
-  public record Slots(boolean exist, boolean unbound, boolean pins) {
-    public static final Slots NONE = new Slots(false, false, false);
+  public record Slots(boolean exist, boolean unbound) {
+    public static final Slots NONE = new Slots(false, false);
 
     private static final String SLOTS = "slots";
     private static final String UNBOUND = "unbound";
-    private static final String PINS = "pins";
-    private static final Set<String> KNOWN = Set.of(SLOTS, UNBOUND, PINS);
+    private static final Set<String> KNOWN = Set.of(SLOTS, UNBOUND);
 
     /** Those of a topic that has slots. */
-    static Slots of(TopicConfig config, boolean pins) {
-      return new Slots(true, config.partitioner().bindsSlots(), pins);
+    static Slots of(TopicConfig config) {
+      return new Slots(true, config.partitioner().bindsSlots());
     }
 
-    /** Without slots, the other two say nothing. */
+    /** Without slots, the other one says nothing. */
     private static Slots named(Collection<String> features) {
-      return features.contains(SLOTS) ? new Slots(true, features.contains(UNBOUND), features.contains(PINS)) : NONE;
+      return features.contains(SLOTS) ? new Slots(true, features.contains(UNBOUND)) : NONE;
     }
 
     private List<String> names() {
       List<String> names = new ArrayList<>(exist ? List.of(SLOTS) : List.of());
       names.addAll(unbound ? List.of(UNBOUND) : List.of());
-      names.addAll(pins ? List.of(PINS) : List.of());
       return names;
     }
   }
@@ -158,7 +155,7 @@ public record Version(String topic, String topicId, long version, String txn, St
       added.add(segments.ofObject(segment));
     }
     JsonNode routing = slots.exist() ? json.get("routing") : null;
-    Reroute reroute = routing == null ? null : Reroute.parse(routing, ends.length, slots.pins());
+    Reroute reroute = routing == null ? null : Reroute.parse(routing, ends.length);
     String topicId = identity(json, "topicId");
     JsonNode rebuilt = json.get("rebuilt");
     Version parsed = new Version(topic, topicId, version, txn, previous, Json.number(json, "time", 0), operation,

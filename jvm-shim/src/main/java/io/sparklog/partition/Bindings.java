@@ -19,12 +19,7 @@ public final class Bindings {
     if (!router.partitioner().bindsSlots()) {
       return router.ofKey(key, at, length);
     }
-    int hash = router.hash(key, at, length);
-    int pinned = router.pinned(hash, key, at, length);
-    if (pinned != Pins.ENDED) {
-      return pinned;
-    }
-    int slot = router.table().slot(hash);
+    int slot = router.table().slot(router.partitioner(), key, at, length);
     int partition = router.table().partition(slot);
     if (partition != SlotTable.UNBOUND) {
       return partition;

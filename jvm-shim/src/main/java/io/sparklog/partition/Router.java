@@ -16,14 +16,14 @@ public final class Router implements Serializable {
   private final int partitions;
   private final int epoch;
   /** Null for a topic without slots; so is {@link #weights}. */
-  private final KeyTable keys;
+  private final SlotTable table;
   private final int[] weights;
   /** By partition, of the slots that have none yet. */
   private final int[] shares;
 
   /** The router of a topic that has no records yet, and whose slots are bound when they are first used. */
   public static Router beginning(Partitioner partitioner, int partitions, int slots) {
-    return new Router(partitioner, 0, KeyTable.of(SlotTable.unbound(slots)), new Router(partitioner, partitions).weights());
+    return new Router(partitioner, 0, SlotTable.unbound(slots), new Router(partitioner, partitions).weights());
   }
 
   /** The router of a topic without slots. @param partitions how many it has, from 1 to {@link #PARTITIONS_MAX} */
@@ -36,22 +36,22 @@ public final class Router implements Serializable {
    *
    * @param weights by partition; the partitions of weight 0 are closed
    */
-  public Router(Partitioner partitioner, int epoch, KeyTable keys, int[] weights) {
-    this(partitioner, weights.length, epoch, keys, weights.clone(), weights);
+  public Router(Partitioner partitioner, int epoch, SlotTable table, int[] weights) {
+    this(partitioner, weights.length, epoch, table, weights.clone(), weights);
   }
 
-  private Router(Partitioner partitioner, int partitions, int epoch, KeyTable keys, int[] weights, int[] shares) {
+  private Router(Partitioner partitioner, int partitions, int epoch, SlotTable table, int[] weights, int[] shares) {
     this.partitioner = partitioner;
     this.partitions = partitions;
     this.epoch = epoch;
-    this.keys = keys;
+    this.table = table;
     this.weights = weights;
     this.shares = shares;
   }
 
   /** The same, but slots without a partition are shared in this way, and not by the weights. @param shares by partition */
   public Router sharing(int[] shares) {
-    return new Router(partitioner, partitions, epoch, keys, weights, shares.clone());
+    return new Router(partitioner, partitions, epoch, table, weights, shares.clone());
   }
 
   public Partitioner partitioner() {
@@ -74,12 +74,12 @@ public final class Router implements Serializable {
 
   /** The partition of each slot; null where the topic has no slots. */
   public SlotTable table() {
-    return keys == null ? null : keys.slots();
+    return table;
   }
 
   /** Whether the partition is the hash modulo the number of partitions: the topic has no slots. */
   public boolean isModulo() {
-    return keys == null;
+    return table == null;
   }
 
   /** Whether records may go to a partition. */
@@ -90,30 +90,12 @@ public final class Router implements Serializable {
   /** The partition of the key in [at, at + length). */
   public int ofKey(byte[] key, int at, int length) {
     int hash = partitioner.hash(key, at, length);
-    if (keys == null) {
+    if (table == null) {
       return ofHash(hash, partitions);
     }
-    int pinned = pinned(hash, key, at, length);
-    if (pinned != Pins.ENDED) {
-      return pinned;
-    }
-    int slot = keys.slots().slot(hash);
-    int partition = keys.slots().partition(slot);
+    int slot = table.slot(hash);
+    int partition = table.partition(slot);
     return partition == SlotTable.UNBOUND ? place(slot) : partition;
-  }
-
-  /** The hash of the key in [at, at + length). */
-  int hash(byte[] key, int at, int length) {
-    return partitioner.hash(key, at, length);
-  }
-
-  /** The partition that the key in [at, at + length) is pinned to, by its hash; {@link Pins#ENDED} if it has no pin. */
-  int pinned(int hash, byte[] key, int at, int length) {
-    Pins pins = keys.pins();
-    if (pins.isEmpty()) {
-      return Pins.ENDED;
-    }
-    return pins.of(partitioner == Partitioner.MURMUR2 ? KeyHash.murmur3(key, at, length) : hash, key, at, length);
   }
 
   /** The partition that a slot without one gets: the same for all that have equal shares. FORMAT.md section 13. */
@@ -158,9 +140,7 @@ public final class Router implements Serializable {
         || epoch != router.epoch) {
       return false;
     }
-    boolean isSame = partitioner.bindsSlots()
-        ? keys.slots().slots() == router.keys.slots().slots()
-        : epoch == 0 || keys.equals(router.keys);
+    boolean isSame = partitioner.bindsSlots() ? table.slots() == router.table.slots() : epoch == 0 || table.equals(router.table);
     return isSame && (epoch == 0 || Arrays.equals(weights, router.weights));
   }
 
@@ -172,7 +152,7 @@ public final class Router implements Serializable {
   /** {@code 8 partitions by murmur3}, {@code 9 partitions by lag_aware with 65536 slots in routing epoch 2} */
   @Override
   public String toString() {
-    return partitions + " partitions by " + partitioner.optionName()
-        + (partitioner.bindsSlots() ? " with " + keys.slots().slots() + " slots" : "") + (epoch > 0 ? " in routing epoch " + epoch : "");
+    return partitions + " partitions by " + partitioner.optionName() + (partitioner.bindsSlots() ? " with " + table.slots() + " slots" : "")
+        + (epoch > 0 ? " in routing epoch " + epoch : "");
   }
 }

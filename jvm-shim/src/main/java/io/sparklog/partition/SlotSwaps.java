@@ -1,9 +1,8 @@
 package io.sparklog.partition;
 
-import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.Collections;
 import java.util.Comparator;
-import java.util.List;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -22,17 +21,17 @@ public final class SlotSwaps {
   private final int[] weights;
   private final long[] sums;
 
-  private SlotSwaps(SlotTable table, long[] loads, long[] pinned, int[] weights) {
+  private SlotSwaps(SlotTable table, long[] loads, int[] weights) {
     this.table = table;
     this.partitions = IntStream.range(0, table.slots()).map(table::partition).toArray();
     this.loads = loads;
     this.weights = weights;
-    this.sums = sums(table, loads, pinned);
+    this.sums = sums(table, loads, weights.length);
   }
 
-  /** The load of each partition. @param loads by slot. @param pinned by partition, that no slot has */
-  public static long[] sums(SlotTable table, long[] loads, long[] pinned) {
-    long[] sums = pinned.clone();
+  /** The load of each of {@code partitions} partitions. @param loads by slot */
+  public static long[] sums(SlotTable table, long[] loads, int partitions) {
+    long[] sums = new long[partitions];
     for (int slot = 0; slot < loads.length; slot++) {
       if (table.partition(slot) != SlotTable.UNBOUND) {
         sums[table.partition(slot)] += loads[slot];
@@ -42,21 +41,20 @@ public final class SlotSwaps {
   }
 
   /**
-   * The moves, by partition that takes; none if the greatest load of a partition, by weight, falls by less than 5 %.
+   * By slot, the partition that it moves to; empty if the greatest load of a partition, by weight, falls by less than 5 %.
    *
    * @param loads by slot, 0 or more
-   * @param pinned by partition, that stays where it is
    * @param weights by partition
    * @param most how many slots may move
    */
-  public static List<SlotMoves> of(SlotTable table, long[] loads, long[] pinned, int[] weights, int most) {
-    SlotSwaps swaps = new SlotSwaps(table, loads, pinned, weights);
+  public static SortedMap<Integer, Integer> of(SlotTable table, long[] loads, int[] weights, int most) {
+    SlotSwaps swaps = new SlotSwaps(table, loads, weights);
     double before = swaps.load(swaps.busiest());
     for (int moved = 0; moved + 2 <= most && swaps.swap(); moved += 2) {
       // Each swap lowers the greatest load, or how many partitions have it.
     }
     double after = swaps.load(swaps.busiest());
-    return before - after < WORTHWHILE * before ? List.of() : swaps.moves();
+    return before - after < WORTHWHILE * before ? Collections.emptySortedMap() : swaps.moves();
   }
 
   /** Exchanges the largest slot of the busiest partition, whose move lowers the maximum, for the smallest slot of the idlest one. */
@@ -100,18 +98,13 @@ public final class SlotSwaps {
     return open().boxed().max(Comparator.comparingDouble(this::load).thenComparing(Comparator.reverseOrder())).orElseThrow();
   }
 
-  private List<SlotMoves> moves() {
-    TreeMap<Integer, int[]> taken = new TreeMap<>();
+  private SortedMap<Integer, Integer> moves() {
+    TreeMap<Integer, Integer> moves = new TreeMap<>();
     for (int slot = 0; slot < partitions.length; slot++) {
       if (partitions[slot] != table.partition(slot)) {
-        int[] its = taken.getOrDefault(partitions[slot], new int[0]);
-        its = Arrays.copyOf(its, its.length + 1);
-        its[its.length - 1] = slot;
-        taken.put(partitions[slot], its);
+        moves.put(slot, partitions[slot]);
       }
     }
-    List<SlotMoves> moves = new ArrayList<>();
-    taken.forEach((to, slots) -> moves.add(new SlotMoves(to, slots)));
     return moves;
   }
 }

@@ -67,6 +67,11 @@ public final class SlotTable implements Serializable {
     return partitions[slot];
   }
 
+  /** The partition of a key; {@link #UNBOUND} if its slot has none. */
+  public int partition(Partitioner partitioner, byte[] key) {
+    return partitions[slot(partitioner, key)];
+  }
+
   /** The slot of a key. */
   public int slot(Partitioner partitioner, byte[] key) {
     return slot(partitioner, key, 0, key.length);

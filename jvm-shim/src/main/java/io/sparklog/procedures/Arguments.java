@@ -73,6 +73,7 @@ final class Arguments {
       case "config" -> DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType, true);
       case "interval" -> DataTypes.createDayTimeIntervalType();
       case "keys" -> DataTypes.createArrayType(DataTypes.BinaryType, true);
+      case "moves" -> DataTypes.createMapType(DataTypes.IntegerType, DataTypes.IntegerType, true);
       default -> throw new IllegalStateException("procedures.json has a parameter of type " + type);
     };
   }
@@ -101,6 +102,7 @@ final class Arguments {
       case "offsets", "weights" -> offsets(parameter, input.getString(i));
       case "partitions" -> partitions(parameter, input.getArray(i));
       case "keys" -> keys(parameter, input, i);
+      case "moves" -> moves(parameter, input.getMap(i));
       case "keep" -> keep(parameter, input.getString(i));
       case "when" -> when(parameter, input.getString(i));
       default -> text(parameter, input.getString(i));
@@ -182,11 +184,26 @@ final class Arguments {
       }
       keys.add(key(given, k, array.elementType()));
     }
+    if (keys.isEmpty()) {
+      throw signature.invalid(parameter.name(), "[]", "it must name a key");
+    }
     return keys;
   }
 
   private static byte[] key(SpecializedGetters row, int i, DataType type) {
     return type instanceof StringType ? row.getUTF8String(i).getBytes() : row.getBinary(i);
+  }
+
+  private SortedMap<Integer, Integer> moves(Signature.Parameter parameter, MapData given) {
+    SortedMap<Integer, Integer> moves = new TreeMap<>();
+    for (int i = 0; i < given.numElements(); i++) {
+      int slot = given.keyArray().getInt(i);
+      if (given.valueArray().isNullAt(i)) {
+        throw signature.invalid(parameter.name(), slot + " => NULL", "a slot must move to a partition");
+      }
+      moves.put(slot, given.valueArray().getInt(i));
+    }
+    return moves;
   }
 
   private SortedMap<String, SortedMap<Integer, Long>> keep(Signature.Parameter parameter, String given) {
@@ -259,6 +276,12 @@ final class Arguments {
   @SuppressWarnings("unchecked")
   List<Integer> partitions(String parameter) {
     return (List<Integer>) values.get(parameter);
+  }
+
+  /** By slot, the partition that it moves to. */
+  @SuppressWarnings("unchecked")
+  SortedMap<Integer, Integer> moves(String parameter) {
+    return (SortedMap<Integer, Integer>) values.get(parameter);
   }
 
   @SuppressWarnings("unchecked")

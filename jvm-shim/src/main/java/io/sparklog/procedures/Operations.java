@@ -3,7 +3,6 @@ package io.sparklog.procedures;
 import io.sparklog.log.Names;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
-import io.sparklog.partition.Pins;
 import io.sparklog.partition.SlotMoves;
 import io.sparklog.partition.SlotSwaps;
 import io.sparklog.partition.SlotTable;
@@ -24,12 +23,17 @@ import io.sparklog.upkeep.Uninterrupted;
 import io.sparklog.admin.Vacuum;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.stream.Collectors;
 
 /** Procedures that change a topic, or write something else. */
@@ -107,18 +111,18 @@ final class Operations {
 
   static void suggestMoves(Call call) throws IOException {
     State state = call.state();
-    SlotLoads loads = SlotLoads.of(call.root(), state, SAMPLE_BYTES);
+    long[] loads = SlotLoads.of(call.root(), state, SAMPLE_BYTES);
     int most = (int) call.arguments().number("max_moves");
-    List<SlotMoves> moves = SlotSwaps.of(state.slots().table(), loads.slots(), loads.pinned(), state.slots().weights(), most);
-    SlotTable after = state.slots().table().after(moves);
+    SortedMap<Integer, Integer> moves = SlotSwaps.of(state.slots().table(), loads, state.slots().weights(), most);
+    SlotTable after = state.slots().table().after(SlotMoves.of(moves));
     if (!moves.isEmpty()) {
       administration(call).move(state, moves, call.arguments().bool("dry_run"));
     }
     int partitions = state.partitions();
     int[] taken = new int[partitions];
-    moves.forEach(move -> taken[move.to()] = move.slots().length);
-    long[] before = SlotSwaps.sums(state.slots().table(), loads.slots(), loads.pinned());
-    long[] now = SlotSwaps.sums(after, loads.slots(), loads.pinned());
+    moves.values().forEach(to -> taken[to]++);
+    long[] before = SlotSwaps.sums(state.slots().table(), loads, partitions);
+    long[] now = SlotSwaps.sums(after, loads, partitions);
     for (int p = 0; p < partitions; p++) {
       call.row(p, state.slots().weights()[p], before[p], now[p], taken[p]);
     }
@@ -137,25 +141,49 @@ final class Operations {
     }
   }
 
-  static void pin(Call call) {
-    List<byte[]> keys = call.arguments().keys("key");
-    int partition = (int) call.arguments().number("partition");
-    boolean dryRun = call.arguments().bool("dry_run");
-    keyRows(call, keys, call.arguments().asArgument("key", () -> administration(call).pin(keys, partition, dryRun)));
+  static void moveSlots(Call call) {
+    SortedMap<Integer, Integer> moves = call.arguments().moves("moves");
+    Changed changed = moved(call, "moves", call.state(), moves);
+    for (int slot : moves.keySet()) {
+      call.row(slot, changed.was().slots().table().partition(slot), changed.is().slots().table().partition(slot));
+    }
   }
 
-  static void unpin(Call call) {
-    List<byte[]> keys = call.arguments().keys("key");
-    boolean dryRun = call.arguments().bool("dry_run");
-    keyRows(call, keys, call.arguments().asArgument("key", () -> administration(call).unpin(keys, dryRun)));
+  /** Moves the slots of keys. The sample of newest records is read first: a call that cannot read it changes nothing. */
+  static void moveKeys(Call call) throws IOException {
+    State state = call.state();
+    SlotTable table = state.slots().table();
+    int to = (int) call.arguments().number("partition");
+    TreeMap<byte[], Integer> slots = new TreeMap<>(Arrays::compareUnsigned);
+    call.arguments().keys("key").forEach(key -> slots.put(key, table.slot(state.config().partitioner(), key)));
+    TreeMap<Integer, Integer> moves = new TreeMap<>();
+    slots.values().forEach(slot -> moves.put(slot, to));
+    Map<Integer, Map<ByteBuffer, Long>> newest = SlotLoads.keys(call.root(), state, moves.navigableKeySet(), SAMPLE_BYTES);
+    Changed changed = moved(call, "key", state, moves);
+    TreeMap<byte[], Long> own = new TreeMap<>(Arrays::compareUnsigned);
+    slots.forEach((key, slot) -> own.put(key, Optional.ofNullable(newest.get(slot).remove(ByteBuffer.wrap(key))).orElse(0L)));
+    slots.forEach((key, slot) -> call.row(shown(key), slot, changed.was().slots().table().partition(slot),
+        changed.is().slots().table().partition(slot), own.get(key), (long) newest.get(slot).size(),
+        newest.get(slot).values().stream().mapToLong(count -> count).sum()));
   }
 
-  private static void keyRows(Call call, List<byte[]> keys, Changed changed) {
-    keys.stream().sorted(Arrays::compareUnsigned).map(ByteBuffer::wrap).distinct().map(ByteBuffer::array).forEach(key -> {
-      Integer before = changed.was().partition(key).map(Integer::valueOf).orElse(null);
-      Integer after = changed.is().partition(key).map(Integer::valueOf).orElse(null);
-      call.row(Pins.shown(key), before, after, changed.is().slots().pins().of(key) != Pins.ENDED);
-    });
+  private static Changed moved(Call call, String argument, State state, SortedMap<Integer, Integer> moves) {
+    boolean dryRun = call.arguments().bool("dry_run");
+    return call.arguments().asArgument(argument, () -> administration(call).move(state, moves, dryRun));
+  }
+
+  /** A key as an answer shows it: as text where it is some, and else as bytes. */
+  private static String shown(byte[] key) {
+    try {
+      String text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(key)).toString();
+      return text.chars().anyMatch(Character::isISOControl) ? hex(key) : text;
+    } catch (CharacterCodingException bytes) {
+      return hex(key);
+    }
+  }
+
+  private static String hex(byte[] key) {
+    return "X'" + HexFormat.of().formatHex(key) + "'";
   }
 
   static void rebuild(Call call) throws IOException {

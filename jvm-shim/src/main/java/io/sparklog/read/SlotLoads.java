@@ -4,43 +4,88 @@ import io.sparklog.format.BatchDecoder;
 import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
-import io.sparklog.partition.Pins;
+import io.sparklog.partition.Partitioner;
 import io.sparklog.partition.SlotTable;
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.SortedSet;
+import java.util.function.IntPredicate;
+import java.util.function.IntToLongFunction;
 
-/**
- * How busy each slot of a topic is: how many of its newest records have keys in it.
- *
- * @param slots the records by slot, without those of pinned keys
- * @param pinned the records of pinned keys, by partition
- */
-public record SlotLoads(long[] slots, long[] pinned) {
+/** How busy the slots of a topic are, by the keys of its newest records. */
+public final class SlotLoads {
+  /** Takes the key in [at, at + length) of {@code data}, and its slot. */
+  @FunctionalInterface
+  private interface KeyTaker {
+    void take(int slot, byte[] data, int at, int length);
+  }
+
+  private SlotLoads() {}
+
   /**
-   * The records in the newest segments of each partition since the topic was re-routed last.
+   * By slot, how many records of the newest segments have keys in it, since the topic was re-routed last.
    *
-   * @param bytes to read of each partition, in whole segments
+   * @param bytes to read of each partition, in whole segments; also below
    * @throws io.sparklog.spec.PartlogException what {@link SplitReader#next} throws
    */
-  public static SlotLoads of(ReadableTopics topics, State state, long bytes) throws IOException {
+  public static long[] of(ReadableTopics topics, State state, long bytes) throws IOException {
+    long[] loads = new long[state.slots().table().slots()];
+    read(topics, state, any -> true, state::lastCut, bytes, (slot, data, at, length) -> loads[slot]++);
+    return loads;
+  }
+
+  /**
+   * By slot, its keys in the newest segments of its partition, and how many records each of these has there.
+   *
+   * @param slots those that are asked for, each with a partition
+   * @throws io.sparklog.spec.PartlogException what {@link SplitReader#next} throws
+   */
+  public static Map<Integer, Map<ByteBuffer, Long>> keys(ReadableTopics topics, State state, SortedSet<Integer> slots, long bytes)
+      throws IOException {
     SlotTable table = state.slots().table();
-    SlotLoads loads = new SlotLoads(new long[table.slots()], new long[state.partitions()]);
+    Map<Integer, Map<ByteBuffer, Long>> found = new HashMap<>();
+    slots.forEach(slot -> found.put(slot, new HashMap<>()));
+    read(topics, state, partition -> slots.stream().anyMatch(slot -> table.partition(slot) == partition), any -> 0, bytes,
+        (slot, data, at, length) -> {
+          if (found.containsKey(slot)) {
+            found.get(slot).merge(ByteBuffer.wrap(Arrays.copyOfRange(data, at, at + length)), 1L, Long::sum);
+          }
+        });
+    return found;
+  }
+
+  /** @param least by partition, an offset below which no record is read */
+  private static void read(ReadableTopics topics, State state, IntPredicate partitions, IntToLongFunction least, long bytes, KeyTaker taker)
+      throws IOException {
     List<Selection> newest = new ArrayList<>();
     for (int partition = 0; partition < state.partitions(); partition++) {
-      long first = first(state, partition, bytes);
-      if (first < state.end(partition)) {
+      long first = Math.max(first(state, partition, bytes), least.applyAsLong(partition));
+      if (partitions.test(partition) && first < state.end(partition)) {
         newest.add(new Selection(state, partition, Intervals.of(first, state.end(partition) - 1), RecordFilter.ALL_RECORDS));
       }
     }
+    Partitioner partitioner = state.config().partitioner();
+    SlotTable table = state.slots().table();
     for (Split split : new SplitPlanner(topics, SplitSize.WHOLE, false).plan(newest)) {
       try (SplitReader reader = new SplitReader(topics, split, false, false, Long.MAX_VALUE)) {
         while (reader.next()) {
-          loads.add(reader.records(), state, table);
+          VisibleRecords records = reader.records();
+          BatchDecoder decoder = records.decoder();
+          for (int i = records.first(); i < records.first() + records.rows(); i++) {
+            int at = decoder.keyAt()[i];
+            int length = decoder.keyLengths()[i];
+            if (length >= 0) {
+              taker.take(table.slot(partitioner, decoder.data(), at, length), decoder.data(), at, length);
+            }
+          }
         }
       }
     }
-    return loads;
   }
 
   private static long first(State state, int partition, long bytes) {
@@ -51,21 +96,6 @@ public record SlotLoads(long[] slots, long[] pinned) {
       left -= live.get(i).bytes();
       first = live.get(i).base();
     }
-    return Math.max(first, Math.max(state.start(partition), state.lastCut(partition)));
-  }
-
-  private void add(VisibleRecords records, State state, SlotTable table) {
-    Pins pins = state.slots().pins();
-    BatchDecoder decoder = records.decoder();
-    for (int i = records.first(); i < records.first() + records.rows(); i++) {
-      if (decoder.keyLengths()[i] >= 0) {
-        int partition = pins.of(decoder.data(), decoder.keyAt()[i], decoder.keyLengths()[i]);
-        if (partition == Pins.ENDED) {
-          slots[table.slot(state.config().partitioner(), decoder.data(), decoder.keyAt()[i], decoder.keyLengths()[i])]++;
-        } else {
-          pinned[partition]++;
-        }
-      }
-    }
+    return Math.max(first, state.start(partition));
   }
 }

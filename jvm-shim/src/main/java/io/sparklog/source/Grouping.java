@@ -1,7 +1,6 @@
 package io.sparklog.source;
 
 import io.sparklog.log.State;
-import io.sparklog.partition.KeyTable;
 import io.sparklog.read.Extent;
 import io.sparklog.read.Split;
 import io.sparklog.spark.Columns;
@@ -90,11 +89,7 @@ record Grouping(KeyRouting function, boolean ofTopics) {
       if (state.config().partitioner().bindsSlots()) {
         return Optional.empty(); // Its slot table changes with nearly every version.
       }
-      KeyTable keys = state.keysAfter(topic.getValue());
-      if (!keys.pins().isEmpty()) {
-        return Optional.empty(); // A function of Spark knows slots alone.
-      }
-      Optional<KeyRouting> function = KeyRouting.of(state.config().partitioner(), keys.slots());
+      Optional<KeyRouting> function = KeyRouting.of(state.config().partitioner(), state.tableAfter(topic.getValue()));
       if (function.isEmpty()) {
         return function;
       }

@@ -18,7 +18,6 @@ import io.sparklog.log.Routing;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
-import io.sparklog.partition.Pins;
 import io.sparklog.partition.SlotMoves;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
@@ -344,8 +343,8 @@ final class RerouteTest extends CommitsOverFaults {
     write(100);
     administration().reroute(weights(0, 2), false, false);
     int[] slots = IntStream.range(0, 4096).toArray();
-    assertTrue(routing().fits(4, List.of(), Pins.NONE));
-    assertFalse(routing().fits(4, IntStream.range(0, 500).mapToObj(partition -> new SlotMoves(partition, slots)).toList(), Pins.NONE));
+    assertTrue(routing().fits(4, List.of()));
+    assertFalse(routing().fits(4, IntStream.range(0, 500).mapToObj(partition -> new SlotMoves(partition, slots)).toList()));
   }
 
   @Test
@@ -378,7 +377,7 @@ final class RerouteTest extends CommitsOverFaults {
     assertArrayEquals(new int[] {1, 1, 1, 1}, routing().weights());
     administration().reroute(weights(0, 3), true, false);
     long version = state().version();
-    List<SlotMoves> moves = List.of(new SlotMoves(0, new int[] {1}));
+    TreeMap<Integer, Integer> moves = new TreeMap<>(Map.of(1, 0));
     for (boolean dryRun : new boolean[] {true, false}) {
       PartlogException refused = assertFails("REROUTED", () -> administration().move(state(), moves, dryRun));
       assertTrue(refused.getMessage().contains("is to be re-routed before the next write"), refused.getMessage());

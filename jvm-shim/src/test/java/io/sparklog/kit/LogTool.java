@@ -69,7 +69,7 @@ import java.util.stream.IntStream;
  * merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…}, {@code state root=…}, {@code bits root=…
  * topic=… file=… [step=1]}, {@code change root=… topic=… [clock=…] what=records
  * offsets=<partition>:<offset>,…|partitions to=…|rebuild into=… to=…|close partitions=<partition>:0,… |weights
- * weights=<partition>:<weight>,…|fill shares=<partition>:<share>,… [minutes=10]|pin keys=<key>,… to=…|unpin keys=…|config
+ * weights=<partition>:<weight>,…|fill shares=<partition>:<share>,… [minutes=10]|keys keys=<key>,… to=…|config
  * <option>=…|delete|create}, of which re-routes take {@code later=true}, {@code walk root=… topic=… seconds=…}. Each takes
  * settings of Hadoop, too: {@code fs.…=…}, {@code dfs.…=…}.
  */

@@ -4,6 +4,7 @@ import io.sparklog.admin.Administration;
 import io.sparklog.admin.Rebuild;
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
+import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
 import io.sparklog.upkeep.TopicWork;
@@ -51,8 +52,12 @@ record Operator(Root root, TopicLog log, Clock clock, Map<String, String> argume
       case "rebuild" -> Rebuild.planned(root, log.topic(), text("into", null), number("to", 0)).run(1 << 14, 1 << 20, clock, new Random());
       case "weights" -> administration.reroute(byPartition("weights"), isLater, false);
       case "fill" -> administration.fill(byPartition("shares"), Duration.ofMinutes(number("minutes", 10)), false);
-      case "pin" -> administration.pin(keys(), number("to", 0), false);
-      case "unpin" -> administration.unpin(keys(), false);
+      case "keys" -> {
+        State state = log.newest().orElseThrow();
+        TreeMap<Integer, Integer> moves = new TreeMap<>();
+        keys().forEach(key -> moves.put(state.slots().table().slot(state.config().partitioner(), key), number("to", 0)));
+        administration.move(state, moves, false);
+      }
       case "config" -> {
         TreeMap<String, String> config = new TreeMap<>(arguments);
         config.keySet().removeAll(Set.of("root", "topic", "what", "clock"));

@@ -28,7 +28,7 @@ final class PlacementTest {
   private static Router router(int... shares) {
     int[] equal = new int[shares.length];
     Arrays.fill(equal, 1);
-    return new Router(Partitioner.LAG_AWARE, 0, KeyTable.of(SlotTable.unbound(1 << 16)), equal).sharing(shares);
+    return new Router(Partitioner.LAG_AWARE, 0, SlotTable.unbound(1 << 16), equal).sharing(shares);
   }
 
   @Test

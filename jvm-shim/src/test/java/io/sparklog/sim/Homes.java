@@ -7,16 +7,15 @@ import io.sparklog.partition.SlotTable;
 import io.sparklog.sim.Truth.Broken;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.TreeMap;
 
 /** Where records with keys belong, in a world whose slots are bound when they are first written; by the version files alone. */
 final class Homes {
-  private static final int ENDED = -1;
+  private static final int NONE = -1;
   private static final SlotTable SLOTS = SlotTable.unbound(1 << 16);
 
-  /** A slot got a partition in a version: its first one, or by a re-route; or a key a pin, with −1 where that ended. */
+  /** A slot got a partition in a version: its first one, or by a re-route. */
   private record Move(long version, int to, boolean binds) {}
 
   private Homes() {}
@@ -56,37 +55,16 @@ final class Homes {
     return moves;
   }
 
-  /** By key in hexadecimal digits, what the versions up to one say of its pin. */
-  private static TreeMap<String, List<Move>> pins(List<Known> versions, Known until) {
-    TreeMap<String, List<Move>> pins = new TreeMap<>();
-    for (Known known : versions) {
-      if (known.version() <= until.version() && known.topicId().equals(until.topicId())) {
-        for (JsonNode entry : known.json().path("routing").path("pins")) {
-          pins.computeIfAbsent(entry.get(0).asText(), absent -> new ArrayList<>())
-              .add(new Move(known.version(), entry.get(1).asInt(ENDED), false));
-        }
-      }
-    }
-    return pins;
-  }
-
-  /** Where a key belongs before a version: to the partition of its pin, or of its slot; −1 if that has none. */
-  private static int home(byte[] key, TreeMap<Integer, List<Move>> moves, TreeMap<String, List<Move>> pins, long before) {
-    int pinned = last(pins.getOrDefault(HexFormat.of().formatHex(key), List.of()), before);
-    return pinned != ENDED ? pinned : last(moves.getOrDefault(SLOTS.slot(Partitioner.LAG_AWARE, key), List.of()), before);
-  }
-
   private static int last(List<Move> moves, long before) {
-    return moves.stream().filter(move -> move.binds() || move.version() < before).reduce((one, other) -> other).map(Move::to).orElse(ENDED);
+    return moves.stream().filter(move -> move.binds() || move.version() < before).reduce((one, other) -> other).map(Move::to).orElse(NONE);
   }
 
   /** The records of keys that a version adds lie where their keys belong after it. @param versions with it */
   static void requireRouted(List<Known> versions, Known version, int partition, List<String> records) {
     List<String> keyed = records.stream().filter(Homes::isKeyed).toList();
     TreeMap<Integer, List<Move>> moves = keyed.isEmpty() ? new TreeMap<>() : moves(versions, version);
-    TreeMap<String, List<Move>> pins = keyed.isEmpty() ? new TreeMap<>() : pins(versions, version);
     for (String record : keyed) {
-      int home = home(key(record), moves, pins, Long.MAX_VALUE);
+      int home = last(moves.getOrDefault(SLOTS.slot(Partitioner.LAG_AWARE, key(record)), List.of()), Long.MAX_VALUE);
       if (home != partition) {
         throw new Broken(
             "I5: version " + version.version() + " adds " + record + " to partition " + partition + ", and its home is " + home);
@@ -94,32 +72,21 @@ final class Homes {
     }
   }
 
-  /** A state knows where each slot, and each key that had a pin, was before and after each of its re-routes. */
+  /** A state knows where each slot was before and after each of its re-routes. */
   static void requireKnown(List<Known> versions, State state, Known version) {
     if (!state.config().partitioner().bindsSlots()) {
       return;
     }
     TreeMap<Integer, List<Move>> moves = moves(versions, version);
-    TreeMap<String, List<Move>> pins = pins(versions, version);
     for (int after = 0; after <= state.slots().past().size(); after++) {
       long before = after < state.slots().past().size() ? state.slots().past().get(after).version() : Long.MAX_VALUE;
-      SlotTable table = state.keysAfter(after).slots();
+      SlotTable table = state.tableAfter(after);
       String of = "I5: a snapshot at version " + state.version() + " after " + after + " re-routes has slot ";
       moves.forEach((slot, its) -> {
         if (table.partition(slot) != last(its, before)) {
           throw new Broken(of + slot + " in partition " + table.partition(slot) + ": " + its);
         }
       });
-      for (String hex : pins.keySet()) {
-        byte[] key = HexFormat.of().parseHex(hex);
-        int home = home(key, moves, pins, before);
-        for (int p = 0; p < state.partitions(); p++) {
-          if (state.mayHold(p, after, key) != (p == home)) {
-            throw new Broken("I5: a snapshot at version " + state.version() + " is wrong after " + after + " re-routes: key " + hex
-                + " was in partition " + home + ", and not in " + p);
-          }
-        }
-      }
     }
   }
 }

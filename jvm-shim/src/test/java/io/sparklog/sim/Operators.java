@@ -2,18 +2,18 @@ package io.sparklog.sim;
 
 import io.sparklog.log.Committers;
 import io.sparklog.log.State;
+import io.sparklog.partition.SlotTable;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.admin.Administration;
 import io.sparklog.merge.Merging;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.upkeep.TopicWork;
 import java.time.Duration;
-import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.stream.Stream;
+import java.util.stream.IntStream;
 
 /** The actors that clean up, delete and change the topic. */
 final class Operators {
@@ -49,10 +49,10 @@ final class Operators {
     if (world.bindsSlots()) {
       startFilling(world);
     }
-    if (world.hasPins()) {
-      Process.start(world, "pinner", process -> {
+    if (world.movesKeys()) {
+      Process.start(world, "mover", process -> {
         for (int n = 0; n < 8; n++) {
-          call(process, 80, Operators::pin);
+          call(process, 80, Operators::moveKeys);
         }
       });
     }
@@ -80,17 +80,22 @@ final class Operators {
     of(process).fill(shares, Duration.ofMillis(100 + process.world.random.nextInt(2000)), false);
   }
 
-  /** Keys that are written of late, or soon: not to partitions that are closed one day. */
-  private static void pin(Process process) {
-    if (process.latest().filter(latest -> !latest.isDeleted()).isEmpty()) {
+  /** Slots of keys that are written of late, not to partitions that are closed one day. */
+  private static void moveKeys(Process process) {
+    State state = process.latest().filter(latest -> !latest.isDeleted()).orElse(null);
+    if (state == null) {
       return;
     }
     Random random = process.world.random;
-    List<byte[]> keys = Stream.generate(() -> Homes.key(Homes.keyed(process.world, ""))).limit(1 + random.nextInt(3)).toList();
-    if (random.nextInt(3) == 0) {
-      of(process).unpin(keys, false);
-    } else {
-      of(process).pin(keys, random.nextInt(process.world.partitions), false);
+    SlotTable table = state.slots().table();
+    int to = random.nextInt(process.world.partitions);
+    TreeMap<Integer, Integer> moves = new TreeMap<>();
+    IntStream.range(0, 8)
+        .map(n -> table.slot(state.config().partitioner(), Homes.key(Homes.keyed(process.world, ""))))
+        .filter(slot -> table.partition(slot) != SlotTable.UNBOUND)
+        .forEach(slot -> moves.put(slot, to));
+    if (!moves.isEmpty()) {
+      of(process).move(state, moves, false);
     }
   }
 

@@ -95,11 +95,11 @@ final class World {
 
   /** Whether keys get their partitions when they are first written. Such a world is one of those whose topic is re-routed. */
   boolean bindsSlots() {
-    return seed % 16 == 12 || hasPins();
+    return seed % 16 == 12 || movesKeys();
   }
 
-  /** Whether some of these keys are pinned, before their first records or later. */
-  boolean hasPins() {
+  /** Whether the slots of some of these keys are moved. */
+  boolean movesKeys() {
     return seed % 16 == 7;
   }
 

@@ -192,7 +192,7 @@ final class GroupedReads {
           .filter(split -> split.topic().equals(topic))
           .forEach(
               split -> split.extents().forEach(extent -> epochs.add(state.reroutesBefore(split.partition(), extent.segment().base()))));
-      SlotTable table = state.keysAfter(epochs.iterator().next()).slots();
+      SlotTable table = state.tableAfter(epochs.iterator().next());
       if (epochs.size() > 1
           || one != null && (one.config().partitioner() != state.config().partitioner() || !isSameWrittenOut(its, table))) {
         return false;

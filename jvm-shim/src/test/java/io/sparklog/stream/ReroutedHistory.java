@@ -122,17 +122,16 @@ final class ReroutedHistory {
     int one = open.get(random.nextInt(open.size()));
     switch (random.nextInt(4)) {
       case 0 -> {
-        List<byte[]> keys = List.of(key(random.nextInt(KEYS)), key(random.nextInt(KEYS)));
-        if (random.nextInt(3) > 0) {
-          topic.operator().pin(keys, one, false);
-        } else {
-          topic.operator().unpin(keys, false);
+        TreeMap<Integer, Integer> moves = new TreeMap<>();
+        for (int i = 0; i < 2; i++) {
+          moves.put(state.slots().table().slot(Partitioner.MURMUR3, key(random.nextInt(KEYS))), one);
         }
+        topic.operator().move(state, moves, false);
       }
       case 1 -> topic.operator().addPartitions(state.partitions() + 1 + random.nextInt(3), false, false, false);
       case 2 -> topic.operator().reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(4))), false, false);
       default -> {
-        if (open.size() > 1 && state.slots().pins().counts(state.partitions())[one] == 0) {
+        if (open.size() > 1) {
           topic.operator().closePartitions(List.of(one), false, false);
         }
       }

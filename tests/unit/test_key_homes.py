@@ -1,4 +1,4 @@
-"""Where keys belong over re-routes, bindings and pins, beside a model that keeps a copy of everything. FORMAT.md sections 5, 9 and 13."""
+"""Where keys belong over re-routes and bindings, beside a model that keeps a copy of everything. FORMAT.md sections 5, 9 and 13."""
 
 import random
 from array import array
@@ -8,57 +8,49 @@ import pytest
 from broken_bindings import UNBOUND, Bound
 from broken_reroutes import Routed
 from handmade import Record, Topic, batch, draw_seed, either, records
-from mmh3 import hash as murmur3
 from numbered import KEYS as NUMBERED
 from numbered import Written, WrittenUnbound
 
 from sparklog import Log
 from sparklog.ondisk.root import Root
-from sparklog.ondisk.routing import Homes, Past, Routing
+from sparklog.ondisk.routing import Past, Routing
 from sparklog.ondisk.topic_log import TopicLog
 
 KEYS = [f"key-{number}".encode() for number in range(12)] + [b"", b"\0", b"\xff" * 1024]
 
 
-def slot_of(routed: Routed, key: bytes) -> int:
-    return (murmur3(key) & 0x7FFFFFFF) % len(routed.table)
-
-
 class Copies:
-    """The slot table and the pins after each re-route; those before the first one come first."""
+    """The slot table after each re-route; that before the first one comes first."""
 
     def __init__(self, routed: Routed) -> None:
         self.routed = routed
-        self.kept: list[tuple[list[int], dict[bytes, int]]] = []
+        self.kept: list[list[int]] = []
         self.keep()
 
     def keep(self) -> None:
-        self.kept.append((list(self.routed.table), dict(self.routed.pins)))
+        self.kept.append(list(self.routed.table))
 
     def bind(self, moves: dict[int, list[int]]) -> None:
         """A slot that is bound counts as if it had always been in its partition."""
-        for table, _ in self.kept:
+        for table in self.kept:
             for partition, slots in moves.items():
                 for slot in slots:
                     table[slot] = partition
 
     def home(self, key: bytes, number: int) -> int:
-        table, pins = self.kept[number]
-        return pins.get(key, table[slot_of(self.routed, key)])
+        return self.kept[number][self.routed.slot(key)]
 
     def donors(self, number: int) -> dict[int, set[int]]:
-        """The partitions that gave slots or keys in a re-route, by the one that took them."""
-        places = list(zip(self.kept[number][0], self.kept[number + 1][0], strict=True))
-        places += [(self.home(key, number), self.home(key, number + 1)) for key in KEYS]
+        """The partitions that gave slots in a re-route, by the one that took them."""
         found: dict[int, set[int]] = {}
-        for before, after in places:
-            if before != after and UNBOUND not in (before, after):
+        for before, after in zip(self.kept[number], self.kept[number + 1], strict=True):
+            if before != after:
                 found.setdefault(after, set()).add(before)
         return found
 
 
 class History:
-    """Random re-routes, pins, bindings and deletions of records, written by hand."""
+    """Random re-routes, bindings and deletions of records, written by hand."""
 
     def __init__(self, root: Path, seed: int, unbound: bool) -> None:
         self.random = random.Random(seed)
@@ -79,18 +71,10 @@ class History:
         match self.random.randrange(6):
             case 0:
                 self._write()
-            case 1 | 2:
-                changes: dict[bytes, int | None] = {}
-                for key in self.random.sample(KEYS, self.random.randint(1, 5)):
-                    to = self.random.choice([*open_, None])
-                    if to != self.routed.pins.get(key):
-                        changes[key] = to
-                if changes:
-                    self._put(self.routed.pin(changes))
-            case 3:
+            case 1 | 2 | 3:
                 self._move(open_)
             case 4 if isinstance(self.routed, Bound):
-                free = [slot_of(self.routed, key) for key in self.random.sample(KEYS, 3)]
+                free = [self.routed.slot(key) for key in self.random.sample(KEYS, 3)]
                 free = sorted({slot for slot in free if self.routed.table[slot] == UNBOUND})
                 if free:
                     moves = {self.random.choice(open_): free}
@@ -104,7 +88,7 @@ class History:
     def _move(self, open_: list[int]) -> None:
         """Slots of some keys and others move; now and then a partition is added."""
         weights = [*self.routed.weights, *([1] if self.random.random() < 0.3 else [])]
-        slots = {slot_of(self.routed, key) for key in self.random.sample(KEYS, 4)} | {self.random.randrange(4096)}
+        slots = {self.routed.slot(key) for key in self.random.sample(KEYS, 4)} | {self.random.randrange(4096)}
         moves: dict[int, list[int]] = {}
         for slot in sorted(slots):
             to = self.random.choice([*open_, len(weights) - 1])
@@ -140,14 +124,10 @@ class History:
             gone += 1
         assert routing and len(routing.past) == len(self.cuts) - gone
         for number in range(len(routing.past) + 1):
-            table, pins = self.copies.kept[gone + number]
-            assert list(routing.table_after(number)) == table
-            assert routing.pins_after(number) == pins
+            assert list(routing.table_after(number)) == self.copies.kept[gone + number]
             for key in KEYS:
-                assert routing.home(key, slot_of(self.routed, key), number) == self.copies.home(key, gone + number)
-        donors = routing.donors(lambda key: slot_of(self.routed, key))
-        assert donors == [self.copies.donors(gone + number) for number in range(len(routing.past))]
-        assert Log(root)["t"].pins() == self.routed.pins
+                assert routing.partition(self.routed.slot(key), number) == self.copies.home(key, gone + number)
+        assert routing.donors() == [self.copies.donors(gone + number) for number in range(len(routing.past))]
         for key in KEYS:
             home = self.copies.home(key, -1)
             if home != UNBOUND:
@@ -186,8 +166,8 @@ def test_a_read_by_key_finds_what_a_full_read_holds(tmp_path: Path, kind: type[W
             assert row["partition"] == written.home(row["key"])
 
 
-def test_segments_that_cannot_hold_a_pinned_key_are_not_read(tmp_path: Path) -> None:
-    """Their data files may even be gone: those of the partition of its slot while it is pinned, and the others before and after."""
+def test_segments_that_cannot_hold_a_key_that_moved_are_not_read(tmp_path: Path) -> None:
+    """Their data files may even be gone: those of the partition of its slot of before, and the others before and after."""
     routed = Routed(Topic(tmp_path, partitions=2))
     home = routed.home(b"k")
 
@@ -198,9 +178,9 @@ def test_segments_that_cannot_hold_a_pinned_key_are_not_read(tmp_path: Path) -> 
         return [routed.topic.data_file(len(routed.topic.versions) - 1, 1 - has)]
 
     gone = write(home)
-    routed.put(routed.pin({b"k": 1 - home}))
+    routed.put(routed.move({b"k": 1 - home}))
     gone += write(1 - home)
-    routed.put(routed.pin({b"k": None}))
+    routed.put(routed.move({b"k": home}))
     gone += write(home)
     for file in gone:
         file.unlink()
@@ -210,15 +190,13 @@ def test_segments_that_cannot_hold_a_pinned_key_are_not_read(tmp_path: Path) -> 
     assert sorted((row["offset"], row["partition"]) for row in found) == [(0, home), (1, 1 - home), (2, home)]
 
 
-def test_a_key_that_is_pinned_anew_all_the_time_costs_no_more_each_time() -> None:
-    """100,000 re-routes of one key: a reader that looked at all of them for each of them would take hours."""
-    table = array("H", (slot % 2 for slot in range(4096)))
-    past = [Past(number, (number, number), (), ((b"k", number % 2),)) for number in range(1, 100_001)]
-    first = Homes(table, dict.fromkeys((number.to_bytes(2, "big") for number in range(9_999)), 0))
-    routing = Routing(100_000, (1, 1), first, first.after(*past), past)
-    slot = next(slot for slot in range(4096) if not table[slot])
-    assert [routing.home(b"k", slot, number) for number in (0, 1, 2, 99_999, 100_000)] == [0, 1, 0, 1, 0]
-    donors = routing.donors(lambda key: slot)
+def test_a_slot_that_moves_all_the_time_costs_no_more_each_time() -> None:
+    """100,000 re-routes of one slot: a reader that looked at all of them for each of them would take hours."""
+    first = array("H", (slot % 2 for slot in range(4096)))
+    past = [Past(number, (number, number), [(number % 2, (0,))]) for number in range(1, 100_001)]
+    routing = Routing(100_000, (1, 1), first, first, past)
+    assert [routing.partition(0, number) for number in (0, 1, 2, 99_999, 100_000)] == [0, 1, 0, 1, 0]
+    donors = routing.donors()
     assert [sum(partition in each for each in donors) for partition in (0, 1)] == [50_000, 50_000]
     assert donors[-1] == {0: {1}}
-    assert routing.since((50_000, 50_000)).home(b"k", slot, 0) == 0
+    assert routing.since((50_000, 50_000)).partition(0, 0) == 0

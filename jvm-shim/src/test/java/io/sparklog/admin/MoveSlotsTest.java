@@ -1,6 +1,5 @@
 package io.sparklog.admin;
 
-import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -16,7 +15,6 @@ import io.sparklog.log.Root;
 import io.sparklog.log.Routing;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
-import io.sparklog.partition.Pins;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.LogStore;
 import io.sparklog.storage.Stores;
@@ -30,7 +28,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.time.Clock;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -39,16 +36,12 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Keys that are pinned to partitions, from the operator to the state that readers load. FORMAT.md sections 5, 6, 7 and 13. */
-final class PinTest extends CommitsOverFaults {
+/** Slots that an operator moves, from the call to the state that readers load. FORMAT.md sections 5, 6, 7 and 13. */
+final class MoveSlotsTest extends CommitsOverFaults {
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private Administration administration() {
     return new Administration(new TopicWork(new TopicLog(store.store(), "t"), Clock.systemUTC(), random));
-  }
-
-  private static List<byte[]> keys(String... keys) {
-    return Arrays.stream(keys).map(key -> key.getBytes(StandardCharsets.UTF_8)).toList();
   }
 
   private static byte[] key(int number) {
@@ -74,110 +67,102 @@ final class PinTest extends CommitsOverFaults {
   }
 
   /** A write of records with the keys k0 to k199. */
-  private Planned planned() throws IOException {
+  private Planned planned(Map<String, String> config) throws IOException {
     LogStore place = Stores.open(root.toString());
     Root driver = new Root(place);
-    TopicPlan plan = TopicPlan.of("t", driver.topic("t").latest(), Writes.config());
+    TopicPlan plan = TopicPlan.of("t", driver.topic("t").latest(), config);
     String txn = Names.identity(random);
     List<List<Piece>> pieces = new Writes("x", 2, 300, 0, 1 << 14, 64 << 20, 0, 200).pieces(place, plan, txn);
     return () -> new TopicCommits(driver, txn, topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, pieces);
   }
 
+  /** Moves the slots of keys. */
+  private Changed move(int to, boolean dryRun, byte[]... keys) {
+    State state = state();
+    TreeMap<Integer, Integer> moves = new TreeMap<>();
+    for (byte[] key : keys) {
+      moves.put(state.slots().table().slot(state.config().partitioner(), key), to);
+    }
+    return administration().move(state, moves, dryRun);
+  }
+
+  private Changed move(int slot, int to, boolean dryRun) {
+    return administration().move(state(), new TreeMap<>(Map.of(slot, to)), dryRun);
+  }
+
   @Test
-  void aPinIsARerouteOfItsKeyAlone() throws IOException {
-    planned().run();
-    assertEquals("[]", file(0).get("features").toString());
+  void aMoveIsARerouteOfItsSlotsAlone() throws IOException {
+    planned(Writes.config()).run();
     int home = state().partition(key(1)).orElseThrow();
     int other = (home + 1) % 4;
+    int slot = state().slots().table().slot(state().config().partitioner(), key(1));
     State was = state();
-    Planned old = planned();
+    Planned old = planned(Writes.config());
 
-    Changed changed = administration().pin(keys("k1", "k1", "new"), other, false);
-    assertEquals("[\"slots\",\"pins\"]", file(1).get("features").toString());
+    assertEquals(other, move(other, true, key(1), key(1)).is().partition(key(1)).orElseThrow());
+    assertEquals(0, state().version(), "a dry run changes nothing");
+    Changed changed = move(other, false, key(1), key(1));
+    assertEquals("[\"slots\"]", file(1).get("features").toString());
     JsonNode said = file(1).get("routing");
-    assertEquals("[[\"6b31\"," + other + "],[\"6e6577\"," + other + "]]", said.get("pins").toString());
-    assertEquals(List.of("1", "4096", "[]"),
-        List.of(said.get("epoch").toString(), said.get("slots").toString(), said.get("moved").toString()));
+    assertEquals(List.of("1", "4096", "[1,1,1,1]", "[[" + other + "," + slot + "]]"),
+        List.of(said.get("epoch").toString(), said.get("slots").toString(), said.get("weights").toString(), said.get("moved").toString()));
     assertEquals(home, changed.was().partition(key(1)).orElseThrow());
     assertEquals(other, changed.is().partition(key(1)).orElseThrow());
-    IntStream.range(2, 200).forEach(i -> assertEquals(was.partition(key(i)), state().partition(key(i)), "no other key moves"));
+    IntStream.range(2, 200)
+        .filter(i -> was.slots().table().slot(was.config().partitioner(), key(i)) != slot)
+        .forEach(i -> assertEquals(was.partition(key(i)), state().partition(key(i)), "no other slot moves"));
     assertFails("ROUTING_CHANGED", "in routing epoch 1", old::run);
 
-    planned().run();
+    planned(Writes.config()).run();
     for (int p = 0; p < 4; p++) {
       assertEquals(2, state().segments(p).size());
-      assertEquals(p == home, state().mayHold(p, 0, key(1)), "before the pin");
+      assertEquals(p == home, state().mayHold(p, 0, key(1)), "before the move");
       assertEquals(p == other, state().mayHold(p, 1, key(1)), "after it");
       assertTrue(state().segments(p).stream().allMatch(segment -> segment.routed()));
     }
-    assertEquals("[\"slots\",\"pins\"]", file(2).get("features").toString());
-    administration().pin(keys("k1", "new"), other, false);
+    move(other, false, key(1));
     assertEquals(2, state().version(), "to repeat it changes nothing more");
-
-    Checkpoint.write(store.store(), state(), Names.identity(random));
-    State loaded = new Root(Stores.open(root.toString())).topic("t").newest().orElseThrow();
-    assertEquals(2, loaded.checkpointVersion());
-    assertEquals(routing().pins(), loaded.slots().pins());
-    assertEquals(2, loaded.slots().pins().size());
-
-    administration().unpin(keys("k1", "never had one"), false);
-    assertEquals("[[\"6b31\",null]]", file(3).get("routing").get("pins").toString());
-    assertEquals(home, state().partition(key(1)).orElseThrow());
-    assertEquals(List.of(true, true, false, false), List.of(state().mayHold(home, 0, key(1)), state().mayHold(other, 1, key(1)),
-        state().mayHold(home, 1, key(1)), state().mayHold(other, 2, key(1))));
-    assertEquals("[\"slots\",\"pins\"]", file(3).get("features").toString());
+    TreeMap<Integer, Integer> both = new TreeMap<>(Map.of(slot, other, (slot + 4) % 4096, other));
+    assertEquals(home, state().slots().table().partition((slot + 4) % 4096));
+    administration().move(state(), both, false);
+    assertEquals("[[" + other + "," + (slot + 4) % 4096 + "]]", file(3).get("routing").get("moved").toString(), "that moved before");
   }
 
   @Test
-  void whatCannotBeIsRefusedAndNothingChanges() throws IOException {
-    planned().run();
+  void moveThatCannotBeIsRefusedAndNothingChanges() throws IOException {
+    planned(Writes.config()).run();
     administration().closePartitions(List.of(3), false, false);
-    administration().pin(keys("k1", "k2"), 1, false);
-    long version = state().version();
     for (boolean dryRun : new boolean[] {true, false}) {
-      assertFails("PARTITION_CLOSED", "partition 3", () -> administration().pin(keys("k3"), 3, dryRun));
-      assertFails("PARTITION_NOT_FOUND", "partition 4", () -> administration().pin(keys("k3"), 4, dryRun));
-      assertFails("PARTITION_NOT_FOUND", "partition -1", () -> administration().pin(keys("k3"), -1, dryRun));
-      assertFails("OPTION_VALUE", "1025 bytes", () -> administration().pin(List.of(new byte[1025]), 0, dryRun));
-      assertFails("OPTION_VALUE", "it must name a key", () -> administration().pin(List.of(), 0, dryRun));
-      assertFails("OPTION_VALUE", "it must name a key", () -> administration().unpin(List.of(), dryRun));
-      assertFails("OPTION_VALUE", "partition 1 has 2 pinned keys", () -> administration().closePartitions(List.of(0, 1), false, dryRun));
-      assertFails("OPTION_VALUE", "partition 1 has 2 pinned keys", () -> administration().closePartitions(List.of(1), true, dryRun));
-      List<byte[]> many = IntStream.range(0, Pins.COUNT_MAX).mapToObj(PinTest::key).toList();
-      assertFails("OPTION_VALUE", "would have 10001 pins", () -> {
-        List<byte[]> more = new ArrayList<>(many);
-        more.add(new byte[0]);
-        administration().pin(more, 0, dryRun);
-      });
+      assertFails("PARTITION_CLOSED", "partition 3", () -> move(0, 3, dryRun));
+      assertFails("PARTITION_NOT_FOUND", "partition 4", () -> move(0, 4, dryRun));
+      assertFails("PARTITION_NOT_FOUND", "partition -1", () -> move(0, -1, dryRun));
+      assertFails("OPTION_VALUE", "has the slots 0 to 4095", () -> move(4096, 0, dryRun));
+      assertFails("OPTION_VALUE", "has the slots 0 to 4095", () -> move(-1, 0, dryRun));
+      assertFails("OPTION_VALUE", "it must name a slot", () -> administration().move(state(), new TreeMap<>(), dryRun));
     }
+    State before = state();
     administration().reroute(new TreeMap<>(Map.of(0, 3L)), true, false);
-    assertFails("REROUTED", "is to be re-routed before the next write", () -> administration().pin(keys("k3"), 0, false));
-    assertEquals(version + 1, state().version());
-    assertEquals(2, routing().pins().size());
+    assertFails("REROUTED", "is to be re-routed before the next write", () -> move(0, false, key(3)));
+    administration().reroute(new TreeMap<>(Map.of(0, 2L)), false, false);
+    assertFails("REROUTED", "in routing epoch 2", () -> administration().move(before, new TreeMap<>(Map.of(0, 2)), false));
+    assertEquals(3, state().version());
   }
 
   @Test
-  void asManyPinsAsCanBe() throws IOException {
-    planned().run();
-    List<byte[]> many = IntStream.range(0, Pins.COUNT_MAX).mapToObj(PinTest::key).toList();
-    administration().pin(many, 2, false);
-    assertEquals(Pins.COUNT_MAX, routing().pins().size());
-    assertArrayEquals(new int[] {0, 0, Pins.COUNT_MAX, 0}, routing().pins().counts(4));
-    assertFails("OPTION_VALUE", "would have 10001 pins", () -> administration().pin(keys("one more"), 0, false));
-    administration().pin(many.subList(0, 5000), 1, false);
-    administration().unpin(many.subList(4000, 6000), false);
-    administration().pin(keys("one more"), 0, false);
-    assertArrayEquals(new int[] {1, 4000, 4000, 0}, routing().pins().counts(4));
-  }
-
-  @Test
-  void aTopicThatBeginsAnewHasNoPins() throws IOException {
-    planned().run();
-    administration().pin(keys("k1"), 1, false);
-    administration().delete(false);
-    planned().run();
-    assertTrue(state().routing().isEmpty());
-    assertEquals("[]", file(state().version()).get("features").toString());
+  void slotWithoutAPartitionCannotMove() throws IOException {
+    TreeMap<String, String> config = new TreeMap<>(Writes.config());
+    config.put("partitioner", "lag_aware");
+    config.put("placement.slots", "65536");
+    planned(config).run();
+    int home = state().partition(key(1)).orElseThrow();
+    move((home + 1) % 4, false, key(1));
+    assertEquals((home + 1) % 4, state().partition(key(1)).orElseThrow());
+    byte[] unknown = IntStream.range(200, 300)
+        .mapToObj(MoveSlotsTest::key)
+        .filter(key -> state().partition(key).isEmpty())
+        .findAny()
+        .orElseThrow();
+    assertFails("OPTION_VALUE", "has no partition yet", () -> move(0, false, unknown));
   }
 
   /** The partition of each key in each routing epoch that is remembered, beside a table of all of them that this test keeps. */
@@ -185,25 +170,24 @@ final class PinTest extends CommitsOverFaults {
   void aStateKnowsWhereEachKeyWas() throws IOException {
     for (int seed = 0; seed < 6; seed++) {
       Random random = new Random(seed);
-      planned().run();
+      planned(Writes.config()).run();
       List<int[]> known = new ArrayList<>(List.of(homes()));
       long version = state().version();
       for (int round = 0; round < 25; round++) {
         int open = random.nextInt(state().partitions());
-        List<byte[]> some = IntStream.range(0, 1 + random.nextInt(8)).mapToObj(i -> key(random.nextInt(20))).toList();
-        switch (random.nextInt(7)) {
+        byte[][] some = IntStream.range(0, 1 + random.nextInt(8)).mapToObj(i -> key(random.nextInt(20))).toArray(byte[][]::new);
+        switch (random.nextInt(6)) {
           case 0 -> administration().addPartitions(state().partitions() + 1, false, false, false);
           case 1 -> administration().reroute(new TreeMap<>(Map.of(open, 1L + random.nextInt(5))), false, false);
-          case 2 -> planned().run();
+          case 2 -> planned(Writes.config()).run();
           case 3 -> Checkpoint.write(store.store(), state(), Names.identity(this.random));
-          case 4 -> administration().unpin(some, false);
-          case 5 -> {
+          case 4 -> {
             TreeMap<Integer, Long> offsets = new TreeMap<>();
             IntStream.range(0, state().partitions())
                 .forEach(p -> offsets.put(p, state().start(p) + random.nextLong(state().end(p) - state().start(p) + 1)));
             administration().deleteRecords(offsets, new TreeMap<>(), false);
           }
-          default -> administration().pin(some, open, false);
+          default -> move(open, false, some);
         }
         State is = state();
         if (is.slots().epoch() >= known.size()) {
