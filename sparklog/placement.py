@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _log = logging.getLogger(__name__)
-POLICIES = ("fill", "lowest_lag")
 SHARE_MAX = 1_000_000
 _HORIZON_S = 60
 _LEAST = 0.02
@@ -58,12 +57,6 @@ def fill(loads: Sequence[Load], new: float, horizon_s: float) -> list[int]:
     return [max(1, round(SHARE_MAX * max(least, need) / greatest)) for need in needs]
 
 
-def lowest_lag(loads: Sequence[Load]) -> list[int]:
-    """All new load for the partition with the least lag; of equal ones, the lowest."""
-    lowest = min(range(len(loads)), key=lambda number: loads[number].lag)
-    return [int(number == lowest) for number in range(len(loads))]
-
-
 class _Look(NamedTuple):
     at: float
     state: State
@@ -90,29 +83,26 @@ class Placement:
         *,
         group: str | Sequence[str] = (),
         table: str | os.PathLike[str] | None = None,
-        policy: str = "fill",
         refresh_s: float = 10.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Takes the lag of a group, or of several, from an offset table; of several, that counts in a partition which needs longest.
 
-        * policy: `fill` levels load and lag, as the function `fill` says. `lowest_lag` gives all new keys of an interval to the partition
-          with the least lag, which harms: keys stay there for as long as they live. Simulated with eight partitions at 80 % load, records
-          wait for 34 s on average where lag is a minute old; for 1.5 s where keys are hashed; and for 0.1 s by `fill`.
+        The shares level load and lag, as the function `fill` says. Simulated with eight partitions at 80 % load, records wait for 0.1 s on
+        average, and for 1.5 s where keys are hashed.
+
         * refresh_s: how often, 1 second at least. `look` is about the time since it was called last.
 
-        ValueError for another policy or time, or groups without a table; SparklogError if the topic does not exist, and CallError
+        ValueError for another time, or groups without a table; SparklogError if the topic does not exist, and CallError
         OPTION_VALUE if its partitioner is not `lag_aware`.
         """
-        if policy not in POLICIES:
-            raise ValueError(f"`policy` must be one of {', '.join(POLICIES)}, not {policy!r}")
         if not arguments.duration("refresh_s", refresh_s) >= 1:
             raise ValueError(f"`refresh_s` must be at least 1 second, not {refresh_s!r}")
         self.groups = [group] if isinstance(group, str) else list(group)
         if self.groups and table is None:
             raise ValueError("`table` must be the offset table that has the positions of the groups")
         self.topic = Log(root).topic(topic)
-        self.policy, self.refresh_s = policy, refresh_s
+        self.refresh_s = refresh_s
         self._files = TopicLog(arguments.root(root), topic)
         self._table = None if table is None else OffsetTable(table, root)
         self._clock = clock
@@ -143,8 +133,6 @@ class Placement:
         seconds = now.at - last.at
         rates = {number: (state.ends[number] - last.state.ends[number]) / seconds for number in of}
         loads = self._loads(last, now, rates, seconds)
-        if self.policy == "lowest_lag":
-            return dict(zip(of, lowest_lag(loads), strict=True))
         return dict(zip(of, fill(loads, self._new(last, now, rates), max(_HORIZON_S, self.refresh_s)), strict=True))
 
     def _positions(self, group: str, state: State) -> dict[int, int]:

@@ -2,7 +2,7 @@
 
 Eight partitions, each with a consumer that reads 1,000 records a second. 20 keys come each second, live for 120 s on average, send at
 rates that differ widely (lognormal, σ = 1.3), and stay where they are placed. That is 80 % of all that the consumers can read.
-Rates and lag are known as they were at the last refresh. The shares and the places are found by the functions that the product uses.
+Rates and lag are known as they were at the last refresh. The fill and the places are found by the functions that the product uses.
 A record waits for as long as its consumer takes to read all that is unread before it.
 """
 
@@ -15,13 +15,21 @@ from collections.abc import Callable, Sequence
 import pytest
 from handmade import either
 
-from sparklog.placement import Load, fill, lowest_lag
+from sparklog.placement import Load, fill
 from sparklog.router import race
 
 PARTITIONS, SPEED, BIRTHS, LIFE_S, SIGMA = 8, 1000.0, 20, 120.0, 1.3
 RATE = 0.8 * PARTITIONS * SPEED / (BIRTHS * LIFE_S)
 STEPS, WARM = 3600, 600
 Policy = Callable[[Sequence[Load], float, float], list[int]]
+
+
+def lowest_lag(loads: Sequence[Load]) -> list[int]:
+    """All new load for the partition with the least lag; of equal ones, the lowest."""
+    lowest = min(range(len(loads)), key=lambda number: loads[number].lag)
+    return [int(number == lowest) for number in range(len(loads))]
+
+
 POLICIES: dict[str, Policy | None] = {"hash": None, "lowest_lag": lambda loads, *_: lowest_lag(loads), "fill": fill}
 _races: dict[int, list[int]] = {}
 

@@ -10,7 +10,7 @@ from mmh3 import hash as murmur3
 
 from sparklog import Placement, SparklogError
 from sparklog.offsets import OffsetTable
-from sparklog.placement import SHARE_MAX, Load, fill, lowest_lag
+from sparklog.placement import SHARE_MAX, Load, fill
 
 
 def slot(key: bytes) -> int:
@@ -70,10 +70,6 @@ def test_none_starves_and_shares_are_whole() -> None:
         assert max(shares) == SHARE_MAX
 
 
-def test_the_lowest_lag_gets_all() -> None:
-    assert lowest_lag([Load(1, 5, 1), Load(9, 2, 1), Load(1, 2, 1)]) == [0, 1, 0]
-
-
 def test_without_a_group_rates_are_levelled(tmp_path: Path) -> None:
     placed = Placed(tmp_path)
     assert placed.look(0) == {0: 1, 1: 1, 2: 1}, "nothing to compare with"
@@ -111,15 +107,6 @@ def test_the_lag_and_the_speed_of_a_group(tmp_path: Path) -> None:
     assert shares == dict(enumerate(expected))
 
 
-def test_lowest_lag(tmp_path: Path) -> None:
-    placed = Placed(tmp_path / "root", tmp_path / "table", group="g", policy="lowest_lag")
-    for partition in range(3):
-        placed.write(partition, b"key-%d" % partition, 10)
-    OffsetTable(tmp_path / "table", tmp_path / "root").begin("g", {"t": {0: 3, 1: 9, 2: 5}})
-    placed.look(0)
-    assert placed.look(10) == {0: 0, 1: 1, 2: 0}
-
-
 def test_a_group_that_cannot_be_asked_counts_for_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     placed = Placed(tmp_path / "root", tmp_path / "none", group="g")
     with caplog.at_level(logging.WARNING):
@@ -139,8 +126,6 @@ def test_a_closed_partition_has_no_share_and_a_reroute_begins_anew(tmp_path: Pat
 
 def test_what_cannot_be(tmp_path: Path) -> None:
     Placed(tmp_path)
-    with pytest.raises(ValueError, match="`policy` must be one of fill, lowest_lag"):
-        Placement(tmp_path, "t", policy="least")
     with pytest.raises(ValueError, match="at least 1 second"):
         Placement(tmp_path, "t", refresh_s=0.5)
     with pytest.raises(ValueError, match="`table` must be the offset table"):
