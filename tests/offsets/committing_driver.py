@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from sparklog import Consumer, GenerationFenced, SparklogError
@@ -17,11 +18,12 @@ def run(root: str, table: str, stop: Path) -> None:
             if consumer.poll(100):
                 consumer.commit()
         except GenerationFenced:
-            return  # the group was deleted
+            break  # the group was deleted
         except SparklogError as error:
             if error.id != "MEMBER_FENCED":
                 raise
-    consumer.close()
+    with suppress(GenerationFenced):
+        consumer.close()  # it waits for the thread of heartbeats: an interpreter that ends beneath deltalake crashes
 
 
 root, table, stop, threads = sys.argv[1:]
