@@ -31,6 +31,7 @@ LINES: dict[str, Callable[[list[Any]], Any]] = {
 ODD_LINES: dict[str, Callable[[list[Any]], Any]] = {
     "further fields": lambda line: [*line, {"file": "x", "position": 7}, None, [1, [2]], "more", True, -BIG],
     "a further field that is null": lambda line: [*line, None],
+    "offsets that are tiled": lambda line: [*line[:10], "tiled", *line[11:]],
 }
 """Changes after which the line of a segment is still right."""
 

@@ -139,7 +139,9 @@ class Topic:
         """The data file of one of the segments that a version added."""
         return self.folder / self.versions[version]["added"][number]["file"]
 
-    def data(self, octets: bytes, partition: int = 0, /, *, name: str = "pool.log", dense: bool = True, **fields: Any) -> dict[str, Any]:
+    def data(
+        self, octets: bytes, partition: int = 0, /, *, name: str = "pool.log", offsets: str = "dense", **fields: Any
+    ) -> dict[str, Any]:
         """Writes a data file, and returns the segment for `commit`. Its base and end continue the last version."""
         version = len(self.versions)
         file = f"data/{version:020d}-{identity((self.name, version))}/{name}"
@@ -151,10 +153,14 @@ class Topic:
         headers = [HEADER.unpack_from(one) for one in split(octets)]
         base = self._before()["ends"][partition]
         count = sum(header[12] for header in headers)
-        end = base + count if dense else headers[-1][0] + headers[-1][6] + 1
+        end = {
+            "dense": base + count,
+            "tiled": base + sum(header[6] + 1 for header in headers),
+            "stored": headers[-1][0] + headers[-1][6] + 1,
+        }[offsets]
         crc = 0
         for one in split(octets):
-            crc = google_crc32c.extend(crc, one[8 if dense else 0 : 61])
+            crc = google_crc32c.extend(crc, one[0 if offsets == "stored" else 8 : 61])
         times = [header[8] for header in headers]
         return {
             "partition": partition,
@@ -167,7 +173,7 @@ class Topic:
             "batches": len(headers),
             "minTimestamp": min((header[7] for header in headers), default=-1),
             "maxTimestamp": max(times, default=-1),
-            "offsets": "dense" if dense else "stored",
+            "offsets": offsets,
             "routed": True,
             "ordered": False,
             "headerCrc": crc,

@@ -191,6 +191,30 @@ def a_forged_version(root: Root, some: random.Random) -> Planted | None:
 
 
 @plant
+def tiled_with_a_hole(root: Root, some: random.Random) -> Planted | None:
+    """The newest version calls a segment tiled, and all batches behind one of its batches are an offset further on than they must be."""
+    file = newest_version(root, some)
+    content = root.content(file)
+    topic = file.split("/")[1]
+    segment = some.choice(content["added"])
+    data = f"_partlog/{topic}/{segment['file']}"
+    place = slice(segment["position"], segment["position"] + segment["bytes"])
+    octets = root.read(data)
+    batches = split(octets[place])
+    if segment["end"] != content["ends"][segment["partition"]] or len(batches) < 2:
+        return None
+    first = some.randrange(1, len(batches))
+    moved = [struct.pack(">q", struct.unpack_from(">q", each)[0] + 1) + each[8:] for each in batches[first:]]
+    root.write(data, octets[: place.start] + b"".join(batches[:first] + moved) + octets[place.stop :])
+    segment["offsets"] = "tiled"
+    segment["end"] += 1
+    content["ends"][segment["partition"]] += 1
+    root.forge(file, content)
+    hole = segment["position"] + sum(map(len, batches[:first]))
+    return Planted(f"a hole at {hole}", (data,), {"damage"}, {"BATCH_CORRUPT"}, (hole, hole + 1))
+
+
+@plant
 def a_forged_version_below(root: Root, some: random.Random) -> Planted | None:
     """A field of a version that is not the newest: the next one has another hash of it."""
     file = any_version(root, some)

@@ -125,7 +125,7 @@ class SegmentReader:
 
         `place` is where an earlier reader of this segment stopped.
         """
-        if place is None and self._segment.dense:
+        if place is None and self._segment.tiles:
             place = self._hint(start)
         elif place is None:
             # A wrong base offset can hide batches. Only the checksum over all headers covers it, and a reader that stops early misses it.
@@ -165,7 +165,7 @@ class SegmentReader:
             if count > segment.batches:
                 raise self.corrupt(f"it has more than {segment.batches} batches")
             if header_crc is not None:
-                header_crc = google_crc32c.extend(header_crc, block[at + LENGTH_FROM * segment.dense : at + HEADER_BYTES])
+                header_crc = google_crc32c.extend(header_crc, block[at + LENGTH_FROM * segment.tiles : at + HEADER_BYTES])
             offset = base + header.last_offset_delta + 1
             size = header.total_bytes
             after = Place(position + size, offset, count, header_crc)
@@ -179,7 +179,7 @@ class SegmentReader:
                     block_at, at = position, 0
                 yield StoredBatch(position, base, header, memoryview(block)[at : at + size], after)
             position += size
-        if segment.dense and offset != segment.end:
+        if segment.tiles and offset != segment.end:
             raise self.corrupt(f"its batches end at offset {offset}")
         if header_crc is not None and count != segment.batches:
             raise self.corrupt(f"it has {count} batches, not {segment.batches}")
@@ -194,13 +194,13 @@ class SegmentReader:
     def _base_offset(self, header: Header, expected: int) -> int:
         """The base offset of a batch, given the offset after the batches before it. Damaged if the batch cannot follow them."""
         segment = self._segment
-        if segment.dense:
+        if segment.tiles:
             base = expected
             if not is_stamped(header.base_offset, expected - segment.base, expected):
                 raise Damaged(f"its offset is {header.base_offset}, not {expected} nor {expected - segment.base}")
-            if header.records != header.last_offset_delta + 1:
+            if segment.dense and header.records != header.last_offset_delta + 1:
                 raise Damaged(f"it counts {header.records} records in {header.last_offset_delta + 1} offsets")
-            if header.control:
+            if segment.dense and header.control:
                 raise Damaged("it is a control batch, and its segment has a record at every offset")
         else:
             base = header.base_offset
@@ -230,10 +230,10 @@ class SegmentReader:
         except Damaged:
             return here
         # An index is linked only after the stamp was synced. So it never points at a field that is half stamped.
-        if segment.dense and header.base_offset not in (base, base - segment.base):
+        if segment.tiles and header.base_offset not in (base, base - segment.base):
             return here
         # A field that could be a relative offset as well as an absolute one proves nothing: a wrong entry could fit it the wrong way.
-        ambiguous = segment.dense and 0 < segment.base <= header.base_offset < segment.end - segment.base
+        ambiguous = segment.tiles and 0 < segment.base <= header.base_offset < segment.end - segment.base
         if not segment.base <= base <= start or ambiguous or position == segment.position:
             return here
         return Place(position, base, 0, None)

@@ -59,6 +59,7 @@ _INPUT = re.compile("[0-9a-f]{16}")
 
 
 DENSE = "dense"
+TILED = "tiled"
 STORED = "stored"
 
 
@@ -67,8 +68,8 @@ def _number(least: int = 0, most: int = INT64_MAX) -> Callable[[object, str], in
 
 
 def _kind_of_offsets(value: object, name: str) -> str:
-    if value not in (DENSE, STORED):
-        raise Damaged(f"`{name}` is neither {DENSE} nor {STORED}")
+    if value not in (DENSE, TILED, STORED):
+        raise Damaged(f"`{name}` is not {DENSE}, {TILED} or {STORED}")
     return string(value, name)
 
 
@@ -128,8 +129,13 @@ class Segment(NamedTuple):
 
     @property
     def dense(self) -> bool:
-        """Whether it has a record at every offset, so that the offsets of its batches follow from `base`."""
+        """Whether each of its offsets has a record."""
         return self.offsets == DENSE
+
+    @property
+    def tiles(self) -> bool:
+        """Whether each batch begins where the batch before it ends, so that the offsets of all batches follow from `base`."""
+        return self.offsets != STORED
 
     @property
     def in_own_file(self) -> bool:

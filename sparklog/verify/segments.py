@@ -128,7 +128,7 @@ class SegmentCheck:
             header = batch.header
             self.batches += 1
             counted += header.records
-            header_crc = google_crc32c.extend(header_crc, bytes(batch.data[LENGTH_FROM * segment.dense : HEADER_BYTES]))
+            header_crc = google_crc32c.extend(header_crc, bytes(batch.data[LENGTH_FROM * segment.tiles : HEADER_BYTES]))
             view.batch(batch.position - segment.position, batch.base, header, batch.data)
             self._decode(batch)
         self._decode_chunk()
@@ -140,7 +140,7 @@ class SegmentCheck:
         faults = []
         if self.batches != segment.batches:
             faults.append(f"it has {self.batches} batches where {segment.batches} were committed")
-        if segment.dense and self._reached != segment.end:
+        if segment.tiles and self._reached != segment.end:
             faults.append(f"its batches end at offset {self._reached} and not at {segment.end}")
         if not segment.dense and counted != segment.records:
             faults.append(f"its batches count {counted} records where {segment.records} were committed")
@@ -171,7 +171,7 @@ class SegmentCheck:
                     raise Damaged(f"it has {size} bytes, more than a batch of the topic may have")
                 base = self._base_offset(header, position)
             except Damaged as damage:
-                rest = "the records from there to the end of the segment" if segment.dense else "the whole segment"
+                rest = "the records from there to the end of the segment" if segment.tiles else "the whole segment"
                 self._batch_fault(position, self._reached, segment.end - 1, damage, rest)
                 return
             if at + size > len(block):
@@ -185,14 +185,14 @@ class SegmentCheck:
     def _base_offset(self, header: Header, position: int) -> int:
         """The base offset of a batch. Damaged if the batches behind it cannot be checked; what else is wrong is reported."""
         segment, expected = self._segment, self._reached
-        if not segment.dense:
+        if not segment.tiles:
             base = header.base_offset
             if base < expected:
                 raise Damaged(f"its offset is {base}, and it must be {expected} or later")
         else:
             base = expected
             relative = expected - segment.base
-            if header.records != header.last_offset_delta + 1:
+            if segment.dense and header.records != header.last_offset_delta + 1:
                 raise Damaged(f"it counts {header.records} records in {header.last_offset_delta + 1} offsets")
             last = base + header.last_offset_delta
             if not is_stamped(header.base_offset, relative, base):
@@ -201,7 +201,7 @@ class SegmentCheck:
                 self._stamps[0 if header.base_offset == relative else 1 if header.base_offset == base else 2] += 1
             if header.base_offset != base and self._unstamped is None:
                 self._unstamped = position
-            if header.control:
+            if segment.dense and header.control:
                 self._batch_fault(position, base, last, "it is a control batch in a dense segment")
         if base + header.last_offset_delta >= segment.end:
             raise Damaged(f"its last offset is {base + header.last_offset_delta}, beyond its segment, which ends at {segment.end}")
@@ -209,7 +209,7 @@ class SegmentCheck:
 
     def _stamp(self) -> None:
         """Where there is no stamp, either every field has the relative offset, or every one the absolute one, after a merge."""
-        if self._segment.dense and not self._segment.in_own_file and sum(map(bool, self._stamps)) > 1:
+        if self._segment.tiles and not self._segment.in_own_file and sum(map(bool, self._stamps)) > 1:
             problem = "some base offset fields hold relative offsets and some absolute ones, although nothing stamps this file"
             self._add(
                 REPAIRABLE,

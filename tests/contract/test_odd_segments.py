@@ -63,7 +63,7 @@ def control_batch_in_a_dense_segment(root: Path) -> None:
 def offsets_beyond_the_range_of_numbers(root: Path) -> None:
     """The last offset of a batch in a segment with gaps does not fit 64 bits."""
     topic = Topic(root, starts=[2**63 - 20])
-    topic.commit(topic.data(batch(records(3), 2**63 - 10, last_offset_delta=100), dense=False, end=2**63 - 1))
+    topic.commit(topic.data(batch(records(3), 2**63 - 10, last_offset_delta=100), offsets="stored", end=2**63 - 1))
 
 
 def one_batch_fewer_than_committed(root: Path) -> None:
@@ -78,7 +78,7 @@ def one_batch_more_than_committed(root: Path) -> None:
 
 def another_number_of_batches_between_gaps(root: Path) -> None:
     topic = Topic(root, starts=[10])
-    topic.commit(topic.data(batch(records(3), 12) + batch(records(2), 20), dense=False, end=30, batches=1))
+    topic.commit(topic.data(batch(records(3), 12) + batch(records(2), 20), offsets="stored", end=30, batches=1))
 
 
 def read_by_java(tool: LogTool) -> list[int] | str:

@@ -129,7 +129,7 @@ def test_the_command_dump_prints_the_same_of_rare_batches(tmp_path: Path, kafka_
         + batch([], 12, last_offset_delta=3, base_sequence=5, **producer)
         + batch(records(2), 16, deltas=[1, 3], last_offset_delta=5, base_sequence=0, **producer)
     )
-    topic.commit(topic.data(octets, dense=False, base=0, maxTimestamp=TIME + 99))
+    topic.commit(topic.data(octets, offsets="stored", base=0, maxTimestamp=TIME + 99))
     log = tmp_path / "00000000000000000000.log"
     log.write_bytes(octets)
     theirs = dumped(kafka_classpath, log)

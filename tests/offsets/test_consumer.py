@@ -207,8 +207,8 @@ def test_fetch_returns_whole_batches_of_so_many_bytes(topic):
 def test_gaps_and_control_batches_are_passed_over(tmp_path):
     topic = Topic(tmp_path)
     content = [batch(records(2), 3, deltas=[0, 4]), batch(records(1), 8, attributes=0x20), batch(records(1), 20, last_offset_delta=9)]
-    topic.commit(topic.data(b"".join(content), dense=False, base=0))
-    topic.commit(topic.data(batch(records(1), 30, attributes=0x20), dense=False))
+    topic.commit(topic.data(b"".join(content), offsets="stored", base=0))
+    topic.commit(topic.data(batch(records(1), 30, attributes=0x20), offsets="stored"))
     consumer = read(topic, max_partition_fetch_bytes=1)
     assert offsets(consumer.poll()) == {T0: [3, 7]}
     assert consumer.position(T0) == 8

@@ -108,7 +108,7 @@ def test_offsets_without_records_before_a_cut_keep_nobody_waiting(tmp_path: Path
     """A control batch is all that is left before the cut: once it is passed, the partition that waits goes on, without a new commit."""
     topic = Topic(tmp_path, partitions=2)
     marked = batch([Record(b"value")]) + batch([Record(b"", b"")], 1, attributes=0x20)
-    topic.commit(*(topic.data(marked, partition, dense=False) for partition in range(2)))
+    topic.commit(*(topic.data(marked, partition, offsets="stored") for partition in range(2)))
     routed = Routed(topic)
     routed.put(routed.reroute([1, 1, 1], {2: [*range(2731, 4096)]}))
     topic.commit(topic.data(batch([Record(b"after")]), 2), features=["slots"])

@@ -37,7 +37,7 @@ def test_stored_offsets_may_have_gaps(tmp_path):
     octets = batch(records(3, "a"), 10, deltas=[0, 4, 7], last_offset_delta=9)
     octets += batch([], 20, last_offset_delta=4) + batch(records(2, "b"), 40)
     marker = batch([Record(b"\0\0\0\0\0\0", b"\0\0\0\1")], 42, attributes=0x30)
-    topic.commit(topic.data(octets + marker, dense=False, base=0, end=60))
+    topic.commit(topic.data(octets + marker, offsets="stored", base=0, end=60))
     log = Log(tmp_path).topic("t")
     found = [10, 14, 17, 40, 41]
     assert offsets(log.read()) == found
@@ -57,7 +57,7 @@ def test_the_contents_of_batches(tmp_path):
     """Those of a control batch too; a damaged batch comes with its error, and a damaged header ends its segment."""
     topic = Topic(tmp_path)
     marker = batch([Record(b"\0\0\0\0\0\7", b"\0\0\0\1")], 3, attributes=0x30)
-    topic.commit(topic.data(batch(records(3, "a")) + marker, dense=False, base=0))
+    topic.commit(topic.data(batch(records(3, "a")) + marker, offsets="stored", base=0))
     topic.commit(topic.data(batches(records(2, "b"), records(3, "c"), records(4, "d"))))
     topic.append(records(5, "e"))
     log = Log(tmp_path).topic("t")
@@ -89,7 +89,7 @@ def test_stored_offsets_must_rise_inside_their_segment(tmp_path, at, base):
     topic = Topic(tmp_path)
     bases = [10, 20, 40]
     right = [batch(records(3, "a"), 10, deltas=[0, 4, 7], last_offset_delta=9), batch([], 20, last_offset_delta=4), batch(records(2), 40)]
-    segment = topic.data(b"".join(right), dense=False, base=0, end=60)
+    segment = topic.data(b"".join(right), offsets="stored", base=0, end=60)
     topic.commit(segment)
     log = Log(tmp_path).topic("t")
     assert log.read().num_rows == 5
@@ -103,7 +103,7 @@ def test_a_stored_offset_that_hides_records_is_found(tmp_path):
     """By its own header, the second batch is before the requested offset. No batch is wrong by itself."""
     topic = Topic(tmp_path)
     right = [batch(records(1), 0), batch(records(1), 30), batch(records(1), 40)]
-    segment = topic.data(b"".join(right), dense=False, base=0, end=60)
+    segment = topic.data(b"".join(right), offsets="stored", base=0, end=60)
     topic.commit(segment)
     log = Log(tmp_path).topic("t")
     assert offsets(log.read(0, start=20)) == [30, 40]
@@ -116,7 +116,7 @@ def test_a_stored_offset_is_checked_where_a_part_is_read(tmp_path):
     """A wrong offset that fits between its neighbours: no batch is wrong by itself, and not all of them are read."""
     topic = Topic(tmp_path)
     right = [batch(records(4), base) for base in (0, 10, 20, 100)]
-    segment = topic.data(b"".join(right), dense=False)
+    segment = topic.data(b"".join(right), offsets="stored")
     topic.commit(segment)
     log = Log(tmp_path).topic("t")
     assert offsets(log.read(0, end=30)) == [*range(4), *range(10, 14), *range(20, 24)]

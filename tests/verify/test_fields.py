@@ -101,7 +101,7 @@ def test_the_latest_record_of_a_batch_may_be_gone(tmp_path: Path, greatest: int,
     """A compacted batch keeps its max timestamp."""
     topic = Unrouted(tmp_path)
     octets = batch([Record()], last_offset_delta=1, max_timestamp=TIME + 9)
-    topic.commit(topic.data(octets, dense=False, maxTimestamp=TIME + greatest))
+    topic.commit(topic.data(octets, offsets="stored", maxTimestamp=TIME + greatest))
     assert [condition for _, condition in found(tmp_path)] == expected
 
 
@@ -124,7 +124,7 @@ def test_stored_segments(tmp_path: Path) -> None:
     for wrong, expected in (({}, []), ({"records": 2}, ["SEGMENT_CORRUPT"]), ({"base": 12, "end": 22}, ["BATCH_CORRUPT"])):
         root = tmp_path / str(len(list(tmp_path.iterdir())))
         topic = Unrouted(root, starts=[wrong.get("base", 10)])
-        topic.commit(topic.data(octets, dense=False) | {"base": 10, "end": 20} | wrong)
+        topic.commit(topic.data(octets, offsets="stored") | {"base": 10, "end": 20} | wrong)
         assert [condition for _, condition in found(root)] == expected
 
 

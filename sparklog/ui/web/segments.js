@@ -59,7 +59,7 @@ const COLUMNS = [
   ["Bytes", "n"],
   ["From (UTC)", "t wide"],
   ["To (UTC)", "t"],
-  ["Offsets", "wide", "dense: a record at every offset; stored: there may be gaps"],
+  ["Offsets", "wide", "dense: a record at every offset; tiled: batches without a gap between them; stored: there may be gaps"],
   ["Position", "n wide", "Byte of the data file"],
   ["Data file", "code"],
 ];

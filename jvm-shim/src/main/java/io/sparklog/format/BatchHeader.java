@@ -54,9 +54,13 @@ public final class BatchHeader {
     return (int) bytes;
   }
 
-  /** Adds the header to the checksum that a version file keeps of a segment's headers. FORMAT.md section 4. */
-  public static void addTo(CRC32C headerCrc, byte[] buffer, int at, boolean dense) {
-    int from = dense ? Layout.LENGTH_AT : Layout.BASE_OFFSET_AT;
+  /**
+   * Adds the header to the checksum that a version file keeps of a segment's headers. FORMAT.md section 4.
+   *
+   * @param tiles whether the batches tile the segment (it is dense or tiled), so that the base offset may be stamped
+   */
+  public static void addTo(CRC32C headerCrc, byte[] buffer, int at, boolean tiles) {
+    int from = tiles ? Layout.LENGTH_AT : Layout.BASE_OFFSET_AT;
     headerCrc.update(buffer, at + from, Layout.HEADER_BYTES - from);
   }
 

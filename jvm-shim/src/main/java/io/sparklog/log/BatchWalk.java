@@ -86,7 +86,7 @@ public final class BatchWalk {
    */
   public boolean next() throws IOException {
     if (next >= segment.endPosition()) {
-      if (nextOffset != segment.end() && segment.dense()) {
+      if (nextOffset != segment.end() && segment.tiles()) {
         throw file.corrupt("its batches end at offset " + nextOffset);
       }
       if (sink != null) {
@@ -104,7 +104,7 @@ public final class BatchWalk {
     nextOffset = base + BatchHeader.lastOffsetDelta(buffer, at) + 1;
     Invariant.require(next > position && next <= segment.endPosition() && nextOffset > base && nextOffset <= segment.end(),
         () -> "a checked header at byte " + position + " leads to byte " + next + " and offset " + nextOffset + " of " + segment);
-    BatchHeader.addTo(headerCrc, buffer, at, segment.dense());
+    BatchHeader.addTo(headerCrc, buffer, at, segment.tiles());
     return true;
   }
 

@@ -12,36 +12,46 @@ import java.io.Serializable;
  * @param end offset after the last record
  * @param minTimestamp the least record time in ms, −1 if there is none
  * @param maxTimestamp the greatest record time in ms, −1 if there is none
- * @param dense whether every offset from base to end is there, so that offsets follow from {@code base}
+ * @param offsets the kind of segment
  * @param routed whether every record is in the partition where the topic's partitioner puts its key
  * @param ordered whether no record's time is below that of a record before it, and batches begin with their base timestamp
  * @param headerCrc CRC-32C over the headers of all batches
  */
 public record Segment(int partition, String file, long position, long bytes, long base, long end, long records, int batches,
-    long minTimestamp, long maxTimestamp, boolean dense, boolean routed, boolean ordered, int headerCrc) implements Serializable {
+    long minTimestamp, long maxTimestamp, Offsets offsets, boolean routed, boolean ordered, int headerCrc) implements Serializable {
 
   /** The same batches with {@code base} as the offset of their first record. */
   public Segment at(long base) {
     Invariant.require(base >= 0, () -> "offset " + base + " is no place for " + this);
     return new Segment(partition, file, position, bytes, base, base + (end - this.base), records, batches, minTimestamp, maxTimestamp,
-        dense, routed, ordered, headerCrc);
+        offsets, routed, ordered, headerCrc);
   }
 
   /** The same batches from {@code position} of {@code file} on. */
   public Segment in(String file, long position) {
-    return new Segment(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, dense, routed, ordered,
+    return new Segment(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, offsets, routed, ordered,
         headerCrc);
   }
 
   /** The same segment, where the two are true of it only if they are true here too. */
   public Segment limited(boolean routed, boolean ordered) {
-    return new Segment(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, dense,
+    return new Segment(partition, file, position, bytes, base, end, records, batches, minTimestamp, maxTimestamp, offsets,
         this.routed && routed, this.ordered && ordered, headerCrc);
   }
 
   /** The same segment, of which it is no longer known that the partitioner would put each key here. */
   Segment unrouted() {
     return limited(false, true);
+  }
+
+  /** Whether each of its offsets has a record. */
+  public boolean dense() {
+    return offsets == Offsets.DENSE;
+  }
+
+  /** Whether each batch begins where the batch before it ends, so that the offsets of all batches follow from {@code base}. */
+  public boolean tiles() {
+    return offsets != Offsets.STORED;
   }
 
   /** Whether it begins a data file of one partition: of its own, if the file ends where it ends. FORMAT.md section 8. */

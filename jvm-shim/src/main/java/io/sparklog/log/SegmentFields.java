@@ -41,7 +41,7 @@ final class SegmentFields {
         .put("batches", segment.batches())
         .put("minTimestamp", segment.minTimestamp())
         .put("maxTimestamp", segment.maxTimestamp())
-        .put("offsets", segment.dense() ? "dense" : "stored")
+        .put("offsets", segment.offsets().word())
         .put("routed", segment.routed())
         .put("ordered", segment.ordered())
         .put("headerCrc", Integer.toUnsignedLong(segment.headerCrc()));
@@ -72,7 +72,7 @@ final class SegmentFields {
     return checked(new Segment((int) number(values, "partition", 0, partitions - 1), file(values), number(values, "position", 0),
         number(values, "bytes", Layout.HEADER_BYTES, Integer.MAX_VALUE), number(values, "base", 0), number(values, "end", 0),
         number(values, "records", 0), (int) number(values, "batches", 1, Integer.MAX_VALUE), number(values, "minTimestamp", -1),
-        number(values, "maxTimestamp", -1), isDense(Json.string(values.next("offsets"), "offsets")), bool(values, "routed"),
+        number(values, "maxTimestamp", -1), Offsets.of(Json.string(values.next("offsets"), "offsets")), bool(values, "routed"),
         bool(values, "ordered"), (int) number(values, "headerCrc", 0, 0xffffffffL)));
   }
 
@@ -86,11 +86,6 @@ final class SegmentFields {
 
   private static boolean bool(Values values, String name) throws Damaged {
     return Json.bool(values.next(name), name);
-  }
-
-  private static boolean isDense(String offsets) throws Damaged {
-    Damaged.unless(offsets.equals("dense") || offsets.equals("stored"), "field offsets is " + offsets);
-    return offsets.equals("dense");
   }
 
   private String file(Values values) throws Damaged {

@@ -102,7 +102,7 @@ public final class SegmentFile implements Closeable {
     long base;
     try {
       BatchHeader.check(header, at, endPosition - position);
-      base = segment.dense() ? denseBase(header, at, expected) : storedBase(header, at, expected);
+      base = segment.tiles() ? tiledBase(header, at, expected) : storedBase(header, at, expected);
     } catch (BadBatch e) {
       throw corrupt(position, e);
     }
@@ -113,8 +113,8 @@ public final class SegmentFile implements Closeable {
     return base;
   }
 
-  private long denseBase(byte[] header, int at, long expected) throws BadBatch {
-    if (!isDense(header, at)) {
+  private long tiledBase(byte[] header, int at, long expected) throws BadBatch {
+    if (segment.dense() && !isDense(header, at)) {
       throw new BadBatch("records are missing in it, and its segment has one at every offset");
     }
     long stored = BatchHeader.baseOffset(header, at);
@@ -141,9 +141,9 @@ public final class SegmentFile implements Closeable {
   }
 
   /**
-   * Checks that an index of a dense segment is right to say that the batch at {@code position} ends with offset {@code last}. An index has
-   * no checksum, and here no batch before it tells which offset to expect: so this asks for more than {@link #checkHeader}. FORMAT.md
-   * section 9.
+   * Checks that an index of a dense or tiled segment is right to say that the batch at {@code position} ends with offset {@code last}. An
+   * index has no checksum, and here no batch before it tells which offset to expect: so this asks for more than {@link #checkHeader}.
+   * FORMAT.md section 9.
    *
    * @param header is filled with the header
    * @return the offset of its first record; empty if there is no such batch, or if its header does not prove it
@@ -163,7 +163,7 @@ public final class SegmentFile implements Closeable {
     long stored = BatchHeader.baseOffset(header, 0);
     long base = last - BatchHeader.lastOffsetDelta(header, 0);
     // An index is linked only after the stamp was synced, so it never points at a half stamped field: the field is the one or the other.
-    boolean fits = base >= segment.base() && last < segment.end() && isDense(header, 0)
+    boolean fits = base >= segment.base() && last < segment.end() && (isDense(header, 0) || !segment.dense())
         && (stored == base || stored == base - segment.base());
     // A field that may be a relative and an absolute offset alike could fit a wrong entry the wrong way.
     boolean ambiguous = segment.base() > 0 && stored >= segment.base() && stored < segment.end() - segment.base();

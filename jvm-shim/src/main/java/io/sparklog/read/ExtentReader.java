@@ -80,7 +80,7 @@ public final class ExtentReader implements Closeable {
       long fileBytes = need == Need.BYTES ? Long.MAX_VALUE : file.fileBytes();
       long aheadPosition = extent.from() + extent.bytesToRead() + AHEAD_BYTES;
       ahead.begin(file, fileBytes, reader.stopPosition, aheadPosition);
-      if (!extent.segment().dense()) {
+      if (!extent.segment().tiles()) {
         reader.checkHeaders();
       }
       file.expect(extent.from(), Math.min(reader.stopPosition, aheadPosition));
@@ -168,7 +168,7 @@ public final class ExtentReader implements Closeable {
     boolean passing = need == Need.OFFSETS && !decoded && ReadAhead.isLarge(bytes);
     at = passing ? at : ahead.find(position, bytes);
     byte[] buffer = ahead.buffer();
-    BatchHeader.addTo(headerCrc, buffer, at, segment.dense());
+    BatchHeader.addTo(headerCrc, buffer, at, segment.tiles());
     try {
       if (passing) {
         decoder.check(buffer, at, bytes, crc -> ahead.pass(position + Layout.HEADER_BYTES, bytes - Layout.HEADER_BYTES, crc));
@@ -188,7 +188,7 @@ public final class ExtentReader implements Closeable {
   }
 
   private void requireEnd() {
-    if (segment.dense() && nextOffset < extent.endOffset()) {
+    if (segment.tiles() && nextOffset < extent.endOffset()) {
       throw file.corrupt("its batches up to byte " + position + " end at offset " + nextOffset + ", before offset " + extent.endOffset());
     }
     if (extent.to() >= 0 && position != extent.to()) {

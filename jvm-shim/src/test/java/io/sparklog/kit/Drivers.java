@@ -7,6 +7,7 @@ import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Pace;
 import io.sparklog.log.Root;
+import io.sparklog.log.Offsets;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
 import io.sparklog.log.State;
@@ -97,7 +98,7 @@ public abstract class Drivers {
               in.read(s.position(), bytes, 0, bytes.length);
             }
             added.add(new Segment(p, file, out.position(), s.bytes(), s.base(), s.end(), s.records(), s.batches(), s.minTimestamp(),
-                s.maxTimestamp(), s.dense(), s.routed(), s.ordered(), s.headerCrc()));
+                s.maxTimestamp(), s.offsets(), s.routed(), s.ordered(), s.headerCrc()));
             out.write(bytes, 0, bytes.length);
           }
         }

@@ -66,7 +66,7 @@ public final class HandmadeVersion {
         .put("batches", segment.batches());
     added.put("minTimestamp", segment.minTimestamp())
         .put("maxTimestamp", segment.maxTimestamp())
-        .put("offsets", segment.dense() ? "dense" : "stored")
+        .put("offsets", segment.offsets().word())
         .put("routed", segment.routed())
         .put("ordered", segment.ordered());
     added.put("headerCrc", Integer.toUnsignedLong(segment.headerCrc()));

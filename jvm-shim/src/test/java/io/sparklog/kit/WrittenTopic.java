@@ -9,6 +9,7 @@ import io.sparklog.log.Committer;
 import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Root;
+import io.sparklog.log.Offsets;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
@@ -124,7 +125,7 @@ public final class WrittenTopic {
       writer.sync();
     }
     pending.add(List.of(new Piece.InFile(new Segment(partition, file, 0, segment.size(), 0, records, records, recordsOfBatches.length,
-        least, greatest, true, false, ordered, (int) headerCrc.getValue()))));
+        least, greatest, Offsets.DENSE, false, ordered, (int) headerCrc.getValue()))));
     tasks++;
     return this;
   }
@@ -272,6 +273,15 @@ public final class WrittenTopic {
    * @param batches as {@link #gappyBatch} makes them
    */
   public void gappy(int partition, long end, byte[]... batches) throws IOException {
+    add(Offsets.STORED, partition, end, batches);
+  }
+
+  /** A version as a later release will write it: a segment whose batches follow one another, with gaps in them. */
+  public void tiled(int partition, long end, byte[]... batches) throws IOException {
+    add(Offsets.TILED, partition, end, batches);
+  }
+
+  private void add(Offsets offsets, int partition, long end, byte[]... batches) throws IOException {
     State state = root.state(topic);
     String file = Names.dataFolder(state.version() + 1, Names.identity(random)) + "/" + Names.ownFile(partition, 0, 0, 0);
     Path target = directory.resolve(Names.topicFile(topic, file));
@@ -281,14 +291,14 @@ public final class WrittenTopic {
     long records = 0;
     long greatest = -1;
     for (byte[] batch : batches) {
-      BatchHeader.addTo(headerCrc, batch, 0, false);
+      BatchHeader.addTo(headerCrc, batch, 0, offsets == Offsets.TILED);
       bytes.writeBytes(batch);
       records += BatchHeader.count(batch, 0);
       greatest = Math.max(greatest, BatchHeader.maxTimestamp(batch, 0));
     }
     Files.write(target, bytes.toByteArray());
-    Segment segment = new Segment(partition, file, 0, bytes.size(), state.end(partition), end, records, batches.length, 0, greatest, false,
-        false, false, (int) headerCrc.getValue());
+    Segment segment = new Segment(partition, file, 0, bytes.size(), state.end(partition), end, records, batches.length, 0, greatest,
+        offsets, false, false, (int) headerCrc.getValue());
     write(next -> next.add(segment, file, segment.base()).end(partition, end));
   }
 

@@ -39,8 +39,8 @@ final class StateMemoryTest {
       long[] ends = new long[PARTITIONS];
       for (int p = 0; p < PARTITIONS; p++) {
         long time = 1_700_000_000_000L + epoch;
-        added.add(new Segment(p, Names.dataFolder(epoch, txn) + "/pool.log", p * 100, 100, epoch, epoch + 1, 1, 1, time, time, true, true,
-            true, epoch));
+        added.add(new Segment(p, Names.dataFolder(epoch, txn) + "/pool.log", p * 100, 100, epoch, epoch + 1, 1, 1, time, time,
+            Offsets.DENSE, true, true, epoch));
         ends[p] = epoch + 1;
       }
       String previous = bytes == null ? null : Version.sha256(bytes);

@@ -26,7 +26,8 @@ final class StateTest {
       Version.Slots.NONE, null, null, Map.of(), new long[] {0}, new long[] {2}, List.of(), List.of(segment(1)));
 
   private static Segment segment(long base) {
-    return new Segment(0, Names.dataFolder(0, FIRST_TXN) + "/pool.log", base * 100, 100, base, base + 1, 1, 1, -1, -1, true, true, true, 0);
+    return new Segment(0, Names.dataFolder(0, FIRST_TXN) + "/pool.log", base * 100, 100, base, base + 1, 1, 1, -1, -1, Offsets.DENSE, true,
+        true, 0);
   }
 
   private static State first() throws Damaged {

@@ -2,6 +2,7 @@ package io.sparklog.merge;
 
 import static io.sparklog.kit.Faults.assertFound;
 
+import io.sparklog.log.Offsets;
 import io.sparklog.log.Segment;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -9,7 +10,7 @@ import org.junit.jupiter.api.Test;
 /** A merge that holds other records than what it replaces is found before its commit. */
 final class InvariantsTest {
   private static Segment segment(int partition, long base, long end) {
-    return new Segment(partition, "data/f", 0, 1000, base, end, end - base, 1, 0, 0, true, true, true, 0);
+    return new Segment(partition, "data/f", 0, 1000, base, end, end - base, 1, 0, 0, Offsets.DENSE, true, true, 0);
   }
 
   @Test
@@ -27,7 +28,7 @@ final class InvariantsTest {
     assertFound("the offsets 3 to 9 of partition 0", () -> new Merged(two, List.of(segment(0, 4, 9))));
     assertFound("the offsets 3 to 9 of partition 0", () -> new Merged(two, List.of(segment(1, 3, 9))));
     assertFound("do not follow one another", () -> new Merged(two, List.of(segment(0, 3, 4), segment(0, 5, 9))));
-    Segment fewer = new Segment(0, "data/f", 0, 1000, 3, 9, 5, 1, 0, 0, false, true, true, 0);
+    Segment fewer = new Segment(0, "data/f", 0, 1000, 3, 9, 5, 1, 0, 0, Offsets.STORED, true, true, 0);
     assertFound("a merge of 6 records has made 5", () -> new Merged(two, List.of(fewer)));
   }
 }

@@ -14,6 +14,7 @@ import io.sparklog.kit.Writes;
 import io.sparklog.log.BatchWalk;
 import io.sparklog.log.Committers;
 import io.sparklog.log.Names;
+import io.sparklog.log.Offsets;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
 import io.sparklog.log.State;
@@ -165,7 +166,7 @@ final class MergingTest extends MergedTopics {
     Files.createDirectories(root.resolve(TOPIC_FOLDER).resolve(file).getParent());
     Files.copy(root.resolve(TOPIC_FOLDER).resolve(last.file()), root.resolve(TOPIC_FOLDER).resolve(file));
     Segment wrong = new Segment(2, file, last.position(), last.bytes(), last.base(), last.end(), last.records(), last.batches() + 1,
-        last.minTimestamp(), last.maxTimestamp(), true, last.routed(), last.ordered(), last.headerCrc());
+        last.minTimestamp(), last.maxTimestamp(), Offsets.DENSE, last.routed(), last.ordered(), last.headerCrc());
     HandmadeVersion.after(root, state(), Names.identity(random)).remove(last).add(wrong, file, wrong.base()).write();
     write(2, 30);
     assertEquals(4, state().segments(2).indexOf(wrong) + 1);

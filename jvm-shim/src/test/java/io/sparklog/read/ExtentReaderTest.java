@@ -2,6 +2,7 @@ package io.sparklog.read;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -10,6 +11,7 @@ import io.sparklog.format.BatchHeader;
 import io.sparklog.format.Layout;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.Names;
+import io.sparklog.log.Offsets;
 import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentFile;
 import io.sparklog.read.ExtentReader.Need;
@@ -22,6 +24,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.BeforeEach;
@@ -108,6 +111,64 @@ final class ExtentReaderTest {
     }
   }
 
+  /** With gaps in its batches, a marker, and a batch whose offset in the segment is no offset of the segment. */
+  private Segment tiled() throws IOException {
+    topic.tiled(0, 64, topic.gappyBatch(0, 8, 3, 4, false), topic.gappyBatch(0, 13, 1, 0, true), topic.gappyBatch(0, 14, 2, 45, false),
+        topic.gappyBatch(0, 60, 2, 3, false));
+    return topic.root.state("t").segments(0).get(1);
+  }
+
+  @Test
+  void batchesOfATiledSegment() throws IOException {
+    Segment segment = tiled();
+    byte[] bytes = Files.readAllBytes(file(segment));
+    for (Need need : Need.values()) {
+      assertEquals(List.of(8L, 13L, 13L, 14L, 14L, 60L, 60L, 64L), read(segment, need).offsets());
+      assertArrayEquals(need == Need.OFFSETS ? new byte[0] : bytes, read(segment, need).bytes());
+    }
+  }
+
+  @Test
+  void anIndexLeadsIntoATiledSegment() throws IOException {
+    Segment segment = tiled();
+    byte[] bytes = Files.readAllBytes(file(segment));
+    int position = 0;
+    for (int batch = 0; batch < 3; batch++) {
+      position += BatchHeader.totalBytes(bytes, position);
+    }
+    try (SegmentFile file = topic.root.open("t", segment)) {
+      byte[] header = new byte[Layout.HEADER_BYTES];
+      assertEquals(OptionalLong.of(60), file.hintedBase(position, header, 63));
+      assertEquals(OptionalLong.empty(), file.hintedBase(position, header, 62));
+    }
+    bytes[Layout.MAGIC_AT] = 7; // No header before the batch is read.
+    Files.write(file(segment), bytes);
+    Extent last = Extent.of(segment, new BatchPosition(position, 60), 60, 64, false);
+    try (ExtentReader reader = ExtentReader.open(topic.root.open("t", segment), last, Need.RECORDS, ahead, decoder)) {
+      assertTrue(reader.next());
+      assertEquals(60, reader.base());
+      assertFalse(reader.next());
+    }
+  }
+
+  @Test
+  void aHoleInATiledSegmentIsAnError() throws IOException {
+    byte[] first = topic.gappyBatch(0, 8, 3, 4, false);
+    topic.tiled(0, 17, first, topic.gappyBatch(0, 14, 2, 2, false));
+    Segment segment = topic.root.state("t").segments(0).get(1);
+    for (Need need : Need.values()) {
+      assertEquals(Integer.toString(first.length), fails(segment, need).parameters().get("byte"), need.toString());
+    }
+  }
+
+  @Test
+  void everyFlippedBitOfATiledSegmentIsAnError() throws IOException {
+    topic.padding = offset -> 0;
+    topic.tiled(0, 20, topic.gappyBatch(0, 8, 3, 4, false), topic.gappyBatch(0, 13, 2, 6, false));
+    // Offsets within the segment, as in a dense one: 8 is one bit from 0, and 13 from 5.
+    assertEquals(2, harmless(topic.root.state("t").segments(0).get(1)));
+  }
+
   @Test
   void everyFlippedBitIsAnErrorWhateverIsNeeded() throws IOException {
     topic.padding = offset -> 0;
@@ -185,7 +246,7 @@ final class ExtentReaderTest {
 
   private static Segment withBatches(Segment s, int batches) {
     return new Segment(s.partition(), s.file(), s.position(), s.bytes(), s.base(), s.end(), s.records(), batches, s.minTimestamp(),
-        s.maxTimestamp(), s.dense(), s.routed(), s.ordered(), s.headerCrc());
+        s.maxTimestamp(), s.offsets(), s.routed(), s.ordered(), s.headerCrc());
   }
 
   /** A broker's directory says nothing of its batches; what is told of them is a guess. */
@@ -212,7 +273,7 @@ final class ExtentReaderTest {
 
   private static Segment withEnd(Segment s, long end) {
     return new Segment(s.partition(), s.file(), s.position(), s.bytes(), s.base(), end, end - s.base(), s.batches(), s.minTimestamp(),
-        s.maxTimestamp(), s.dense(), s.routed(), s.ordered(), s.headerCrc());
+        s.maxTimestamp(), s.offsets(), s.routed(), s.ordered(), s.headerCrc());
   }
 
   /** A batch with a right CRC that no decoder accepts: merging, which copies batches, keeps it as it is. */

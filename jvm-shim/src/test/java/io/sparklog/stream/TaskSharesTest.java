@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.kit.Seed;
+import io.sparklog.log.Offsets;
 import io.sparklog.log.Segment;
 import io.sparklog.read.BatchPosition;
 import io.sparklog.read.Extent;
@@ -19,7 +20,7 @@ final class TaskSharesTest {
   private final Random random = new Random(seed);
 
   private static Split split(int partition, long bytes, long records) {
-    Segment segment = new Segment(partition, "f", 0, bytes, 0, records, records, 1, 0, 0, true, true, true, 0);
+    Segment segment = new Segment(partition, "f", 0, bytes, 0, records, records, 1, 0, 0, Offsets.DENSE, true, true, 0);
     return new Split("t", "id", 0, partition, 1, RecordFilter.ALL_RECORDS,
         List.of(Extent.of(segment, BatchPosition.startOf(segment), 0, records, false)));
   }

@@ -8,6 +8,7 @@ import io.sparklog.log.Committer;
 import io.sparklog.log.Names;
 import io.sparklog.log.NextVersion;
 import io.sparklog.log.Root;
+import io.sparklog.log.Offsets;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
@@ -89,7 +90,7 @@ final class RetentionAtAnyRateTest {
   private Segment segment(long bytes, long records, long minTimestamp, long maxTimestamp) {
     position += bytes;
     return new Segment(0, "data/00000000000000000000-c9Uau9icSBmvDvtokvlNaA/pool.log", position, bytes, 0, records, records, 1,
-        minTimestamp, maxTimestamp, true, true, true, 0);
+        minTimestamp, maxTimestamp, Offsets.DENSE, true, true, 0);
   }
 
   /** Writes {@code records} of the last {@link #writeMs}, some late, and does what follows a commit. */

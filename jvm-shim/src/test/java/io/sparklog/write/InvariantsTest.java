@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import io.sparklog.kit.Drivers;
 import io.sparklog.kit.Writes;
 import io.sparklog.log.Names;
+import io.sparklog.log.Offsets;
 import io.sparklog.log.Segment;
 import java.io.IOException;
 import java.util.List;
@@ -44,7 +45,7 @@ final class InvariantsTest extends Drivers {
   @Test
   void whatATaskReportsIsOfAPartitionOfTheTopic() throws IOException {
     assertFoundInACommit("partition 9 of topic t, which has 4",
-        s -> new Segment(9, s.file(), 0, s.bytes(), 0, s.end(), s.records(), s.batches(), 0, 0, true, true, true, s.headerCrc()));
+        s -> new Segment(9, s.file(), 0, s.bytes(), 0, s.end(), s.records(), s.batches(), 0, 0, Offsets.DENSE, true, true, s.headerCrc()));
   }
 
   @Test
