@@ -123,6 +123,7 @@ NUMBERS: dict[str, tuple[Callable[..., object], tuple[str, ...]]] = {
     "Topic.key_table": (of_topic("key_table"), ("n",)),
     "OffsetTable.append": (of_table("append", generation=1, offsets={}), ("generation", "epoch")),
     "OffsetTable.begin": (of_table("begin"), ("after",)),
+    "OffsetTable.doctor": (of_table("doctor"), ("watch_s",)),
     "OffsetTable.end": (of_table("end"), ("generation",)),
     "OffsetTable.require_generation": (of_table("require_generation"), ("generation",)),
     "murmur2_partition": (lambda topic, table, **given: sparklog.murmur2_partition("key", **given), ("partitions",)),
