@@ -1,4 +1,4 @@
-"""Writes docs/reference/, and the table of docs/guide/from-kafka.md, from sparklog/spec/: `make docs`."""
+"""Writes docs/reference/, and the tables of docs/guide/from-kafka.md, from sparklog/spec/: `make docs`."""
 
 from __future__ import annotations
 
@@ -45,13 +45,18 @@ def generate_reference() -> dict[str, str]:
     }
 
 
-def with_kafka_options(page: str) -> str:
-    """The page, with the table of the options of Spark's Kafka connector between its two comments for it. ValueError without them."""
-    before, begin, rest = page.partition(_MADE.format("options.json"))
-    _, end, after = rest.partition(_END)
-    if not begin or not end:
-        raise ValueError("the page lacks the two comments around the table")
-    return before + begin + _kafka_table() + end + after
+def with_kafka_tables(page: str) -> str:
+    """The page, with the options of Spark's Kafka connector and the calls of kafka-python, each table between its two comments.
+
+    ValueError without the comments.
+    """
+    for name, table in (("options.json", _kafka_table()), ("kafka_python.json", _calls_table())):
+        before, begin, rest = page.partition(_MADE.format(name))
+        _, end, after = rest.partition(_END)
+        if not begin or not end:
+            raise ValueError(f"the page lacks the two comments around the table of {name}")
+        page = before + begin + table + end + after
+    return page
 
 
 def write_docs(docs: Path) -> None:
@@ -59,7 +64,7 @@ def write_docs(docs: Path) -> None:
     for name, text in generate_reference().items():
         (docs / "reference" / name).write_text(text, encoding="utf-8")
     page = docs / "guide" / "from-kafka.md"
-    page.write_text(with_kafka_options(page.read_text(encoding="utf-8")), encoding="utf-8")
+    page.write_text(with_kafka_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _options_page() -> str:
@@ -158,6 +163,12 @@ def _offsets_page() -> str:
         "```\n\nProperties that a new table gets:\n\n"
     )
     return page + _head("property", "value") + "".join(_row(_code(name), _code(value)) for name, value in rows.PROPERTIES.items())
+
+
+def _calls_table() -> str:
+    declared = json.loads((Path(sparklog.__file__).parent / "spec" / "kafka_python.json").read_text(encoding="utf-8"))
+    rows = (_row(each["call"], each["kafka"], each["here"], each["why"]) for each in declared["differences"])
+    return _head("call", "kafka-python", "here", "why") + "".join(rows)
 
 
 def _kafka_table() -> str:

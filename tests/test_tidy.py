@@ -190,7 +190,7 @@ def test_the_generated_reference_is_fresh(reference):
         page = ROOT / "docs" / "reference" / name
         assert page.is_file() and page.read_text(encoding="utf-8") == text, f"{name} is not fresh: run make docs"
     guide = (ROOT / "docs" / "guide" / "from-kafka.md").read_text(encoding="utf-8")
-    assert reference["with_kafka_options"](guide) == guide, "from-kafka.md is not fresh: run make docs"
+    assert reference["with_kafka_tables"](guide) == guide, "from-kafka.md is not fresh: run make docs"
 
 
 def test_the_performance_page_is_fresh():

@@ -8,7 +8,7 @@ import re
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
@@ -139,6 +139,8 @@ class Consumer(AnyPartition):
         wanted = names or ((topics,) if isinstance(topics, str) else tuple(topics))
         if dual_table is not None and table is None:
             raise SparklogError("GROUP_REQUIRED", call="Consumer(dual_table=…)", missing="table")
+        if group_instance_id is not None and group is None:
+            raise SparklogError("GROUP_REQUIRED", call="Consumer(group_instance_id=…)", missing="group")
         if (group is None) != (table is None):
             raise SparklogError("GROUP_REQUIRED", call="Consumer()", missing="group" if group is None else "table")
         self._max_poll_records = arguments.positive("max_poll_records", max_poll_records)
@@ -213,8 +215,11 @@ class Consumer(AnyPartition):
         self._shell.run(self._core.subscribe(topics, None if pattern is None else compiled(pattern)))
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
-        """Reads these partitions in place of what it read. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
+        """Reads these partitions in place of what it read; without any, it unsubscribes. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
         self._require_open("assign")
+        if not partitions:
+            self.unsubscribe()
+            return
         if self._membership is not None:
             raise SparklogError("OPTION_CONFLICT", options="assignor and assign", reason="the assignor gives the partitions")
         if self._core.subscribes:
@@ -301,12 +306,12 @@ class Consumer(AnyPartition):
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Continues at the log start offset of these partitions, or of all."""
-        for each in self._in_newest(partitions):
+        for each in self._in_newest("seek_to_beginning", partitions):
             self._core.seek(each, self._core.states[each.partition.topic].starts[each.number])
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
         """Continues at the end offset of these partitions, or of all."""
-        for each in self._in_newest(partitions):
+        for each in self._in_newest("seek_to_end", partitions):
             self._core.seek(each, self._core.states[each.partition.topic].ends[each.number])
 
     def position(self, partition: TopicPartition) -> int:
@@ -353,12 +358,18 @@ class Consumer(AnyPartition):
         found: Future[None] = self._shell.run(self._core.commit_beside(self._to_commit(offsets), callback))
         return found
 
-    def committed(self, partition: TopicPartition) -> int | None:
-        """The offset that the group has committed in a partition; None if it has none."""
+    @overload
+    def committed(self, partition: TopicPartition, metadata: Literal[False] = ...) -> int | None: ...
+
+    @overload
+    def committed(self, partition: TopicPartition, metadata: bool) -> int | OffsetAndMetadata | None: ...
+
+    def committed(self, partition: TopicPartition, metadata: bool = False) -> int | OffsetAndMetadata | None:
+        """The offset that the group has committed in a partition, with `metadata` also the text kept with it; None if it has none."""
         self._require_group("committed")
         (each,) = self._existing([partition])
         found = self._shell.run(self._core.committed()).get((each, self._shell.topic(each.topic).state.topic_id))
-        return None if found is None else found.offset
+        return found if found is None or metadata else found.offset
 
     def metrics(self) -> dict[str, dict[str, float]]:
         """Numbers of its work and of its lag, by the groups and names of Kafka's metrics; rates are of the last 30 seconds.
@@ -439,9 +450,14 @@ class Consumer(AnyPartition):
         self._require_open("a call about assigned partitions")
         return self._core.share(partition_of(partition))
 
-    def _in_newest(self, partitions: Sequence[TopicPartition]) -> list[Share]:
-        """These partitions, or all, in the newest states of their topics; a topic that was created again may have fewer."""
+    def _in_newest(self, call: str, partitions: Sequence[TopicPartition]) -> list[Share]:
+        """These partitions, or all, in the newest states of their topics; a topic that was created again may have fewer.
+
+        CallError NOT_SUBSCRIBED if there are none.
+        """
         self._require_open("a call about assigned partitions")
+        if not partitions and not self._core.assigned():
+            raise SparklogError("NOT_SUBSCRIBED", call=call)
         for topic in {self._core.share(partition_of(each)).partition.topic for each in partitions or self._core.assigned()}:
             self._shell.topic(topic)
         self._core.absorb()
