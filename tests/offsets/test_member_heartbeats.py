@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 import time
 from typing import Any
 
@@ -138,3 +139,22 @@ def test_a_member_that_joins_expires_those_that_died_under_the_same_assignor(wor
     while len(two.assignment()) < 2:
         assert time.monotonic() < end
         two.poll(20)
+
+
+ENDS_WITHOUT_CLOSE = """
+import sys
+from sparklog import Consumer
+given = {"group_id": "g", "table": sys.argv[2], "partition_assignment_strategy": "sticky", "heartbeat_interval_ms": 5}
+members = [Consumer(sys.argv[1], "t", auto_offset_reset="earliest", enable_auto_commit=False, **given) for _ in range(4)]
+for _ in range(3):
+    for member in members:
+        member.poll(10)
+        member.commit()
+"""
+
+
+def test_a_program_that_ends_without_a_close_ends_in_order(threads: Group) -> None:
+    """A heartbeat that is on its way is waited for: deltalake ends the process by a signal where Python ends beneath it."""
+    command = [sys.executable, "-c", ENDS_WITHOUT_CLOSE, str(threads.folder / "root")]
+    ended = [subprocess.run([*command, str(threads.folder / f"offsets-{each}")], capture_output=True) for each in range(3)]
+    assert [(each.returncode, each.stderr) for each in ended] == [(0, b"")] * 3
