@@ -14,7 +14,7 @@ import pytest
 from handmade import draw_seed, records
 from numbered import Written
 from offsets.member_world import Group, Process, Thread
-from offsets.test_programs_in_groups import World, read, share_out, world  # noqa: F401 # a fixture
+from offsets.programs import World, read, share_out
 
 import sparklog
 from sparklog.offsets import OffsetTable, rows
@@ -49,7 +49,7 @@ def add(table: OffsetTable, member: Registered) -> State:
     return put(table, members={**state.members, member.id: member})
 
 
-def test_a_group_that_is_well_has_no_findings(world: World) -> None:  # noqa: F811
+def test_a_group_that_is_well_has_no_findings(world: World) -> None:
     one, two = world.consumer("t"), world.consumer("t")
     share_out(one, two)
     before, began = files(world.path), time.monotonic()
@@ -84,7 +84,7 @@ def processes_of_two(tmp_path: Path) -> Iterator[Group]:
     group.end()
 
 
-def test_heartbeats_in_another_folder_are_not_seen(world: World, tmp_path: Path) -> None:  # noqa: F811
+def test_heartbeats_in_another_folder_are_not_seen(world: World, tmp_path: Path) -> None:
     one = world.consumer("t", enable_auto_commit=False, session_timeout_ms=1_500)
     one._membership._pulse._heartbeats.folder = tmp_path / "container.members"  # type: ignore[union-attr]
     read(one)
@@ -105,7 +105,7 @@ def test_heartbeats_in_another_folder_are_not_seen(world: World, tmp_path: Path)
     assert (rules(found)["heartbeats-not-seen"].severity, found.is_stuck) == ("warning", False)
 
 
-def test_the_folder_of_heartbeats_cannot_be_read(world: World) -> None:  # noqa: F811
+def test_the_folder_of_heartbeats_cannot_be_read(world: World) -> None:
     world.consumer("t", heartbeat_interval_ms=30_000).poll(0)
     folder = Path(f"{world.path}.members")
     shutil.rmtree(folder)
@@ -113,7 +113,7 @@ def test_the_folder_of_heartbeats_cannot_be_read(world: World) -> None:  # noqa:
     assert rules(world.table.doctor("g", watch_s=0)).keys() >= {"heartbeats-unreadable"}
 
 
-def test_a_member_that_does_not_poll_and_the_partitions_that_wait_for_it(world: World) -> None:  # noqa: F811
+def test_a_member_that_does_not_poll_and_the_partitions_that_wait_for_it(world: World) -> None:
     one = world.consumer("t")
     one.poll(0)
     two = world.consumer("t")
@@ -129,7 +129,7 @@ def test_a_member_that_does_not_poll_and_the_partitions_that_wait_for_it(world: 
     assert world.table.doctor("g", watch_s=60) == []
 
 
-def test_a_program_that_waits_to_join_is_told_of(world: World) -> None:  # noqa: F811
+def test_a_program_that_waits_to_join_is_told_of(world: World) -> None:
     one = world.consumer("t")
     one.poll(0)
     stranger = world.consumer("t", partition_assignment_strategy="range")
@@ -146,7 +146,7 @@ def test_a_program_that_waits_to_join_is_told_of(world: World) -> None:  # noqa:
     assert (told.where, "assignor is sticky" in told.text) == ("member stranger-1", True)
 
 
-def test_members_with_patterns_topics_and_assignors_that_lead_nowhere(world: World) -> None:  # noqa: F811
+def test_members_with_patterns_topics_and_assignors_that_lead_nowhere(world: World) -> None:
     read(world.consumer("t"))
     for member in (
         Registered("a-1", (), r"\p{Lower}+"),
@@ -167,7 +167,7 @@ def test_members_with_patterns_topics_and_assignors_that_lead_nowhere(world: Wor
     assert {each.severity for each in found if each.rule in ("pattern-unreadable", "assignor-unknown")} == {"error"}
 
 
-def test_partitions_without_an_owner_and_an_announced_change(world: World) -> None:  # noqa: F811
+def test_partitions_without_an_owner_and_an_announced_change(world: World) -> None:
     one = world.consumer("t", heartbeat_interval_ms=30_000)
     read(one)
     _, _, state = world.table.generations.state("g")
@@ -179,7 +179,7 @@ def test_partitions_without_an_owner_and_an_announced_change(world: World) -> No
     assert found["operator-announced"].severity == "warning"
 
 
-def test_positions_that_are_not_in_the_log(world: World) -> None:  # noqa: F811
+def test_positions_that_are_not_in_the_log(world: World) -> None:
     for name in ("u", "v", "w"):
         world.create(name)
     with world.consumer("t", "u", "v", "w") as one:
@@ -204,7 +204,7 @@ def test_positions_that_are_not_in_the_log(world: World) -> None:  # noqa: F811
     assert rules(world.table.doctor("g"))["group-not-running"].text == "No program runs the group, and 5 records wait."
 
 
-def test_a_table_whose_upkeep_is_behind(world: World, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_a_table_whose_upkeep_is_behind(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     table = world.table
     monkeypatch.setattr(table._lake, "maintain", lambda: {})
     generation = table.begin("g", {"t": {0: 0}})
@@ -279,7 +279,7 @@ def test_a_doctor_of_a_random_group_never_raises_and_changes_nothing(tmp_path: P
     group.end()
 
 
-def test_a_group_that_does_not_exist_is_an_error(world: World) -> None:  # noqa: F811
+def test_a_group_that_does_not_exist_is_an_error(world: World) -> None:
     with pytest.raises(sparklog.CallError, match="PARTLOG_OFFSETS_TABLE_NOT_FOUND"):
         world.table.doctor("g")
     world.table.begin("other")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from offsets.member_world import Group, Process, Thread
-from offsets.test_programs_in_groups import WAIT_S, World, world  # noqa: F401 # a fixture
+from offsets.programs import WAIT_S, World
 
 SESSION_S = Thread.mortal_ms // 1000
 
@@ -110,7 +110,7 @@ def test_a_member_that_woke_up_is_no_one_whose_heartbeats_are_not_seen(threads: 
     assert "others do not see the heartbeats" not in caplog.text
 
 
-def test_a_member_that_dies_while_others_work_is_expired_without_a_poll(world: World) -> None:  # noqa: F811
+def test_a_member_that_dies_while_others_work_is_expired_without_a_poll(world: World) -> None:
     """It joins after the last poll of the others, and takes partitions of a topic that they do not read."""
     world.create("u")
     one = world.consumer("t")
@@ -130,7 +130,7 @@ def test_a_member_that_dies_while_others_work_is_expired_without_a_poll(world: W
     assert [each.why for each in world.table.changes("g")][-1] == f"expires {dead}"
 
 
-def test_a_member_that_joins_expires_those_that_died_under_the_same_assignor(world: World) -> None:  # noqa: F811
+def test_a_member_that_joins_expires_those_that_died_under_the_same_assignor(world: World) -> None:
     one = world.consumer("t", session_timeout_ms=1_500)
     one.poll(0)
     one._membership._pulse.stop(5)  # type: ignore[union-attr] # as if it were killed
