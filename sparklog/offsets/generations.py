@@ -134,7 +134,8 @@ class Generations:
             keys = {(each.topic, each.partition) for each in first}
             ids = {each.topic: each.topic_id for each in first}
             old = [each for each in group.positions if carry and group.exists and each.topic not in dropped]
-            kept = [each for each in old if _stays(each, keys, ids)]
+            # Members begin at the first records of a topic that was created again, by the rows of the topic before.
+            kept = [each for each in old if _stays(each, keys, ids if group.state is None else {})]
             at = rows.now()
             begun = [dataclasses.replace(each, committed_at=at) for each in kept + first]
             # A position that is where it was before is moved, too: its owner has read on, and not committed that.
