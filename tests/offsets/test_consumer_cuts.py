@@ -73,11 +73,13 @@ def test_a_key_that_moved_twice_comes_in_order_where_the_records_between_have_ex
     assert [value for value in values if value in (b"first", b"second")] == [b"first", b"second"]
 
 
-def test_a_part_is_read_once_at_a_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_record_is_decoded_once_beside_36_partitions_and_a_re_route(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = Written(tmp_path / "root", 1)
-    written.write(400)
-    written.change([1, 1, 1, 1])
-    written.write(400)
+    written.change([1] * 36)
+    keys = [b"k%d" % number for number in range(400)]
+    written.write(1_000, keys=keys)
+    written.change([3, 1] * 18)
+    written.write(1_000, keys=keys)
     part, decoded = TopicReads.part, 0
 
     def counting(self: TopicReads, *given: Any) -> Any:
