@@ -129,9 +129,10 @@ bench-stores: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## run the benchmarks of
 
 .PHONY: soak
 soak: export SPARKLOG_SEED ?= new
-soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run the tests with new seeds, then the long ones
+soak: export SPARKLOG_SEEDS = $(or $(SEEDS),50000)
+soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run the tests with new seeds, then the long ones; both simulations over so many: make soak SEEDS=1000000
 	@$(MAKE) --no-print-directory test
-	@$(MAKE) --no-print-directory sim SEEDS=$(or $(SEEDS),50000)
+	@$(MAKE) --no-print-directory sim SEEDS=$(SPARKLOG_SEEDS)
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
 	@$(MAKE) --no-print-directory soak-stores
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import re
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
+from sparklog import SparklogError
 from sparklog.consumer import TopicPartition
 from sparklog.consumer import requests as ask
 from sparklog.consumer.beliefs import Settings
@@ -36,20 +40,33 @@ class Consumer:
         table: Any = SimpleNamespace(path="table", root="root", generations=world.table, topics=Topics(world))
 
         self.member = Membership.__new__(Membership)
-        pulse, standing.Pulse = standing.Pulse, lambda *_: Pulse(world)  # type: ignore[assignment,misc]
+        pulse, standing.Pulse = standing.Pulse, lambda *given: Pulse(world, given[3])  # type: ignore[assignment,misc]
         try:
-            timed = MemberSettings(session_s=SESSION, heartbeat_s=HEARTBEAT)
+            timed = MemberSettings(world.assignor, session_s=SESSION, heartbeat_s=HEARTBEAT)
             self.member.__init__(table, "g", timed, self.core.beginning, lambda: world.now)  # type: ignore[misc]
         finally:
             standing.Pulse = pulse  # type: ignore[misc]
         self.member._lock = Lock()  # type: ignore[assignment]
         self.group = Shared(self.member)
-        self.told: set[TopicPartition] = set()
+        self.told: dict[TopicPartition, Any] = {}
+        """The shares that the program was told to have."""
         self.next: dict[TopicPartition, tuple[Any, int]] = {}
         """By partition the share from which records were given last, and the offset that must come next."""
         self.subscribed = False
+        self.fetched_to: dict[Any, int] = {}
+        """The shares of which records were fetched, each with the offset after those; without those of which some were dropped rightly."""
         self.revoked: dict[TopicPartition, object] = {}
         """How it held the partitions of which the program was told that they go."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether its program may make a call."""
+        return not self.busy and not self.dead and not self.frozen
+
+    @property
+    def is_member(self) -> bool:
+        state = self.world.table.newest.state
+        return state is not None and self.member.id in state.members
 
     def call(self, steps: Any) -> Any:
         """Runs a call to its end, or to the death of the process."""
@@ -93,16 +110,22 @@ class Consumer:
                 finally:
                     self.viewed = world.commits
             case ask.Join():
+                self.operate_soon(request.ats)
                 return self.group.join(request.topics, request.pattern, request.shares, request.ats)
             case ask.Leave():
                 return self.group.leave(for_good=request.for_good)
             case ask.IsLive():
-                return self.group.is_live()
+                if not self.group.is_live():
+                    self.fetched_to = {}
+                    return False
+                return True
             case ask.Positions():
-                if world.depth < 2 and world.chance(0.3):
+                if (world.quiet or world.depth < 2) and world.random.random() < 0.3:
                     world.call("commit")  # just before the look
                 return self.group.positions()
             case ask.Commit():
+                if world.lossy and world.chance(0.2):
+                    raise SparklogError("OFFSETS_TABLE", table="table", cause="the disk is full")
                 return self.group.commit(request.ats)
             case ask.TellCommits():
                 return True
@@ -114,24 +137,41 @@ class Consumer:
                 return self.group.look()
             case ask.Take():
                 return self.group.take()
+        self.operate_soon(request.ats)
         return self.group.release(request.shares, request.ats)
+
+    def operate_soon(self, ats: Any) -> None:
+        """An operator moves one of these shares before they are given up."""
+        if ats and self.world.depth < 2 and self.world.chance(0.7):
+            self.world.soon = lambda: self.world.operate(ats)
 
     def fetched(self, request: Any) -> ask.Part:
         topic = self.world.topics.get(request.partition.topic)
         if topic is None or topic.id != request.topic_id or request.offset < topic.starts[request.partition.partition]:
             return ask.Part([], request.offset, topic.state if topic else None)
         end = min(len(topic.records[request.partition.partition]), request.offset + request.octets)
+        share = self.core.shares[request.partition]
+        if topic.starts[share.number] < request.offset < self.fetched_to.get(share, 0):
+            raise Fault(f"{self.name} fetched {request.partition} at {request.offset} again, after {self.fetched_to[share]}")
+        if self.core.states.get(topic.name) is topic.state:
+            self.fetched_to[share] = end
         return ask.Part([batch_of(topic.life).slice(request.offset, end - request.offset)], end, topic.state)
 
     def tell(self, event: str, partitions: list[TopicPartition]) -> BaseException | None:
         for each in partitions:
-            if (event == "assigned") == (each in self.told):
+            if (event == "assigned") == (each in self.told) or (event == "assigned" and self.core.closed):
                 raise Fault(f"{self.name} was told {event} of {each}, and has {sorted(self.told)}")
+        if event == "assigned":  # one that was to go may stay, since the plan has changed
+            self.revoked = {each: held for each, held in self.revoked.items() if each not in partitions}
         if event == "revoked":
             self.revoked |= {each: self.core.shares[each].holding for each in partitions}
         for each in partitions if event == "assigned" else ():
             self.core.shares[each].since = self.viewed  # type: ignore[attr-defined]
-        self.told = self.told | set(partitions) if event == "assigned" else self.told - set(partitions)
+            self.told[each] = self.core.shares[each]
+        for each in partitions if event != "assigned" else ():
+            share = self.told.pop(each)
+            if event == "lost" and self.world.owns(self, share) and (topic := self.world.topics[each.topic]) and topic.id == share.topic_id:
+                raise Fault(f"{self.name} was told that {each} is lost, and has it")
         if event == "revoked" and self.commits and not self.world.lossy:
             for each in partitions:
                 share, row = self.core.shares[each], self.world.table.newest.at.get(each)
@@ -146,14 +186,57 @@ class Consumer:
         if event == "revoked" and self.world.depth < 2 and self.world.chance(0.15):
             self.world.operate()  # while the program flushes
         self.world.interrupt(self)
+        if self.world.chance(0.3 if event == "lost" else 0.15):
+            self.call_within()
         return ByProgram(event) if self.raises and self.world.chance(0.3) else None
+
+    def call_within(self) -> None:
+        """The callback calls the consumer."""
+        name = self.world.random.choice(("poll", "commit", "commit", "close"))
+        steps: Any = {"poll": lambda: self.core.poll(0, 1, 1, self.decode), "commit": self.core.commit}.get(name)
+        try:
+            self.call(steps() if steps else self.core.close(autocommit=True))
+        except ByProgram:
+            pass
+        except SparklogError as error:
+            if error.id == "GENERATION_FENCED" or (name == "poll") != (error.id == "CONSUMER_IN_CALLBACK"):
+                raise
+        else:
+            if name == "poll":
+                raise Fault(f"{self.name} polled in a callback")
 
     # ---- calls of the program
 
+    def subscribe(self, names: Sequence[str] = NAMES) -> None:
+        pattern = re.compile("[TU]", re.IGNORECASE) if self.world.by_pattern else None
+        self.subscribed = False
+        with contextlib.suppress(ByProgram):
+            self.call(self.core.subscribe([] if pattern else names, pattern))
+        self.require_left_if_closed()
+        self.world.subscribed(names)
+        self.subscribed = True
+
+    def resubscribe(self) -> None:
+        self.subscribe(self.world.random.choice((NAMES[:1], NAMES[1:], NAMES)))
+
+    def require_left_if_closed(self) -> None:
+        """A consumer that a callback closed is no member."""
+        if self.core.closed:
+            self.dead = True
+            if (self.is_member or self.told) and not self.world.lossy:
+                raise Fault(f"{self.name} is closed, {'' if self.is_member else 'not '}a member, and was told to have {sorted(self.told)}")
+
     def poll(self) -> None:
         if not self.subscribed:
-            self.call(self.core.subscribe(list(NAMES), None))
-            self.subscribed = True
+            self.subscribe()
+        if self.dead:
+            return
+        try:
+            self.read()
+        finally:
+            self.require_left_if_closed()
+
+    def read(self) -> None:
         try:
             found = self.call(
                 self.core.poll(self.world.random.choice((0, 0, 0.3)), self.world.random.choice((2, 50)), 1 << 30, self.decode)
@@ -185,12 +268,15 @@ class Consumer:
             return
         try:
             taken = self.call(self.core.take(0, 50, 1 << 30))
+            self.fetched_to = {}  # the loop may end within these, or call `poll`
             for record in itertools.islice(self.core.give(taken, self.decode, self.group.is_live), self.world.random.randrange(1, 9)):
                 share = self.core.shares.get(TopicPartition(record.topic, record.partition))
                 if share is None:
                     raise Fault(f"{self.name} was given {record}, and does not hold it")
                 self.world.given(self, share, [record.offset])
                 self.world.interrupt(self)
+                if self.world.depth < 2 and self.world.chance(0.02):
+                    self.world.freeze(self)
                 if self.dead:
                     raise Killed
         except ByProgram:
@@ -199,6 +285,8 @@ class Consumer:
             share = self.core.shares[poison.partition]
             self.world.given(self, share, [poison.offset], skipped=True)
             self.core.seek(share, poison.offset + 1)
+        finally:
+            self.require_left_if_closed()
 
     def commit(self) -> None:
         if self.subscribed:
@@ -211,6 +299,7 @@ class Consumer:
             pass
         finally:
             self.dead = True
+        self.require_left_if_closed()
 
     def beat(self) -> None:
         if not self.dead and not self.frozen:
@@ -220,6 +309,7 @@ class Consumer:
         life, records = batch.column("partition")[0].as_py(), []
         for offset in batch.column("offset").to_pylist():
             if (partition.topic, life, partition.partition, offset) in self.world.poison:
+                self.fetched_to = {}
                 return records, Poison(partition, offset)
             records.append(SimpleNamespace(topic=partition.topic, partition=partition.partition, offset=offset, life=life))
         return records, None

@@ -5,15 +5,17 @@ from __future__ import annotations
 import functools
 from array import array
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 
 from sparklog import SparklogError
-from sparklog.offsets import rows
+from sparklog.offsets import pulse, rows
 from sparklog.offsets.generations import Generations
-from sparklog.offsets.heartbeats import Watch
+from sparklog.offsets.heartbeats import Mark
 from sparklog.offsets.members import SharedTopic, State
 from sparklog.offsets.rows import Group, Position
 from sparklog.ondisk.columns import SCHEMA
@@ -42,6 +44,10 @@ class Fault(AssertionError):
     """A rule was broken."""
 
 
+class Done(Exception):
+    """The change of an operator was made while members held their commits."""
+
+
 class ByProgram(Exception):
     """A callback of the program raised."""
 
@@ -49,7 +55,7 @@ class ByProgram(Exception):
 class Topic:
     """One life of a topic, with keys that move among its partitions."""
 
-    def __init__(self, name: str, life: int, partitions: int, read_before: bool) -> None:
+    def __init__(self, name: str, life: int, partitions: int, read_before: bool, waiting: set[str]) -> None:
         self.name, self.life, self.id = name, life, f"{name}{life}"
         self.starts, self.records = [0] * partitions, [list[tuple[str, int]]() for _ in range(partitions)]
         self.homes = {f"{self.id}-{number}": number % partitions for number in range(3)}
@@ -59,6 +65,8 @@ class Topic:
         self.routing: Any = None
         self.must_begin: dict[int, bool] = dict.fromkeys(range(partitions), read_before)
         """The partitions that are to be read from their first record, since the group read the topic before they came to be."""
+        self.waiting = dict.fromkeys(range(partitions), waiting)
+        """The members that were there before the partitions."""
         self.state: Any = None
         self.changed()
 
@@ -85,13 +93,14 @@ class Topic:
             self.past.append(SimpleNamespace(cut=cut, cut_of=lambda number: cut[number] if number < len(cut) else 0))
             self.donors.append({to: {donor}})
             donors = list(self.donors)
-            self.routing = SimpleNamespace(past=list(self.past), table=array("H", [0]), donors=lambda _: donors)
+            self.routing = SimpleNamespace(past=list(self.past), table=array("H", [0]), donors=lambda: donors)
             self.changed()
 
-    def grow(self, *, read_before: bool) -> None:
+    def grow(self, *, read_before: bool, waiting: set[str]) -> None:
         self.starts.append(0)
         self.records.append([])
         self.must_begin[len(self.records) - 1] = read_before
+        self.waiting[len(self.records) - 1] = waiting
         self.changed()
 
     def expire(self, number: int, to: int) -> None:
@@ -112,7 +121,6 @@ class Table(Generations):
         self.of: Counter[str] = Counter()
         self.rows: dict[tuple[str, int], Position] = {}
         self.newest = Group("g", [])
-        self.held = 0
 
     def look(self, found: Any) -> Any:
         self.world.interrupt()
@@ -181,44 +189,37 @@ class Topics:
         return found
 
 
-class Pulse:
-    """The pulse of a member by the world's clock, with heartbeats in the world."""
+class Beats:
+    """The heartbeats of a group."""
 
-    def __init__(self, world: World) -> None:
-        self.world, self.watch = world, Watch()
-        self.beaten = self.until = -1.0
+    folder = Path("folder")
 
-    @property
-    def is_live(self) -> bool:
-        return self.world.now < self.until
+    def __init__(self) -> None:
+        self.marks: dict[str, Mark] = {}
 
-    def write(self, member: str, number: int) -> float:
-        self.world.beats[member] = (self.world.beats.get(member, (0, 0))[0] + 1, 0)
-        return self.world.now
+    def write(self, member: str, counter: int, state: int) -> None:
+        self.marks[member] = counter, state
 
-    def live(self, since: float) -> None:
-        if since - self.beaten > SESSION / 2:
-            self.watch.restart()
-        self.beaten, self.until = since, since + 0.8 * SESSION
+    def look(self) -> dict[str, Mark]:
+        return dict(self.marks)
 
-    def restart(self) -> None:
-        self.watch.restart()
-
-    def silent(self, sessions: Any) -> list[str]:
-        return self.watch.silent(self.world.beats, sessions, self.world.now, self.world.now)
-
-    folder = "folder"
-    unseen: frozenset[str] = frozenset()
-    is_steady = False
-
-    def end(self, *members: str) -> None:
+    def remove(self, members: Iterable[str]) -> None:
         for each in members:
-            self.world.beats.pop(each, None)
+            self.marks.pop(each, None)
+
+
+class Pulse(pulse.Pulse):
+    """The pulse of a member by the world's clock, with heartbeats in the world, and without a thread."""
+
+    def __init__(self, world: World, commits: Callable[[Iterable[str]], Mapping[str, int]]) -> None:
+        super().__init__("table", "g", SESSION, commits, lambda: world.now)
+        self._heartbeats: Any = world.beats
 
     def start(self, *_: Any) -> None:
         pass
 
-    stop = start
+    def stop(self, *_: Any) -> None:
+        pass
 
 
 class Lock:
