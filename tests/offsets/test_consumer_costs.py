@@ -11,6 +11,7 @@ import pytest
 from handmade import Record, Topic, batch, batches, records
 
 from sparklog import Consumer
+from sparklog.consumer import metrics
 from sparklog.ondisk import followed
 
 MEMBER = {"group_id": "g", "partition_assignment_strategy": "range"}
@@ -135,8 +136,9 @@ def test_memory_does_not_grow_with_polls(tmp_path):
         tracemalloc.stop()
 
 
-def test_memory_grows_with_live_segments_only(tmp_path):
+def test_memory_grows_with_live_segments_only(tmp_path, monkeypatch):
     """A consumer that follows commits keeps a line of each live segment, as every reader does. A merge takes them away."""
+    monkeypatch.setattr(metrics, "_WINDOW_S", 0)  # seconds of the window are memory too, and a busy machine takes more of them
     topic = Topic(tmp_path)
     topic.append(records(10))
     consumer = Consumer(tmp_path, "t", auto_offset_reset="earliest", max_partition_fetch_bytes=1)

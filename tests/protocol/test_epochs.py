@@ -104,7 +104,7 @@ def many(tool: LogTool, root: Path, kafka: str, epochs: int, records: int, costl
 
 def test_a_thousand_epochs(tool: LogTool, memory: Path, kafka_classpath: str) -> None:
     """Few live segments and version files, no file without a version that names it, and the Kafka view of what is live."""
-    many(tool, memory / "root", kafka_classpath, 1_000, 8, 3.0, 120)
+    many(tool, memory / "root", kafka_classpath, 1_000, 8, 3.0, 850)
 
 
 @pytest.mark.soak

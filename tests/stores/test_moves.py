@@ -122,7 +122,8 @@ def read(spark: SparkSession, root: str, hdfs: Hdfs, s3: S3) -> dict[str, dict[s
 def of_a_release(spark: SparkSession, folder: Path) -> tuple[str, list[str], list[str]]:
     """The root, those of its topics that move, and those that are written on."""
     with tarfile.open(VECTORS / "root-0.1.0.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # which some releases of Python 3.10 and 3.11 do not have
+        archive.extractall(folder)
     return str(folder / "log"), ["again", "cut", "expired", "grown", "merged", "once", "rebatched", "codec-zstd"], ["cut", "grown"]
 
 
