@@ -59,6 +59,8 @@ def test_topics_and_segments(spark: SparkSession, root: Path, call: Call) -> Non
     assert [(row["partition"], row["base_offset"], row["bytes"], row["position"]) for row in segments] == batches
     assert [(row["batches"], row["dense"], row["routed"], row["ordered"]) for row in segments] == [(1, True, False, True)] * 4
     assert all(Path(row["file"]).is_file() and Path(row["file"]).is_relative_to(root) for row in segments)
+    table = spark.table(f"partlog.`{root}`.orders.segments")
+    assert [{"topic": "orders", **row.asDict()} for row in table.collect()] == segments, "the table has the rows of the procedure"
     empty, row = call("topics")
     assert row == {
         "topic": "orders",

@@ -1,15 +1,17 @@
 package io.sparklog.catalog;
 
-import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.log.Version;
+import io.sparklog.procedures.Answer;
+import io.sparklog.procedures.Listings;
 import io.sparklog.read.Times;
 import io.sparklog.spark.SparkErrors;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
+import io.sparklog.spec.Signature;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -48,19 +50,8 @@ final class TopicInfo implements SupportsRead {
       .add("batches", DataTypes.LongType, false)
       .add("bytes", DataTypes.LongType, false);
 
-  private static final StructType SEGMENTS = new StructType().add("partition", DataTypes.IntegerType, false)
-      .add("base_offset", DataTypes.LongType, false)
-      .add("end_offset", DataTypes.LongType, false)
-      .add("records", DataTypes.LongType, false)
-      .add("batches", DataTypes.IntegerType, false)
-      .add("bytes", DataTypes.LongType, false)
-      .add("min_timestamp", DataTypes.TimestampType)
-      .add("max_timestamp", DataTypes.TimestampType)
-      .add("dense", DataTypes.BooleanType, false)
-      .add("routed", DataTypes.BooleanType, false)
-      .add("ordered", DataTypes.BooleanType, false)
-      .add("file", DataTypes.StringType, false)
-      .add("position", DataTypes.LongType, false);
+  private static final List<Signature.Column> SEGMENT_COLUMNS = Listings.columnsOfSegments();
+  private static final StructType SEGMENTS = Answer.schema(SEGMENT_COLUMNS);
 
   private final String name;
   private final Place place;
@@ -98,7 +89,7 @@ final class TopicInfo implements SupportsRead {
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
     SparkErrors.act(() -> requireNone(options));
-    return () -> SparkErrors.run(() -> new Rows(schema, rows().stream().map(GenericInternalRow::new).toArray(InternalRow[]::new)));
+    return () -> SparkErrors.run(() -> new Rows(schema, rows().toArray(InternalRow[]::new)));
   }
 
   /** No option of a read has a meaning here. @throws PartlogException OPTION_UNKNOWN, OPTION_VALUE, OPTION_CONFLICT */
@@ -110,10 +101,10 @@ final class TopicInfo implements SupportsRead {
     });
   }
 
-  private List<Object[]> rows() throws IOException {
+  private List<InternalRow> rows() throws IOException {
     Root root = place.root();
     State state = root.state(place.topic());
-    List<Object[]> rows = new ArrayList<>();
+    List<InternalRow> rows = new ArrayList<>();
     if (schema == COMMITS) {
       TopicLog log = root.topic(place.topic());
       log.newest(state, version -> {
@@ -123,27 +114,22 @@ final class TopicInfo implements SupportsRead {
       Collections.reverse(rows);
       return rows;
     }
+    if (schema == SEGMENTS) {
+      return Listings.segments(root, state).stream().map(segment -> Answer.row(SEGMENT_COLUMNS, segment)).toList();
+    }
     for (int partition = 0; partition < state.partitions(); partition++) {
       List<Segment> segments = state.segments(partition);
-      if (schema == PARTITIONS) {
-        rows.add(new Object[] {partition, state.start(partition), state.end(partition), segments.size(),
-            segments.stream().mapToLong(Segment::batches).sum(), segments.stream().mapToLong(Segment::bytes).sum()});
-      } else {
-        for (Segment segment : segments) {
-          String file = root.store().location(Names.topicFile(place.topic(), segment.file()));
-          rows.add(new Object[] {partition, segment.base(), segment.end(), segment.records(), segment.batches(), segment.bytes(),
-              time(segment.minTimestamp()), time(segment.maxTimestamp()), segment.dense(), segment.routed(), segment.ordered(), text(file),
-              segment.position()});
-        }
-      }
+      rows.add(new GenericInternalRow(new Object[] {partition, state.start(partition), state.end(partition), segments.size(),
+          segments.stream().mapToLong(Segment::batches).sum(), segments.stream().mapToLong(Segment::bytes).sum()}));
     }
     return rows;
   }
 
-  private static Object[] commit(Version version) {
+  private static InternalRow commit(Version version) {
     boolean applies = version.query() != null;
-    return new Object[] {version.version(), time(version.time()), text(version.operation()), applies ? text(version.query().id()) : null,
-        applies ? version.query().epoch() : null, version.records(), version.added().size(), version.removed().size()};
+    return new GenericInternalRow(
+        new Object[] {version.version(), time(version.time()), text(version.operation()), applies ? text(version.query().id()) : null,
+            applies ? version.query().epoch() : null, version.records(), version.added().size(), version.removed().size()});
   }
 
   private static UTF8String text(String text) {

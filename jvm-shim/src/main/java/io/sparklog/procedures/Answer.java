@@ -13,7 +13,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The rows that a procedure returns, with the columns that it declares. */
-final class Answer {
+public final class Answer {
   private final List<Signature.Column> columns;
   private final List<InternalRow> rows = new ArrayList<>();
 
@@ -24,11 +24,16 @@ final class Answer {
   private record AnswerScan(StructType readSchema, InternalRow[] rows) implements LocalScan {}
 
   LocalScan scan() {
+    return new AnswerScan(schema(columns), rows.toArray(InternalRow[]::new));
+  }
+
+  /** The columns in SQL. */
+  public static StructType schema(List<Signature.Column> columns) {
     StructType schema = new StructType();
     for (Signature.Column column : columns) {
       schema = schema.add(column.name(), type(column), column.isNullable(), column.text());
     }
-    return new AnswerScan(schema, rows.toArray(InternalRow[]::new));
+    return schema;
   }
 
   /**
@@ -38,15 +43,22 @@ final class Answer {
    *     and −1 where there is none
    */
   void add(String topic, Object... values) {
-    Object[] cells = new Object[columns.size()];
-    cells[0] = UTF8String.fromString(topic);
-    for (int i = 0; i < values.length; i++) {
-      cells[i + 1] = cell(columns.get(i + 1), values[i]);
+    Object[] all = new Object[values.length + 1];
+    all[0] = topic;
+    System.arraycopy(values, 0, all, 1, values.length);
+    rows.add(row(columns, all));
+  }
+
+  /** A row of these columns. @param values as of {@link #add}, of all columns */
+  public static InternalRow row(List<Signature.Column> columns, Object... values) {
+    if (values.length != columns.size()) {
+      throw new IllegalStateException("a row has " + values.length + " values for the columns " + columns);
     }
-    if (values.length + 1 != cells.length) {
-      throw new IllegalStateException("a row has " + (values.length + 1) + " values for the columns " + columns);
+    Object[] cells = new Object[values.length];
+    for (int i = 0; i < cells.length; i++) {
+      cells[i] = cell(columns.get(i), values[i]);
     }
-    rows.add(new GenericInternalRow(cells));
+    return new GenericInternalRow(cells);
   }
 
   private static Object cell(Signature.Column column, Object value) {

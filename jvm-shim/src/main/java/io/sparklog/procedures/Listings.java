@@ -1,11 +1,15 @@
 package io.sparklog.procedures;
 
 import io.sparklog.log.Names;
+import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
+import io.sparklog.spec.Signature;
+import java.util.ArrayList;
+import java.util.List;
 
 /** Procedures that only look. */
-final class Listings {
+public final class Listings {
   private Listings() {}
 
   static void topics(Call call) {
@@ -16,13 +20,26 @@ final class Listings {
   }
 
   static void segments(Call call) {
-    State state = call.state();
+    segments(call.root(), call.state()).forEach(call::row);
+  }
+
+  /** The columns of the procedure that lists segments, behind that of the topic. */
+  public static List<Signature.Column> columnsOfSegments() {
+    Signature signature = Signature.all().stream().filter(each -> each.name().equals("segments")).findFirst().orElseThrow();
+    return signature.columns().subList(1, signature.columns().size());
+  }
+
+  /** The values of these columns for each live segment, by partition, then by base offset. */
+  public static List<Object[]> segments(Root root, State state) {
+    List<Object[]> rows = new ArrayList<>();
     for (int partition = 0; partition < state.partitions(); partition++) {
       for (Segment segment : state.segments(partition)) {
-        String file = call.log().store().location(Names.topicFile(call.topic(), segment.file()));
-        call.row(partition, segment.base(), segment.end(), segment.records(), segment.batches(), segment.bytes(), segment.minTimestamp(),
-            segment.maxTimestamp(), segment.dense(), segment.routed(), segment.ordered(), file, segment.position());
+        String file = root.store().location(Names.topicFile(state.topic(), segment.file()));
+        rows.add(new Object[] {partition, segment.base(), segment.end(), segment.records(), segment.batches(), segment.bytes(),
+            segment.minTimestamp(), segment.maxTimestamp(), segment.dense(), segment.routed(), segment.ordered(), file,
+            segment.position()});
       }
     }
+    return rows;
   }
 }
