@@ -117,7 +117,7 @@ public final class Routing {
   }
 
   /** Where keys belong after the first {@code after} re-routes of {@link #past}. */
-  SlotTable table(int after) {
+  public SlotTable table(int after) {
     try {
       return moved(first, past.subList(0, after));
     } catch (Damaged e) {

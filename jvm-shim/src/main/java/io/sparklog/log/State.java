@@ -110,11 +110,6 @@ public final class State {
     return head.routing() == null ? 0 : head.routing().after(partition, offset);
   }
 
-  /** The partition of each slot after the first {@code reroutes} of the re-routes that are remembered. */
-  public SlotTable tableAfter(int reroutes) {
-    return head.routing() == null ? SlotTable.modulo(partitions(), partitions()) : head.routing().table(reroutes);
-  }
-
   /** Whether a re-route cut the partition of a segment where the segment begins. */
   public boolean isAfterCut(Segment segment) {
     long before = Math.max(0, segment.base() - 1);

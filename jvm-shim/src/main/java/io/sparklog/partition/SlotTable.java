@@ -116,21 +116,6 @@ public final class SlotTable implements Serializable {
     return (int) crc.getValue();
   }
 
-  /** The table with the fewest slots that puts each key where this one does. Tables that route alike, of any numbers of slots, have one. */
-  public SlotTable shortest() {
-    int all = partitions.length;
-    int slots = IntStream.rangeClosed(1, all)
-        .filter(n -> all % n == 0 && Arrays.equals(partitions, n, all, partitions, 0, all - n))
-        .findFirst()
-        .orElseThrow();
-    return new SlotTable(Arrays.copyOf(partitions, slots));
-  }
-
-  /** Whether it is that of hashing modulo its number of slots, which is the number of partitions then. */
-  public boolean isModulo() {
-    return IntStream.range(0, partitions.length).allMatch(slot -> partitions[slot] == slot);
-  }
-
   /** The table after these moves. */
   public SlotTable after(List<SlotMoves> moves) {
     char[] table = partitions.clone();

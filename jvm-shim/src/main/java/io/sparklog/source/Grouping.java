@@ -1,16 +1,13 @@
 package io.sparklog.source;
 
 import io.sparklog.log.State;
-import io.sparklog.read.Extent;
 import io.sparklog.read.Split;
 import io.sparklog.spark.Columns;
 import java.util.Arrays;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.expressions.Expression;
@@ -70,32 +67,15 @@ record Grouping(KeyRouting function, boolean ofTopics) {
     return new Grouping(function.orElse(null), function.isEmpty() && !request.isOfOneTopic());
   }
 
-  /** Where all records of the splits were put by their keys; empty unless each topic did that in one routing epoch, and all alike. */
+  /** Where all records of the splits were put by their keys; empty if a topic has slots, or the topics put keys in different ways. */
   private static Optional<KeyRouting> routing(ReadRequest request, List<Split> splits) {
-    Map<String, State> states = new HashMap<>();
-    request.ranges().forEach(range -> states.put(range.state().topic(), range.state()));
-    Map<String, Integer> reroutes = new HashMap<>();
-    for (Split split : splits) {
-      for (Extent extent : split.extents()) {
-        int its = states.get(split.topic()).reroutesBefore(split.partition(), extent.segment().base());
-        if (reroutes.merge(split.topic(), its, (one, other) -> one.equals(other) ? one : -1) < 0) {
-          return Optional.empty();
-        }
-      }
-    }
-    Set<KeyRouting> functions = new HashSet<>();
-    for (Map.Entry<String, Integer> topic : reroutes.entrySet()) {
-      State state = states.get(topic.getKey());
-      if (state.config().partitioner().bindsSlots()) {
-        return Optional.empty(); // Its slot table changes with nearly every version.
-      }
-      Optional<KeyRouting> function = KeyRouting.of(state.config().partitioner(), state.tableAfter(topic.getValue()));
-      if (function.isEmpty()) {
-        return function;
-      }
-      functions.add(function.get());
-    }
-    return functions.size() == 1 && splits.stream().allMatch(Split::isRouted) ? functions.stream().findFirst() : Optional.empty();
+    Set<String> topics = splits.stream().map(Split::topic).collect(Collectors.toSet());
+    List<State> states = request.ranges().stream().map(range -> range.state()).filter(state -> topics.contains(state.topic())).toList();
+    Set<KeyRouting> functions = states.stream()
+        .map(state -> KeyRouting.of(state.config().partitioner(), state.partitions()))
+        .collect(Collectors.toSet());
+    boolean isAlike = functions.size() == 1 && states.stream().allMatch(state -> state.routing().isEmpty());
+    return isAlike && splits.stream().allMatch(Split::isRouted) ? functions.stream().findFirst() : Optional.empty();
   }
 
   /**

@@ -2,14 +2,12 @@ package io.sparklog.source;
 
 import io.sparklog.partition.Partitioner;
 import io.sparklog.partition.Router;
-import io.sparklog.partition.SlotTable;
 import java.io.Serializable;
 import java.math.BigInteger;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import java.util.stream.IntStream;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.connector.catalog.functions.Reducer;
@@ -23,8 +21,7 @@ import org.apache.spark.sql.types.StructType;
 
 /**
  * {@code murmur3_partition_8(key)}: the function that a scan says its records are grouped by. Spark takes two groupings to be the same if
- * the names of their functions are, so the name has all that decides. It is for Spark: SQL has {@code murmur3_partition(key, 8)}. Where a
- * topic was re-routed, the name has its slot table: {@code murmur3_partition_4096_slots_1a2b3c4d(key)}, which {@link SlotTables} finds.
+ * the names of their functions are, so the name has all that decides. It is for Spark: SQL has {@code murmur3_partition(key, 8)}.
  *
  * <p>Two numbers of partitions are joined in groups by their greatest common divisor. Spark 4.2.0 forgets that after the join: it goes on
  * as if the groups were what the function gives, and the next join loses rows (SPARK-59045, SPARK-59121). So the function of a scan, which
@@ -32,58 +29,46 @@ import org.apache.spark.sql.types.StructType;
  */
 public final class KeyRouting implements UnboundFunction, ScalarFunction<Integer>, ReducibleFunction<Integer, Integer>, Serializable {
   private static final long serialVersionUID = 1;
-  private static final Pattern NAME = Pattern.compile("(murmur[23])_partition_(?:([1-9][0-9]{0,4})|([0-9]+_slots_[0-9a-f]{8}))");
+  private static final Pattern NAME = Pattern.compile("(murmur[23])_partition_([1-9][0-9]{0,4})");
 
   private final Partitioner partitioner;
-  /** The shortest one. */
-  private final SlotTable table;
+  private final int partitions;
   private final DataType keyType;
 
-  /** The number of every grouping of its records, so far, is a multiple of this; it has no use where the topic was re-routed. */
+  /** The number of every grouping of its records, so far, is a multiple of this. */
   private final AtomicInteger groups;
 
-  private KeyRouting(Partitioner partitioner, SlotTable table, DataType keyType) {
+  private KeyRouting(Partitioner partitioner, int partitions, DataType keyType) {
     this.partitioner = partitioner;
-    this.table = table;
+    this.partitions = partitions;
     this.keyType = keyType;
-    this.groups = new AtomicInteger(table.slots());
+    this.groups = new AtomicInteger(partitions);
   }
 
-  /**
-   * The function that puts keys where a topic with this table does. Spark finds it by its name for as long as it is kept.
-   *
-   * @return empty if its name is that of another table, which is in use
-   */
-  static Optional<KeyRouting> of(Partitioner partitioner, SlotTable table) {
-    SlotTable shortest = table.shortest();
-    Optional<SlotTable> found = shortest.isModulo() ? Optional.of(shortest) : SlotTables.of(shortest);
-    return found.map(its -> new KeyRouting(partitioner, its, DataTypes.BinaryType));
+  /** The function that puts keys where a topic without slots does that has so many partitions. */
+  static KeyRouting of(Partitioner partitioner, int partitions) {
+    return new KeyRouting(partitioner, partitions, DataTypes.BinaryType);
   }
 
   /** The function of this name. */
   public static Optional<UnboundFunction> named(String name) {
     Matcher parts = NAME.matcher(name);
-    if (!parts.matches() || parts.group(2) != null && Integer.parseInt(parts.group(2)) > Router.PARTITIONS_MAX) {
+    if (!parts.matches() || Integer.parseInt(parts.group(2)) > Router.PARTITIONS_MAX) {
       return Optional.empty();
     }
-    Optional<SlotTable> table = parts.group(2) == null ? SlotTables.named(parts.group(3)) : Optional.of(modulo(parts.group(2)));
-    return table.map(its -> new KeyRouting(Partitioner.named(parts.group(1)), its, DataTypes.BinaryType));
-  }
-
-  private static SlotTable modulo(String partitions) {
-    return SlotTable.modulo(Integer.parseInt(partitions), Integer.parseInt(partitions));
+    return Optional.of(of(Partitioner.named(parts.group(1)), Integer.parseInt(parts.group(2))));
   }
 
   /** How many partitions may have records. */
   int partitions() {
-    return (int) IntStream.range(0, table.slots()).map(table::partition).distinct().count();
+    return partitions;
   }
 
   @Override
   public BoundFunction bind(StructType input) {
     DataType type = input.size() == 1 ? input.apply(0).dataType() : DataTypes.NullType;
     if (type.equals(DataTypes.BinaryType) || type.equals(DataTypes.StringType)) {
-      return new KeyRouting(partitioner, table, type);
+      return new KeyRouting(partitioner, partitions, type);
     }
     throw new UnsupportedOperationException(name() + " takes (key STRING or BINARY), not " + input.catalogString());
   }
@@ -94,24 +79,23 @@ public final class KeyRouting implements UnboundFunction, ScalarFunction<Integer
       return null;
     }
     byte[] key = keyType.equals(DataTypes.BinaryType) ? row.getBinary(0) : row.getUTF8String(0).getBytes();
-    return table.partition(table.slot(partitioner, key));
+    return Router.ofKey(partitioner, partitions, key);
   }
 
   /**
-   * Null where Spark must shuffle: the hashes differ, all records would come into one task, or only one side was re-routed or each has its
-   * own table. It is null too where none is needed, as of equal tables; and where a setting lets Spark shuffle one side alone, which it
-   * would do by this function, whatever groups the other side has by then.
+   * Null where Spark must shuffle: the hashes differ, or all records would come into one task. It is null too where none is needed, as of
+   * equal numbers of partitions; and where a setting lets Spark shuffle one side alone, which it would do by this function, whatever groups
+   * the other side has by then.
    */
   @Override
   public Reducer<Integer, Integer> reducer(ReducibleFunction<?, ?> other) {
-    if (!(other instanceof KeyRouting its) || its.partitioner != partitioner || !table.isModulo() || !its.table.isModulo()
-        || SQLConf.get().v2BucketingShuffleEnabled()) {
+    if (!(other instanceof KeyRouting its) || its.partitioner != partitioner || SQLConf.get().v2BucketingShuffleEnabled()) {
       return null;
     }
     int common = gcd(groups.get(), its.groups.get());
     // Spark takes equal functions for equal groups, without a reducer too; so there must be one if it is needed.
-    boolean isNeeded = common > 1 || its.table.equals(table);
-    return isNeeded && common < table.slots() ? new Modulo(this, common) : null;
+    boolean isNeeded = common > 1 || its.partitions == partitions;
+    return isNeeded && common < partitions ? new Modulo(this, common) : null;
   }
 
   private static int gcd(int one, int other) {
@@ -144,7 +128,7 @@ public final class KeyRouting implements UnboundFunction, ScalarFunction<Integer
 
   @Override
   public String name() {
-    return partitioner.optionName() + "_partition_" + (table.isModulo() ? table.slots() : SlotTables.name(table));
+    return partitioner.optionName() + "_partition_" + partitions;
   }
 
   @Override
@@ -170,11 +154,12 @@ public final class KeyRouting implements UnboundFunction, ScalarFunction<Integer
   /** By what it computes: Spark compares plans. */
   @Override
   public boolean equals(Object other) {
-    return other instanceof KeyRouting same && partitioner == same.partitioner && table.equals(same.table) && keyType.equals(same.keyType);
+    return other instanceof KeyRouting same && partitioner == same.partitioner && partitions == same.partitions
+        && keyType.equals(same.keyType);
   }
 
   @Override
   public int hashCode() {
-    return 31 * table.hashCode() + keyType.hashCode();
+    return 31 * partitions + keyType.hashCode();
   }
 }

@@ -80,7 +80,7 @@ final class Homes {
     TreeMap<Integer, List<Move>> moves = moves(versions, version);
     for (int after = 0; after <= state.slots().past().size(); after++) {
       long before = after < state.slots().past().size() ? state.slots().past().get(after).version() : Long.MAX_VALUE;
-      SlotTable table = state.tableAfter(after);
+      SlotTable table = state.slots().table(after);
       String of = "I5: a snapshot at version " + state.version() + " after " + after + " re-routes has slot ";
       moves.forEach((slot, its) -> {
         if (table.partition(slot) != last(its, before)) {

@@ -4,11 +4,9 @@ import io.sparklog.log.PastReroute;
 import io.sparklog.log.Routing;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
-import io.sparklog.partition.SlotTable;
 import io.sparklog.read.Split;
 import io.sparklog.spark.Columns;
 import java.io.IOException;
-import java.math.BigInteger;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -19,7 +17,6 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.stream.Collectors;
-import java.util.stream.LongStream;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Batch;
@@ -181,33 +178,10 @@ final class GroupedReads {
     return epoch < 0 || epoch == past.size() ? state.end(partition) : past.get(epoch).cut(partition);
   }
 
-  /** Whether the splits have records of one routing epoch of each topic, and all topics have the same hash and equal slot tables. */
+  /** Whether no topic of the splits has slots, and all have the same hash and as many partitions. */
   private boolean isAlike(List<Split> splits) {
-    State one = null;
-    SlotTable its = null;
-    for (String topic : splits.stream().map(Split::topic).distinct().toList()) {
-      State state = log.state(topic);
-      Set<Integer> epochs = new HashSet<>();
-      splits.stream()
-          .filter(split -> split.topic().equals(topic))
-          .forEach(
-              split -> split.extents().forEach(extent -> epochs.add(state.reroutesBefore(split.partition(), extent.segment().base()))));
-      SlotTable table = state.tableAfter(epochs.iterator().next());
-      if (epochs.size() > 1
-          || one != null && (one.config().partitioner() != state.config().partitioner() || !isSameWrittenOut(its, table))) {
-        return false;
-      }
-      one = state;
-      its = table;
-    }
-    return true;
-  }
-
-  private static boolean isSameWrittenOut(SlotTable one, SlotTable other) {
-    int common = BigInteger.valueOf(one.slots()).gcd(BigInteger.valueOf(other.slots())).intValueExact();
-    long multiple = (long) one.slots() / common * other.slots();
-    return LongStream.range(0, multiple)
-        .allMatch(i -> one.partition((int) (i % one.slots())) == other.partition((int) (i % other.slots())));
+    List<State> states = splits.stream().map(Split::topic).distinct().map(log::state).toList();
+    return states.stream().allMatch(state -> state.routing().isEmpty() && state.router().equals(states.get(0).router()));
   }
 
   private void check(PartlogScan scan, boolean isByKey, boolean withKey, boolean ofTopics) throws IOException {

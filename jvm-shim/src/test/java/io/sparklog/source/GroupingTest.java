@@ -137,29 +137,14 @@ final class GroupingTest extends GroupsOfScans {
 
   /** Slots of one partition may be anywhere in another topic, and in another routing epoch of the same one. */
   @Test
-  void groupsOfATopicThatWasReroutedAreByKeyWithinARoutingEpoch() throws IOException {
-    for (String topic : List.of("t", "same", "other")) {
+  void aTopicThatWasReroutedIsGroupedByPartition() throws IOException {
+    for (String topic : List.of("t", "same")) {
       log.write(topic, Map.of("partitions", "4"), 100, KeyedLog.routed(200));
-      log.of(topic).addPartitions(topic.equals("other") ? 7 : 8, false, false, false);
-      assertEquals("[murmur3_partition_4(key)]", groups(reads(topic).scan()), "nothing is there from after the re-route");
-      log.write(topic, Map.of(), 100, KeyedLog.routed(200));
-      assertEquals("[identity(partition)]", groups(reads(topic).scan()));
     }
-    assertEquals("[murmur3_partition_4(key)]", groups(within(0, "t").scan()));
-    assertEquals("[murmur3_partition_4(key)]", groups(within(0, "t", "other").scan()));
-    assertEquals("[murmur3_partition_4096_slots_226e01d1(key)]", groups(within(1, "t").scan()));
-    assertEquals("[murmur3_partition_4096_slots_226e01d1(key)]", groups(within(1, "t", "same").scan()));
-    assertEquals("[identity(topic), identity(partition)]", groups(within(1, "t", "other").scan()));
-  }
-
-  /** The offsets of one routing epoch, 0 or 1, of topics that were re-routed once. */
-  private Reads within(int epoch, String... topics) {
-    String cuts = Arrays.stream(topics)
-        .map(topic -> IntStream.range(0, log.state(topic).partitions())
-            .mapToObj(p -> "\"" + p + "\":" + log.state(topic).lastCut(p))
-            .collect(Collectors.joining(",", "\"" + topic + "\":{", "}")))
-        .collect(Collectors.joining(",", "{", "}"));
-    return reads(String.join(",", topics)).with(epoch == 0 ? "endingOffsets" : "startingOffsets", cuts);
+    log.of("t").addPartitions(8, false, false, false);
+    assertEquals("[identity(partition)]", groups(reads("t").scan()));
+    assertEquals("[murmur3_partition_4(key)]", groups(reads("same").scan()));
+    assertEquals("[identity(topic), identity(partition)]", groups(reads("t,same").scan()));
   }
 
   /** The offset where the segments that are not routed end, or where they begin. */
@@ -192,13 +177,13 @@ final class GroupingTest extends GroupsOfScans {
   }
 
   static final List<Broken> BROKEN = List.of(
-      new Broken(11, "a scan need not be routed", "source/Grouping", "&& splits.stream().allMatch(Split::isRouted) ", ""),
-      new Broken(11, "one routed segment is enough", "read/Split", "extents.stream().allMatch(extent -> extent.segment().routed())",
+      new Broken(14, "a scan need not be routed", "source/Grouping", "&& splits.stream().allMatch(Split::isRouted) ", ""),
+      new Broken(50, "one routed segment is enough", "read/Split", "extents.stream().allMatch(extent -> extent.segment().routed())",
           "extents.stream().anyMatch(extent -> extent.segment().routed())"),
       new Broken(0, "topics need not agree", "source/Grouping", "functions.size() == 1", "!functions.isEmpty()"),
       new Broken(4, "segments of before partitions were added stay routed", "log/Replay", "      unroute();\n", ""),
-      new Broken(1, "a topic may be read in two routing epochs", "source/Grouping", "one.equals(other) ? one : -1", "other"),
-      new Broken(1, "the newest slot table is that of all records", "log/Routing", "past.subList(0, after)", "past"));
+      new Broken(1, "a topic with slots is grouped by key", "source/Grouping",
+          " && states.stream().allMatch(state -> state.routing().isEmpty())", ""));
 
   @ParameterizedTest
   @FieldSource("BROKEN")
@@ -230,56 +215,6 @@ final class GroupingTest extends GroupsOfScans {
     assertNull(function("murmur3_partition_8", DataTypes.BinaryType).produceResult(row((Object) null)));
   }
 
-  /** A table is found by its name in as few slots as it can be written in, for as long as a scan has it. */
-  @Test
-  void aSlotTableIsFoundByItsName() {
-    Random random = new Random(2);
-    for (int i = 0; i < 50; i++) {
-      int[] slots = IntStream.generate(() -> random.nextInt(5)).limit(1 + random.nextInt(20)).toArray();
-      SlotTable table = SlotTable.of(slots);
-      int times = 1 + random.nextInt(6);
-      SlotTable longer = SlotTable.of(IntStream.range(0, times * slots.length).map(slot -> slots[slot % slots.length]).toArray());
-      assertEquals(table.shortest(), longer.shortest());
-      KeyRouting kept = KeyRouting.of(Partitioner.MURMUR3, longer).orElseThrow();
-      KeyRouting found = function(kept.name(), DataTypes.BinaryType);
-      assertEquals(kept, found);
-      assertEquals(kept, KeyRouting.of(Partitioner.MURMUR3, table).orElseThrow());
-      assertNotEquals(kept, KeyRouting.of(Partitioner.MURMUR2, table).orElseThrow());
-      for (int key = 0; key < 50; key++) {
-        byte[] bytes = ("k" + key).getBytes(StandardCharsets.UTF_8);
-        assertEquals(table.partition(table.slot(Partitioner.MURMUR3, bytes)), found.produceResult(row(bytes)));
-      }
-    }
-  }
-
-  /** The polynomial of CRC-32C, added to a table, leaves its CRC-32C as it is. */
-  @Test
-  void anotherTableOfTheSameNameIsNotGroupedByKey() {
-    int[] slots = IntStream.range(0, 100).map(slot -> slot * slot).toArray();
-    SlotTable table = SlotTable.of(slots);
-    long polynomial = 1 | 0x82f63b78L << 1;
-    IntStream.range(0, 3).forEach(i -> slots[50 + i] ^= (int) (polynomial >>> 16 * i & 0xffff));
-    SlotTable other = SlotTable.of(slots);
-    assertEquals(table.crc(), other.crc());
-    assertNotEquals(table, other);
-    KeyRouting kept = KeyRouting.of(Partitioner.MURMUR3, table).orElseThrow();
-    assertTrue(KeyRouting.of(Partitioner.MURMUR3, other).isEmpty());
-    assertEquals(kept, KeyRouting.of(Partitioner.MURMUR3, table).orElseThrow());
-  }
-
-  /** Groups of a re-routed topic cannot be put together: only equal tables are joined without a shuffle, and need no reducer. */
-  @Test
-  void slotTablesAreNotReduced() {
-    SlotTable table = SlotTable.modulo(4).after(SlotTable.modulo(4).replan(new int[] {1, 1, 1, 1, 1, 1}));
-    KeyRouting kept = KeyRouting.of(Partitioner.MURMUR3, table).orElseThrow();
-    assertEquals(6, kept.partitions());
-    KeyRouting one = function(kept.name(), DataTypes.BinaryType);
-    KeyRouting two = function("murmur3_partition_2", DataTypes.BinaryType);
-    assertNull(one.reducer(two));
-    assertNull(two.reducer(one));
-    assertNull(one.reducer(function(kept.name(), DataTypes.StringType)));
-  }
-
   private static InternalRow row(Object key) {
     return new GenericInternalRow(new Object[] {key});
   }
@@ -287,7 +222,7 @@ final class GroupingTest extends GroupsOfScans {
   @Test
   void otherNamesAreNoFunctions() {
     for (String name : List.of("murmur3_partition", "murmur3_partition_0", "murmur3_partition_08", "murmur3_partition_10001",
-        "murmur4_partition_8", "murmur3_partition_8x", "murmur3_partition_-8", "murmur3_partition_4096_slots_00000000")) {
+        "murmur4_partition_8", "murmur3_partition_8x", "murmur3_partition_-8", "murmur3_partition_4096_slots_226e01d1")) {
       assertTrue(KeyRouting.named(name).isEmpty(), name);
     }
     assertTrue(KeyRouting.named("murmur2_partition_10000").isPresent());

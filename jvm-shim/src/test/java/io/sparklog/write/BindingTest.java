@@ -172,7 +172,7 @@ final class BindingTest extends CommitsOverFaults {
     assertEquals(replayed.slots().fill(), loaded.slots().fill());
     assertEquals(replayed.slots().past().size(), loaded.slots().past().size());
     for (int slot = 0; slot < loaded.slots().table().slots(); slot++) {
-      assertEquals(replayed.tableAfter(0).partition(slot), loaded.tableAfter(0).partition(slot));
+      assertEquals(replayed.slots().table(0).partition(slot), loaded.slots().table(0).partition(slot));
     }
   }
 
