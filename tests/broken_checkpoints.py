@@ -23,14 +23,17 @@ LINES: dict[str, Callable[[list[Any]], Any]] = {
     "a negative time": lambda line: [*line[:8], -2, *line[9:]],
     "a position beyond the last byte": lambda line: [*line[:2], BIG - 61, *line[3:]],
     "a checksum of 33 bits": lambda line: [*line[:13], 2**32, *line[14:]],
-    "a fraction in an unknown field": lambda line: [*line, 1.5],
+    "a fraction in an unknown field": lambda line: [*line, 0, 1.5],
+    "an index of a negative length": lambda line: [*line, -1],
+    "an index of a length that no segment has": lambda line: [*line, (1 << 18) + 1],
+    "an index that is null": lambda line: [*line, None],
     "null": lambda line: None,
 }
 """Changes that break the line of a segment."""
 
 ODD_LINES: dict[str, Callable[[list[Any]], Any]] = {
-    "further fields": lambda line: [*line, {"file": "x", "position": 7}, None, [1, [2]], "more", True, -BIG],
-    "a further field that is null": lambda line: [*line, None],
+    "further fields": lambda line: [*line, 0, {"file": "x", "position": 7}, None, [1, [2]], "more", True, -BIG],
+    "a further field that is null": lambda line: [*line, 0, None],
     "offsets that are tiled": lambda line: [*line[:10], "tiled", *line[11:]],
 }
 """Changes after which the line of a segment is still right."""

@@ -294,7 +294,7 @@ class Topic:
         lines: list[Any] = [head]
         for _, segments in sorted(self.live.items()):
             for segment in segments:
-                lines.append([segment[name] for name in SEGMENT_FIELDS])
+                lines.append([segment[name] for name in (*SEGMENT_FIELDS, "index") if name in segment])
         return self.put_checkpoint(newest["version"], lines)
 
     def put_checkpoint(self, version: int, lines: list[Any]) -> Path:

@@ -1,4 +1,4 @@
-"""The offset index of a segment in the Kafka view. It is only a hint. FORMAT.md sections 8 and 9."""
+"""Offset indexes: the one behind a segment, and the one in the Kafka view. An index is only a hint. FORMAT.md sections 4, 8 and 9."""
 
 from __future__ import annotations
 
@@ -11,12 +11,20 @@ _ENTRY = np.dtype([("offset", ">i4"), ("position", ">i4")])
 _BYTES_MAX = 64 * 1024 * 1024
 
 
-def look_up(root: Root, name: str, offset: int) -> tuple[int, int] | None:
-    """Offset and position of the last entry with `offset` or a lower one, both relative to the segment; None if there is no such entry."""
+INTERVAL_BYTES = 1 << 16
+"""How far apart the entries of an index behind a segment are at least."""
+
+
+def of_view(root: Root, name: str) -> bytes:
+    """The entries of an index in the Kafka view; none if it cannot be read."""
     try:
-        data = root.store.read(name, _BYTES_MAX)
+        return root.store.read(name, _BYTES_MAX)
     except (Absent, Damaged, OSError):
-        return None
+        return b""
+
+
+def look_up(data: bytes, offset: int) -> tuple[int, int] | None:
+    """Offset and position of the last entry with `offset` or a lower one, both relative to the segment; None if there is no such entry."""
     entries = np.frombuffer(data, dtype=_ENTRY, count=len(data) // _ENTRY.itemsize)
     number = int(np.searchsorted(entries["offset"], offset, side="right")) - 1
     if number < 0:

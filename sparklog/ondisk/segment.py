@@ -214,10 +214,9 @@ class SegmentReader:
         """The place of a batch that holds the offset `start` or lies before it."""
         segment = self._segment
         here = self.begin
-        if start <= segment.base or segment.bytes < _INDEX_WORTHWHILE_BYTES or not self._root.store.has_links:
+        if start <= segment.base or segment.bytes < _INDEX_WORTHWHILE_BYTES:
             return here
-        name = f"{view_folder(self._topic, segment.partition)}/{index_file(segment.base)}"
-        entry = index.look_up(self._root, name, start - segment.base)
+        entry = index.look_up(self._index(), start - segment.base)
         if not entry:
             return here
         last, position = entry[0], segment.position + entry[1]
@@ -230,13 +229,29 @@ class SegmentReader:
         except Damaged:
             return here
         # An index is linked only after the stamp was synced. So it never points at a field that is half stamped.
-        if segment.tiles and header.base_offset not in (base, base - segment.base):
+        if header.base_offset not in (base, base - segment.base) or not segment.base <= base <= start or position == segment.position:
             return here
         # A field that could be a relative offset as well as an absolute one proves nothing: a wrong entry could fit it the wrong way.
-        ambiguous = segment.tiles and 0 < segment.base <= header.base_offset < segment.end - segment.base
-        if not segment.base <= base <= start or ambiguous or position == segment.position:
+        ambiguous = 0 < segment.base <= header.base_offset < segment.end - segment.base
+        if ambiguous and not (segment.index_bytes and header.base_offset - base == self._first_field() - segment.base):
             return here
         return Place(position, base, 0, None)
+
+    def _index(self) -> bytes:
+        """The entries of the segment's index: of the one behind it, or of the one in the Kafka view."""
+        segment = self._segment
+        if segment.index_bytes:
+            try:
+                return self._file.read(self.end, segment.index_bytes)
+            except OSError:
+                return b""
+        if not self._root.store.has_links:
+            return b""
+        return index.of_view(self._root, f"{view_folder(self._topic, segment.partition)}/{index_file(segment.base)}")
+
+    def _first_field(self) -> int:
+        """The base offset field of the first batch. Nothing stamps a file with an index behind its segment: all fields are alike."""
+        return int.from_bytes(self._read(self._segment.position, LENGTH_FROM), "big", signed=True)
 
     def _read(self, position: int, size: int) -> bytes:
         try:

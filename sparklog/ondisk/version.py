@@ -21,6 +21,8 @@ FILE_BYTES_MAX = 64 * 1024 * 1024
 ENTRIES_MAX = 1_000_000
 PARTITIONS_MAX = 10_000
 SEGMENT_BYTES_MAX = SEGMENT_OFFSETS_MAX = 2**31 - 1
+INDEX_BYTES_MAX = 1 << 18
+"""As many bytes as the index behind a segment of the greatest length may have."""
 
 # The values that each key of a configuration can have: one of these words, or a number in this range.
 _CONFIG: dict[str, tuple[str, ...] | range] = {
@@ -89,7 +91,10 @@ _SEGMENT_FIELDS: dict[str, Callable[[object, str], Any]] = {
     "routed": boolean,
     "ordered": boolean,
     "headerCrc": _number(most=2**32 - 1),
+    "index": _number(most=INDEX_BYTES_MAX),
 }
+_NEEDED_FIELDS = len(_SEGMENT_FIELDS) - 1
+"""All but the last."""
 
 
 class Segment(NamedTuple):
@@ -109,16 +114,17 @@ class Segment(NamedTuple):
     routed: bool
     ordered: bool
     header_crc: int
+    index_bytes: int = 0
 
     @classmethod
     def of_version(cls, fields: Fields, partitions: int) -> Segment:
         """The segment that a version file adds to one of so many partitions. Damaged if it breaks a rule."""
-        return cls._of([fields.value(name) for name in _SEGMENT_FIELDS], partitions)
+        return cls._of([fields.value(name) for name in _SEGMENT_FIELDS if name != "index" or name in fields], partitions)
 
     @classmethod
     def of_line(cls, line: object, partitions: int) -> Segment:
         """The segment that a line of a checkpoint describes, of one of so many partitions. Damaged if it breaks a rule."""
-        if type(line) is not list or len(line) < len(_SEGMENT_FIELDS):
+        if type(line) is not list or len(line) < _NEEDED_FIELDS:
             raise Damaged("a line does not describe a segment")
         return cls._of(line, partitions)
 
@@ -138,9 +144,14 @@ class Segment(NamedTuple):
         return self.offsets != STORED
 
     @property
+    def end_of_index(self) -> int:
+        """The byte of the data file after the index of the segment; without one, the byte after its last batch."""
+        return self.position + self.bytes + self.index_bytes
+
+    @property
     def in_own_file(self) -> bool:
         """Whether it begins a data file of one partition: of its own, if the file ends where it ends. FORMAT.md section 8."""
-        return is_own_file(self.file) and not self.position
+        return is_own_file(self.file) and not self.position and not self.index_bytes
 
     def in_view(self, config: Mapping[str, str]) -> bool:
         """Whether it belongs in the Kafka view of a topic with this configuration, if it is live. FORMAT.md section 8."""

@@ -218,7 +218,7 @@ def _expected(chain: Chain, has_view: bool) -> list[Expected]:
         return []
     ends = {segment.file: 0 for segment in chain.segments}
     for segment in chain.segments:
-        ends[segment.file] = max(ends[segment.file], segment.position + segment.bytes)
+        ends[segment.file] = max(ends[segment.file], segment.end_of_index)
     tables: dict[int, Sequence[int]] = {}
     return [
         Expected(
@@ -231,7 +231,7 @@ def _expected(chain: Chain, has_view: bool) -> list[Expected]:
             int(state.config["max.message.bytes"]),
             tuple(sorted(chain.intervals)),
             has_view and segment.in_view(state.config),
-            _file_end(chain, segment.file) if segment.position + segment.bytes == ends[segment.file] else None,
+            _file_end(chain, segment.file) if segment.end_of_index == ends[segment.file] else None,
         )
         for segment in chain.segments
     ]

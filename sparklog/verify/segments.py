@@ -13,6 +13,7 @@ import google_crc32c
 
 from sparklog.ondisk.faults import TooLarge
 from sparklog.ondisk.header import HEADER_BYTES, LENGTH_FROM, Header, batch_bytes_max, decompressed_max
+from sparklog.ondisk.index import INTERVAL_BYTES
 from sparklog.ondisk.names import topic_file
 from sparklog.ondisk.records import RECORDS_AT_ONCE, Payload
 from sparklog.ondisk.root import Root, is_seen
@@ -21,7 +22,7 @@ from sparklog.store.store import Absent, Damaged, File
 from sparklog.verify.contents import Contents
 from sparklog.verify.expected import Expected
 from sparklog.verify.report import DAMAGE, GARBAGE, REPAIRABLE, Counts, Finding
-from sparklog.verify.view import ViewOfSegment
+from sparklog.verify.view import Indexes, ViewOfSegment, shared
 
 _BLOCK_BYTES = 1 << 21
 _CHUNK_BYTES = 1 << 21
@@ -66,6 +67,7 @@ class SegmentCheck:
         """How many fields hold the relative offset, the absolute one, and a mixture. Where both are equal, none of these."""
         self._unstamped: int | None = None
         self._reached = expected.segment.base
+        self._index = Indexes(expected.segment.base, INTERVAL_BYTES)
         self.findings: list[Finding] = []
         self.batches = self.records = 0
 
@@ -130,6 +132,7 @@ class SegmentCheck:
             counted += header.records
             header_crc = google_crc32c.extend(header_crc, bytes(batch.data[LENGTH_FROM * segment.tiles : HEADER_BYTES]))
             view.batch(batch.position - segment.position, batch.base, header, batch.data)
+            self._index.batch(batch.position - segment.position, batch.base + header.last_offset_delta, header.max_timestamp)
             self._decode(batch)
         self._decode_chunk()
         walked = self._position == segment.position + segment.bytes
@@ -152,6 +155,17 @@ class SegmentCheck:
         for problem in faults:
             self._segment_fault("SEGMENT_CORRUPT", problem, segment.position, _RESTORE)
         self._stamp()
+        if segment.index_bytes and not faults:
+            self._require_index(file)
+
+    def _require_index(self, file: File) -> None:
+        end = self._segment.position + self._segment.bytes
+        right, found = bytes(self._index.made[".index"]), file.read(end, self._segment.index_bytes)
+        if found != right:
+            problem = "the index behind the segment is not that of its batches"
+            fix = "nothing must be done; CALL partlog.merge writes the segment again where it is small"
+            byte = end + shared(found, right)
+            self._add(REPAIRABLE, "INDEX_WRONG", problem, "no record: a reader walks more of the segment", fix, byte, self._segment.base)
 
     def _batches(self, file: File, end: int) -> Iterator[Walked]:
         """The batches whose headers are right, in order; what is wrong is reported. Ends where the next batch is not known."""

@@ -281,7 +281,7 @@ class Chain:
                 self._name(segment)
 
     def _name(self, segment: Segment) -> None:
-        self.extents.setdefault(segment.file, set()).add((segment.position, segment.position + segment.bytes))
+        self.extents.setdefault(segment.file, set()).add((segment.position, segment.end_of_index))
 
     def _end(self, present: set[int]) -> None:
         state = self.state

@@ -139,7 +139,7 @@ class ViewOfSegment:
             self._add("VIEW_WRONG", str(damage), name, None)
             return
         if right is not None and found not in right:
-            shared = max(_shared(found, each) for each in right)
+            shared = max(shared(found, each) for each in right)
             self._add("INDEX_WRONG", "it is not the index of the segment's batches", name, shared)
         elif right is None and size % entry_bytes:
             self._add("INDEX_WRONG", f"it has {size} bytes, which is not a number of entries", name, size - size % entry_bytes)
@@ -152,6 +152,6 @@ class ViewOfSegment:
         )
 
 
-def _shared(one: bytes, other: bytes) -> int:
+def shared(one: bytes, other: bytes) -> int:
     """How many bytes both begin with."""
     return next((at for at, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), min(len(one), len(other)))

@@ -75,7 +75,7 @@ def test_segments_with_further_fields(tool: LogTool) -> None:
     for number in range(4):
         topic.commit(topic.data(batch(records(3, f"v{number}")), number % 2, more={"file": "x", "position": 7}))
     lines = [json.loads(line.split(b"\t")[0]) for line in topic.checkpoint().read_bytes().splitlines()]
-    topic.put_checkpoint(3, lines[:1] + [[*line, {"file": "x"}, None, "more"] for line in lines[1:]])
+    topic.put_checkpoint(3, lines[:1] + [[*line, 0, {"file": "x"}, None, "more"] for line in lines[1:]])
     for version in range(3):
         topic.version_file(version).unlink()
     topic.commit(topic.data(batch(records(2, "after")), more=1))

@@ -10,6 +10,9 @@ public final class OffsetIndex {
   /** No entry fits. */
   public static final int NONE = -1;
 
+  /** How far apart the entries of an index behind a segment are at least. FORMAT.md section 4. */
+  public static final int INTERVAL_BYTES = 1 << 16;
+
   public static final int ENTRY_BYTES = Integer.BYTES + Integer.BYTES;
 
   private final ByteBuffer file;

@@ -1,6 +1,8 @@
 package io.sparklog.log;
 
 import io.sparklog.format.BatchHeader;
+import io.sparklog.format.IndexBuilder;
+import io.sparklog.format.OffsetIndex;
 import io.sparklog.spec.Invariant;
 import java.util.zip.CRC32C;
 
@@ -17,6 +19,7 @@ public final class SegmentBuilder {
   private long maxTimestamp = -1;
   private boolean routed = true;
   private boolean ordered = true;
+  private final IndexBuilder index = new IndexBuilder(0, OffsetIndex.INTERVAL_BYTES);
 
   /**
    * @param file data file, relative to the topic's folder
@@ -43,6 +46,7 @@ public final class SegmentBuilder {
   public void add(byte[] buffer, int at, long batchMinTimestamp, boolean batchRouted, boolean batchOrdered) {
     BatchHeader.setBaseOffset(buffer, at, records);
     BatchHeader.addTo(headerCrc, buffer, at, true);
+    index.batch(bytes, records + BatchHeader.count(buffer, at) - 1, BatchHeader.maxTimestamp(buffer, at));
     bytes += BatchHeader.totalBytes(buffer, at);
     records += BatchHeader.count(buffer, at);
     batches++;
@@ -64,6 +68,11 @@ public final class SegmentBuilder {
     Invariant.require(minTimestamp <= maxTimestamp, () -> this + " has times from " + minTimestamp + " to " + maxTimestamp);
     return new Segment(partition, file, position, bytes, 0, records, records, batches, minTimestamp, maxTimestamp, Offsets.DENSE, routed,
         ordered, (int) headerCrc.getValue());
+  }
+
+  /** The index that may follow the batches in their data file. FORMAT.md section 4. */
+  public byte[] index() {
+    return index.offsetIndex();
   }
 
   @Override

@@ -2,6 +2,7 @@ package io.sparklog.log;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.sparklog.format.Layout;
 import java.util.HashMap;
@@ -30,7 +31,7 @@ final class SegmentFields {
 
   /** The object in a version file. */
   static ObjectNode object(Segment segment) {
-    return Json.MAPPER.createObjectNode()
+    ObjectNode object = Json.MAPPER.createObjectNode()
         .put("partition", segment.partition())
         .put("file", segment.file())
         .put("position", segment.position())
@@ -45,6 +46,7 @@ final class SegmentFields {
         .put("routed", segment.routed())
         .put("ordered", segment.ordered())
         .put("headerCrc", Integer.toUnsignedLong(segment.headerCrc()));
+    return segment.indexBytes() == 0 ? object : object.put("index", segment.indexBytes());
   }
 
   /** The line in a checkpoint. */
@@ -55,7 +57,7 @@ final class SegmentFields {
   }
 
   Segment ofObject(JsonNode object) throws Damaged {
-    return segment(name -> Json.field(object, name));
+    return segment(name -> name.equals("index") ? object.path(name) : Json.field(object, name));
   }
 
   /** The segment of a line, which may have values of further fields at its end. */
@@ -63,8 +65,8 @@ final class SegmentFields {
     Damaged.unless(line.isArray(), "a segment is no array");
     Iterator<JsonNode> values = line.elements();
     return segment(name -> {
-      Damaged.unless(values.hasNext(), "a segment has no " + name);
-      return values.next();
+      Damaged.unless(values.hasNext() || name.equals("index"), "a segment has no " + name);
+      return values.hasNext() ? values.next() : MissingNode.getInstance();
     });
   }
 
@@ -73,7 +75,13 @@ final class SegmentFields {
         number(values, "bytes", Layout.HEADER_BYTES, Integer.MAX_VALUE), number(values, "base", 0), number(values, "end", 0),
         number(values, "records", 0), (int) number(values, "batches", 1, Integer.MAX_VALUE), number(values, "minTimestamp", -1),
         number(values, "maxTimestamp", -1), Offsets.of(Json.string(values.next("offsets"), "offsets")), bool(values, "routed"),
-        bool(values, "ordered"), (int) number(values, "headerCrc", 0, 0xffffffffL)));
+        bool(values, "ordered"), (int) number(values, "headerCrc", 0, 0xffffffffL), index(values)));
+  }
+
+  /** The length of the index, which a segment may lack. */
+  private static int index(Values values) throws Damaged {
+    JsonNode bytes = values.next("index");
+    return bytes.isMissingNode() ? 0 : (int) Json.number(bytes, "index", 0, Segment.INDEX_BYTES_MAX);
   }
 
   private static long number(Values values, String name, long least) throws Damaged {

@@ -3,6 +3,7 @@ package io.sparklog.log;
 import io.sparklog.format.BadBatch;
 import io.sparklog.format.BatchHeader;
 import io.sparklog.format.Layout;
+import io.sparklog.format.OffsetIndex;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.FileReader;
 import io.sparklog.storage.LogStore;
@@ -11,6 +12,7 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.NoSuchFileException;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.zip.CRC32C;
 
@@ -24,6 +26,8 @@ public final class SegmentFile implements Closeable {
   private final String location;
   private final FileReader file;
   private final boolean ofThisFormat;
+
+  private OptionalLong firstField = OptionalLong.empty();
 
   /**
    * A segment of topics of another kind: nothing says how many batches it should have, and which checksum their headers.
@@ -140,6 +144,22 @@ public final class SegmentFile implements Closeable {
     return new BadBatch("its base offset is " + stored + ", where offset " + expected + " should be");
   }
 
+  /** The index behind the batches; empty if there is none. It is a hint: no reader relies on what it says. */
+  public Optional<OffsetIndex> index() throws IOException {
+    if (segment.indexBytes() == 0 || !segment.tiles()) {
+      return Optional.empty();
+    }
+    byte[] entries = new byte[segment.indexBytes()];
+    try {
+      file.read(segment.endPosition(), ByteBuffer.wrap(entries));
+    } catch (EOFException absent) {
+      return Optional.empty();
+    } catch (NoSuchFileException e) {
+      throw new SegmentGone(topic, segment, location, e);
+    }
+    return Optional.of(new OffsetIndex(entries, segment.base()));
+  }
+
   /**
    * Checks that an index of a dense or tiled segment is right to say that the batch at {@code position} ends with offset {@code last}. An
    * index has no checksum, and here no batch before it tells which offset to expect: so this asks for more than {@link #checkHeader}.
@@ -167,7 +187,22 @@ public final class SegmentFile implements Closeable {
         && (stored == base || stored == base - segment.base());
     // A field that may be a relative and an absolute offset alike could fit a wrong entry the wrong way.
     boolean ambiguous = segment.base() > 0 && stored >= segment.base() && stored < segment.end() - segment.base();
+    if (fits && ambiguous && segment.indexBytes() > 0) {
+      // Nothing stamps a file that has an index behind its segment: the fields of all its batches are relative, or all are absolute.
+      fits = stored - base == firstField() - segment.base();
+      ambiguous = false;
+    }
     return fits && !ambiguous ? OptionalLong.of(base) : OptionalLong.empty();
+  }
+
+  /** The base offset field of the first batch, read once. */
+  private long firstField() throws IOException {
+    if (firstField.isEmpty()) {
+      byte[] first = new byte[Long.BYTES];
+      read(segment.position(), first, 0, first.length);
+      firstField = OptionalLong.of(BatchHeader.baseOffset(first, 0));
+    }
+    return firstField.getAsLong();
   }
 
   /** @throws PartlogException SEGMENT_CORRUPT if {@code headers} is not the checksum that all headers of the segment should have */

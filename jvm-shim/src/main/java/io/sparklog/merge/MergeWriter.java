@@ -113,7 +113,7 @@ final class MergeWriter implements Closeable {
         }
       }
     }
-    return files.end(joined.segment().at(sources.get(0).base()));
+    return files.end(joined.segment().at(sources.get(0).base()), joined.index());
   }
 
   private ExtentReader read(Segment segment, ExtentReader.Need need) throws IOException {

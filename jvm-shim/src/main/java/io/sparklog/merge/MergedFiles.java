@@ -7,6 +7,7 @@ import io.sparklog.spec.Invariant;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Stores;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -64,8 +65,8 @@ final class MergedFiles implements Closeable {
     return store.create(Names.topicFile(topic, name));
   }
 
-  /** Closes the open segment. @return it, in its place */
-  Segment end(Segment segment) throws IOException {
+  /** Closes the open segment. @param index of it, which follows it where no Kafka view has one. @return it, in its place */
+  Segment end(Segment segment, byte[] index) throws IOException {
     if (own == null) {
       String name = folder + "/" + Names.poolFile();
       pool = pool == null ? create(name) : pool;
@@ -78,10 +79,12 @@ final class MergedFiles implements Closeable {
     own.write(buffer, 0, buffered);
     buffered = 0;
     requireBytes(segment, ownName, own.position());
+    int indexBytes = Stores.hasLinks(store) ? 0 : index.length;
+    own.write(index, 0, indexBytes);
     own.sync();
     own.close();
     own = null;
-    return segment.in(ownName, 0);
+    return segment.in(ownName, 0).indexed(indexBytes);
   }
 
   private void requireBytes(Segment segment, String name, long written) {

@@ -113,7 +113,7 @@ public final class BatchLocator implements Closeable {
     if (file == null) {
       file = topics.open(topic, segment);
       // If offsets have gaps, nothing proves which batch an entry means.
-      index = segment.tiles() ? topics.index(topic, segment).orElse(null) : null;
+      index = segment.tiles() ? file.index().or(() -> topics.index(topic, segment)).orElse(null) : null;
     }
   }
 

@@ -152,13 +152,13 @@ public final class SplitPlanner {
     }
 
     /**
-     * Whether the headers that lead to a cut are worth reading. Over a network there is no index, and each header takes a request, in whose
-     * time about a MiB can be read. So only larger batches are gone through, or such whose headers are far apart, if more splits are asked
-     * for.
+     * Whether the headers that lead to a cut are worth reading. Over a network each header takes a request, in whose time about a MiB can
+     * be read. So where there is no index, only larger batches are gone through, or such whose headers are far apart, if more splits are
+     * asked for.
      */
     private boolean mayCut(Extent extent) {
       Segment segment = extent.segment();
-      if (!topics.isRemote()) {
+      if (!topics.isRemote() || segment.indexBytes() > 0) {
         return true;
       }
       boolean isAskedFor = size.splitsMin() > 1 && BatchWalk.skipsRecords(segment);

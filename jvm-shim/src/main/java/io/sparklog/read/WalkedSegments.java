@@ -6,8 +6,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The batches that were met in the segments of a place without indexes: each header there takes a request. A query that takes a part of a
- * segment at a time goes on where it has stopped. Not for several threads at once.
+ * The batches that were met in segments without an index, in a place over a network: each header there takes a request. A query that
+ * takes a part of a segment at a time goes on where it has stopped. Not for several threads at once.
  */
 public final class WalkedSegments {
   /** The most batches that are remembered: 32 MiB. The segment that was used least recently is forgotten first. */

@@ -2,6 +2,7 @@ package io.sparklog.write;
 
 import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.BatchHeader;
+import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentBuilder;
 import io.sparklog.partition.NullKeyRouter;
 import io.sparklog.spec.Invariant;
@@ -131,7 +132,7 @@ final class PartitionBuffer implements TaskTotals.Holder {
   }
 
   /** Gives back the memory of the open batch, which must be empty, and ends the partition's own file. */
-  void release() {
+  void release() throws IOException {
     totals.note(-encoder.capacityBytes());
     encoder.release();
     closeSegment();
@@ -175,9 +176,17 @@ final class PartitionBuffer implements TaskTotals.Holder {
     segment.add(batch.bytes(), 0, batch.minTimestamp(), batch.routed(), batch.ordered());
   }
 
-  private void closeSegment() {
+  private void closeSegment() throws IOException {
     if (segment != null) {
-      pieces.add(new Piece.InFile(segment.segment()));
+      Segment closed = segment.segment();
+      if (!ownFiles.isEmpty() && files.hasIndexes()) {
+        byte[] index = segment.index();
+        if (index.length > 0) {
+          ownFiles.get(ownFiles.size() - 1).write(index);
+          closed = closed.indexed(index.length);
+        }
+      }
+      pieces.add(new Piece.InFile(closed));
       segment = null;
     }
   }

@@ -6,6 +6,7 @@ import io.sparklog.log.Step;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Stores;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
@@ -40,6 +41,11 @@ final class TaskFiles implements Closeable {
   /** The root, for messages. */
   String root() {
     return store.root();
+  }
+
+  /** Whether an index follows the batches of a data file of one partition: where there is no Kafka view, which has one. */
+  boolean hasIndexes() {
+    return !Stores.hasLinks(store);
   }
 
   /** A data file for one partition alone, which is created when it is first written to. @param sequence 0, 1, 2, … for each partition */
@@ -141,7 +147,7 @@ final class TaskFiles implements Closeable {
       return topicName;
     }
 
-    void write(byte[] batch) throws IOException {
+    void write(byte[] content) throws IOException {
       if (writer == null) {
         if (open.size() >= store.openFilesMax()) {
           Collections.min(open, Comparator.comparingLong(file -> file.lastWrite)).syncAndClose();
@@ -150,8 +156,8 @@ final class TaskFiles implements Closeable {
         open.add(this);
       }
       lastWrite = ++writes;
-      writer.write(batch, 0, batch.length);
-      bytes += batch.length;
+      writer.write(content, 0, content.length);
+      bytes += content.length;
     }
 
     void syncAndClose() throws IOException {
