@@ -94,7 +94,7 @@ def operate(folder: Path, *, processes: int, threads: int, history: int) -> dict
             seconds, cpu = time.monotonic() - began, time.process_time() - used
             versions = table._lake._table().version() - before
             print(f"{name}: {seconds:.1f} s, CPU {cpu:.1f} s, {versions} versions, load {os.getloadavg()[0]:.1f}")
-            took[name] = min(seconds, cpu)  # in time, and where others use the processors too, in CPU
+            took[name] = seconds
 
         timed("reset", lambda: table.reset("g", {"t": {0: 1}}, dry_run=False, force=True))
         timed("drop", lambda: table.delete("g", topics="u", force=True))
@@ -136,5 +136,6 @@ def test_members_hold_their_commits_until_the_operator_is_done_although_another_
 
 @pytest.mark.soak
 def test_an_operator_takes_seconds_beside_twenty_members_and_a_long_history(tmp_path: Path) -> None:
+    """For an idle machine of two cores, which the members keep busy."""
     took = operate(tmp_path, processes=2, threads=10, history=300_000)
     assert max(took.values()) < 5, took
