@@ -1,4 +1,4 @@
-"""The CPU time of each way to read with a consumer, beside that of an earlier version if `--before` names its folder.
+"""The CPU time of each way to read with a consumer, beside the CPU time of an earlier version if `--before` names its folder.
 
 Each version is measured in processes of its own, which take turns, so that both meet the same machine. These run this file as a script.
 """
@@ -30,7 +30,7 @@ POLLS = 500
 GROUPS = ("alone", "owner of a group", "member of a group")
 _NEVER_MS = 3_600_000
 Figures = dict[str, float]
-"""Microseconds of CPU of a record, or of a poll that finds none, by what was measured."""
+"""Microseconds of CPU of a record, or of a poll that finds no record, by the name of the case."""
 
 
 def run(bench: Bench, before: Path | None) -> None:

@@ -14,7 +14,6 @@ SLOTS = "slots"
 """The feature of a topic whose keys are in slots."""
 UNBOUND = "unbound"
 """The feature of a topic whose slots get a partition when they are first used."""
-"""The feature of a topic whose keys may have a partition of their own choice."""
 DEPTH_MAX = 8
 STRING_BYTES_MAX = 32 * 1024
 CONTAINERS_MAX = 2_100_000

@@ -155,7 +155,7 @@ class SegmentCheck:
         for problem in faults:
             self._segment_fault("SEGMENT_CORRUPT", problem, segment.position, _RESTORE)
         self._stamp()
-        if segment.index_bytes and not faults:
+        if segment.index_bytes and segment.tiles and not faults:
             self._require_index(file)
 
     def _require_index(self, file: File) -> None:
