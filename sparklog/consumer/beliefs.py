@@ -132,6 +132,8 @@ class Beliefs:
         self._depends = False
         """Whether what waits depends on those."""
         self._told: set[tuple[TopicPartition, tuple[tuple[int, int], ...]]] = set()
+        self._gone: dict[str, list[int]] = {}
+        """By topic that was deleted or created again, the partitions that were read; the program is told of one topic in each turn."""
         self._raised: list[BaseException] = []
         """The errors of callbacks. The first of them reaches the caller when the turn is done."""
         self._within = ""

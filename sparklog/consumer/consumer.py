@@ -153,7 +153,7 @@ class Consumer(AnyPartition):
         )
         for name, called in (("on_assign", on_assign), ("on_revoke", on_revoke), ("on_lost", on_lost)):
             arguments.function(name, called)
-        self._iterator = self._records()
+        self._iterator: Iterator[ConsumerRecord] | None = None
         interval = arguments.positive("poll_interval_ms", poll_interval_ms) / 1000
         part_bytes = arguments.positive("max_partition_fetch_bytes", max_partition_fetch_bytes)
         commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
@@ -274,11 +274,11 @@ class Consumer(AnyPartition):
 
     def __next__(self) -> ConsumerRecord:
         """The next record. It waits for one, and ends after `consumer_timeout_ms`, or when `wakeup` or `close` is called."""
-        try:
-            return next(self._iterator)
-        except BaseException:
-            self._iterator = self._records()
-            raise
+        iterator, self._iterator = self._iterator, None  # of which an error, or the end, leaves none; so does a callback within it
+        iterator = iterator or self._records()
+        record = next(iterator)
+        self._iterator = iterator
+        return record
 
     def wakeup(self) -> None:
         """Ends a wait: `poll` returns, empty, and iteration ends, within a poll interval. If none waits, the next one will not."""

@@ -89,38 +89,28 @@ class Core(Reading):
     def _follow(self) -> Steps[None]:
         """Learns what changed in the group, gives up what others wait for, and takes what is free."""
         view: View | None = yield ask.LookAtGroup()
-        if view is None:
-            return
-        gone = yield from self._adopt(view)
-        going = [each for each in view.asked_for if each in self.shares]
-        if going and not self.closed:
-            yield from self._hand_in(going)
+        if view is not None:
+            yield from self._adopt(view)
+            going = [each for each in view.asked_for if each in self.shares]
+            if going and not self.closed:
+                yield from self._hand_in(going)
+                if not self.closed:
+                    going = [each for each in going if each in self.shares]
+                    yield from self._adopt((yield ask.Release(going, self._not_committed(going) if self.commits_by_itself else {})))
             if not self.closed:
-                going = [each for each in going if each in self.shares]
-                gone |= yield from self._adopt((yield ask.Release(going, self._not_committed(going) if self.commits_by_itself else {})))
-        if not self.closed:
-            gone |= yield from self._adopt((yield ask.Take()))
+                yield from self._adopt((yield ask.Take()))
         yield from self._raise()
-        for topic, numbers in sorted(gone.items()):
-            its, partitions = self._settings, ", ".join(map(str, sorted(numbers)))
+        for topic in sorted(self._gone):  # one in each turn
+            its, partitions = self._settings, ", ".join(map(str, sorted(self._gone.pop(topic))))
             raise SparklogError("MEMBER_TOPIC_GONE", topic=topic, root=its.root, group=its.group, table=its.table, partitions=partitions)
 
-    def _adopt(self, view: View) -> Steps[dict[str, list[int]]]:
-        """Holds what a look at the group showed, and tells the program: first what was lost, then what came.
-
-        Returns the partitions of topics that were deleted, or created again, while they were read.
-        """
+    def _adopt(self, view: View) -> Steps[None]:
+        """Holds the shares that a look at the group showed, and tells the program: first of the lost ones, then of those that came."""
         held = view.held
         # A share of which the program was told that it goes, and that stays since the hand-over failed and the plan changed, comes anew.
         stays = {each for each, share in self.shares.items() if share.asked} - set(view.asked_for)
         lost = [each for each, share in self.shares.items() if held.get(each) != share.holding or each in stays]
-        # The group does not know a topic of which this member was the only reader, and which is still there, once the member is expired.
-        strayed = [each for each in lost if view.topics.get(each.topic) != self.shares[each].topic_id and self.reads(each.topic)]
-        found = (yield ask.Look(sorted({each.topic for each in strayed}), surely=True)) if strayed else {}
-        gone: dict[str, list[int]] = {}
-        for each in strayed:
-            if self._is_gone(self.shares[each], found[each.topic]):
-                gone.setdefault(each.topic, []).append(each.partition)
+        yield from self._find_gone([each for each in lost if view.topics.get(each.topic) != self.shares[each].topic_id])
         untold = [each for each in lost if not self.shares[each].asked]
         if lost:
             self._keep({partition: share for partition, share in self.shares.items() if partition not in set(lost)})
@@ -128,7 +118,7 @@ class Core(Reading):
         yield from self._tell("lost", untold)
         new = [each for each in held if each not in self.shares]
         if self.closed or not new:
-            return gone
+            return
         for name, state in (yield ask.Look(sorted({each.topic for each in new}), surely=True)).items():
             if not isinstance(state, SparklogError) and self.reads(name):
                 self.states[name] = state
@@ -145,7 +135,17 @@ class Core(Reading):
         self._keep(dict(sorted((self.shares | came).items())))
         self._moved(back=True)
         yield from self._tell("assigned", list(came))
-        return gone
+
+    def _find_gone(self, lost: list[TopicPartition]) -> Steps[None]:
+        """Notes the partitions whose topics were deleted, or created again, while they were read.
+
+        A member that was expired may have been the only reader of a topic. The group then does not know the topic, although it exists.
+        """
+        read = [each for each in lost if self.reads(each.topic)]
+        found = (yield ask.Look(sorted({each.topic for each in read}), surely=True)) if read else {}
+        for each in read:
+            if self._is_gone(self.shares[each], found[each.topic]):
+                self._gone.setdefault(each.topic, []).append(each.partition)
 
     def _is_gone(self, share: Share, found: State | SparklogError) -> bool:
         """Whether the topic of a share was deleted, or created again."""

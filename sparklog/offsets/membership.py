@@ -205,7 +205,8 @@ class Membership(Standing):
             _log.warning("Member %s of group %s: %s", me, self.group, error)
 
     def _leave_alone(self) -> None:
-        _log.warning("A consumer of group %s was collected and had not been closed: it leaves the group", self.group)
+        after = "its instance stays until its session ends" if self._settings.instance else "it leaves the group"
+        _log.warning("A consumer of group %s was collected without a close: %s", self.group, after)
         try:
             self.end()
         except SparklogError as error:  # it falls silent, and others expire it

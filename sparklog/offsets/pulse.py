@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import threading
+import time
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +18,20 @@ _LIVE = 0.8
 """A member stops by itself after this part of its session, before others may expire it."""
 
 _EXIT_S = 10
-"""A process that ends waits so long for a heartbeat that is on its way: deltalake crashes where Python ends beneath it."""
+"""A process that ends waits so long for the heartbeats that are on their way: deltalake crashes where Python ends beneath it."""
+
+_BEATING: weakref.WeakSet[Pulse] = weakref.WeakSet()
+
+
+def _stop_all() -> None:
+    found, until = list(_BEATING), time.monotonic() + _EXIT_S
+    for each in found:
+        each.stop()
+    for each in found:
+        each.stop(max(0, until - time.monotonic()))
+
+
+atexit.register(_stop_all)
 
 
 class Pulse:
@@ -71,15 +86,13 @@ class Pulse:
         if self._thread is None:
             self._thread = threading.Thread(target=run, name=f"member of {self._group}", daemon=True)
             self._thread.start()
-            atexit.register(self.stop, _EXIT_S)
+            _BEATING.add(self)
 
     def stop(self, wait_s: float = 0) -> None:
         """Ends the thread, and waits for it so long."""
         self._stop.set()
         if self._thread not in (None, threading.current_thread()):
             self._thread.join(wait_s)
-            if not self._thread.is_alive():
-                atexit.unregister(self.stop)
 
     def write(self, member: str, number: int) -> float:
         """Writes a heartbeat, and returns when it began to. `live` is to be called with that once the state still has the member.

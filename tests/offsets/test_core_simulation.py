@@ -64,7 +64,7 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
         Core,
         "_adopt",
         ('yield from self._tell("lost", untold)\n', "pass\n"),
-        ("        return gone\n    for", '        yield from self._tell("lost", untold)\n        return gone\n    for'),
+        ("        return\n    for", '        yield from self._tell("lost", untold)\n        return\n    for'),
         (
             'yield from self._tell("assigned", list(came))',
             'yield from self._tell("assigned", list(came))\n    yield from self._tell("lost", untold)',

@@ -38,6 +38,29 @@ def test_partitions_of_a_deleted_topic_are_told_as_lost_where_the_subscription_e
     assert world.events == [("on_lost", ["t-0", "t-1"]), *revoked]
 
 
+def test_each_topic_that_is_gone_is_told_of_although_a_callback_raises(world: World) -> None:
+    world.create("u")
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("made to fail")
+
+    consumer = world.consumer("t", "u", on_lost=fail)
+    read(consumer)
+    world.topics["t"].delete()
+    world.topics["u"].delete()
+    told = []
+    for _ in range(300):
+        try:
+            consumer.poll(20)
+        except RuntimeError:
+            told.append("raised")
+        except sparklog.RetryError as error:
+            told.append(error.parameters["topic"])
+        if len(told) >= 3:
+            break
+    assert sorted(told) == ["raised", "t", "u"]
+
+
 def test_a_member_that_is_expired_while_it_hands_over_is_not_told_of_a_deletion(world: World) -> None:
     world.create("u")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import gc
 import itertools
 import os
 import re
@@ -165,6 +164,13 @@ def test_a_callback_cannot_poll(world: World) -> None:
         one.poll(0)
 
 
+def test_a_callback_cannot_iterate(world: World) -> None:
+    one = world.consumer("t", consumer_timeout_ms=100, on_assign=lambda consumer, _: next(consumer))
+    with pytest.raises(sparklog.CallError, match=r"PARTLOG_CONSUMER_IN_CALLBACK.*were assigned"):
+        next(one)
+    assert sum(1 for _ in one) == 40
+
+
 def test_members_that_died_under_another_assignor_make_room(world: World) -> None:
     one = world.consumer("t", partition_assignment_strategy="range", session_timeout_ms=600)
     one.poll(0)
@@ -265,6 +271,5 @@ def test_a_consumer_that_is_collected_leaves_its_group(world: World) -> None:
     forgotten, one = world.opened.pop(), world.consumer("t")
     share_out(forgotten, one)
     del forgotten
-    gc.collect()
     until(lambda: len(one.assignment()) == 2, one)
     assert sum(change.why == "leaves" for change in world.table.changes("g")) == 1
