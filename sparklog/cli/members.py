@@ -118,8 +118,8 @@ def doctor(
 ) -> int:
     """Find the reasons why a group is stuck or slow, each with its place and its remedy. Nothing is changed.
 
-    The group is watched until each member gave a sign of life and no partition is on its way. The exit status is 1 if the group, or a
-    part of it, stands still.
+    The command ends when each member gave a sign of life, no partition is on its way to another member, and a commit came for each
+    partition that others wait for at a re-route. The exit status is 1 if the group, or a part of it, stands still.
 
     Examples:  sparklog groups doctor /data/events billing --table /data/offsets
                sparklog groups doctor /data/events billing --table /data/offsets --watch 5 --json

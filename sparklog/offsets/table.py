@@ -135,18 +135,26 @@ class OffsetTable:
     def doctor(self, group: str, *, watch_s: float = WATCH_S) -> GroupDiagnosis:
         """Finds the reasons why a group is stuck or slow. It changes nothing.
 
-        The group is watched until each member gave a sign of life and no partition is on its way, which takes a heartbeat if it is well.
+        The call ends when:
+
+        * each member gave a sign of life,
+        * no partition is on its way to another member, and
+        * a commit came for each partition that others wait for at a re-route.
+
+        For a group that is well, this takes one heartbeat interval.
 
         Args:
             group: The name of the group.
-            watch_s: The longest time for which the group is watched, in seconds, at least 0. A member counts as silent for an error only
-                after a third of its session.
+            watch_s: The longest time for which the group is watched, in seconds, at least 0. A silent member is an error after a third
+                of its session; before, a warning.
 
         Returns:
             The findings, errors first; an empty list for a group that is well. `is_stuck` says whether one is an error.
 
         Raises:
-            CallError: GROUP_NOT_FOUND; OFFSETS_ROOT if the table was opened without a root.
+            CallError: OFFSETS_TABLE_NOT_FOUND or GROUP_NOT_FOUND; OFFSETS_ROOT if the table was opened without a root.
+            RetryError: OFFSETS_TABLE if the table cannot be read.
+            DataError: GROUP_STATE if the state of the group is damaged.
 
         Example:
             for finding in table.doctor("billing"):

@@ -195,7 +195,7 @@ def test_doctor_says_what_keeps_a_group_from_going_on(topic, table, start, run, 
     assert main(["groups", "doctor", str(topic.root), "g"]) == 1
     said = capfdbinary.readouterr().out.decode()
     assert said.splitlines()[0] == "Group g: 1 error"
-    assert "No program runs the group, and 5 records wait." in said
+    assert "No program runs the group. Records that wait: 5." in said
     table.reset("g", "latest", dry_run=False)
     assert run("groups", "doctor", topic.root, "g") == "Group g is well: nothing keeps it from going on.\n"
     assert json.loads(run("groups", "doctor", topic.root, "g", "--json")) == {"group": "g", "stuck": False, "findings": []}

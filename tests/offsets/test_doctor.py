@@ -17,6 +17,7 @@ from offsets.member_world import Group, Process, Thread
 from offsets.programs import World, read, share_out
 
 import sparklog
+from sparklog.__main__ import main
 from sparklog.offsets import OffsetTable, rows
 from sparklog.offsets.doctor import GroupDiagnosis, GroupFinding
 from sparklog.offsets.members import Registered, State
@@ -61,20 +62,53 @@ def test_a_group_that_is_well_has_no_findings(world: World) -> None:
 
 def test_a_member_that_was_killed_or_stopped_is_silent(processes_of_two: Group) -> None:
     group = processes_of_two
-    one, two = group.members(2, session_timeout_ms=3_000)
+    one, two = group.members(2, session_timeout_ms=12_000)
     two.freeze()
-    found = group.table.doctor("g", watch_s=1.2)
+    found = group.table.doctor("g", watch_s=4)
     (silent,) = [each for each in found if each.rule == "member-silent"]
     assert silent.severity == "error" and found.is_stuck
-    assert "1 live member will expire it, after its session of 3 s" in silent.fix
+    assert "It wrote no heartbeat in 4.0 s." in silent.text
+    assert "1 live member will expire it, after its session of 12 s" in silent.fix
     two.wake()
     two.kill()
     group.until_even(one)
-    assert rules(group.table.doctor("g", watch_s=10)).keys() == set()
+    assert rules(group.table.doctor("g", watch_s=60)).keys() == set()
     one.kill()
-    found = group.table.doctor("g", watch_s=1.2)
+    found = group.table.doctor("g", watch_s=0.3)
     (silent,) = [each for each in found if each.rule == "member-silent"]
+    assert (silent.severity, found.is_stuck) == ("warning", False), "0.3 s are less than a third of the session"
+    assert "It wrote no heartbeat in 0.3 s." in silent.text
     assert "The next consumer that joins will expire it" in silent.fix
+
+
+def test_a_member_that_left_while_the_group_was_watched_expires_no_other(processes_of_two: Group) -> None:
+    group = processes_of_two
+    one, two = group.members(2)
+    two.freeze()
+    ((_, its),) = one.poll()["has"]
+    silent = group.owners()[1 - its]
+    looks, number = group.table.generations.group, iter(range(100))
+
+    def look(name: str) -> Any:
+        if next(number) == 5:
+            one.close()
+        return looks(name)
+
+    group.table.generations.group = look  # type: ignore[method-assign]
+    found = [each for each in group.table.doctor("g", watch_s=4) if each.where == f"member {silent}"]
+    assert found and "The next consumer that joins will expire it" in found[0].fix
+
+
+@pytest.mark.parametrize("watch_s", [0, 0.3])
+def test_a_group_in_mid_move_is_not_stuck(world: World, watch_s: float) -> None:
+    """Two members live, and one asks for a partition of the other. No sign of life can be seen in so short a time."""
+    one = world.consumer("t", heartbeat_interval_ms=30_000)
+    one.poll(0)
+    two = world.consumer("t", heartbeat_interval_ms=30_000)
+    two.poll(0)
+    found = world.table.doctor("g", watch_s=watch_s)
+    assert (rules(found)["partition-waits"].severity, found.is_stuck) == ("warning", False)
+    assert f"all of the {watch_s:.1f} s" in rules(found)["partition-waits"].text
 
 
 @pytest.fixture
@@ -118,12 +152,12 @@ def test_a_member_that_does_not_poll_and_the_partitions_that_wait_for_it(world: 
     one.poll(0)
     two = world.consumer("t")
     two.poll(0)
-    found = world.table.doctor("g", watch_s=2)
+    found = world.table.doctor("g", watch_s=5)
     assert rules(found).keys() == {"member-does-not-poll", "partition-waits"}
     assert not found.is_stuck
     assert one._membership is not None
     assert rules(found)["member-does-not-poll"].where == f"member {one._membership.id}"
-    assert "1 partition wait" in rules(found)["member-does-not-poll"].text
+    assert "Partitions that wait for it: 1." in rules(found)["member-does-not-poll"].text
     assert rules(found)["partition-waits"].where == "t(1)"
     share_out(one, two)
     assert world.table.doctor("g", watch_s=60) == []
@@ -157,6 +191,7 @@ def test_members_with_patterns_topics_and_assignors_that_lead_nowhere(world: Wor
         add(world.table, member)
     put(world.table, assignor="nearest")
     found = world.table.doctor("g", watch_s=0)
+    assert rules(found)["topic-missing"].text == "Members that read it: 1. The topic does not exist."
     assert {each.rule: each.where for each in found if "not-seen" not in each.rule} == {
         "pattern-unreadable": "member a-1",
         "pattern-without-topic": "member b-1",
@@ -200,8 +235,20 @@ def test_positions_that_are_not_in_the_log(world: World) -> None:
         ("position-beyond-end", "topic w partition 0"),
         ("position-beyond-end", "topic w partition 1"),
     }
+    (of_t,) = [each for each in found if each.where.startswith("topic t")]
+    assert of_t.text == "The position is 20, and the log start offset is 25. Offsets that expired before the group read them: 5."
+    assert {each.fix for each in found if each.where == "topic w partition 1"} == {
+        f"sparklog groups reset {world.root} g --topic w:1 --to-latest --table {world.path} --execute"
+    }
+    assert {each.fix for each in found if each.where == "topic u"} == {
+        f"sparklog groups delete {world.root} g --topic u --table {world.path} --execute"
+    }
+    for each in found:
+        if each.rule != "position-expired":
+            assert main(each.fix.split()[1:]) == 0, "each remedy is a command that can be run as it is"
+    assert rules(world.table.doctor("g")).keys() == {"position-expired"}
     world.topics["t"].append(records(5), 0)
-    assert rules(world.table.doctor("g"))["group-not-running"].text == "No program runs the group, and 5 records wait."
+    assert rules(world.table.doctor("g"))["group-not-running"].text == "No program runs the group. Records that wait: 5."
 
 
 def test_a_table_whose_upkeep_is_behind(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,34 +262,84 @@ def test_a_table_whose_upkeep_is_behind(world: World, monkeypatch: pytest.Monkey
     assert "upkeep-behind" not in rules(table.doctor("g"))
 
 
-def test_partitions_that_wait_at_a_cut(tmp_path: Path) -> None:
-    written = Written(tmp_path / "root", 1)
-    written.write(60)
-    written.change([1, 1, 1])
-    written.write(60)
-    (cut,), ends = ([past["cut"] for past in written.past]), written.topic.versions[-1]["ends"]
-    table = OffsetTable(tmp_path / "offsets", tmp_path / "root")
-    generation = table.begin("g", {"t": {0: cut[0] - 3, 1: cut[1]}})
-    found = rules(table.doctor("g"))["partition-at-cut"]
+class AtCut:
+    """A topic with a re-route from two partitions to three, and a table in which group `g` is at the cut of partition 1 alone."""
+
+    def __init__(self, folder: Path) -> None:
+        written = Written(folder / "root", 1)
+        written.write(60)
+        written.change([1, 1, 1])
+        written.write(60)
+        (self.cut,), self.ends = ([past["cut"] for past in written.past]), written.topic.versions[-1]["ends"]
+        self.root, self.table = folder / "root", OffsetTable(folder / "offsets", folder / "root")
+        self.generation = self.table.begin("g", {"t": {0: self.cut[0] - 3, 1: self.cut[1]}})
+
+    def commit(self, left: int) -> None:
+        """A commit after which the group has so many offsets left before the cut of partition 0."""
+        self.table.append("g", self.generation, {"t": {0: self.cut[0] - left}})
+
+
+@pytest.fixture
+def at_cut(tmp_path: Path) -> AtCut:
+    return AtCut(tmp_path)
+
+
+def test_partitions_that_wait_at_a_cut(at_cut: AtCut) -> None:
+    found = rules(at_cut.table.doctor("g", watch_s=0.6))["partition-at-cut"]
     assert (found.severity, found.where) == ("warning", "topic t partition 2")
-    assert f"{ends[2]} records wait at a re-route until 3 records of partition 0 are read" in found.text
-    assert "One program reads the group, and committed nothing" in found.text
-    table.append("g", generation, {"t": {0: cut[0]}})
-    assert "partition-at-cut" not in rules(table.doctor("g"))
-    table.reset("g", {"t": {0: 0}}, dry_run=False, force=True)
-    with sparklog.Consumer(
-        tmp_path / "root",
-        "t",
-        group_id="g",
-        table=table,
-        partition_assignment_strategy="sticky",
-        max_poll_records=1,
-        heartbeat_interval_ms=500,
-    ) as one:
-        one.poll(0)
-        told = [each for each in table.doctor("g", watch_s=60) if each.rule == "partition-at-cut"]
-        assert told and all(f"Member {one._membership.id} owns it" in each.text for each in told)  # type: ignore[union-attr]
-        assert {each.severity for each in told} == {"warning"}
+    assert found.text == (
+        f"Records that wait at a re-route: {at_cut.ends[2]}. They follow when partition 0 is read and committed up to offset "
+        f"{at_cut.cut[0]}; offsets left to read: 3. One program reads the group, and committed nothing in 0.6 s."
+    )
+    at_cut.commit(0)
+    assert "partition-at-cut" not in rules(at_cut.table.doctor("g"))
+
+
+def test_a_program_that_commits_before_a_cut_is_to_be_waited_for(at_cut: AtCut) -> None:
+    """The group is watched until the program commits; without a watch, the finding does not say that nothing was committed."""
+    unwatched = rules(at_cut.table.doctor("g", watch_s=0))["partition-at-cut"]
+    assert unwatched.text.endswith("One program reads the group.")
+    looks, number = at_cut.table.generations.group, iter(range(1, 100))
+
+    def look(name: str) -> Any:
+        if next(number) == 3:
+            at_cut.commit(2)
+        return looks(name)
+
+    at_cut.table.generations.group = look  # type: ignore[method-assign]
+    began = time.monotonic()
+    found = rules(at_cut.table.doctor("g", watch_s=60))["partition-at-cut"]
+    assert (found.text.endswith("One program reads the group, and commits."), found.fix) == (True, "Wait.")
+    assert time.monotonic() - began < 60, "it ends when a commit came"
+
+
+def test_a_member_that_a_cut_waits_for(at_cut: AtCut) -> None:
+    """The owner lives, then it is dead, then no member reads the partition."""
+    at_cut.table.reset("g", {"t": {0: 0}}, dry_run=False, force=True)
+    group: dict[str, Any] = {"group_id": "g", "table": at_cut.table, "partition_assignment_strategy": "sticky"}
+    one = sparklog.Consumer(at_cut.root, "t", **group, max_poll_records=1, heartbeat_interval_ms=500, session_timeout_ms=9_000)
+    one.poll(0)
+    told = [each for each in at_cut.table.doctor("g", watch_s=2) if each.rule == "partition-at-cut"]
+    assert told and all(f"Member {one._membership.id} owns it" in each.text for each in told)  # type: ignore[union-attr]
+    assert {each.severity for each in told} == {"warning"}
+    one._membership._pulse.stop(5)  # type: ignore[union-attr]
+    told = [each for each in at_cut.table.doctor("g", watch_s=3.1) if each.rule == "partition-at-cut"]
+    assert {each.severity for each in told} == {"error"}
+    _, _, state = at_cut.table.generations.state("g")
+    assert state is not None
+    put(at_cut.table, shares={each: dataclasses.replace(share, owner=None, wanted_by=None) for each, share in state.shares.items()})
+    told = [each for each in at_cut.table.doctor("g", watch_s=0) if each.rule == "partition-at-cut"]
+    assert {(each.severity, each.text.endswith("No member owns partition 0.")) for each in told} == {("error", True)}
+
+
+def test_a_topic_that_cannot_be_read(world: World) -> None:
+    with world.consumer("t") as one:
+        read(one)
+    newest = max((world.root / "_partlog" / "t").glob("*.json"))
+    newest.write_text("{")
+    found = rules(OffsetTable(world.path, world.root).doctor("g"))["topic-unreadable"]
+    assert (found.severity, found.where, found.fix) == ("error", "topic t", f"sparklog verify {world.root} t")
+    assert str(newest) in found.text
 
 
 @pytest.mark.parametrize("seed", range(3))
