@@ -59,6 +59,19 @@ class DeltaOutput:
 
         Positions move when the rows are written: records of the last call come again if they were not. They may be written until another
         call returns. A `seek` of the program counts, but not to records that the table has.
+
+        Args:
+            timeout_ms: Milliseconds to wait for records, 0 or more.
+            max_records: The most records to return, 1 or more; without it, only bytes limit them, as in `Consumer.poll_batches`.
+
+        Returns:
+            The records by partition; empty if none came within the timeout.
+
+        Raises:
+            CallError: TOPIC_NOT_FOUND if a topic was deleted and the consumer has no `assignor`.
+            DataError: A file is damaged.
+            GenerationFenced: Another consumer took the group.
+            RetryError: MEMBER_TOPIC_GONE, once, if a topic was deleted and the consumer has an `assignor`.
         """
         core = self._consumer._core
         while True:
@@ -90,7 +103,8 @@ class DeltaOutput:
         Raises:
             RetryError: OUTPUT_FENCED if another member has written one of the partitions since. Nothing was written, and the next `poll`
                 goes on where the table is.
-            CallError: OUTPUT_NOT_READ if there are rows, and no records of the last poll that are not written.
+            CallError: OUTPUT_NOT_READ if rows are given and the records of the last poll are written already, or the poll returned no
+                records.
         """
         self._consumer._require_open("write")
         if not self._read:
@@ -116,7 +130,9 @@ class DeltaOutput:
         try:
             if ats:
                 self._consumer._shell.run(self._consumer._core.commit(ats))
-        except GenerationFenced as error:  # what reads on finds the offsets in the table
+        except SparklogError as error:  # the next owner of a partition finds its offset in the table; a topic that is gone needs none
+            if not isinstance(error, GenerationFenced) and error.id not in ("TOPIC_NOT_FOUND", "TOPIC_RECREATED", "GROUP_OF_OTHER_TOPIC"):
+                raise
             _log.warning("The rows are in %s, and the positions of group %s were not committed: %s", self.path, self._group, error)
 
     def _has_written(self, table: DeltaTable, rows: pa.Table) -> bool:
@@ -164,7 +180,7 @@ class DeltaOutput:
 
 @dataclass
 class _Part:
-    """The records of a partition that were read, from `begin` to `end`; its application, and the last known version of that."""
+    """The records of a partition that were read, from `begin` to `end`, with their application and its last known version."""
 
     application: str
     share: Share

@@ -8,7 +8,7 @@ from pathlib import Path
 import deltalake
 import pyarrow as pa
 import pytest
-from handmade import records
+from handmade import Topic, records
 
 import sparklog
 from sparklog import TopicPartition
@@ -86,6 +86,28 @@ def test_one_that_wakes_up_with_a_batch_in_hand_writes_nothing(topic, tmp_path):
     topic.append(records(2), 0)
     drain(output)  # the group's new owner does not mind: the table of the output decides
     assert written(path) == once(27, 10)
+
+
+def test_rows_of_a_topic_that_is_deleted_before_the_write_are_written_once(topic, tmp_path, caplog):
+    """The write commits the positions of the other topic; also where the topic was created again."""
+    more = [Topic(topic.root, name) for name in ("u", "v")]
+    for each in more:
+        each.append(records(5), 0)
+    path = tmp_path / "output"
+    one = consumer(topic)
+    one.subscribe(["t", "u", "v"])
+    output = DeltaOutput(path, one)
+    batches = output.poll(200)
+    assert {each.topic for each in batches} == {"t", "u", "v"}
+    more[1].delete()
+    more[1].append(records(1), 0)
+    topic.delete()
+    output.write(rows(batches))
+    assert "positions of group g were not committed" in caplog.text
+    assert sum(written(path).values()) == 45
+    output.write(rows(batches).slice(0, 0))
+    positions = OffsetTable(tmp_path / "offsets", topic.root).positions("g")
+    assert {each.topic: each.offset for each in positions} == {"u": 5}
 
 
 def test_what_was_not_written_comes_again(topic, tmp_path):
