@@ -6,7 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -150,8 +150,8 @@ class Lake:
     def maintain(self) -> dict[str, int]:
         """Joins small files, writes a checkpoint, and deletes files that were replaced long ago; never one that may still be committed.
 
-        Other threads may use the table meanwhile. Where files could not be joined, the rest is done before the error is raised. Returns how
-        many files it joined, and how many it deleted.
+        Other threads may use the table meanwhile. Where files could not be joined, the rest is tried before that error is raised. Returns
+        how many files it joined, and how many it deleted.
         """
         with self._named():
             if not self.exists():
@@ -159,16 +159,22 @@ class Lake:
             table = self._delta.DeltaTable(self._path, storage_options=self._storage_options)
             try:
                 joined = self._joined(table)
-            finally:
-                table.update_incremental()
-                table.create_checkpoint()
-                table.cleanup_metadata()
-                deleted = len(table.vacuum(dry_run=False))
-            return {"joined": joined, "deleted": deleted}
+            except Exception:
+                with suppress(Exception):  # the next upkeep tries the rest again
+                    self._cleaned(table)
+                raise
+            return {"joined": joined, "deleted": self._cleaned(table)}
+
+    def _cleaned(self, table: DeltaTable) -> int:
+        """Writes a checkpoint and deletes files that were replaced long ago, and returns how many."""
+        table.update_incremental()
+        table.create_checkpoint()
+        table.cleanup_metadata()
+        return len(table.vacuum(dry_run=False))
 
     def _joined(self, table: DeltaTable) -> int:
         """Joins small files, and returns how many."""
-        # deltalake gives a compaction up after 15 other commits were first, whatever it is told.
+        # deltalake gives a compaction up after 15 other commits were first, and has no setting for that.
         for number in range(1, _COMPACTIONS + 1):
             try:
                 return int(table.optimize.compact()["numFilesRemoved"])
@@ -205,10 +211,10 @@ class Lake:
         if not 0 <= until - since <= _READ_ON:
             return None
         try:
-            # A compaction changes no data, so its files are not among the changes. That version is read again: a table that was removed
-            # has none, and deltalake does not notice that.
+            # A compaction changes no data, so its files are not among the changes. The version `since` is read again: this fails if the
+            # table was removed, which deltalake does not notice.
             found = pa.table(table.load_cdf(since, until, predicate=f'"group" = {_literal(group)}'))
-        except Exception:  # whatever keeps it from the log, the query over all rows finds it, or fails with it
+        except Exception:  # The query over all rows finds the rows, or fails with the same cause.
             return None
         kinds = found["_change_type"].unique().to_pylist()
         return found.select(SCHEMA.names).cast(SCHEMA) if set(kinds) <= {"insert"} else None

@@ -200,6 +200,33 @@ def test_upkeep_is_done_although_files_cannot_be_joined(table: OffsetTable, monk
     assert places(table) == {("t", 0): 4}
 
 
+def test_the_error_says_why_files_could_not_be_joined_although_the_rest_of_the_upkeep_fails_too(
+    table: OffsetTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_six_files(table)
+    with_a_version_that_cannot_be_put(table)
+    log = Path(table.path, "_delta_log")
+
+    def cannot_be_read() -> None:
+        for each in log.glob("*.json"):
+            each.unlink()
+
+    with_compactions(monkeypatch, ends := [], lambda: cannot_be_read() if len(ends) == lake._COMPACTIONS else None)
+    with pytest.raises(sparklog.RetryError, match=r"PARTLOG_OFFSETS_TABLE.*Failed to commit transaction: 15"):
+        table.maintain()
+
+
+def test_upkeep_ends_at_once_where_the_operator_interrupts_it(table: OffsetTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with_six_files(table)
+    with_compactions(monkeypatch, [], interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        table.maintain()
+    assert not Path(table.path, "_delta_log", "_last_checkpoint").exists()
+
+
 def test_replaced_files_are_deleted_although_a_file_is_gone(table: OffsetTable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lake, "PROPERTIES", {**rows.PROPERTIES, "delta.deletedFileRetentionDuration": "interval 1 milliseconds"})
     with_six_files(table)
