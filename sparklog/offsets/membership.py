@@ -16,7 +16,6 @@ from sparklog.offsets.standing import Standing
 from sparklog.offsets.topics import Ids, Offsets
 
 _log = logging.getLogger(__name__)
-Begin = Callable[[Partition, str, int, int, bool], int | None]
 _ROW_EVERY_S = 60  # a group without a new row for three minutes does not count as running
 
 
@@ -148,11 +147,12 @@ class Membership(Standing):
     def beat(self) -> None:
         """Writes a row of its own again if it wrote none for a minute, as the owner of the first share: so the group counts as running.
 
-        A member whose heartbeats others do not see does so after a third of its session, without rows if it has no position.
+        A member whose heartbeats others do not see does so after a third of its session, without rows if it has no position. No row is
+        written while an operator asks members to hold their commits.
         """
         with self._lock:
             every = min(_ROW_EVERY_S, self._settings.session_s / 3) if self._is_unseen else _ROW_EVERY_S
-            if self._clock() - self._wrote < every or self.id is None:
+            if self._clock() - self._wrote < every or self.id is None or self._state.announced not in (None, self._waited_for):
                 return
             self._wrote = self._clock()
             known = self._committed.first(self._mine)
@@ -217,7 +217,7 @@ class Membership(Standing):
         if unseen := self._pulse.unseen - self._told_of:
             self._told_of |= unseen
             where = (", ".join(sorted(unseen)), self.group, self._pulse.folder)
-            _log.warning("Heartbeats of %s of group %s were never seen in %s: do all members name one folder?", *where)
+            _log.warning("The heartbeats of %s of group %s are not in %s. Mount one folder beside the table for all members.", *where)
         if not silent or not self._lock.acquire(timeout=self._settings.heartbeat_s):
             return
         try:

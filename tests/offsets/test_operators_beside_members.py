@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pytest
 from handmade import Topic, batch, records
-from offsets.member_world import REPOSITORY
+from offsets.member_world import REPOSITORY, Group
 
 import sparklog
 from sparklog import Consumer
@@ -132,6 +132,27 @@ def test_members_hold_their_commits_until_the_operator_is_done_although_another_
     assert [each.offset for each in table.positions("g")] == [5, 5]
     for each in (one, two):
         each.close()
+
+
+def test_a_heartbeat_commits_nothing_while_an_operator_asks_members_to_wait(threads: Group) -> None:
+    """It commits once the operator is done."""
+    member = threads.member(heartbeat_interval_ms=30_000)
+    threads.until_read(80, member)
+    member.poll(commits=True)
+    membership, versions = member.driver.consumer._membership, threads.table.generations.versions
+
+    def commits_with_a_heartbeat() -> bool:
+        membership._adopt()  # it knows that the operator asks
+        before = versions([membership.id])
+        membership.beat()
+        return bool(versions([membership.id]) != before)
+
+    assert not commits_with_a_heartbeat()
+    threads.clock.now += 61
+    assert threads.table.generations._announce("g")
+    assert not commits_with_a_heartbeat()
+    threads.table.reset("g", {"t": {3: 5}}, dry_run=False, force=True)
+    assert commits_with_a_heartbeat()
 
 
 @pytest.mark.soak
