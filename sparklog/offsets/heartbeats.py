@@ -13,8 +13,10 @@ from pathlib import Path
 from sparklog.errors import SparklogError
 
 Mark = tuple[int, int]
-"""The sign that a heartbeat, or where none is seen a commit, is another one than before: compared, and never read as a time."""
+"""The sign of life of a member, which changes with each heartbeat, or with each commit if its heartbeats are not in the folder.
 
+It is compared, and never read as a time.
+"""
 
 _BOOT = getattr(time, "CLOCK_BOOTTIME", None)
 clock: Callable[[], float] = time.monotonic if _BOOT is None else functools.partial(time.clock_gettime, _BOOT)
@@ -53,7 +55,10 @@ class Heartbeats:
             return {}
 
     def read(self) -> dict[str, tuple[Mark, int]]:
-        """The marks of all heartbeats, by the id of the member, with the number of the state that each member knows; 0 if it says none."""
+        """The marks of all heartbeats, by the id of the member, with the number of the state that each member knows.
+
+        It is 0 if the file has no number.
+        """
         return {member: (mark, self._state_in(member)) for member, mark in self.look().items()}
 
     def _state_in(self, member: str) -> int:
@@ -78,7 +83,7 @@ class Watch:
     """How long an observer has seen the heartbeats of others as they are."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[Mark | None, float]] = {}
+        self._seen: dict[str, tuple[Mark, float]] = {}
 
     def restart(self) -> None:
         """Counts from the next look: the observer was not live itself."""
@@ -90,9 +95,9 @@ class Watch:
         The marks are of some moment between `asked` and `now`: a listing may take minutes, and is then old when it comes.
         """
         found = []
-        seen: dict[str, tuple[Mark | None, float]] = {}
+        seen: dict[str, tuple[Mark, float]] = {}
         for member, session in sessions.items():
-            mark = marks.get(member)
+            mark = marks[member]
             before, since = self._seen.get(member, (mark, now))
             seen[member] = (mark, since) if before == mark else (mark, now)
             if asked - seen[member][1] >= session:

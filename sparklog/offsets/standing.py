@@ -110,13 +110,18 @@ class Standing(ABC):
                 generation = (group.generation or number) + 1
             before = found or State(asked)
             dead: list[str] = []
-            if refused := self._refusal(before, me):
+            try:
+                joined = self._admitted(before, me)
+            except SparklogError as error:
+                if error.id not in ("GROUP_ASSIGNOR", "GROUP_ROOT"):
+                    raise
                 dead = self._pulse.dead(before.sessions(but=me), self._settings.heartbeat_s)
                 if not dead:
-                    raise refused
+                    raise
                 before = dataclasses.replace(before.without(*dead), assignor=asked, weights={})
+                joined = self._with_me(before, me)
             replaced = before.of_instance(self._settings.instance, but=me)
-            after = self._with_me(before, me).taken(me)
+            after = joined.taken(me)
             known, begun, back = self._beginnings(before, after, me, carried if found is None else self.positions())
             note = rows.note_of_members(self.group, generation, me, "joins", after)
             fenced = {each: self._generations.version(each) for each in (*dead, *([replaced] if replaced else []))}
@@ -128,18 +133,12 @@ class Standing(ABC):
         self._committed.remember([*known, *begun])
         self._go_back(back)
 
-    def _refusal(self, state: State, me: str) -> SparklogError | None:
-        """Why this member cannot join the members of a state, if they live."""
+    def _admitted(self, state: State, me: str) -> State:
+        """The state with this member. CallError GROUP_ASSIGNOR or GROUP_ROOT if it cannot join the members of the state while they live."""
         asked = self._settings.shared_by
         if state.assignor != asked:
-            return SparklogError("GROUP_ASSIGNOR", group=self.group, table=self.table, found=state.assignor, asked=asked)
-        try:
-            self._with_me(state, me)
-        except SparklogError as error:
-            if error.id != "GROUP_ROOT":
-                raise
-            return error
-        return None
+            raise SparklogError("GROUP_ASSIGNOR", group=self.group, table=self.table, found=state.assignor, asked=asked)
+        return self._with_me(state, me)
 
     def _beginnings(
         self, before: State, after: State, me: str, positions: Iterable[Position]

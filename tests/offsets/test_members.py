@@ -173,10 +173,10 @@ def test_a_listing_that_hangs_expires_none():
     assert watch.silent({"a": (2, 1)}, {"a": 10}, 190, 370) == []
     assert watch.silent({"a": (2, 1)}, {"a": 10}, 379, 379) == []
     assert watch.silent({"a": (2, 1)}, {"a": 10}, 380, 380) == ["a"]
-    assert watch.silent({}, {"b": 10}, 381, 381) == []
-    assert watch.silent({}, {"b": 10}, 391, 391) == ["b"]
+    assert watch.silent({"b": live}, {"b": 10}, 381, 381) == []
+    assert watch.silent({"b": live}, {"b": 10}, 391, 391) == ["b"]
     watch.restart()
-    assert watch.silent({}, {"b": 10}, 392, 392) == []
+    assert watch.silent({"b": live}, {"b": 10}, 392, 392) == []
 
 
 def test_many_members_join_at_once(four: Group):
