@@ -86,14 +86,25 @@ def _offsets(text: str) -> str:
         except (ValueError, RecursionError):
             pass
         raise typer.BadParameter(f"{text!r} does not name partitions, each with a number, such as 0:100,1:150.")
-    return json.dumps({partition: int(offset) for partition, offset in (pair.split(":") for pair in text.split(","))})
+    return json.dumps({str(partition): offset for partition, offset in _pairs(text, "partition").items()})
 
 
 def _moves(text: str) -> dict[int, int]:
     """Partitions by slot: `17:3,99:3`."""
     if not _PAIRS.fullmatch(text):
         raise typer.BadParameter(f"{text!r} does not name slots, each with a partition, such as 17:3,99:3.")
-    return {int(slot): int(partition) for slot, partition in (pair.split(":") for pair in text.split(","))}
+    return _pairs(text, "slot")
+
+
+def _pairs(text: str, key: str) -> dict[int, int]:
+    """The numbers of a text that matches `_PAIRS`; `key` says what their keys are."""
+    found: dict[int, int] = {}
+    for pair in text.split(","):
+        name, number = map(int, pair.split(":"))
+        if name in found:
+            raise typer.BadParameter(f"{text!r} names {key} {name} twice.")
+        found[name] = number
+    return found
 
 
 def _partitions(text: str) -> list[int]:
