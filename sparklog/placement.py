@@ -93,8 +93,8 @@ class Placement:
 
         * refresh_s: how often, 1 second at least. `look` is about the time since it was called last.
 
-        ValueError for another time, or groups without a table; SparklogError if the topic does not exist, and CallError
-        OPTION_VALUE if its partitioner is not `lag_aware`.
+        ValueError if `refresh_s` is less than 1, or groups are given without a table. SparklogError if the topic does not exist, and
+        CallError OPTION_VALUE if its partitioner is not `lag_aware`.
         """
         if not arguments.duration("refresh_s", refresh_s) >= 1:
             raise ValueError(f"`refresh_s` must be at least 1 second, not {refresh_s!r}")
