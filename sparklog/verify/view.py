@@ -139,8 +139,8 @@ class ViewOfSegment:
             self._add("VIEW_WRONG", str(damage), name, None)
             return
         if right is not None and found not in right:
-            shared = max(shared(found, each) for each in right)
-            self._add("INDEX_WRONG", "it is not the index of the segment's batches", name, shared)
+            byte = max(shared(found, each) for each in right)
+            self._add("INDEX_WRONG", "it is not the index of the segment's batches", name, byte)
         elif right is None and size % entry_bytes:
             self._add("INDEX_WRONG", f"it has {size} bytes, which is not a number of entries", name, size - size % entry_bytes)
 
