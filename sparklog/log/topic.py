@@ -100,7 +100,7 @@ class Topic(Displayed):
 
         The sample has about `records` of the newest records of a partition since the topic was re-routed last, and of these about 1 MiB of
         stored batches; of at most 32 partitions, those with the most records since then. Records without a key, and those that a caller put
-        into another partition, do not count. `CALL partlog.suggest_moves` reads up to 32 MiB of each partition instead, and
+        into another partition, do not count. `CALL partlog.suggest_moves` reads about 32 MiB of each partition instead, and
         `CALL partlog.move_slots` moves a busy slot.
         """
         from sparklog.log.hot_slots import HotSlots

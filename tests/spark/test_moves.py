@@ -87,6 +87,27 @@ def test_the_keys_that_go_along_are_told(spark: SparkSession, root: Path, call: 
         busy.decode(): (5, 2, 2),
         others[0].decode(): (1, 2, 2),
     }
+    # The partition of the other key is read too, and has older records of the busy one.
+    idle = next(key for key in keys if slot(key) % 2 == 0 and slot(key) != slot(busy))
+    write(spark, root, [idle] * 4)
+    rows = call("move_keys", topic="'t'", key=f"array('{busy.decode()}', '{idle.decode()}')", partition=0, dry_run="true")
+    told = {row["key"]: (row["partition_before"], row["records"], row["other_keys"], row["other_records"]) for row in rows}
+    assert told == {busy.decode(): (1, 5, 3, 3), idle.decode(): (0, 4 + keys[:9].count(idle), 0, 0)}
+
+
+def test_a_move_that_cannot_be_is_refused_before_records_are_read(
+    spark: SparkSession, root: Path, call: Call, fails: Callable[[str, Callable[[], object]], str]
+) -> None:
+    write(spark, root, [b"a"], partitions=3)
+    home = Log(root)["t"].partition_for("a")
+    closed = (home + 1) % 3
+    call("close_partitions", topic="'t'", partitions=f"array({closed})")
+    [data] = [file for file in (root / "_partlog" / "t" / "data").rglob("*") if file.is_file()]
+    data.write_bytes(b"")
+    fails("PARTITION_CLOSED", lambda: call("move_keys", topic="'t'", key="'a'", partition=closed))
+    fails("PARTITION_NOT_FOUND", lambda: call("move_keys", topic="'t'", key="'a'", partition=3))
+    fails("SEGMENT_CORRUPT", lambda: call("move_keys", topic="'t'", key="'a'", partition=(home + 2) % 3))
+    assert Log(root)["t"].partition_for("a") == home
 
 
 def test_the_command_line_takes_any_key(spark: SparkSession, root: Path) -> None:
@@ -120,7 +141,9 @@ def test_a_slot_without_a_partition_cannot_move(
 ) -> None:
     """In a topic that places keys when they are written, the first record decides; a slot moves after that."""
     write(spark, root, [b"first"], partitions=3, partitioner="lag_aware")
-    assert "has no partition yet" in fails("ARGUMENT_VALUE", lambda: call("move_keys", topic="'t'", key="'k'", partition=0))
+    told = fails("ARGUMENT_VALUE", lambda: call("move_keys", topic="'t'", key="'k'", partition=0))
+    assert "`key` of the procedure move_keys has the value k" in told
+    assert "its slot has no partition yet, and gets one with the first record of a key in it: move the key after that" in told
     write(spark, root, [b"k"] * 2)
     for partition in (0, 2, 1):
         assert call("move_keys", topic="'t'", key="'k'", partition=partition)[0]["partition_after"] == partition

@@ -208,7 +208,7 @@ REFUSED: list[tuple[str, dict[str, object], str, str]] = [
     ("add_partitions", {"partitions": 4_098}, "ARGUMENT_VALUE", "has 4096 slots for its keys"),
     ("add_partitions", {"partitions": 6, "rehash": "true"}, "ARGUMENT_VALUE", "in slots since its first re-route"),
     ("move_keys", {"key": "'a'", "partition": 3}, "PARTITION_CLOSED", "A row or a move asks for partition 3 of topic t"),
-    ("move_keys", {"key": "'a'", "partition": 4}, "PARTITION_NOT_FOUND", "partition 4 of topic t"),
+    ("move_keys", {"key": "'a'", "partition": 4}, "PARTITION_NOT_FOUND", "`partition` names partition 4 of topic t"),
     ("move_keys", {"key": "'a'", "partition": -1}, "ARGUMENT_VALUE", "from 0 to"),
     ("move_keys", {"key": "NULL", "partition": 0}, "ARGUMENT_VALUE", "it must have a value"),
     ("move_keys", {"key": "array('a', CAST(NULL AS STRING))", "partition": 0}, "ARGUMENT_VALUE", "a key must have a value"),

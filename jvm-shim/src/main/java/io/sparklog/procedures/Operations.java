@@ -7,7 +7,9 @@ import io.sparklog.partition.SlotMoves;
 import io.sparklog.partition.SlotSwaps;
 import io.sparklog.partition.SlotTable;
 import io.sparklog.read.SlotLoads;
+import io.sparklog.spec.Option;
 import io.sparklog.spec.Options;
+import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.StoreCheck;
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.Changed;
@@ -143,23 +145,23 @@ final class Operations {
 
   static void moveSlots(Call call) {
     SortedMap<Integer, Integer> moves = call.arguments().moves("moves");
-    Changed changed = moved(call, "moves", call.state(), moves);
+    Changed changed = moved(call, "moves", call.state(), moves, call.arguments().bool("dry_run"));
     for (int slot : moves.keySet()) {
       call.row(slot, changed.was().slots().table().partition(slot), changed.is().slots().table().partition(slot));
     }
   }
 
-  /** Moves the slots of keys. The sample of newest records is read first: a call that cannot read it changes nothing. */
+  /** Moves the slots of keys. The sample of newest records is read before the move: a call that cannot read it changes nothing. */
   static void moveKeys(Call call) throws IOException {
     State state = call.state();
-    SlotTable table = state.slots().table();
     int to = (int) call.arguments().number("partition");
-    TreeMap<byte[], Integer> slots = new TreeMap<>(Arrays::compareUnsigned);
-    call.arguments().keys("key").forEach(key -> slots.put(key, table.slot(state.config().partitioner(), key)));
+    state.requirePartition("partition", call.root().store().root(), to);
+    SortedMap<byte[], Integer> slots = call.arguments().asArgument("key", () -> slots(state, call.arguments().keys("key")));
     TreeMap<Integer, Integer> moves = new TreeMap<>();
     slots.values().forEach(slot -> moves.put(slot, to));
+    Changed told = moved(call, "key", state, moves, true);
     Map<Integer, Map<ByteBuffer, Long>> newest = SlotLoads.keys(call.root(), state, moves.navigableKeySet(), SAMPLE_BYTES);
-    Changed changed = moved(call, "key", state, moves);
+    Changed changed = call.arguments().bool("dry_run") ? told : moved(call, "key", state, moves, false);
     TreeMap<byte[], Long> own = new TreeMap<>(Arrays::compareUnsigned);
     slots.forEach((key, slot) -> own.put(key, Optional.ofNullable(newest.get(slot).remove(ByteBuffer.wrap(key))).orElse(0L)));
     slots.forEach((key, slot) -> call.row(shown(key), slot, changed.was().slots().table().partition(slot),
@@ -167,8 +169,22 @@ final class Operations {
         newest.get(slot).values().stream().mapToLong(count -> count).sum()));
   }
 
-  private static Changed moved(Call call, String argument, State state, SortedMap<Integer, Integer> moves) {
-    boolean dryRun = call.arguments().bool("dry_run");
+  /** The slot of each key. @throws PartlogException OPTION_VALUE for a key whose slot has no partition yet */
+  private static SortedMap<byte[], Integer> slots(State state, List<byte[]> keys) {
+    SlotTable table = state.slots().table();
+    TreeMap<byte[], Integer> slots = new TreeMap<>(Arrays::compareUnsigned);
+    for (byte[] key : keys) {
+      int slot = table.slot(state.config().partitioner(), key);
+      if (table.partition(slot) == SlotTable.UNBOUND) {
+        throw Option.invalidValue("key", shown(key),
+            "its slot has no partition yet, and gets one with the first record of a key in it: move the key after that");
+      }
+      slots.put(key, slot);
+    }
+    return slots;
+  }
+
+  private static Changed moved(Call call, String argument, State state, SortedMap<Integer, Integer> moves, boolean dryRun) {
     return call.arguments().asArgument(argument, () -> administration(call).move(state, moves, dryRun));
   }
 

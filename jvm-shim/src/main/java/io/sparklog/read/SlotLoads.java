@@ -19,10 +19,10 @@ import java.util.function.IntToLongFunction;
 
 /** How busy the slots of a topic are, by the keys of its newest records. */
 public final class SlotLoads {
-  /** Takes the key in [at, at + length) of {@code data}, and its slot. */
+  /** Takes the key in [at, at + length) of {@code data}, its slot, and the partition of its record. */
   @FunctionalInterface
   private interface KeyTaker {
-    void take(int slot, byte[] data, int at, int length);
+    void take(int partition, int slot, byte[] data, int at, int length);
   }
 
   private SlotLoads() {}
@@ -30,20 +30,20 @@ public final class SlotLoads {
   /**
    * By slot, how many records of the newest segments have keys in it, since the topic was re-routed last.
    *
-   * @param bytes to read of each partition, in whole segments; also below
-   * @throws io.sparklog.spec.PartlogException what {@link SplitReader#next} throws
+   * @param bytes to read of each partition, about; also below
+   * @throws io.sparklog.spec.PartlogException the errors of {@link SplitReader#next}
    */
   public static long[] of(ReadableTopics topics, State state, long bytes) throws IOException {
     long[] loads = new long[state.slots().table().slots()];
-    read(topics, state, any -> true, state::lastCut, bytes, (slot, data, at, length) -> loads[slot]++);
+    read(topics, state, any -> true, state::lastCut, bytes, (partition, slot, data, at, length) -> loads[slot]++);
     return loads;
   }
 
   /**
    * By slot, its keys in the newest segments of its partition, and how many records each of these has there.
    *
-   * @param slots those that are asked for, each with a partition
-   * @throws io.sparklog.spec.PartlogException what {@link SplitReader#next} throws
+   * @param slots the slots to look for, each with a partition
+   * @throws io.sparklog.spec.PartlogException the errors of {@link SplitReader#next}
    */
   public static Map<Integer, Map<ByteBuffer, Long>> keys(ReadableTopics topics, State state, SortedSet<Integer> slots, long bytes)
       throws IOException {
@@ -51,8 +51,8 @@ public final class SlotLoads {
     Map<Integer, Map<ByteBuffer, Long>> found = new HashMap<>();
     slots.forEach(slot -> found.put(slot, new HashMap<>()));
     read(topics, state, partition -> slots.stream().anyMatch(slot -> table.partition(slot) == partition), any -> 0, bytes,
-        (slot, data, at, length) -> {
-          if (found.containsKey(slot)) {
+        (partition, slot, data, at, length) -> {
+          if (found.containsKey(slot) && table.partition(slot) == partition) {
             found.get(slot).merge(ByteBuffer.wrap(Arrays.copyOfRange(data, at, at + length)), 1L, Long::sum);
           }
         });
@@ -80,7 +80,7 @@ public final class SlotLoads {
             int at = decoder.keyAt()[i];
             int length = decoder.keyLengths()[i];
             if (length >= 0) {
-              taker.take(table.slot(partitioner, decoder.data(), at, length), decoder.data(), at, length);
+              taker.take(split.partition(), table.slot(partitioner, decoder.data(), at, length), decoder.data(), at, length);
             }
           }
         }
@@ -88,13 +88,16 @@ public final class SlotLoads {
     }
   }
 
+  /** The offset from which on a partition has about so many bytes: within a segment, by the share of its offsets. */
   private static long first(State state, int partition, long bytes) {
     long first = state.end(partition);
     long left = bytes;
     List<Segment> live = state.segments(partition);
     for (int i = live.size() - 1; i >= 0 && left > 0; i--) {
-      left -= live.get(i).bytes();
-      first = live.get(i).base();
+      Segment segment = live.get(i);
+      double skipped = Math.max(0, 1 - (double) left / segment.bytes());
+      first = segment.base() + (long) ((segment.end() - segment.base()) * skipped);
+      left -= segment.bytes();
     }
     return Math.max(first, state.start(partition));
   }

@@ -148,6 +148,23 @@ final class MoveSlotsTest extends CommitsOverFaults {
     assertEquals(3, state().version());
   }
 
+  /** Slots of the same number are others after a growth that rehashes: the topic has 4098 slots at first, and 4096 then. */
+  @Test
+  void aMoveIsForTheSlotsThatItWasPlannedFor() throws IOException {
+    TreeMap<String, String> config = Writes.config();
+    config.put("partitions", "3");
+    planned(config).run();
+    State before = state();
+    administration().addPartitions(4, true, false, false);
+    long version = state().version();
+    for (int slot : List.of(4097, 4, 1)) {
+      TreeMap<Integer, Integer> moves = new TreeMap<>(Map.of(slot, 0));
+      assertFails("REROUTED", "4 partitions", () -> administration().move(before, moves, false));
+    }
+    assertFails("OPTION_VALUE", "has the slots 0 to 4097", () -> administration().move(before, new TreeMap<>(Map.of(-1, 0)), false));
+    assertEquals(version, state().version());
+  }
+
   @Test
   void slotWithoutAPartitionCannotMove() throws IOException {
     TreeMap<String, String> config = new TreeMap<>(Writes.config());
