@@ -3,7 +3,10 @@ package io.sparklog.format;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
-/** Builds Kafka's {@code .index} and {@code .timeindex} of a segment from its batches, given in order. FORMAT.md section 8. */
+/**
+ * Builds Kafka's {@code .index} and {@code .timeindex} of a segment, and the index behind a segment, from its batches, given in order.
+ * FORMAT.md sections 4 and 8.
+ */
 public final class IndexBuilder {
   private final long baseOffset;
   private final int intervalBytes;

@@ -3,8 +3,8 @@ package io.sparklog.format;
 import java.nio.ByteBuffer;
 
 /**
- * Looks up positions in the bytes of an {@code .index} file. The file has no checksum, so an answer is a hint: use it only if
- * a valid batch is there. Garbage gives a wrong answer or {@link #NONE}, never an exception.
+ * Looks up positions in the bytes of an offset index: an {@code .index} file, or the index behind a segment. It has no checksum, so an
+ * answer is a hint: use it only if a valid batch is there. Garbage gives a wrong answer or {@link #NONE}, never an exception.
  */
 public final class OffsetIndex {
   /** No entry fits. */

@@ -4,6 +4,8 @@ import io.sparklog.format.BatchHeader;
 import io.sparklog.format.IndexBuilder;
 import io.sparklog.format.OffsetIndex;
 import io.sparklog.spec.Invariant;
+import io.sparklog.storage.LogStore;
+import io.sparklog.storage.Stores;
 import java.util.zip.CRC32C;
 
 /** Adds up what a segment must say about itself while its batches are appended. FORMAT.md section 4. */
@@ -70,9 +72,9 @@ public final class SegmentBuilder {
         ordered, (int) headerCrc.getValue());
   }
 
-  /** The index that may follow the batches in their data file. FORMAT.md section 4. */
-  public byte[] index() {
-    return index.offsetIndex();
+  /** The index that follows the batches in a data file of their own; empty where the Kafka view has it. FORMAT.md section 4. */
+  public byte[] index(LogStore store) {
+    return Stores.hasLinks(store) ? new byte[0] : index.offsetIndex();
   }
 
   @Override

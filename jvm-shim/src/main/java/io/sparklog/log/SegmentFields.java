@@ -108,7 +108,7 @@ final class SegmentFields {
     return name;
   }
 
-  /** Checks what must hold for a segment in any state, and returns it. */
+  /** Checks the rules of a segment in any state, and returns it. */
   private static Segment checked(Segment segment) throws Damaged {
     long offsets = segment.end() - segment.base();
     Damaged.unless(offsets > 0 && offsets <= Integer.MAX_VALUE, "a segment holds offsets " + segment.base() + " to " + segment.end());

@@ -144,7 +144,7 @@ public final class SegmentFile implements Closeable {
     return new BadBatch("its base offset is " + stored + ", where offset " + expected + " should be");
   }
 
-  /** The index behind the batches; empty if there is none. It is a hint: no reader relies on what it says. */
+  /** The index behind the batches; empty if it does not exist or cannot be read. It is a hint: no reader relies on what it says. */
   public Optional<OffsetIndex> index() throws IOException {
     if (segment.indexBytes() == 0 || !segment.tiles()) {
       return Optional.empty();
@@ -152,10 +152,10 @@ public final class SegmentFile implements Closeable {
     byte[] entries = new byte[segment.indexBytes()];
     try {
       file.read(segment.endPosition(), ByteBuffer.wrap(entries));
-    } catch (EOFException absent) {
-      return Optional.empty();
     } catch (NoSuchFileException e) {
       throw new SegmentGone(topic, segment, location, e);
+    } catch (IOException absent) {
+      return Optional.empty();
     }
     return Optional.of(new OffsetIndex(entries, segment.base()));
   }

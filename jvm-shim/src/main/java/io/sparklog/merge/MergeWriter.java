@@ -113,7 +113,7 @@ final class MergeWriter implements Closeable {
         }
       }
     }
-    return files.end(joined.segment().at(sources.get(0).base()), joined.index());
+    return files.end(joined, sources.get(0).base());
   }
 
   private ExtentReader read(Segment segment, ExtentReader.Need need) throws IOException {

@@ -2,12 +2,12 @@ package io.sparklog.merge;
 
 import io.sparklog.log.Names;
 import io.sparklog.log.Segment;
+import io.sparklog.log.SegmentBuilder;
 import io.sparklog.log.Step;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Stores;
 import java.io.Closeable;
 import java.io.IOException;
 import java.util.ArrayList;
@@ -65,8 +65,9 @@ final class MergedFiles implements Closeable {
     return store.create(Names.topicFile(topic, name));
   }
 
-  /** Closes the open segment. @param index of it, which follows it where no Kafka view has one. @return it, in its place */
-  Segment end(Segment segment, byte[] index) throws IOException {
+  /** Closes the open segment. @param base its first offset. @return it, in its place */
+  Segment end(SegmentBuilder built, long base) throws IOException {
+    Segment segment = built.segment().at(base);
     if (own == null) {
       String name = folder + "/" + Names.poolFile();
       pool = pool == null ? create(name) : pool;
@@ -79,12 +80,12 @@ final class MergedFiles implements Closeable {
     own.write(buffer, 0, buffered);
     buffered = 0;
     requireBytes(segment, ownName, own.position());
-    int indexBytes = Stores.hasLinks(store) ? 0 : index.length;
-    own.write(index, 0, indexBytes);
+    byte[] index = built.index(store);
+    own.write(index, 0, index.length);
     own.sync();
     own.close();
     own = null;
-    return segment.in(ownName, 0).indexed(indexBytes);
+    return segment.in(ownName, 0).indexed(index.length);
   }
 
   private void requireBytes(Segment segment, String name, long written) {

@@ -106,7 +106,7 @@ final class Rebatch {
   }
 
   private void closeSegment() throws IOException {
-    done.add(files.end(segment.segment().at(segmentBase), segment.index()));
+    done.add(files.end(segment, segmentBase));
     segment = null;
   }
 

@@ -23,7 +23,7 @@ public final class Listings {
     segments(call.root(), call.state()).forEach(call::row);
   }
 
-  /** The columns of the procedure that lists segments, behind that of the topic. */
+  /** The columns of the procedure that lists segments, without the column of the topic. */
   public static List<Signature.Column> columnsOfSegments() {
     Signature signature = Signature.all().stream().filter(each -> each.name().equals("segments")).findFirst().orElseThrow();
     return signature.columns().subList(1, signature.columns().size());

@@ -8,6 +8,7 @@ import io.sparklog.log.SegmentFile;
 import io.sparklog.log.ReadableTopics;
 import java.io.Closeable;
 import java.io.IOException;
+import java.util.Optional;
 import java.util.OptionalLong;
 
 /**
@@ -21,9 +22,14 @@ public final class BatchLocator implements Closeable {
   private final WalkedSegments known;
   private final byte[] header = new byte[Layout.HEADER_BYTES];
   private SegmentFile file;
-  private OffsetIndex index;
-  private boolean indexFails;
   private BatchWalk walk;
+
+  /** Null until the index is asked for; empty if there is none, or if a header did not prove it. */
+  private Optional<OffsetIndex> index;
+
+  /** The entry that was proved last, and its batch. */
+  private int hintedEntry = OffsetIndex.NONE;
+  private BatchPosition hinted;
 
   /** Null until the segment is looked into. */
   private WalkedSegment walked;
@@ -59,7 +65,7 @@ public final class BatchLocator implements Closeable {
       return walked().atOffset(offset);
     }
     open();
-    BatchPosition hint = hint(index == null ? OffsetIndex.NONE : index.floorByOffset(offset));
+    BatchPosition hint = hint(index().map(entries -> entries.floorByOffset(offset)).orElse(OffsetIndex.NONE));
     if (hint == null) {
       walkUpTo(Long.MAX_VALUE, offset);
       return walked().atOffset(offset);
@@ -82,12 +88,27 @@ public final class BatchLocator implements Closeable {
       return walked().atPosition(position);
     }
     open();
-    BatchPosition hint = hint(index == null ? OffsetIndex.NONE : index.floorByPosition(position - segment.position()));
+    BatchPosition hint = hintBefore(position);
     if (hint == null) {
       walkUpTo(position, Long.MAX_VALUE);
       return walked().atPosition(position);
     }
     return hint;
+  }
+
+  /**
+   * Whether an index leads near {@code position}, so that no long walk is needed: a header proves its entry, or the position is before the
+   * first entry of an index.
+   *
+   * @throws io.sparklog.log.SegmentGone if the data file is gone
+   */
+  boolean isIndexed(long position) throws IOException {
+    open();
+    return hintBefore(position) != null || index().isPresent() && position - segment.position() <= 2L * OffsetIndex.INTERVAL_BYTES;
+  }
+
+  private BatchPosition hintBefore(long position) throws IOException {
+    return hint(index().map(entries -> entries.floorByPosition(position - segment.position())).orElse(OffsetIndex.NONE));
   }
 
   /** The last place from {@code first} to {@code position} where a batch begins or the segment ends; {@code first} is such a place. */
@@ -112,20 +133,34 @@ public final class BatchLocator implements Closeable {
   private void open() throws IOException {
     if (file == null) {
       file = topics.open(topic, segment);
-      // If offsets have gaps, nothing proves which batch an entry means.
-      index = segment.tiles() ? file.index().or(() -> topics.index(topic, segment)).orElse(null) : null;
     }
+  }
+
+  private Optional<OffsetIndex> index() throws IOException {
+    if (index == null) {
+      // If offsets have gaps, nothing proves which batch an entry means.
+      index = !segment.tiles() ? Optional.empty() : segment.indexBytes() > 0 ? file.index() : topics.index(topic, segment);
+    }
+    return index;
   }
 
   /** The batch that an entry of the index points at; null if there is none, or another than the entry says. */
   private BatchPosition hint(int entry) throws IOException {
-    if (entry == OffsetIndex.NONE || indexFails) {
+    if (entry == OffsetIndex.NONE) {
       return null;
     }
-    long position = segment.position() + index.position(entry);
-    OptionalLong base = file.hintedBase(position, header, index.offset(entry));
-    indexFails = base.isEmpty();
-    return indexFails ? null : new BatchPosition(position, base.getAsLong());
+    if (entry != hintedEntry) {
+      OffsetIndex entries = index().orElseThrow();
+      long position = segment.position() + entries.position(entry);
+      OptionalLong base = file.hintedBase(position, header, entries.offset(entry));
+      if (base.isEmpty()) {
+        index = Optional.empty();
+        return null;
+      }
+      hintedEntry = entry;
+      hinted = new BatchPosition(position, base.getAsLong());
+    }
+    return hinted;
   }
 
   /** Walks on to the batch at {@code position} or with {@code offset}, whichever comes first. */

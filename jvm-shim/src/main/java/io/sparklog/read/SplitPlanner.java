@@ -123,9 +123,9 @@ public final class SplitPlanner {
         bytesAfter -= extent.bytesToRead();
         Extent rest = extent;
         try (BatchLocator locator = locator(extent)) {
-          boolean mayCut = mayCut(extent);
           while (rest.bytesToRead() > room + share(rest) / 8) {
-            Extent head = !mayCut || rest.bytesToRead() <= share(rest) / 4 ? null : cut(locator, rest, room);
+            boolean isSmall = rest.bytesToRead() <= share(rest) / 4;
+            Extent head = isSmall || !mayCut(locator, rest, room) ? null : cut(locator, rest, room);
             if (head != null) {
               current.add(head);
               rest = rest.after(new BatchPosition(head.to(), head.endOffset()), head.endOffset());
@@ -153,12 +153,12 @@ public final class SplitPlanner {
 
     /**
      * Whether the headers that lead to a cut are worth reading. Over a network each header takes a request, in whose time about a MiB can
-     * be read. So where there is no index, only larger batches are gone through, or such whose headers are far apart, if more splits are
-     * asked for.
+     * be read. So where no index leads to the cut, only larger batches are gone through, or such whose headers are far apart, if more
+     * splits are asked for.
      */
-    private boolean mayCut(Extent extent) {
+    private boolean mayCut(BatchLocator locator, Extent extent, long room) throws IOException {
       Segment segment = extent.segment();
-      if (!topics.isRemote() || segment.indexBytes() > 0) {
+      if (!topics.isRemote() || segment.indexBytes() > 0 && locator.isIndexed(extent.from() + room)) {
         return true;
       }
       boolean isAskedFor = size.splitsMin() > 1 && BatchWalk.skipsRecords(segment);

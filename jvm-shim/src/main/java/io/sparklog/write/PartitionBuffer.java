@@ -2,7 +2,6 @@ package io.sparklog.write;
 
 import io.sparklog.format.BatchEncoder;
 import io.sparklog.format.BatchHeader;
-import io.sparklog.log.Segment;
 import io.sparklog.log.SegmentBuilder;
 import io.sparklog.partition.NullKeyRouter;
 import io.sparklog.spec.Invariant;
@@ -106,13 +105,15 @@ final class PartitionBuffer implements TaskTotals.Holder {
   }
 
   /**
-   * Writes the closed batches to a file of the partition's own if it has one, or holds at least {@code ownFileBytes}.
+   * Writes the closed batches to a file of the partition's own if it has one, or holds at least {@code ownFileBytes}; then ends the file,
+   * which is still open.
    *
    * @return the bytes that are still held in closed batches
    */
   long finishOwnFile(int ownFileBytes) throws IOException {
     if (!ownFiles.isEmpty() || closedBytes >= ownFileBytes) {
       writeOwn();
+      closeSegment();
     }
     return closedBytes;
   }
@@ -131,11 +132,10 @@ final class PartitionBuffer implements TaskTotals.Holder {
     drop();
   }
 
-  /** Gives back the memory of the open batch, which must be empty, and ends the partition's own file. */
-  void release() throws IOException {
+  /** Gives back the memory of the open batch, which must be empty. */
+  void release() {
     totals.note(-encoder.capacityBytes());
     encoder.release();
-    closeSegment();
   }
 
   /** Whether closed batches are left. */
@@ -178,15 +178,7 @@ final class PartitionBuffer implements TaskTotals.Holder {
 
   private void closeSegment() throws IOException {
     if (segment != null) {
-      Segment closed = segment.segment();
-      if (!ownFiles.isEmpty() && files.hasIndexes()) {
-        byte[] index = segment.index();
-        if (index.length > 0) {
-          ownFiles.get(ownFiles.size() - 1).write(index);
-          closed = closed.indexed(index.length);
-        }
-      }
-      pieces.add(new Piece.InFile(closed));
+      pieces.add(new Piece.InFile(ownFiles.isEmpty() ? segment.segment() : ownFiles.get(ownFiles.size() - 1).end(segment)));
       segment = null;
     }
   }

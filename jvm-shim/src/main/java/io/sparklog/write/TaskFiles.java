@@ -2,11 +2,12 @@ package io.sparklog.write;
 
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
+import io.sparklog.log.Segment;
+import io.sparklog.log.SegmentBuilder;
 import io.sparklog.log.Step;
 import io.sparklog.spec.Warnings;
 import io.sparklog.storage.FileAppender;
 import io.sparklog.storage.LogStore;
-import io.sparklog.storage.Stores;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
@@ -41,11 +42,6 @@ final class TaskFiles implements Closeable {
   /** The root, for messages. */
   String root() {
     return store.root();
-  }
-
-  /** Whether an index follows the batches of a data file of one partition: where there is no Kafka view, which has one. */
-  boolean hasIndexes() {
-    return !Stores.hasLinks(store);
   }
 
   /** A data file for one partition alone, which is created when it is first written to. @param sequence 0, 1, 2, … for each partition */
@@ -158,6 +154,15 @@ final class TaskFiles implements Closeable {
       lastWrite = ++writes;
       writer.write(content, 0, content.length);
       bytes += content.length;
+    }
+
+    /** Ends the segment that the file has, with its index where it gets one. */
+    Segment end(SegmentBuilder segment) throws IOException {
+      byte[] index = segment.index(store);
+      if (index.length > 0) {
+        write(index);
+      }
+      return segment.segment().indexed(index.length);
     }
 
     void syncAndClose() throws IOException {

@@ -17,6 +17,7 @@ public final class RemoteReads {
 
   private final LogStore real;
   private final List<Span> spans = new ArrayList<>();
+  private long failsFrom = Long.MAX_VALUE;
 
   public RemoteReads(LogStore real) {
     this.real = real;
@@ -51,6 +52,9 @@ public final class RemoteReads {
 
       @Override
       public void read(long position, ByteBuffer to) throws IOException {
+        if (position >= failsFrom) {
+          throw new IOException("the store answers no read of " + name + " from byte " + position + " on");
+        }
         spans.add(new Span(name, position, position + to.remaining()));
         file.read(position, to);
       }
@@ -60,6 +64,11 @@ public final class RemoteReads {
         file.close();
       }
     };
+  }
+
+  /** From now on, reads that begin at this byte of a file or later fail. */
+  public void failFrom(long position) {
+    failsFrom = position;
   }
 
   /** The reads since {@link #clear}, in their order. */

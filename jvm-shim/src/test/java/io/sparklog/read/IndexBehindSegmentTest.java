@@ -3,10 +3,12 @@ package io.sparklog.read;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.format.OffsetIndex;
 import io.sparklog.kit.RemoteReads;
 import io.sparklog.kit.Writes;
 import io.sparklog.log.Committers;
 import io.sparklog.log.Names;
+import io.sparklog.log.ReadableTopics;
 import io.sparklog.log.Root;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
@@ -19,12 +21,16 @@ import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
 import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.time.Clock;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.function.IntUnaryOperator;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -109,6 +115,76 @@ final class IndexBehindSegmentTest {
     append(FIRST, 10);
     append(RECORDS, RECORD_BYTES);
     assertReadByFewRequests(FIRST);
+  }
+
+  /** As many requests as for the same segment if it had no index: such a segment is read from its start, and is not cut. */
+  private void assertReadWithoutTheIndex() throws IOException {
+    List<Split> all = plan(FIRST, FIRST + RECORDS, 1 << 20);
+    assertTrue(reads.spans().size() <= 4, () -> "read for the plan: " + reads.spans());
+    assertEquals(RECORDS, rows(all));
+    assertEquals(20, rows(plan(FIRST + RECORDS / 2, FIRST + RECORDS / 2 + 20, Long.MAX_VALUE)));
+  }
+
+  @Test
+  void anIndexThatTheStoreDoesNotReadIsNone() throws IOException {
+    append(FIRST, 10);
+    append(RECORDS, RECORD_BYTES);
+    reads.failFrom(last().endPosition());
+    assertReadWithoutTheIndex();
+  }
+
+  @Test
+  void aWrongIndexCostsAPlanFewRequests() throws IOException {
+    append(FIRST, 10);
+    append(RECORDS, RECORD_BYTES);
+    Segment segment = last();
+    Path file = directory.resolve(Names.topicFile("t", segment.file()));
+    for (IntUnaryOperator wrong : List.<IntUnaryOperator>of(position -> position + 1, position -> Integer.MAX_VALUE)) {
+      try (RandomAccessFile data = new RandomAccessFile(file.toFile(), "rw")) {
+        for (long at = segment.endPosition() + Integer.BYTES; at < segment.endOfIndex(); at += OffsetIndex.ENTRY_BYTES) {
+          data.seek(at);
+          int position = data.readInt();
+          data.seek(at);
+          data.writeInt(wrong.applyAsInt(position));
+        }
+      }
+      assertReadWithoutTheIndex();
+    }
+  }
+
+  /** The Kafka view is not asked for another index. */
+  @Test
+  void aSegmentWhoseIndexIsCutOffHasNone() throws IOException {
+    append(FIRST, 10);
+    append(RECORDS, RECORD_BYTES);
+    Segment segment = last();
+    try (RandomAccessFile data = new RandomAccessFile(directory.resolve(Names.topicFile("t", segment.file())).toFile(), "rw")) {
+      data.setLength(segment.endPosition());
+    }
+    List<String> asked = new ArrayList<>();
+    ReadableTopics topics = (ReadableTopics) Proxy.newProxyInstance(ReadableTopics.class.getClassLoader(),
+        new Class<?>[] {ReadableTopics.class}, (proxy, method, arguments) -> {
+          asked.add(method.getName());
+          return method.invoke(root, arguments);
+        });
+    try (BatchLocator locator = new BatchLocator(topics, "t", segment, new WalkedSegments())) {
+      BatchPosition found = locator.atOffset(FIRST + RECORDS / 2);
+      assertTrue(found.offset() <= FIRST + RECORDS / 2 && found.offset() > FIRST + RECORDS / 2 - 20, found::toString);
+    }
+    assertTrue(asked.contains("open") && !asked.contains("index"), asked::toString);
+  }
+
+  /** The batch after another is found by its header, and the index is not read for it. */
+  @Test
+  void theNextBatchTakesOneRequest() throws IOException {
+    append(FIRST, 10);
+    append(RECORDS, RECORD_BYTES);
+    reads.clear();
+    try (BatchLocator locator = new BatchLocator(root, "t", last(), new WalkedSegments())) {
+      assertTrue(locator.next(BatchPosition.startOf(last())).offset() > FIRST);
+    }
+    assertEquals(1, reads.spans().size(), () -> "read: " + reads.spans());
+    assertTrue(reads.spans().get(0).to() <= last().endPosition(), () -> "read: " + reads.spans());
   }
 
   @Test
