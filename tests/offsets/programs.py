@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from handmade import Topic, records
 
 from sparklog import Consumer
 from sparklog.offsets import OffsetTable
+from sparklog.offsets.lake import Look
 
 EVENTS = ("on_assign", "on_revoke", "on_lost")
 WAIT_S = 60
@@ -48,6 +50,18 @@ class World:
 
     def reset(self, to: int) -> None:
         self.table.reset("g", {"t": {0: to, 1: to}}, dry_run=False, force=True)
+
+
+def count_looks(table: OffsetTable, looks: Counter[bool]) -> None:
+    """Counts the looks of a table at groups from now on: under True those that read all rows, under False those that read on."""
+    look = table._lake.look
+
+    def counting(group: str, since: int | None = None) -> Look:
+        found = look(group, since)
+        looks[found.is_whole] += 1
+        return found
+
+    table._lake.look = counting  # type: ignore[method-assign]
 
 
 def read(consumer: Consumer) -> dict[str, list[int]]:

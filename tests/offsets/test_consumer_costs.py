@@ -14,7 +14,8 @@ from sparklog import Consumer
 from sparklog.consumer import metrics
 from sparklog.ondisk import followed
 
-MEMBER = {"group_id": "g", "partition_assignment_strategy": "range"}
+OWNER = {"group_id": "g", "auto_commit_interval_ms": 600_000}
+MEMBER = {**OWNER, "partition_assignment_strategy": "range", "heartbeat_interval_ms": 30_000, "session_timeout_ms": 120_000}
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_once_a_second_the_version_before_is_looked_at_too(topic, calls, monkeyp
 
 @pytest.mark.parametrize(
     ("given", "wanted"),
-    [({}, ["Now", "Look"]), ({"group_id": "g"}, ["Now", "Beat", "Look"]), (MEMBER, ["Now", "LookAtGroup", "Beat", "Look"])],
+    [({}, ["Now", "Look"]), (OWNER, ["Now", "Beat", "Look"]), (MEMBER, ["Now", "LookAtGroup", "Beat", "Look"])],
     ids=["alone", "owner", "member"],
 )
 def test_a_poll_that_finds_nothing_makes_few_requests(topic, table, given, wanted):

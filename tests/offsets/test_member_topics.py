@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-import time
 from collections import Counter
 
 import deltalake
@@ -16,12 +14,9 @@ from handmade import Topic, records
 from offsets.member_world import REPOSITORY, Group, each_of, events, got, partitions
 
 import sparklog
-from sparklog import Consumer
-from sparklog.errors import RetryError
-from sparklog.offsets import Membership, rows
+from sparklog.offsets import rows
 from sparklog.offsets.heartbeats import Heartbeats
 from sparklog.offsets.members import Registered, SharedTopic, State
-from sparklog.offsets.rows import Position
 
 
 def test_a_topic_that_is_deleted_and_created_again(four: Group):
@@ -92,55 +87,6 @@ def test_a_topic_that_is_created_again_between_two_looks_is_read_once(four: Grou
     answers += [each.poll(ms=50, times=3) for each in (one, two)]
     assert got(answers) == each_of(range(6), range(2, 3))
     assert events(answers, "lost") == [("t", number) for number in range(4)]
-
-
-def test_a_member_dies_before_it_commits_where_a_topic_that_was_created_again_begins(tmp_path, monkeypatch):
-    """The one that takes its place reads from the start, although another member began the next generation in between."""
-    topic = Topic(tmp_path / "root", partitions=2)
-    topic.append(records(3))
-
-    def member(instance: str) -> Consumer:
-        group = {"group_id": "g", "table": tmp_path / "table", "partition_assignment_strategy": "range", "group_instance_id": instance}
-        return Consumer(topic.root, "t", **group, auto_offset_reset="latest", heartbeat_interval_ms=50)
-
-    class Killed(BaseException):
-        pass
-
-    def killed(self: Membership, placed: list[Position]) -> bool:
-        if placed:
-            raise Killed
-        return True
-
-    def die() -> None:
-        while True:
-            with contextlib.suppress(RetryError):  # which says that the topic is gone
-                two.poll(10)
-
-    one, two = member("one"), member("two")
-    while len(one.assignment()) != 1 or len(two.assignment()) != 1:
-        one.poll(10)
-        two.poll(10)
-    (its,) = two.assignment()
-    topic.delete()
-    topic.append(records(6), 0)
-    topic.append(records(6), 1)
-    go_back = Membership._go_back
-    monkeypatch.setattr(Membership, "_go_back", killed)
-    with pytest.raises(Killed):
-        die()
-    monkeypatch.setattr(Membership, "_go_back", go_back)
-    two._membership._pulse.stop(1)
-    found: list[int] = []
-    while not found:
-        with contextlib.suppress(RetryError):
-            found = [record.offset for its in one.poll(10).values() for record in its]
-    three, found = member("two"), []
-    until = time.monotonic() + 20
-    while not found and time.monotonic() < until:
-        found = [record.offset for record in three.poll(10).get(its, [])]
-    assert found == list(range(6))
-    one.close()
-    three.close()
 
 
 def test_partitions_that_are_added_are_read_from_their_start(four: Group):

@@ -11,6 +11,7 @@ import deltalake
 import pyarrow as pa  # type: ignore[import-untyped,unused-ignore]
 import pytest
 from handmade import Topic, batch, draw_seed, records
+from offsets.programs import count_looks
 
 from sparklog.offsets import OffsetTable, lake, rows
 from sparklog.offsets.lake import Lake
@@ -35,9 +36,8 @@ class World:
             topic.commit(*(topic.data(batch(records(99)), number) for number in range(3)))
         self.tables = [OffsetTable(self.path, root) for _ in range(3)]
         self.looks: Counter[bool] = Counter()
-        """How many looks read all rows, and how many read on."""
         for table in self.tables:
-            self._watch(table)
+            count_looks(table, self.looks)
             fault(table._lake)
         for group in GROUPS:
             self.table.begin(group, {"t": {0: 1}})
@@ -137,16 +137,6 @@ class World:
     def _removes_rows(self) -> None:
         by_hand = self.random.choice(['"offset" > 60', '"partition" = 1', "topic = 'u'", "\"group\" = 'it''s'"])
         deltalake.DeltaTable(self.path).delete(by_hand)
-
-    def _watch(self, table: OffsetTable) -> None:
-        look = table._lake.look
-
-        def counting(group: str, since: int | None = None) -> lake.Look:
-            found = look(group, since)
-            self.looks[found.is_whole] += 1
-            return found
-
-        table._lake.look = counting  # type: ignore[method-assign]
 
 
 def _minutes(of: random.Random) -> datetime.timedelta:
