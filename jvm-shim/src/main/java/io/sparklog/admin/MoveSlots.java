@@ -40,11 +40,12 @@ final class MoveSlots extends AdministrativeChange {
   private void require(State planned, int slot, int partition) {
     Routing routing = planned.slots();
     if (slot < 0 || slot >= slots) {
-      throw Option.invalidValue(MOVES, slot + ": " + partition, "topic " + log.topic() + " has the slots 0 to " + (slots - 1));
+      throw Option.invalidValue(MOVES, slot + ": " + partition,
+          "topic " + log.topic() + " has the slots 0 to " + (slots - 1) + ": name one of them");
     }
     if (routing.table().partition(slot) == SlotTable.UNBOUND) {
       throw Option.invalidValue(MOVES, slot + ": " + partition,
-          "slot " + slot + " has no partition yet, and gets one with the first record of its keys: move the slot after that");
+          "slot " + slot + " has no partition yet, and gets one with the first record of its keys: write that first");
     }
     planned.requirePartition(MOVES, log.store().root(), partition);
     if (routing.weights()[partition] == 0) {
