@@ -71,6 +71,11 @@ class OutputConsumer(Consumer):
     def poll_batches(self, timeout_ms: float, max_records: int | None) -> Any:
         return self.call(self.core.poll_batches(timeout_ms / 1000, max_records or 50, 1 << 30))
 
+    def fetched(self, request: Any) -> Any:
+        """Records are fetched again if they were not written."""
+        self.fetched_to = {}
+        return super().fetched(request)
+
     # ---- its table
 
     def looks_at_table(self) -> Snapshot:
@@ -99,10 +104,7 @@ class OutputConsumer(Consumer):
 
     # ---- calls of the program
 
-    def poll(self) -> None:
-        if not self.subscribed:
-            self.call(self.core.subscribe(["t", "u"], None))
-            self.subscribed = True
+    def read(self) -> None:
         try:
             found = self.output.poll(self.world.random.choice((0, 0, 300)), self.world.random.choice((2, 50)))
         except (ByProgram, OSError):
