@@ -127,7 +127,7 @@ class OutputConsumer(Consumer):
     def write(self) -> None:
         """Writes the rows in hand, and again if that failed."""
         for _ in range(3):
-            if self.hand is None:
+            if self.hand is None or self.core.closed:  # by a callback
                 return
             try:
                 self.output.write(self.hand)
