@@ -220,8 +220,8 @@ class Consumer:
         self.subscribe(self.world.random.choice((NAMES[:1], NAMES[1:], NAMES)))
 
     def require_left_if_closed(self) -> None:
-        """A consumer that a callback closed is no member."""
-        if self.core.closed:
+        """A consumer that a callback closed is no member, unless its process was killed as it closed."""
+        if self.core.closed and not self.dead:
             self.dead = True
             if (self.is_member or self.told) and not self.world.lossy:
                 raise Fault(f"{self.name} is closed, {'' if self.is_member else 'not '}a member, and was told to have {sorted(self.told)}")
@@ -297,8 +297,9 @@ class Consumer:
             self.call(self.core.close(autocommit=True))
         except ByProgram:
             pass
-        finally:
+        except SparklogError:
             self.dead = True
+            raise
         self.require_left_if_closed()
 
     def beat(self) -> None:

@@ -139,7 +139,8 @@ class World(Model):
                 raise Fault(f"an operator found no moment without a commit to move {row}")
             if in_crowd and not self.depth:
                 self.crowd()
-            return [dataclasses.replace(row, offset=to, generation=0, seq=None, committed_at=rows.now(), metadata=mark)]
+            at = max(to, topic.starts[row.partition])  # records may have expired meanwhile
+            return [dataclasses.replace(row, offset=at, generation=0, seq=None, committed_at=rows.now(), metadata=mark)]
 
         def claim() -> None:
             with contextlib.suppress(RetryError, Done):
