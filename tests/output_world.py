@@ -97,10 +97,20 @@ class OutputConsumer(Consumer):
 
     def interrupted(self) -> None:
         outer, self.busy = self.busy, True
+        if not self.world.depth and self.world.chance(0.03):
+            self.overtaken()
         self.world.interrupt(self)
         self.busy = outer
         if self.dead:
             raise Killed
+
+    def overtaken(self) -> None:
+        """It stands still for longer than its session, and others read on and write."""
+        self.world.depth += 1
+        self.world.freeze(self)
+        for each in [*self.world.consumers] * 2:
+            self.world.call("poll", each)
+        self.world.depth -= 1
 
     # ---- calls of the program
 

@@ -274,8 +274,7 @@ class Consumer(AnyPartition):
 
     def __next__(self) -> ConsumerRecord:
         """The next record. It waits for one, and ends after `consumer_timeout_ms`, or when `wakeup` or `close` is called."""
-        iterator, self._iterator = self._iterator, None  # of which an error, or the end, leaves none; so does a callback within it
-        iterator = iterator or self._records()
+        iterator, self._iterator = self._iterator or self._records(), None  # an error, the end, and a callback within it find no iterator
         record = next(iterator)
         self._iterator = iterator
         return record
@@ -365,7 +364,18 @@ class Consumer(AnyPartition):
     def committed(self, partition: TopicPartition, metadata: bool) -> int | OffsetAndMetadata | None: ...
 
     def committed(self, partition: TopicPartition, metadata: bool = False) -> int | OffsetAndMetadata | None:
-        """The offset that the group has committed in a partition, with `metadata` also the text kept with it; None if it has none."""
+        """The offset that the group has committed in a partition.
+
+        Args:
+            metadata: whether the text that was committed with the offset is returned too.
+
+        Returns:
+            The offset, or an `OffsetAndMetadata` with `metadata`; None if the group has committed nothing in the partition.
+
+        Raises:
+            CallError: GROUP_REQUIRED, TOPIC_NOT_FOUND or PARTITION_NOT_FOUND.
+        """
+        metadata = arguments.boolean("metadata", metadata)
         self._require_group("committed")
         (each,) = self._existing([partition])
         found = self._shell.run(self._core.committed()).get((each, self._shell.topic(each.topic).state.topic_id))

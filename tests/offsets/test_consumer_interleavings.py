@@ -72,7 +72,7 @@ def test_records_that_were_fetched_before_a_seek_are_found(monkeypatch: pytest.M
     """The fault put back: a partition's turn takes the position that it then has for the one it was fetched at."""
 
     def give(self, taken, decode, is_live):
-        for share, batch, after in taken:
+        for share, batch, after, _ in taken:
             position = share.position
             for record in decode(share.partition, batch)[0]:
                 if share.position != position or share.paused or not share.alive:

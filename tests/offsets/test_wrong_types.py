@@ -42,6 +42,7 @@ def moving(name: str, call: Callable[..., object], **options: object) -> Callabl
 BOOLEANS: dict[tuple[str, str], Callable[..., object]] = {
     ("Consumer.__init__", "enable_auto_commit"): lambda topic, table, given: opened(topic, table, enable_auto_commit=given),
     ("Consumer.close", "autocommit"): lambda topic, table, given: Consumer(topic.root, "t").close(given),
+    ("Consumer.committed", "metadata"): lambda topic, table, given: Consumer(topic.root, "t").committed(("t", 0), given),
     ("Log.verify", "quick"): lambda topic, table, given: Log(topic.root).verify(quick=given),
     ("verify", "quick"): lambda topic, table, given: verify(Log(topic.root)._root, quick=given),
     ("Topic.show", "last"): lambda topic, table, given: Log(topic.root)["t"].show(last=given),

@@ -143,7 +143,7 @@ def test_a_slot_without_a_partition_cannot_move(
     write(spark, root, [b"first"], partitions=3, partitioner="lag_aware")
     told = fails("ARGUMENT_VALUE", lambda: call("move_keys", topic="'t'", key="'k'", partition=0))
     assert "`key` of the procedure move_keys has the value k" in told
-    assert "its slot has no partition yet, and gets one with the first record of a key in it: move the key after that" in told
+    assert "its slot must have a partition, and gets one with the first record of a key in it: move the key after that" in told
     write(spark, root, [b"k"] * 2)
     for partition in (0, 2, 1):
         assert call("move_keys", topic="'t'", key="'k'", partition=partition)[0]["partition_after"] == partition

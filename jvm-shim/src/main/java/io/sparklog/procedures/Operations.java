@@ -177,7 +177,7 @@ final class Operations {
       int slot = table.slot(state.config().partitioner(), key);
       if (table.partition(slot) == SlotTable.UNBOUND) {
         throw Option.invalidValue("key", shown(key),
-            "its slot has no partition yet, and gets one with the first record of a key in it: move the key after that");
+            "its slot must have a partition, and gets one with the first record of a key in it: move the key after that");
       }
       slots.put(key, slot);
     }
