@@ -1,4 +1,4 @@
-"""The model of `core_world.py`: the records that a group was given, where it began, and what a commit may say of them."""
+"""The model of `core_world.py`: the records that a group was given, its beginnings, and the commits that may follow."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Model:
         self.given_of: dict[tuple[str, int], dict[int, int]] = {}
         """By topic id and partition the records that were given, each with the number of commits when its share was taken."""
         self.since: dict[tuple[str, int], int] = {}
-        """The number of the commit by which an operator moved a position: what was taken before does not count for it."""
+        """The number of the commit by which an operator moved a position: records that were taken before do not count for it."""
         self.base: dict[tuple[str, int], int] = {}
         """Where the group begins: everything from there on must be given before a position passes it."""
         self.called: dict[tuple[str, int], int] = {}

@@ -44,7 +44,7 @@ class World(Model):
         self.operator: Callable[[], None] | None = None
         """The operator that is at work: it goes on while members hold their commits."""
         self.soon: Callable[[], None] | None = None
-        """The act that comes next, whatever the chance."""
+        """The act that comes next, without a draw."""
         self.beats = Beats()
         self.lives: Counter[str] = Counter()
         self.poison: set[tuple[str, int, int, int]] = set()

@@ -36,7 +36,7 @@ class Beside:
             raise error
 
     def tell(self) -> None:
-        """Calls what is to be called after commits that have ended."""
+        """Calls the callbacks of commits that have ended."""
         while self._asked and self._asked[0][0].done():
             found, ats, refused, callback = self._asked.popleft()
             error = found.exception()

@@ -68,7 +68,7 @@ class Case(NamedTuple):
 
 
 class Cases(list[Case]):
-    """A table of cases, each a function whose name says what it is about."""
+    """A table of cases, each a function that is named for its subject."""
 
     def __call__(self, answer: Any, *, there: Any = ALIKE) -> Callable[[Callable[[Any], Any]], None]:
         def add(calls: Callable[[Any], Any]) -> None:

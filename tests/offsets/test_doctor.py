@@ -1,4 +1,4 @@
-"""The doctor of a group: each finding is produced by what it tells of, and a call changes no file."""
+"""The doctor of a group: each finding comes from the fault that it names, and a call changes no file."""
 
 from __future__ import annotations
 

@@ -21,14 +21,14 @@ OF_PARTITIONS: dict[str, tuple[int, ...]] = {
     **{"pause": (), "resume": (), "seek": (1,)},
     **{"seek_to_beginning": (), "seek_to_end": (), "position": (), "highwater": ()},
 }
-"""Calls about a partition that is read, each with what it takes beside the partition."""
+"""Calls about a partition that is read, each with its other arguments."""
 
 
 def about(consumer: Any, partition: object) -> list[Callable[[], object]]:
     return [lambda call=call, more=more: getattr(consumer, call)(partition, *more) for call, more in OF_PARTITIONS.items()]
 
 
-# ---- what is read
+# ---- reading
 
 
 @case({"t"})

@@ -1,4 +1,4 @@
-"""Slots that are moved by SQL and by a shell, given as numbers or as keys, and what is written and read by them."""
+"""Slots that are moved by SQL and by a shell, given as numbers or as keys, beside writes and reads."""
 
 import os
 from collections.abc import Callable

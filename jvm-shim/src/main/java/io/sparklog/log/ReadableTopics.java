@@ -53,7 +53,7 @@ public interface ReadableTopics {
   /** Opens a live segment of a topic. @throws SegmentGone if its file is gone */
   SegmentFile open(String topic, Segment segment) throws IOException;
 
-  /** The index of a dense or tiled segment; empty if there is none. It is a hint: no reader relies on what it says. */
+  /** The index of a dense or tiled segment; empty if there is none. It is a hint: a reader proves each entry. */
   Optional<OffsetIndex> index(String topic, Segment segment);
 
   /** TOPIC_NOT_FOUND, which lists the existing topics. */

@@ -144,7 +144,7 @@ public final class SegmentFile implements Closeable {
     return new BadBatch("its base offset is " + stored + ", where offset " + expected + " should be");
   }
 
-  /** The index behind the batches; empty if it does not exist or cannot be read. It is a hint: no reader relies on what it says. */
+  /** The index behind the batches; empty if it does not exist or cannot be read. It is a hint: a reader proves each entry. */
   public Optional<OffsetIndex> index() throws IOException {
     if (segment.indexBytes() == 0 || !segment.tiles()) {
       return Optional.empty();
