@@ -215,7 +215,7 @@ class Consumer(AnyPartition):
         self._shell.run(self._core.subscribe(topics, None if pattern is None else compiled(pattern)))
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
-        """Reads these partitions in place of the earlier ones; without any, it unsubscribes. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
+        """Reads these partitions alone, or unsubscribes if no partition is given. CallError TOPIC_NOT_FOUND, PARTITION_NOT_FOUND."""
         self._require_open("assign")
         if not partitions:
             self.unsubscribe()
