@@ -183,7 +183,7 @@ def test_a_program_that_waits_to_join_is_told_of(world: World) -> None:
 def test_members_with_patterns_topics_and_assignors_that_lead_nowhere(world: World) -> None:
     read(world.consumer("t"))
     for member in (
-        Registered("a-1", (), r"\p{Lower}+"),
+        Registered("a-1", (), r"\p{Upper}+"),
         Registered("b-1", (), "none.*"),
         Registered("c-1", ("nothing",)),
         Registered("d-1", ("t",)),

@@ -119,5 +119,5 @@ def test_a_topic_that_was_created_again_is_read_from_its_start_where_a_member_di
     until(lambda: reads(one))
     two._membership.leave()  # type: ignore[union-attr]
     three = world.consumer("t", auto_offset_reset="latest")
-    until(lambda: len(reads(three)) == 2)
+    until(lambda: reads(one) and len(reads(three)) == 2)
     assert found == {0: list(range(10)), 1: list(range(10))}
