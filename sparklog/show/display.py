@@ -6,6 +6,7 @@ import base64
 import datetime
 import html
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -148,7 +149,7 @@ class Display:
             print(self.text())
 
 
-class Displayed:
+class Displayed(ABC):
     """Shows itself as `_display` says: as text in a terminal, as HTML in a notebook."""
 
     def __repr__(self) -> str:
@@ -157,5 +158,5 @@ class Displayed:
     def _repr_html_(self) -> str:
         return self._display().html()
 
-    def _display(self) -> Display:
-        raise NotImplementedError
+    @abstractmethod
+    def _display(self) -> Display: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -78,9 +79,10 @@ def test_a_member_that_died_is_expired_where_its_heartbeats_were_not_seen(thread
 
 
 @pytest.mark.soak
-@pytest.mark.skipif(subprocess.run(["unshare", "-rm", "true"], check=False).returncode != 0, reason="unshare -rm is not allowed here")
 def test_containers_that_mount_the_table_alone_share_it(processes: Group):
     """Each has the table mounted beside a folder of heartbeats of its own."""
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-rm", "true"], check=False).returncode:
+        pytest.skip("the system does not let this user mount folders: unshare -rm is refused")
     processes.table.begin("other")
     members = []
     for number in range(2):
