@@ -241,7 +241,11 @@ def _circumstances(lines: list[Line]) -> str:
     for line in lines:
         if "seconds" not in line and "bytes" not in line:
             figures = {name: value for name, value in line.items() if name not in CIRCUMSTANCES}
-            notes += f"* {line['case']}: " + ", ".join(f"{name} {value:,}" for name, value in figures.items()) + "\n"
+            notes += (
+                f"* {line['case']}: "
+                + ", ".join(f"{name} {value}" if isinstance(value, str) else f"{name} {value:,}" for name, value in figures.items())
+                + "\n"
+            )
     return f"\n{notes}{_made(lines)}"
 
 
