@@ -1,6 +1,6 @@
 """The barrier, which keeps each key in order over re-routes: a partition waits for those from which it took slots or keys.
 
-FORMAT.md section 9.
+FORMAT.md section 13.9.
 """
 
 from __future__ import annotations

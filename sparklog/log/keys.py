@@ -62,7 +62,7 @@ class Key(NamedTuple):
         """The partitions that may hold records of the key, in order: its home, and those with a segment that may hold it.
 
         In a segment that is not `routed`, records were written to a partition that the caller chose, or before partitions were added.
-        FORMAT.md section 5.
+        FORMAT.md section 13.3.
         """
         return [
             each

@@ -21,7 +21,7 @@ _CHECKPOINT = re.compile(f"({_DIGITS})\\.checkpoint-([0-9a-f]{{16}})\\.jsonl")
 
 COMMITS = "_partlog"
 PROBE = "_probe"
-"""Where writers try whether a server is safe (section 7). No reader looks there."""
+"""Where writers try whether a server is safe (FORMAT.md appendix C). No reader looks there."""
 
 
 def is_topic(name: str) -> bool:

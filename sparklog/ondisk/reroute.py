@@ -1,4 +1,4 @@
-"""The words of a version about routing: a re-route, a note, a binding or a fill. FORMAT.md sections 5, 10 and 13."""
+"""The words of a version about routing: a re-route, a note, a binding or a fill. FORMAT.md sections 10 and 13."""
 
 from __future__ import annotations
 

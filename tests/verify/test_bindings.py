@@ -1,4 +1,4 @@
-"""Records in slots that are bound when they are first used, where they belong and where not. FORMAT.md sections 5 and 13."""
+"""Records in slots that are bound when they are first used, where they belong and where not. FORMAT.md section 13."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Topics that were re-routed, right ones and wrong ones. FORMAT.md sections 5, 9 and 13."""
+"""Topics that were re-routed, right ones and wrong ones. FORMAT.md section 13."""
 
 from pathlib import Path
 

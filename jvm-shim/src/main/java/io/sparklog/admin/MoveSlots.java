@@ -11,7 +11,7 @@ import io.sparklog.spec.PartlogException;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-/** Moves slots that are named, and leaves the weights of partitions as they are. FORMAT.md section 5. */
+/** Moves slots that are named, and leaves the weights of partitions as they are. FORMAT.md section 13.5. */
 final class MoveSlots extends AdministrativeChange {
   private static final String MOVES = "moves";
 

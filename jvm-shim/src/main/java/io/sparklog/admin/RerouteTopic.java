@@ -16,7 +16,7 @@ import java.util.SortedMap;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 
-/** Gives slots to other partitions, as few as new weights ask for. It may add partitions. FORMAT.md sections 5 and 13. */
+/** Gives slots to other partitions, as few as new weights ask for. It may add partitions. FORMAT.md section 13. */
 final class RerouteTopic extends AdministrativeChange {
   private static final String WEIGHTS = "weights";
 

@@ -11,7 +11,7 @@ import io.sparklog.spec.PartlogException;
 import java.util.Optional;
 import java.util.SortedMap;
 
-/** Says how the slots that are bound next are shared among partitions. FORMAT.md section 5. */
+/** Says how the slots that are bound next are shared among partitions. FORMAT.md section 13.5. */
 final class SetFill extends AdministrativeChange {
   private static final String FILL = "fill";
 

@@ -6,7 +6,7 @@ import io.sparklog.partition.SlotTable;
 import java.util.Arrays;
 
 /**
- * How the slots that are bound next shall be shared among partitions. FORMAT.md section 5.
+ * How the slots that are bound next shall be shared among partitions. FORMAT.md section 13.2.
  *
  * @param until the time from which on it has no effect, in ms since 1970
  * @param shares by partition; a partition of share 0 gets none

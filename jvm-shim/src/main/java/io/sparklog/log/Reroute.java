@@ -12,7 +12,7 @@ import java.util.BitSet;
 import java.util.List;
 
 /**
- * The field of a version that gives slots to other partitions. FORMAT.md section 5.
+ * The field of a version that gives slots to other partitions. FORMAT.md section 13.2.
  *
  * @param epoch the routing epoch from this version on
  * @param slots how many there are

@@ -15,7 +15,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.stream.IntStream;
 
-/** How a topic with slots routes at one version, and how it did for the records that it still has. FORMAT.md sections 5 and 13. */
+/** How a topic with slots routes at one version, and how it did for the records that it still has. FORMAT.md section 13. */
 public final class Routing {
   /** The most numbers in the re-routes of a state. FORMAT.md section 10. */
   private static final int NUMBERS_MAX = 2_000_000;
@@ -284,7 +284,7 @@ public final class Routing {
         && (isBinding || reroute.asked() != null || Objects.equals(fill, reroute.fill()));
   }
 
-  /** As a checkpoint has it. FORMAT.md section 6. */
+  /** As a checkpoint has it. FORMAT.md section 13.4. */
   ObjectNode toJson() {
     ObjectNode json = Json.MAPPER.createObjectNode();
     json.put("epoch", epoch).put("slots", first.slots()).set("weights", Json.array(weights));

@@ -23,7 +23,7 @@ import org.apache.hadoop.fs.FutureDataInputStreamBuilder;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A root in S3. FORMAT.md section 7 says how a put is exclusive there.
+ * A root in S3. FORMAT.md appendix C says how a put is exclusive there.
  *
  * <p>There are no folders: one is there as long as a file is in it. A file is there, whole, once it is closed.
  */

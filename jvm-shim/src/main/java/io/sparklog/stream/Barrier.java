@@ -10,7 +10,7 @@ import java.util.Map;
 
 /**
  * Keeps a micro-batch from reading over a re-route, so that a stream sees the records of each key in the order in which they were written.
- * FORMAT.md section 9.
+ * FORMAT.md section 13.9.
  */
 final class Barrier {
   private Barrier() {}

@@ -13,7 +13,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.random.RandomGenerator;
 
-/** The re-route that a note asks for, before the next write is planned: so no write of a lone writer is refused. FORMAT.md section 7. */
+/** The re-route that a note asks for, before the next write is planned: so no write of a lone writer is refused. FORMAT.md section 13.6. */
 public final class AskedReroute implements Repeatable {
   private final TopicLog log;
   private final State planned;

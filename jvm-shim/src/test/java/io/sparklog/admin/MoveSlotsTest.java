@@ -36,7 +36,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Slots that an operator moves, from the call to the state that readers load. FORMAT.md sections 5, 6, 7 and 13. */
+/** Slots that an operator moves, from the call to the state that readers load. FORMAT.md section 13. */
 final class MoveSlotsTest extends CommitsOverFaults {
   private static final ObjectMapper JSON = new ObjectMapper();
 

@@ -42,7 +42,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
-/** Re-routes of a topic, from the operator to the state that readers load. FORMAT.md sections 5, 6 and 13. */
+/** Re-routes of a topic, from the operator to the state that readers load. FORMAT.md section 13. */
 final class RerouteTest extends CommitsOverFaults {
   private static final ObjectMapper JSON = new ObjectMapper();
 

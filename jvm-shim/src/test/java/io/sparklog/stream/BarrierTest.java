@@ -16,7 +16,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.FieldSource;
 
-/** A stream over re-routes: no micro-batch goes over one, and so each key comes in order. FORMAT.md section 9. */
+/** A stream over re-routes: no micro-batch goes over one, and so each key comes in order. FORMAT.md section 13.9. */
 final class BarrierTest extends StreamRuns {
   @Test
   void aMicroBatchEndsAtTheCutOfEveryPartition() throws IOException {
