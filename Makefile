@@ -48,10 +48,23 @@ wheel: $(WHEEL) ## build the wheel, with the jar inside, in dist/
 
 ## What a developer wants
 
-.PHONY: test
-test: toolchain packages $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run all tests: Java beside Python, with Spark, Delta and Kafka's tools
+# What all tests need.
+.PHONY: ready
+ready: toolchain packages $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE)
 	@$(MVN) -f jvm-shim/pom.xml test-compile
-	@$(PY) tests/run_all.py $(ARGS)
+
+.PHONY: test
+test: ready ## run the tests that a change needs, in 12 minutes: Java beside Python, with Spark, Delta and Kafka's tools
+	@$(PY) tests/run_all.py quick $(ARGS)
+
+.PHONY: rest
+rest: ready ## run the tests that are marked slow: what make full runs beside make test
+	@$(PY) tests/run_all.py slow $(ARGS)
+
+.PHONY: full
+full: ## run all tests: make test, then make rest
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory rest
 
 .PHONY: packages
 packages: ## as root on Debian or Ubuntu: install a browser and what makes file systems, for the tests that need them
@@ -77,11 +90,14 @@ format: toolchain $(VENV) ## format Python and Java, and fix what the linter can
 .PHONY: jar
 jar: $(JAR) ## build the connector's jar, where the Python package looks for it
 
+# Arguments for Maven: make jvm-test JVM_ARGS=-Dtest=StateTest
+JVM_ARGS ?=
+
 .PHONY: jvm-test
 jvm-test: toolchain ## run the Java tests only
 	@echo "Running the Java tests"
 	@rm -rf jvm-shim/target/surefire-reports
-	@begun=$$(date +%s); $(MVN) -f jvm-shim/pom.xml test; \
+	@begun=$$(date +%s); $(MVN) -f jvm-shim/pom.xml test $(JVM_ARGS); \
 	  sed -n 's/.*<testsuite .* tests="\([0-9]*\)".*/\1/p' jvm-shim/target/surefire-reports/*.xml \
 	  | awk -v seconds=$$(($$(date +%s) - begun)) '{ tests += $$1 } END { print tests " Java tests passed in " seconds " s" }'
 
@@ -130,8 +146,8 @@ bench-stores: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## run the benchmarks of
 .PHONY: soak
 soak: export SPARKLOG_SEED ?= new
 soak: export SPARKLOG_SEEDS = $(or $(SEEDS),50000)
-soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run the tests with new seeds, then the long ones; both simulations over so many: make soak SEEDS=1000000
-	@$(MAKE) --no-print-directory test
+soak: toolchain $(VENV) $(JAR) $(WHEEL) $(KAFKA) $(DELTA) $(AXE) $(ARCHIVE) ## run make full with new seeds, then the long tests; both simulations over so many: make soak SEEDS=1000000
+	@$(MAKE) --no-print-directory full
 	@$(MAKE) --no-print-directory sim SEEDS=$(SPARKLOG_SEEDS)
 	@$(PY) -m pytest -m soak --timeout 7200 $(ARGS)
 	@$(MAKE) --no-print-directory soak-stores

@@ -1,6 +1,7 @@
-"""`make test`: the tests of Python, and beside them those of Java, whose output waits in a file.
+"""`make test` and `make rest`: the tests of Python, and beside them those of Java, whose output waits in a file.
 
-The last lines say what failed, and the very last one how the whole ended. Arguments are those of pytest.
+The first argument is the tier: `quick`, or `slow` for the tests that are marked so in either language. The others are arguments of pytest.
+The last lines say what failed, and the very last one how the whole ended.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
+TIERS = {"quick": ("not slow and not soak", "-DexcludedGroups=slow"), "slow": ("slow and not soak", "-Dgroups=slow")}
+"""The marks that pytest selects, and the tags that Maven selects."""
 LINE_CHARACTERS = 300
 LAST_LINES = 30
 
@@ -99,13 +102,15 @@ def _ended(language: str, status: int, failed: Sequence[str]) -> str:
     return f"{len(failed)} in {language}" if failed else f"{language} ended with status {status}"
 
 
-def main() -> int:
+def main(tier: str, *given: str) -> int:
     tools = Path(".tools")
     report = tools / "pytest.xml"
-    pytest = [sys.executable, "-m", "pytest", "--numprocesses", "2", "--dist", "loadscope", "--junitxml", str(report), *sys.argv[1:]]
-    java = ["make", "--no-print-directory", "jvm-test"]
+    marks, tags = TIERS[tier]
+    lanes = ["--numprocesses", "2", "--dist", "loadscope"]
+    pytest = [sys.executable, "-m", "pytest", "-m", marks, *lanes, "--junitxml", str(report), *given]
+    java = ["make", "--no-print-directory", "jvm-test", f"JVM_ARGS={tags}"]
     return run(java, tools / "jvm-test.log", Path("jvm-shim/target/surefire-reports"), pytest, report)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

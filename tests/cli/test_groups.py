@@ -144,6 +144,7 @@ def test_positions_in_a_topic_that_was_created_again_do_not_count(topic, table):
     assert {each.lag for each in planned.partitions} == {None}
 
 
+@pytest.mark.slow
 def test_members_of_a_group_are_shown_and_rewound(run, topic, table):
     given = {"group": "shop", "table": table, "assignor": "sticky", "auto_offset_reset": "earliest"}
     with Consumer(topic.root, "u", **given) as one, Consumer(topic.root, "u", **given) as two:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from handmade import Record, Topic, records
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_terminal_gets_no_byte_of_a_record_that_could_steer_it(hostile):
     """Each command, in a terminal of its own: only what rich and we print may be an escape code."""

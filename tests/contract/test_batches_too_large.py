@@ -10,6 +10,8 @@ import pytest
 from handmade import TIME, Record, Topic, batch
 from logtool import LogTool
 
+pytestmark = pytest.mark.slow
+
 CODECS = {"gzip": 1, "zstd": 4}
 ZSTD = CODECS["zstd"]
 READ = """

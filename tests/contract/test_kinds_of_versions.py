@@ -45,6 +45,7 @@ def java(tool: LogTool) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_both_readers_take_the_right_ones_and_refuse_the_others(tool: LogTool) -> None:
     """Each in a topic of its own; of the right ones also with a checkpoint, and with a further version."""
     expected: dict[str, str] = {}

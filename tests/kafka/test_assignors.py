@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from logtool import SHORT_LIVED
 
 from sparklog.assignors import Member, Partition, assign, owners_of
@@ -60,6 +61,7 @@ def groups(count: int) -> Iterator[tuple[dict[str, Any], dict[str, str]]]:
         yield group, {member: text(given) for member, given in found.items()}
 
 
+@pytest.mark.slow
 def test_random_groups_are_shared_out_as_by_kafka(kafka_classpath):
     """And the vectors are what this Kafka answers."""
     wanted = [(each, each["assignment"]) for each in VECTORS] + list(groups(1_500))

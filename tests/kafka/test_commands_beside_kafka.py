@@ -15,7 +15,7 @@ from sparklog.__main__ import main
 PARTITIONS = 3
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_clients_of_a_broker_get_what_commands_print(java_classpath: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     tool = LogTool(java_classpath, tmp_path / "root")
     for tag, codec in (("A", "none"), ("B", "zstd"), ("C", "lz4"), ("D", "snappy"), ("E", "gzip")):

@@ -14,6 +14,8 @@ import pytest
 from handmade import draw_seed
 from logtool import BatchTool
 
+pytestmark = pytest.mark.slow
+
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 OUTSIDERS = {"kafka-python": kafka.record, "aiokafka": aiokafka.record}
 BATCHES = 30

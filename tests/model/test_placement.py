@@ -110,6 +110,7 @@ def test_the_model_places_as_the_product_does() -> None:
         assert home(slot, shares) == place(slot, shares)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("slots", [2**16, 2**20])
 def test_a_fill_lets_records_wait_the_least(slots: int) -> None:
     refreshes = [1, 10, 60] if either(0, 1) else [10]

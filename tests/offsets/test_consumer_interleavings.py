@@ -35,6 +35,7 @@ def fault_again(seed: int, *, with_group: bool) -> str:
         return fault(seed, Path(folder), with_group=with_group) or f"seed {seed} finds a fault at times"
 
 
+@pytest.mark.slow
 def test_each_record_comes_in_its_turn() -> None:
     assert found(range(SEEDS)) is None
 

@@ -60,6 +60,7 @@ def test_a_group_that_is_well_has_no_findings(world: World) -> None:
     assert time.monotonic() - began < 60, "it ends when each member wrote a heartbeat"
 
 
+@pytest.mark.slow
 def test_a_member_that_was_killed_or_stopped_is_silent(processes_of_two: Group) -> None:
     group = processes_of_two
     one, two = group.members(2, session_timeout_ms=12_000)

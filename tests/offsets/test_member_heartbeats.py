@@ -43,6 +43,7 @@ def expiries(group: Group) -> list[str]:
     return [each.why or "" for each in group.table.changes("g") if "expires" in (each.why or "")]
 
 
+@pytest.mark.slow
 def test_members_that_commit_are_not_expired_where_their_heartbeats_are_not_seen(threads: Group, caplog: pytest.LogCaptureFixture):
     members = unseen(threads, 2)
     threads.until_even(*members)

@@ -191,6 +191,7 @@ def _trusts_a_log_with_gaps(of: Lake) -> None:
     of._added = trusting  # type: ignore[method-assign]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [_skips_a_version, _is_blind_to_deletions, _trusts_a_log_with_gaps])
 def test_a_look_that_leaves_something_out_is_found(fault: Fault, tmp_path: Path) -> None:
     assert any(World(seed, tmp_path / str(seed), fault).run(80) for seed in range(6))

@@ -17,6 +17,8 @@ from logtool import TIMEOUT_S, LogTool, commits
 from powerless_disk import formatted, mounted, needs_disk
 from verifying import faults
 
+pytestmark = pytest.mark.slow
+
 POWERLESS = ("setpriv", "--inh-caps=-all", "--bounding-set=-all") if os.geteuid() == 0 else ()
 """Starts a process without the rights of root, which no permission of a file stops."""
 WAY_OUT = "If the place is full, read-only, not writable for this user or cannot be reached, fix that first. Then run the write again."

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from audits import Load, Writer, view
-from commit_steps import DONE, LARGE, NOT_DONE, WHOLE
+from commit_steps import DONE, LARGE, NOT_DONE, WHOLE, step
 from handmade import seeded
 from logtool import HALTED, TIMEOUT_S, LogTool, commits
 
@@ -16,15 +16,14 @@ from logtool import HALTED, TIMEOUT_S, LogTool, commits
 @pytest.mark.parametrize(
     ("first", "step"),
     # A new topic begins at offset 0, where relative and absolute offsets are equal. So creating it stamps nothing.
-    [(first, step) for first in (True, False) for step in NOT_DONE + DONE if not (first and step == "publish.stamp")],
-    ids=lambda value: {True: "creates", False: "appends"}.get(value, value),
+    [step(each, first) for first in ("creates", "appends") for each in NOT_DONE + DONE if (first, each) != ("creates", "publish.stamp")],
 )
 def test_a_writer_halted_at_a_step_leaves_before_or_after(
-    tool: LogTool, committed: Callable[[], dict[str, int]], step: str, first: bool
+    tool: LogTool, committed: Callable[[], dict[str, int]], step: str, first: str
 ) -> None:
     """I2, I6, I10: a reader sees all of the commit or nothing of it, and the next write continues."""
-    before = {} if first else {"A-0": 20}
-    if not first:
+    before = {} if first == "creates" else {"A-0": 20}
+    if before:
         tool.run("append", tag="A")
     tool.run("append", tag="B", stop=f"{step}:halt", status=HALTED, **LARGE)
     after = {**before, "B-0": WHOLE} if step in DONE else before
@@ -42,7 +41,7 @@ def test_a_writer_halted_at_a_step_leaves_before_or_after(
     assert view(tool.root) == published
 
 
-@pytest.mark.parametrize("step", NOT_DONE + DONE)
+@pytest.mark.parametrize("step", [step(each) for each in NOT_DONE + DONE])
 def test_a_repeated_epoch_is_applied_once(tool: LogTool, committed: Callable[[], dict[str, int]], step: str) -> None:
     """I3: a query dies at any step and runs its epoch again: the topic has that epoch exactly once, and its whole view."""
     tool.run("append", tag="A", query="q", epoch=0)
@@ -207,6 +206,7 @@ def test_two_processes_race_for_a_hundred_commits_each(tool: LogTool) -> None:
     assert list(tool.root.glob("_partlog/t/*.checkpoint-*.jsonl"))
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments(tool: LogTool) -> None:
     """I1, I2, I10: every reported commit is in the log, and at most one more; the next writer continues."""
     moments = seeded()
@@ -227,6 +227,7 @@ def test_killed_at_random_moments(tool: LogTool) -> None:
     assert commits(tool.read())["end-0"] == 20
 
 
+@pytest.mark.slow
 def test_a_task_holds_few_files_open(tool: LogTool) -> None:
     """I8: more partitions are spilled than the process may have open files. Each file is closed, and continued later."""
     lines = replace(tool, prefix=("prlimit", "--nofile=400")).run(
@@ -273,6 +274,7 @@ def failure(tool: LogTool, *words: str, **arguments: object) -> str:
     return err
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_of_a_version_file_is_noticed(tool: LogTool) -> None:
     """I7: a write refuses to continue from it, so nothing is lost."""
     tool.run("append", tag="A", commits=2)

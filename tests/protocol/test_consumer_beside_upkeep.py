@@ -12,6 +12,8 @@ from logtool import MERGE_BYTES, LogTool
 
 from sparklog import CallError, Consumer, Log
 
+pytestmark = pytest.mark.slow
+
 TIDY = {"pace": 5, "merge": MERGE_BYTES, "file.delete.delay.ms": 0}
 TOPIC = [("t", partition) for partition in range(4)]
 

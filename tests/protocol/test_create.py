@@ -5,14 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commit_steps import DONE, LARGE, NOT_DONE, WHOLE
+from commit_steps import DONE, LARGE, NOT_DONE, WHOLE, step
 from logtool import HALTED, TIMEOUT_S, LogTool, commits
 from verifying import faults
 
 from sparklog import Log
 
 
-@pytest.mark.parametrize("step", [step for step in NOT_DONE + DONE if step != "publish.stamp"])
+@pytest.mark.parametrize("step", [step(each) for each in NOT_DONE + DONE if each != "publish.stamp"])
 def test_a_creation_halted_at_a_step_leaves_the_topic_whole_or_none(
     tool: LogTool, committed: Callable[[], dict[str, int]], step: str
 ) -> None:

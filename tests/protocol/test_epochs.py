@@ -102,6 +102,7 @@ def many(tool: LogTool, root: Path, kafka: str, epochs: int, records: int, costl
     assert checked.complaints == []
 
 
+@pytest.mark.slow
 def test_a_thousand_epochs(tool: LogTool, memory: Path, kafka_classpath: str) -> None:
     """Few live segments and version files, no file without a version that names it, and the Kafka view of what is live."""
     many(tool, memory / "root", kafka_classpath, 1_000, 8, 3.0, 850)

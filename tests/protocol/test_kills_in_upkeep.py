@@ -22,6 +22,7 @@ TIDY = {"pace": 10, "merge": MERGE_BYTES, "file.delete.delay.ms": 0, "partitions
 """So that all of it happens within a few commits."""
 
 
+@pytest.mark.slow
 def test_a_writer_halted_at_each_step_in_turn(tool: LogTool) -> None:
     """The next writer finds the files of the one before: nothing is lost or doubled, no writer is stuck, and at the end all is tidy."""
     acknowledged = {}

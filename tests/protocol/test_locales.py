@@ -7,6 +7,8 @@ from logtool import LogTool, commits
 
 from sparklog import Log
 
+pytestmark = pytest.mark.slow
+
 LOCALES = ["ar-EG", "fa-IR", "my-MM"]
 
 

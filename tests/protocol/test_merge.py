@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from audits import audit_view, read_by_python
 from logtool import LogTool, commits
 
@@ -20,6 +21,7 @@ def live(root: Path) -> list[list[Segment]]:
     return [list(log.segments(state, partition)) for partition in range(4)]
 
 
+@pytest.mark.slow
 def test_many_commits_leave_few_segments(tool: LogTool) -> None:
     """I4: each record stays where it is, for readers in both languages and in the Kafka view."""
     written = {f"A-{commit}": 30 for commit in range(200)}

@@ -18,6 +18,7 @@ def in_lines(lines: list[str]) -> list[tuple[int, int, str]]:
     return [(int(partition), int(offset), value) for partition, offset, value in records]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay_ms", [0, 60_000])
 def test_a_read_that_was_planned_before_gives_the_same(tool: LogTool, tmp_path: Path, delay_ms: int) -> None:
     """In Java before and after planning, in Python before and after the first records; the files are gone with a delay of 0."""

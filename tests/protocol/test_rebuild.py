@@ -18,6 +18,8 @@ import sparklog
 from sparklog import Consumer, Log
 from sparklog.offsets import OffsetTable
 
+pytestmark = pytest.mark.slow
+
 TOPIC, NEW, KEYS = "t", "new", 12
 Record = tuple[int, int, bytes, bytes]
 """Partition, offset, key and value."""

@@ -91,6 +91,7 @@ def disorder(world: World) -> int:
     return found
 
 
+@pytest.mark.slow
 def test_each_key_stays_in_order(tool: LogTool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(tool, tmp_path, 1)
     run(world, [["admin.put"], ["admin.linked"], ["admin.put"], ["admin.linked"], ["admin.linked"]], lambda: consume(world))

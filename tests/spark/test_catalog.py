@@ -39,6 +39,7 @@ def test_save_modes_in_another_session_with_nothing_but_the_jar(spark: SparkSess
     sql_statements.saves(other, tmp_path)
 
 
+@pytest.mark.slow
 def test_all_of_this_over_connect(connect: str, tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, sql_statements.__file__, connect, str(tmp_path)],

@@ -64,6 +64,7 @@ def race(spark: SparkSession, driver: Driver, root: Path, moments: random.Random
     print(f"{rounds} races of two processes of Spark: {dict(lost)}")
 
 
+@pytest.mark.slow
 def test_one_of_two_processes_creates_the_table_and_one_that_is_killed_leaves_it_whole_or_none(
     spark: SparkSession, driver: Driver, tmp_path: Path
 ) -> None:

@@ -61,10 +61,12 @@ def archive(cache: Path) -> Path:
     return found
 
 
+@pytest.mark.soak
 def test_a_session_uses_it(cache, archive):
     assert archives(cache) == [str(archive)]
 
 
+@pytest.mark.soak
 def test_one_that_does_not_fit_the_class_path_is_not_used(cache, tmp_path):
     with zipfile.ZipFile(tmp_path / "mine.jar", "w") as jar:
         jar.writestr("mine.txt", "mine")
@@ -94,6 +96,7 @@ def test_a_jvm_that_makes_none_is_an_error(cache, archive, tmp_path):
     assert list(archive.parent.iterdir()) == [archive], "the archive that was there stays, and nothing is left beside it"
 
 
+@pytest.mark.soak
 def test_a_spark_that_does_not_start_is_an_error(cache, archive):
     done = run("-m", "sparklog", "class-archive", cache=cache, JAVA_TOOL_OPTIONS="-XX:NoSuchOption")
     assert (done.returncode, done.stdout) == (2, "")

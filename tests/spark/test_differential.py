@@ -8,6 +8,8 @@ import pytest
 from handmade import draw_seed
 from pyspark.sql import DataFrame, SparkSession
 
+pytestmark = pytest.mark.slow
+
 TOPICS = {"orders": 3, "billing": 1, "user-events": 5}
 COLUMNS = "topic, partition, `offset`, timestamp, key, value, timestampType, size(headers) AS headers"
 
@@ -131,7 +133,7 @@ def answer(spark: SparkSession, rows: DataFrame, query: str) -> list[str]:
     return sorted(map(repr, spark.sql(query).collect()))
 
 
-@pytest.mark.parametrize("queries", [30, pytest.param(1_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("queries", [15, pytest.param(1_000, marks=pytest.mark.soak)])
 def test_same_answers(spark: SparkSession, both: dict[str, DataFrame], queries: int) -> None:
     questions = Questions(draw_seed())
     assert both["log"].count() == both["copy"].count() == 3 * 3_541
@@ -211,7 +213,7 @@ def hexadecimal(number: int) -> str:
     return f"X'{f'k{number}'.encode().hex()}'"
 
 
-@pytest.mark.parametrize("queries", [25, pytest.param(1_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("queries", [12, pytest.param(1_000, marks=pytest.mark.soak)])
 def test_same_answers_about_keys(spark: SparkSession, keyed: dict[str, DataFrame], queries: int) -> None:
     questions = KeyQuestions(draw_seed())
     found = 0
@@ -331,7 +333,7 @@ COUNTS_OF_LITERALS = [
 ]
 
 
-@pytest.mark.parametrize("queries", [15, pytest.param(2_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("queries", [8, pytest.param(2_000, marks=pytest.mark.soak)])
 def test_same_aggregates(spark: SparkSession, both: dict[str, DataFrame], keyed: dict[str, DataFrame], queries: int) -> None:
     """Each query twice: as it runs, and from a plan that was made before, of which Spark does not say what query it is of."""
     questions = AggregateQuestions(draw_seed())

@@ -1,14 +1,18 @@
-"""Runs README and guides as a reader would paste them: every Python block of a page, in order, in an empty folder."""
+"""Runs README and guides as a reader would paste them: every Python block of a page, in order, in an empty folder.
 
+The pages share a session, as a notebook does. In the soak, each page has a Python of its own, and is pasted twice.
+"""
+
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from handmade import either
 
 HERE = Path(__file__).resolve().parents[2]
 # These pages have commands, which test_starting_spark.py, tests/ui/test_command.py and tests/cli/test_guide.py run, or need servers, which
@@ -22,21 +26,79 @@ NEED_DELTA = {"streaming.md", "consumers.md"}
 DELTA = HERE / ".tools" / "delta"
 
 
-def run(blocks: list[str], folder: Path, **environment: str) -> None:
-    assert blocks, "there is nothing to run"
-    program = folder / "page.py"
-    program.write_text("\n".join(blocks), encoding="utf-8")
-    given = os.environ | environment
-    ran = subprocess.run([sys.executable, str(program)], cwd=folder, env=given, capture_output=True, text=True, check=False)
+class Session:
+    """A process with a Spark session of its own, in a folder. It runs pages one after another."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        program = [sys.executable, str(Path(__file__).with_name("one_session.py"))]
+        self._errors = folder / "errors.txt"
+        (folder / "here").mkdir()
+        with self._errors.open("w") as errors:
+            self._process = subprocess.Popen(
+                program,
+                cwd=folder / "here",
+                env=os.environ | environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+
+    def run(self, program: Path) -> None:
+        assert self._process.stdin
+        assert self._process.stdout
+        print(program, file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline()
+        assert answer, f"the process ended: {self._errors.read_text()[-4_000:]}"
+        assert not json.loads(answer), f"{json.loads(answer)}\n{self._errors.read_text()[-4_000:]}"
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Path], Session]]:
+    """The session for a page: that of the pages with Delta, or of those without. Delta changes what the catalog of a session knows."""
+    begun: dict[bool, Session] = {}
+
+    def session(page: Path) -> Session:
+        delta = page.name in NEED_DELTA
+        if delta not in begun:
+            begun[delta] = Session(tmp_path_factory.mktemp("pages"), environment(page))
+        return begun[delta]
+
+    yield session
+    for each in begun.values():
+        each.close()
+
+
+def environment(page: Path) -> dict[str, str]:
+    return {"PYSPARK_SUBMIT_ARGS": with_delta()} if page.name in NEED_DELTA else {}
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(each, id=each.name, marks=[pytest.mark.slow] if each.name in NEED_DELTA else []) for each in PAGES]
+)
+def test_page(tmp_path: Path, page: Path, sessions: Callable[[Path], Session]) -> None:
+    sessions(page).run(program(page, tmp_path))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_page_pasted_twice_into_a_python_of_its_own(tmp_path: Path, page: Path) -> None:
+    given = os.environ | environment(page)
+    command = [sys.executable, str(program(page, tmp_path, times=2))]
+    ran = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr[-4_000:]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page(tmp_path: Path, page: Path) -> None:
+def program(page: Path, folder: Path, times: int = 1) -> Path:
+    """The Python blocks of a page as one program."""
     blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    given = {"PYSPARK_SUBMIT_ARGS": with_delta()} if page.name in NEED_DELTA else {}
-    # A page can be pasted a second time into the same folder. With Delta that takes long.
-    run(blocks * (either(1, 2) if given else 2), tmp_path, **given)
+    assert blocks, "there is nothing to run"
+    file = folder / "page.py"
+    file.write_text("\n".join(blocks * times), encoding="utf-8")
+    return file
 
 
 def with_delta() -> str:

@@ -11,6 +11,8 @@ from failing_writer import RECORDS
 
 from sparklog import Log
 
+pytestmark = pytest.mark.slow
+
 Write = Callable[[Path], None]
 PROGRAM = Path(failing_writer.__file__)
 

@@ -119,6 +119,7 @@ def test_names_make_writes_of_other_threads_exactly_once(sink: Sink) -> None:
         assert unnamed == [None] * (sink.epochs() + 1), "a thread does not know its place in the order of writes"
 
 
+@pytest.mark.slow
 def test_names_make_writes_exactly_once_over_connect(connect: str, tmp_path: Path) -> None:
     command = [sys.executable, __file__, connect, str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=850, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})

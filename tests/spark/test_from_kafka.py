@@ -12,6 +12,8 @@ from pyspark.sql import SparkSession
 
 import sparklog
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "guide" / "from-kafka.md"
 SERVERS = '.option("kafka.bootstrap.servers", "host1:port1,host2:port2")'
 TIME = 1_700_000_000_000

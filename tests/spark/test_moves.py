@@ -168,6 +168,7 @@ def test_grouping_and_joins_are_exact(spark: SparkSession, root: Path, call: Cal
     assert faults(root) == []
 
 
+@pytest.mark.slow
 def test_ten_thousand_keys_in_one_call(spark: SparkSession, root: Path, call: Call) -> None:
     write(spark, root, [b"a"], partitions=3)
     names = [f"key-{number}" for number in range(1, 10_001)]

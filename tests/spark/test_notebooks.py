@@ -23,6 +23,8 @@ from PIL import Image
 
 from sparklog import partition_for
 
+pytestmark = pytest.mark.slow
+
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 SPARK_STARTS = re.compile(
     r"Picked up JAVA_TOOL_OPTIONS: .*"
@@ -221,7 +223,10 @@ def test_each_notebook_has_values_to_compare() -> None:
     assert {each.stem for each in NOTEBOOKS} == set(SEEN)
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.name)
+@pytest.mark.parametrize(
+    "notebook",
+    [pytest.param(each, id=each.name, marks=[pytest.mark.soak] if each.stem in ("partitions", "consumers") else []) for each in NOTEBOOKS],
+)
 def test_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, notebook: Path) -> None:
     run = Run(notebook, tmp_path, monkeypatch)
     for cell in run.cells:

@@ -59,6 +59,7 @@ def test_sql_and_dataframe_and_python_and_sink(
     assert answers(placed) == [p for p in expected if p is not None]
 
 
+@pytest.mark.slow
 def test_without_the_catalog_the_answers_are_the_same_and_nothing_is_logged(
     spark: SparkSession, table, expected: list[int | None], capfd: pytest.CaptureFixture[str]
 ) -> None:  # type: ignore[no-untyped-def]

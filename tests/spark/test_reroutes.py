@@ -115,6 +115,7 @@ def poll(consumer: Consumer, read: Counter[str]) -> int:
     return sum(map(len, found.values()))
 
 
+@pytest.mark.slow
 def test_each_key_stays_in_order(spark: SparkSession, tmp_path: Path, call: Call, request: pytest.FixtureRequest) -> None:
     root = tmp_path / "root"
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

@@ -239,6 +239,7 @@ def start(tmp_path: Path) -> Callable[..., "subprocess.Popen[bytes]"]:
     return command
 
 
+@pytest.mark.slow
 def test_the_command_itself(start: Callable[..., "subprocess.Popen[bytes]"], root: Path, tmp_path: Path) -> None:
     """It prints nothing but its answer, and leaves no file where it runs."""
     with start("produce", root, "t", "-K", r"\t", "-Z", "-X", "partitions=1") as process:

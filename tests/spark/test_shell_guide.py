@@ -18,7 +18,7 @@ SECTIONS = dict(re.findall(r"^## (Writing|Upkeep)\n.*?^```bash\n(.*?)^```$", PAG
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("title", ["Writing", "Upkeep"])
+@pytest.mark.parametrize("title", ["Writing", pytest.param("Upkeep", marks=pytest.mark.soak)])
 def test_section(title: str, tmp_path: Path) -> None:
     topic = Topic(tmp_path / "my-log", "orders", partitions=2)
     records = [Record(b"{}", b"customer-%d" % number, TIME + 100 * number) for number in range(40)]

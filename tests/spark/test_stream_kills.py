@@ -11,6 +11,8 @@ from handmade import seeded
 from streaming_driver import NAMES, RUNNING
 from streams import Queries
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., Queries]
 
 BIG = 600_000
@@ -108,6 +110,7 @@ def overtaken(queries: Queries, stop: str) -> None:
     queries.check()
 
 
+@pytest.mark.soak
 def test_killed_at_random_moments(queries: Start, moments: random.Random) -> None:
     killed(queries(), 1, moments)
 

@@ -29,6 +29,8 @@ from pyspark.sql.window import Window
 from bench.demo import flight_events, flights
 from sparklog import Log
 
+pytestmark = pytest.mark.slow
+
 CLOSING = "TIMESTAMP '2014-06-01 00:00:00'"
 GAP_MS = 12 * 3_600_000
 SECONDS = 1800

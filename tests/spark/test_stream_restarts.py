@@ -300,6 +300,7 @@ def test_a_topic_that_a_crash_found(runs: Runs) -> None:
         runs.check()
 
 
+@pytest.mark.slow
 def test_a_batch_reader_sees_whole_epochs(fresh: Fresh, spark: SparkSession) -> None:
     """Readers without and with Spark, in a loop beside the queries: what they count is always what some version ends with."""
     runs = fresh("append", "split")

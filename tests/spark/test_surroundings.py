@@ -14,6 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sparklog
 
+pytestmark = pytest.mark.slow
+
 
 def load(spark: SparkSession, root: Path, **options: object) -> DataFrame:
     return spark.read.format("partlog").options(**options).load(str(root))

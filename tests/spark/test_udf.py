@@ -90,7 +90,7 @@ def try_all(spark: SparkSession, root: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["classic", "connect"])
+@pytest.mark.parametrize("how", ["classic", pytest.param("connect", marks=pytest.mark.soak)])
 def test_over_a_log(how: str, tmp_path: Path) -> None:
     try:
         ran = subprocess.run([sys.executable, __file__, how, str(tmp_path / "root")], capture_output=True, text=True, timeout=400)

@@ -7,6 +7,8 @@ import pytest
 from handmade import Record, Topic, batch, batches, identity, records
 from hostile_root import HOSTILE
 
+pytestmark = pytest.mark.slow
+
 FAR = 2**62 + 1
 SAID = "return document.querySelector('main').textContent"
 

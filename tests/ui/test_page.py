@@ -162,6 +162,7 @@ def test_a_search_by_key_and_by_what_is_contained(browser, serve, root):
     assert browser.texts(".record pre")[0].startswith("00000000  ff 00 6b 65 79 30")
 
 
+@pytest.mark.slow
 def test_a_tail_beside_a_writer_shows_each_record_once(browser, serve, tmp_path: Path, java_classpath):
     log = LogTool(java_classpath, tmp_path / "root")
     log.run("append", topic="t", tag="before", commits=1, records=10)
@@ -228,6 +229,7 @@ def test_keys_of_the_keyboard(browser, serve, root):
     assert browser.run("return document.activeElement.tagName") == "H1"
 
 
+@pytest.mark.slow
 def test_a_large_root_shows_how_far_it_is_read(browser, serve, tmp_path: Path):
     large_root(tmp_path / "large")
     url = serve(tmp_path / "large")

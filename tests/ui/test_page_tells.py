@@ -1,6 +1,9 @@
 """The page's words about charts and slips, in a real browser."""
 
+import pytest
 from handmade import Topic, batch, records
+
+pytestmark = pytest.mark.slow
 
 
 def test_an_offset_without_a_partition_and_times_the_wrong_way_round_are_told(browser, serve, root):

@@ -7,6 +7,8 @@ from logtool import LogTool
 
 from sparklog import Log
 
+pytestmark = pytest.mark.slow
+
 SIZES = {"tasks": 2, "records": 60, "big": 100_000}
 """Task 0 writes files of its own; what task 1 writes travels to the driver, and is copied into the view."""
 

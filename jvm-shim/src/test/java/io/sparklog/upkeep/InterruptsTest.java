@@ -22,9 +22,11 @@ import java.nio.channels.ClosedByInterruptException;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** An operator's call on the thread of a query that is stopped in the middle of it. */
+@Tag("slow")
 final class InterruptsTest extends Drivers {
   /** A call on a topic of three commits. */
   private interface Body {
