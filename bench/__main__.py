@@ -10,12 +10,13 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import report, stores
+from bench import index, report, stores
 from bench.harness import Bench
 
 TOOLS = Path(__file__).parents[1] / ".tools"
 DELTA, S3A = TOOLS / "delta", TOOLS / "s3a"
-STORES = "stores"
+STORES = ("stores", "index-write", "index-read")
+"""The cases that need servers."""
 # A case is a module, and the arguments that its `run` takes after `bench`.
 CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "write": ("write", lambda _: []),
@@ -40,14 +41,16 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "by-key-8": ("by_key", lambda given: [8, given.cores.split(",")]),
     "by-key-64": ("by_key", lambda given: [64, given.cores.split(",")]),
     "many-keys": ("many_keys", lambda _: []),
-    STORES: ("stores", lambda _: []),
+    "stores": ("stores", lambda _: []),
+    "index-write": ("index", lambda _: ["write"]),
+    "index-read": ("index", lambda _: ["read"]),
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    everywhere = [case for case in CASES if case != STORES]
-    one_of = f"one of {', '.join(CASES)}; default: all but {STORES}, which make bench-stores runs"
+    everywhere = [case for case in CASES if case not in STORES]
+    one_of = f"one of {', '.join(CASES)}; default: all but {', '.join(STORES)}, which make bench-stores runs"
     parser.add_argument("cases", nargs="*", default=everywhere, metavar="CASE", help=one_of)
     parser.add_argument("--records", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=5)
@@ -72,8 +75,9 @@ def main() -> None:
     if not DELTA.exists():
         parser.error("Delta's jars are missing: make bench fetches them")
 
-    if STORES in arguments.cases and not stores.places():
-        parser.error(f"{STORES} needs servers: make bench-stores starts them")
+    in_stores = not set(STORES).isdisjoint(arguments.cases)
+    if in_stores and not stores.places():
+        parser.error(f"{', '.join(STORES)} need servers: make bench-stores starts them")
 
     import pyspark
 
@@ -83,20 +87,21 @@ def main() -> None:
     jars = Path(pyspark.__file__).parent / "jars"
     classes = folder / "classes"
     subprocess.run(["javac", "-d", classes, "-cp", f"{jars}/*", Path(__file__).with_name("FreeSource.java")], check=True)
+    patched = [index.patch(classes)] if any(CASES[case][0] == "index" for case in arguments.cases) else [str(classes)]
     spark = session(
         app_name="sparklog bench",
         **{
             "spark.master": arguments.master,
             # With Spark's default of 1 GB, reads of Parquet run out of direct memory in the end.
             "spark.driver.memory": "4g",
-            "spark.driver.extraClassPath": f"{classes}:{S3A}/*" if STORES in arguments.cases else str(classes),
+            "spark.driver.extraClassPath": ":".join([*patched, *([f"{S3A}/*"] if in_stores else [])]),
             "spark.jars": ",".join(map(str, sorted(DELTA.glob("*.jar")))),
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             "spark.ui.enabled": False,
             "spark.ui.showConsoleProgress": False,
             "spark.sql.parquet.compression.codec": "uncompressed",
-            **(stores.settings() if STORES in arguments.cases else {}),
+            **(stores.settings() if in_stores else {}),
         },
     )
     spark.sparkContext.setLogLevel("ERROR")

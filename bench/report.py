@@ -142,6 +142,8 @@ figures are of the work that clients and servers do, and there is no way between
 * HDFS's clients ask again after 20 ms, in place of 400, whether the DataNode has reported a file that they close.
 * "partlog, local disk" is the same topic on the disk of the machine. A ratio below 1 is how much of its speed is left.
 * A stream of 1,000 rows a trigger keeps its checkpoint on the local disk. A commit is what the sink does in it.
+* A read within a large segment, or a scan of some, asks through a proxy that delays each request by 30 ms; Spark asks HDFS
+  without one. "s" are seconds, and "load" is that of the machine.
 
 """
 COMMITS = """
@@ -178,12 +180,14 @@ def page() -> str:
         + TIMES
         + times
         + (SIZES + sizes if sizes else "")
-        + _circumstances(newest)
+        + _notes(newest)
+        + _made(newest)
         + OF_STORES
         + TIMES
         + "".join(_times(of_case[-RUNS_SHOWN:]) for of_case in of_stores.values())
         + COMMITS
         + "".join(_commits(of_case[-1]) for of_case in of_stores.values() if "commits" in of_case[-1])
+        + _notes([of_case[-1] for of_case in of_stores.values() if "commits" not in of_case[-1]])
         + _made([of_case[-1] for of_case in of_stores.values()])
     )
 
@@ -236,7 +240,8 @@ def _sizes(line: Line) -> str:
     )
 
 
-def _circumstances(lines: list[Line]) -> str:
+def _notes(lines: list[Line]) -> str:
+    """The figures of cases that are neither times of sides nor bytes of theirs."""
     notes = ""
     for line in lines:
         if "seconds" not in line and "bytes" not in line:
@@ -246,7 +251,7 @@ def _circumstances(lines: list[Line]) -> str:
                 + ", ".join(f"{name} {value}" if isinstance(value, str) else f"{name} {value:,}" for name, value in figures.items())
                 + "\n"
             )
-    return f"\n{notes}{_made(lines)}"
+    return f"\n{notes}" if notes else ""
 
 
 def _made(lines: list[Line]) -> str:

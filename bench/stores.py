@@ -46,7 +46,7 @@ def run(bench: Bench) -> None:
 
         def clear(roots: dict[str, str] = roots) -> None:
             for root in roots.values():
-                _remove(bench, root)
+                remove(bench, root)
             os.sync()
 
         clear()
@@ -60,7 +60,7 @@ def run(bench: Bench) -> None:
         clear()
     for name, uri in {LOCAL: bench.path("stores-commits"), **{name: f"{uri}/commits" for name, uri in places().items()}}.items():
         bench.note(f"{name}: commits of {ROWS:,} rows by a stream, milliseconds", **_commits(bench, uri))
-        _remove(bench, uri)
+        remove(bench, uri)
 
 
 def _format(side: str) -> str:
@@ -106,7 +106,7 @@ def _quantiles(name: str, milliseconds: list[int]) -> dict[str, object]:
     return {f"{name} p50": round(cuts[49]), f"{name} p99": round(cuts[98])}
 
 
-def _remove(bench: Bench, path: str) -> None:
+def remove(bench: Bench, path: str) -> None:
     jvm = bench.spark._jvm
     assert jvm
     there = jvm.org.apache.hadoop.fs.Path(path)
