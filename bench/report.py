@@ -142,8 +142,8 @@ figures are of the work that clients and servers do, and there is no way between
 * HDFS's clients ask again after 20 ms, in place of 400, whether the DataNode has reported a file that they close.
 * "partlog, local disk" is the same topic on the disk of the machine. A ratio below 1 is how much of its speed is left.
 * A stream of 1,000 rows a trigger keeps its checkpoint on the local disk. A commit is what the sink does in it.
-* A read within a large segment, or a scan of some, asks through a proxy that delays each request by 30 ms; Spark asks HDFS
-  without one. "s" are seconds, and "load" is that of the machine.
+* A read within a large segment, or a scan of some, asks through a proxy that delays each request by 30 ms. In HDFS it delays
+  Python's requests to the NameNode alone. "s" are seconds, and "load" is that of the machine.
 
 """
 COMMITS = """
