@@ -141,7 +141,7 @@ bench: toolchain $(VENV) $(JAR) $(DELTA) $(KAFKA) ## run the benchmarks, beside 
 
 .PHONY: bench-stores
 bench-stores: toolchain $(VENV) $(JAR) $(DELTA) hdfs s3 ## run the benchmarks of roots in HDFS and S3, whose servers run on this machine
-	@PYTHONPATH=tests:. $(PY) -m stores.serve hdfs s3 -- $(PY) -m bench stores index-write index-read $(ARGS)
+	@PYTHONPATH=tests:. $(PY) -m stores.serve hdfs s3 -- $(PY) -m bench stores index-write index-read index-scan $(ARGS)
 
 .PHONY: soak
 soak: export SPARKLOG_SEED ?= new

@@ -15,7 +15,7 @@ from bench.harness import Bench
 
 TOOLS = Path(__file__).parents[1] / ".tools"
 DELTA, S3A = TOOLS / "delta", TOOLS / "s3a"
-STORES = ("stores", "index-write", "index-read")
+STORES = ("stores", "index-write", "index-read", "index-scan")
 """The cases that need servers."""
 # A case is a module, and the arguments that its `run` takes after `bench`.
 CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
@@ -44,6 +44,7 @@ CASES: dict[str, tuple[str, Callable[[argparse.Namespace], list[object]]]] = {
     "stores": ("stores", lambda _: []),
     "index-write": ("index", lambda _: ["write"]),
     "index-read": ("index", lambda _: ["read"]),
+    "index-scan": ("index", lambda _: ["scan"]),
 }
 
 

@@ -43,6 +43,7 @@ RECORDS = 520_000
 PAIRED_RECORDS = 130_000
 WANTED = 1_000
 SEGMENTS = 4
+"""That a scan reads."""
 BATCHES = {"16 KiB": 1 << 14, "256 KiB": 1 << 18}
 SIDES = {"with an index": False, "without an index": True}
 DELAY_S = 0.03
@@ -61,7 +62,7 @@ def patch(classes: Path) -> str:
 
 
 def run(bench: Bench, what: str) -> None:
-    {"write": _writes, "read": _reads}[what](bench)
+    {"write": _writes, "read": _ranges, "scan": _scans}[what](bench)
 
 
 def _writes(bench: Bench) -> None:
@@ -85,22 +86,33 @@ def _writes(bench: Bench) -> None:
     remove(bench, root)
 
 
-def _reads(bench: Bench) -> None:
+def _ranges(bench: Bench) -> None:
+    """A thousand records in the middle of a segment."""
     middle = f"{WANTED:,} records in the middle of a segment of 512 MiB"
     for name, place in places().items():
+        by_spark = _range_by_spark_in_hdfs if name == HDFS else _range_by_spark_in_s3
+        root = f"{place}/index"
         for size, batch_bytes in BATCHES.items():
             for side, without in SIDES.items():
-                segments = SEGMENTS if (name, size) == (S3, "256 KiB") else 1
-                root = f"{place}/index-{batch_bytes}-{'without' if without else 'with'}"
                 remove(bench, root)
-                _write(bench, root, batch_bytes, RECORDS, segments, without)
-                of_topic = f"batches of {size}, {side}"
-                by_spark = _range_by_spark_in_hdfs if name == HDFS else _range_by_spark_in_s3
-                bench.note(f"{name}: Spark, {middle}, {of_topic}", **by_spark(bench, root))
-                bench.note(f"{name}: Python, {middle}, {of_topic}", **_range_by_python(name, root))
-                if segments > 1:
-                    bench.note(f"{name}: scan of {segments} segments of 512 MiB, {of_topic}", **_scan(bench, root))
-                remove(bench, root)
+                _write(bench, root, batch_bytes, RECORDS, 1, without)
+                bench.note(f"{name}: Spark, {middle}, batches of {size}, {side}", **by_spark(bench, root))
+                bench.note(f"{name}: Python, {middle}, batches of {size}, {side}", **_range_by_python(name, root))
+        remove(bench, root)
+
+
+def _scans(bench: Bench) -> None:
+    """All records of a few segments: how many tasks run at once, and pairs of scans."""
+    roots = {side: f"{places()[S3]}/index-{'without' if without else 'with'}" for side, without in SIDES.items()}
+    case = f"S3: scan of {SEGMENTS} segments of 512 MiB"
+    for side, root in roots.items():
+        remove(bench, root)
+        _write(bench, root, BATCHES["256 KiB"], RECORDS, SEGMENTS, SIDES[side])
+        bench.note(f"{case}, {side}", **_scan(bench, root))
+    sides = {side: partial(_scan, bench, root) for side, root in roots.items()}
+    bench.compare(case, "with an index", sides, records=RECORDS * SEGMENTS)
+    for root in roots.values():
+        remove(bench, root)
 
 
 def _write(bench: Bench, root: str, batch_bytes: int, records: int, segments: int, without: bool) -> None:
