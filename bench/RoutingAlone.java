@@ -1,6 +1,6 @@
 import io.sparklog.admin.Administration;
 import io.sparklog.log.NextVersion;
-import io.sparklog.log.Reroute;
+import io.sparklog.log.RoutingChange;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicLog;
 import io.sparklog.partition.Partitioner;
@@ -96,7 +96,7 @@ final class RoutingAlone {
       weights[0] = 2;
       List<SlotMoves> moves = table.replan(weights);
       return Optional.of(new NextVersion(newest.orElseThrow(), "reroute")
-          .reroute(new Reroute(1, slots, weights, moves, table.after(moves).crc(), null, false, null)));
+          .reroute(new RoutingChange.Reroute(1, slots, weights, moves, table.after(moves).crc())));
     });
     for (int n = 1; n <= 100; n++) {
       new Administration(work).configure(Map.of("segment.ms", Integer.toString(n)));

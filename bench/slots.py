@@ -80,8 +80,8 @@ def _bindings(bench: Bench) -> None:
         **{"slots bound": bound, "bytes of its version": bytes_of_a_version, "ms": ms[True], "ms of the same keys again": ms[False]},
     )
     for number in range(VERSIONS_OF_A_CHECKPOINT):
-        fill = f"""CALL partlog.set_fill(root => '{root}', topic => 't', fill => '{{"0":{number + 1}}}')"""
-        bench.spark.sql(fill).collect()
+        config = f"map('segment.ms', '{number + 1}')"
+        bench.spark.sql(f"CALL partlog.set_config(root => '{root}', topic => 't', config => {config})").collect()
     with _alone(bench) as ask:
         bench.note(f"a topic of {PARTITIONS} partitions with {SLOTS_MAX:,} slots that are bound at first use", **_figures(root, ask))
     bench.remove(root.name)

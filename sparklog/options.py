@@ -57,13 +57,17 @@ class Option:
     mistaken: tuple[str, ...] = ()
     stream: dict[str, Any] = field(default_factory=dict)
     optional: bool = False
+    pattern: str | None = None
+    expected: str | None = None
 
     def problem(self, value: str) -> str | None:
-        """Why a boolean, an int, a long, a duration or a choice cannot have this value, in words; None if it can."""
+        """Why a boolean, an int, a long, a duration, a choice or a pattern cannot have this value, in words; None if it can."""
         if self.type == "boolean" and value.lower() not in ("true", "false"):
             return "it must be true or false"
         if self.type == "duration" and not re.fullmatch(r"[0-9]+\s*(us|ms|s|m|min|h|d|)", value.lower()):
             return "it must be a number with a unit, such as 30s, 15m or 2h"
+        if self.pattern and not re.fullmatch(self.pattern, value):
+            return f"it must be {self.expected}"
         if self.type == "choice" and value.lower() not in {word.lower() for word in (*self.values, *self.synonyms)}:
             return f"it must be one of {', '.join(self.values)}"
         if self.type in ("int", "long"):
@@ -84,6 +88,8 @@ class Option:
         """The values that the option takes, in Markdown."""
         if self.values:
             return ", ".join(f"`{value}`" for value in self.values)
+        if self.expected:
+            return self.expected
         if self.words:
             return ", ".join(f"`{word}`" for word in self.words) + " or JSON"
         if self.type == "time":

@@ -29,6 +29,8 @@ _log = logging.getLogger(__name__)
 SHARE_MAX = 1_000_000
 _HORIZON_S = 60
 _LEAST = 0.02
+_TEXT = 32_000
+"""The characters that the shares of all partitions may take in the configuration of the topic."""
 _SAMPLED = 1_000
 """As many of the newest records of a partition tell how much of its load is of new slots."""
 
@@ -41,8 +43,8 @@ class Load(NamedTuple):
     speed: float
 
 
-def fill(loads: Sequence[Load], new: float, horizon_s: float) -> list[int]:
-    """The shares of partitions in new load, 1 to 1,000,000, by which load per capacity is level in the end.
+def shares_of(loads: Sequence[Load], new: float, horizon_s: float) -> list[int]:
+    """The shares of partitions in new load by which load per capacity is level in the end: 1 to 1,000,000, or less of over 4,000 of them.
 
     * new: the records a second that are to be shared: those that slots brought that were bound in the last interval.
     * horizon_s: the seconds in which a backlog is to be worked off.
@@ -50,11 +52,12 @@ def fill(loads: Sequence[Load], new: float, horizon_s: float) -> list[int]:
     A partition gets its part of what is new, and what it lacks to its part of all that is written, less what it must still work off; but
     one fiftieth of an equal part at least, so that none starves.
     """
+    most = min(SHARE_MAX, 10 ** min(7, _TEXT // len(loads) - 1) - 1)
     capacity, written = sum(each.speed for each in loads), sum(each.rate for each in loads)
     needs = [(new + written) * each.speed / capacity - each.rate - each.lag / horizon_s for each in loads]
     least = _LEAST * max(new, 1.0) / len(loads)
     greatest = max(least, *needs)
-    return [max(1, round(SHARE_MAX * max(least, need) / greatest)) for need in needs]
+    return [max(1, round(most * max(least, need) / greatest)) for need in needs]
 
 
 class _Look(NamedTuple):
@@ -88,8 +91,8 @@ class Placement:
     ) -> None:
         """Takes the lag of a group, or of several, from an offset table; of several, that counts in a partition which needs longest.
 
-        The shares level load and lag, as the function `fill` says. Simulated with eight partitions at 80 % load, records wait for 0.1 s on
-        average, and for 1.5 s where keys are hashed.
+        The shares level load and lag, as the function `shares_of` says. Simulated with eight partitions at 80 % load, records wait for
+        0.1 s on average, and for 1.5 s where keys are hashed.
 
         * refresh_s: how often, 1 second at least. `look` is about the time since it was called last.
 
@@ -133,7 +136,7 @@ class Placement:
         seconds = now.at - last.at
         rates = {number: (state.ends[number] - last.state.ends[number]) / seconds for number in of}
         loads = self._loads(last, now, rates, seconds)
-        return dict(zip(of, fill(loads, self._new(last, now, rates), max(_HORIZON_S, self.refresh_s)), strict=True))
+        return dict(zip(of, shares_of(loads, self._new(last, now, rates), max(_HORIZON_S, self.refresh_s)), strict=True))
 
     def _positions(self, group: str, state: State) -> dict[int, int]:
         assert self._table
@@ -181,11 +184,17 @@ class Placement:
         return found * sum(rates.values()) / of if of else 0.0
 
     def commit(self, spark: SparkSession) -> dict[int, int]:
-        """Looks, and commits the shares for three intervals by `CALL partlog.set_fill`, whose errors it raises. It returns them."""
+        """Looks, and sets the shares for three intervals by `CALL partlog.set_config`, whose errors it raises. It returns the shares.
+
+        If the topic is re-routed in the meantime, these shares have no effect.
+        """
         shares = self.look()
-        text = "{" + ", ".join(f'"{number}": {share}' for number, share in shares.items()) + "}"
-        given = {"root": self.topic.root, "topic": self.topic.name, "fill": text, "valid": f"{max(1, round(3 * self.refresh_s))} seconds"}
-        spark.sql("CALL partlog.set_fill(:root, :topic, :fill, valid_for => :valid)", args=given).collect()
+        last = self._last
+        assert last
+        until = round(1000 * (time.time() + max(1.0, 3 * self.refresh_s)))
+        listed = ",".join(str(shares.get(number, 0)) for number in range(last.state.partitions))
+        given = {"root": self.topic.root, "topic": self.topic.name, "value": f"{last.routing.epoch}:{until}:{listed}"}
+        spark.sql("CALL partlog.set_config(:root, :topic, map('placement.shares', :value))", args=given).collect()
         return shares
 
     def start(self, spark: SparkSession) -> Placement:

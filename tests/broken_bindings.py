@@ -10,7 +10,6 @@ from handmade import Topic, batch, given, records, summed
 UNBOUND = 65_535
 FEATURES = ["slots", "unbound"]
 SLOTS = 4096
-"""Fewer than our writer makes: a reader takes any number."""
 
 
 class Bound(Routed):
@@ -18,10 +17,9 @@ class Bound(Routed):
 
     def __init__(self, topic: Topic) -> None:
         super().__init__(topic)
-        self.topic.config["partitioner"] = "lag_aware"
+        self.topic.config |= {"partitioner": "lag_aware", "placement.slots": str(SLOTS)}
         self.table = [UNBOUND] * SLOTS
         self.first = list(self.table)
-        self.fill: dict[str, Any] | None = None
         self.features = FEATURES
 
     def begin(self, moves: dict[int, list[int]], *added: dict[str, Any]) -> None:
@@ -33,23 +31,12 @@ class Bound(Routed):
         """The content of a version that binds these slots, by partition."""
         return self.topic.next(*added, features=self.features, routing=self._routing(moves))
 
-    def filling(self, shares: list[int]) -> dict[str, Any]:
-        """The content of a fill."""
-        routing = self._routing({}) | {"fill": {"until": 2_000_000_000_000, "shares": shares}}
-        return self.topic.next(features=self.features, operation="fill", routing=routing)
-
     def _routing(self, moves: dict[int, list[int]]) -> dict[str, Any]:
         table = list(self.table)
         for partition, slots in moves.items():
             for slot in slots:
                 table[slot] = partition
-        return {
-            "epoch": self.epoch,
-            "slots": SLOTS,
-            "weights": self.weights,
-            "moved": [[partition, *slots] for partition, slots in moves.items()],
-            "table": crc_of(table),
-        } | ({"binds": True} if moves else {})
+        return {"binds": True, "moved": [[partition, *slots] for partition, slots in moves.items()], "table": crc_of(table)}
 
     def take(self, content: dict[str, Any]) -> None:
         """Writes it, and takes it for the newest version."""
@@ -57,19 +44,13 @@ class Bound(Routed):
 
     def _take(self, content: dict[str, Any]) -> None:
         routing = content["routing"]
-        if routing["epoch"] > self.epoch:
+        if "binds" not in routing:
             self.put(content)
-            self.fill = None
             return
         self.topic.put(content)
-        self.fill = routing.get("fill", self.fill)
         for partition, *slots in routing["moved"]:
             for slot in slots:
                 self.table[slot] = self.first[slot] = partition
-
-    def routing(self) -> dict[str, Any]:
-        """The field of a checkpoint."""
-        return super().routing() | ({"fill": self.fill} if self.fill else {})
 
 
 def begun(topic: Topic) -> Bound:
@@ -80,10 +61,9 @@ def begun(topic: Topic) -> Bound:
 
 
 def rerouted(topic: Topic) -> Bound:
-    """The same with a third partition that took slot 4, a slot that is bound after that, and a fill."""
+    """The same with a third partition that took slot 4, and a slot that is bound after that."""
     bound = begun(topic)
     bound.take(bound.reroute([1, 1, 1], {2: [4]}))
-    bound.take(bound.filling([2, 0, 1]))
     bound.take(bound.bind({2: [9]}))
     return bound
 
@@ -94,68 +74,45 @@ BEGINS: dict[str, Change] = {
     "no feature slots": given("features", ["unbound"]),
     "no features": given("features", []),
     "another partitioner": lambda content: content["config"].update(partitioner="murmur3"),
-    "routing epoch 1": of_routing("epoch", 1),
-    "other weights": of_routing("weights", [1, 2]),
-    "a note": lambda content: (
-        content["routing"].pop("binds"),
-        content["routing"].update(moved=[], asked=[1, 1], table=crc_of([UNBOUND] * SLOTS)),
-    ),
-    "not a binding": lambda content: content["routing"].pop("binds"),
+    "a re-route": lambda content: (content["routing"].pop("binds"), content["routing"].update(epoch=1, slots=SLOTS, weights=[1, 1])),
+    "neither a binding nor a re-route": lambda content: content["routing"].pop("binds"),
     "another checksum": lambda content: of_routing("table", content["routing"]["table"] ^ 1)(content),
-    "more slots than can be": of_routing("slots", 2**20 + 1),
+    "other slots than the checksum is of": lambda content: content["config"].update({"placement.slots": "8192"}),
+    "a slot that is not there": lambda content: content["routing"]["moved"][0].append(4096),
 }
 """Changes of the version that begins the topic after which it is corrupt."""
 
 BINDINGS: dict[str, Change] = {
     **{f"binds is {value!r}": of_routing("binds", value) for value in [*WRONG, False] if value is not True},
-    **{f"no {name}": without_of_routing(name) for name in ("epoch", "slots", "weights", "moved", "table")},
+    **{f"no {name}": without_of_routing(name) for name in ("moved", "table")},
     "a slot that is bound": lambda content: content["routing"].update(moved=[[0, 2]], table=0),
     "a slot that is bound already there": lambda content: content["routing"]["moved"].insert(0, [0, 1]),
-    "the next routing epoch": of_routing("epoch", 1),
-    "other weights": of_routing("weights", [1, 2]),
-    "other slots": of_routing("slots", 8192),
+    "a slot that is not there": lambda content: content["routing"]["moved"][0].append(4096),
+    "a slot beyond all limits": lambda content: content["routing"]["moved"][0].append(2**20),
     "another checksum": lambda content: of_routing("table", content["routing"]["table"] ^ 1)(content),
     "nothing is bound": of_routing("moved", []),
-    "a note": of_routing("asked", [1, 1]),
     "it adds a partition": lambda content: content.update(config={"partitions": "3"}, starts=[0, 0, 0], ends=[2, 2, 0]),
-    "not a binding": lambda content: content["routing"].pop("binds"),
-    "a re-route of what is unbound": lambda content: (content["routing"].pop("binds"), content["routing"].update(epoch=1)),
+    "neither a binding nor a re-route": lambda content: content["routing"].pop("binds"),
+    "a re-route of unbound slots": lambda content: (
+        content["routing"].pop("binds"),
+        content["routing"].update(epoch=1, slots=SLOTS, weights=[1, 1]),
+    ),
     "no feature unbound": given("features", ["slots"]),
     "no features": lambda content: (content.update(features=[]), content.pop("routing")),
-    "a fill": of_routing("fill", {"until": 1, "shares": [1, 1]}),
 }
 """Changes of a binding after which it is corrupt."""
 
-FILLS: dict[str, Change] = {
-    **{f"fill is {value!r}": of_routing("fill", value) for value in [*WRONG, []]},
-    **{
-        f"shares are {value!r}": of_routing("fill", {"until": 1, "shares": value})
-        for value in [*WRONG, [], [1], [0, 0], [1, -1], [1, 1_000_001], [1, 1, 1], [1.0, 1]]
-    },
-    **{f"until is {value!r}": of_routing("fill", {"until": value, "shares": [1, 1]}) for value in WRONG},
-    "no until": of_routing("fill", {"shares": [1, 1]}),
-    "no fill": lambda content: content["routing"].pop("fill"),
-    "it moves slots": of_routing("moved", [[0, 2]]),
-    "the next routing epoch": of_routing("epoch", 1),
-    "other weights": of_routing("weights", [1, 2]),
-    "another checksum": lambda content: of_routing("table", content["routing"]["table"] ^ 1)(content),
-    "it adds a partition": lambda content: content.update(config={"partitions": "3"}, starts=[0, 0, 0], ends=[2, 2, 0]),
-}
-"""Changes of a fill after which it is corrupt."""
-
 RIGHT: dict[str, Change] = {
     "as it should be": lambda content: None,
-    "a share of 0": of_routing("fill", {"until": 0, "shares": [1_000_000, 0]}),
-    "an unknown field": lambda content: content["routing"]["fill"].update(more=1),
+    "fields that count in a re-route": lambda content: content["routing"].update(epoch=7, slots="many", weights=None),
 }
-"""Changes of a fill after which it is still right."""
+"""Changes of a binding after which it is still right."""
 
 HEADS: dict[str, Change] = {
     "no feature unbound": given("features", ["slots"]),
     "no features": given("features", []),
     "no routing": lambda head: head.pop("routing"),
     "another partitioner": lambda head: head["config"].update(partitioner="murmur3"),
-    "another fill": lambda head: head["routing"].update(fill={"until": 1, "shares": [0, 0, 0]}),
     "a partition that is not there": lambda head: head["routing"]["first"].__setitem__(9, 65_534),
     "a slot that is bound": lambda head: head["routing"]["first"].__setitem__(10, 0),
     "a slot that is unbound": lambda head: head["routing"]["first"].__setitem__(0, UNBOUND),
@@ -173,11 +130,6 @@ def put_begun(topic: Topic, change: Change) -> None:
 def put_binding(topic: Topic, change: Change) -> None:
     """Writes a binding as version 1, with a change."""
     _put(topic, changed(begun(topic).bind({0: [7], 1: [8, 9]}), change))
-
-
-def put_fill(topic: Topic, change: Change) -> None:
-    """Writes a fill as version 1, with a change."""
-    _put(topic, changed(begun(topic).filling([3, 1]), change))
 
 
 def _put(topic: Topic, content: dict[str, Any]) -> None:

@@ -183,16 +183,26 @@ RIGHT: dict[str, Change] = {
 }
 """Changes of a first re-route after which it is still right."""
 
-NOTES: dict[str, Change] = {
-    **{f"asked is {value!r}": of_routing("asked", value) for value in [*WRONG, [], [0, 0], [1], [1, -1], [1, 1_000_001], [1] * 10_001]},
-    "a note of the next routing epoch": of_routing("epoch", 1),
-    "a note with other weights": of_routing("weights", [1, 2]),
-    "a note with another table": lambda content: of_routing("table", content["routing"]["table"] ^ 1)(content),
-    "a note that moves slots": of_routing("moved", [[1, 0]]),
-    "a note that adds partitions": lambda content: content.update(config={"partitions": "3"}, starts=[0, 0, 0], ends=[5, 5, 0]),
-    "not a note": lambda content: content["routing"].pop("asked"),
+EPOCHS = [*range(3), 2**31 - 1, 9_999_999_999]
+NUMBERS = ["1,0", "1,0,1", "0,1000000", "0,0", "1", "1,1", ",".join(["1"] * 10_000), ",".join(["1"] * 10_001)]
+WISHES: dict[str, str] = {
+    "none": "routing.pending.weights",
+    **{f"{epoch}:{numbers}": "routing.pending.weights" for epoch in EPOCHS for numbers in NUMBERS},
+    **{f"{epoch}:{until}:{numbers}": "placement.shares" for epoch in EPOCHS for until in (0, 9, 10**18 - 1) for numbers in NUMBERS},
 }
-"""Changes of a note in a topic without slots after which it is corrupt."""
+"""Values of the keys that say what is wanted of the routing. Each is right, and few have an effect on any topic."""
+NO_WISHES = ["", "None", "1,1", ":1,1", "0:", "0:1,", "0:,1", "00:1,1", "-1:1,1", "0:01,1", "0:-1,1", "0:1000001", "0:1.0", "0: 1", "0:1\n"]
+NO_WISHES += ["0:1;1", "0:٣", "0:" + ",".join(["1000000"] * 4_096), "x:1", "0:1:1:1", "10000000000:1"]
+"""Values that are not right for either key; of `placement.shares`, with a time in the middle."""
+CONFIGS: dict[str, Change] = {
+    **{f"pending {value[:20]!r}": given("config", {"routing.pending.weights": value}) for value in NO_WISHES},
+    **{f"shares {value[:20]!r}": given("config", {"placement.shares": value.replace(":", ":1:", 1)}) for value in NO_WISHES},
+    "shares without a time": given("config", {"placement.shares": "0:1,1"}),
+    "weights with a time": given("config", {"routing.pending.weights": "0:9:1,1"}),
+    "shares with a time before 1970": given("config", {"placement.shares": "0:-1:1,1"}),
+    "shares with a time that is too late": given("config", {"placement.shares": "0:1000000000000000000:1,1"}),
+}
+"""Changes of an alteration after which it is corrupt."""
 
 HEADS: dict[str, Change] = {
     **{f"no {name}": without_of_routing(name) for name in ("epoch", "slots", "weights", "first", "reroutes", "table")},
@@ -225,12 +235,10 @@ def rerouted(topic: Topic, change: Change) -> None:
     _put(topic, changed(routed.reroute([1, 1, 1], {2: [*range(2731, 4096)]}), change))
 
 
-def noted(topic: Topic, change: Change) -> None:
-    """Writes a note as version 2, with a change."""
-    routed = begun(topic)
-    content = routed.reroute([1, 1], {})
-    content["routing"].update(epoch=0, asked=[1, 0, 1])
-    _put(topic, changed(content, change))
+def altered(topic: Topic, change: Change) -> None:
+    """Writes an alteration as version 2, with a change."""
+    begun(topic)
+    _put(topic, changed(topic.next(operation="alter"), change))
 
 
 def rerouted_again(topic: Topic, change: Change) -> None:

@@ -29,9 +29,9 @@ class Model:
     weights: list[int]
     table: list[int] = field(default_factory=list)
     """The partition of each slot; empty as long as the topic has no slots."""
-    asked: list[int] | None = None
+    pending: list[int] | None = None
     shares: list[int] | None = None
-    """The shares of the fill."""
+    """The shares of partitions in slots that get a partition next, if they are not the weights."""
     epoch: int = 0
     rows: list[list[Row]] = field(default_factory=list)
     """By partition and offset."""
@@ -53,11 +53,6 @@ class Model:
     @property
     def open(self) -> list[int]:
         return [partition for partition, weight in enumerate(self.weights) if weight]
-
-    @property
-    def known(self) -> list[int]:
-        """The weights that there are or will be."""
-        return list(self.asked or self.weights)
 
     def home(self, key: str) -> int:
         """Where the next record of a key goes, if no re-route comes before it."""
@@ -87,7 +82,7 @@ class Model:
         after, _ = replan([table[slot] for slot in bound], {partition: weight for partition, weight in enumerate(wanted) if weight})
         for slot, partition in zip(bound, after, strict=True):
             table[slot] = partition
-        self.table, self.weights, self.asked, self.shares = table, list(wanted), None, None
+        self.table, self.weights, self.pending, self.shares = table, list(wanted), None, None
         self.epoch += 1
         self._grow()
 
@@ -126,7 +121,7 @@ class World:
         kinds = {
             self.write: 10,
             self.poll: 6,
-            self.fill: 3,
+            self.share: 3,
             self.tick: 4,
             self.grow: 2,
             self.close: 2,
@@ -155,15 +150,15 @@ class World:
             self.consumer = None
 
     def write(self) -> None:
-        """Keys of before and new ones; the driver first does what a note asks for."""
+        """Keys of before and new ones; the driver first makes the re-route that waits."""
         self.writes += 1
         records, keys = self.random.randint(1, 40), self.random.choice([0, 3, 10, 30, self.writes * 4])
         partitioner = "lag_aware" if self.model.binds else "murmur3"
         config = {"partitioner": partitioner, "partitions": len(self.model.weights)}
         tag = f"w{self.writes}"
         self.tool.run("append", topic=self.name, tag=tag, tasks=1, records=records, keys=keys, **config)
-        if self.model.asked:
-            self.model.reroute(self.model.asked)
+        if self.model.pending:
+            self.model.reroute(self.model.pending)
         values = [f"{tag}-0:0:{number:06d}" for number in range(records)]
         if keys:
             self.model.write([(f"k{number % keys}", value) for number, value in enumerate(values)])
@@ -176,18 +171,19 @@ class World:
             self.model.rows[new[value]["partition"]].append((self.model.epoch, None, value))
 
     def change(self, what: str, wanted: list[int], *, balances: bool = False, **arguments: object) -> None:
-        """A re-route, or a note of one."""
-        later = self.random.random() < 0.3
+        """A re-route, or one that waits or is taken back."""
+        when = self.random.choices(["NOW", "NEXT_WRITE", "NEVER"], [6, 3, 1])[0]
         model = self.model
-        self.tool.run("change", topic=self.name, what=what, **arguments, **({"later": "true"} if later else {}))
-        if later:
-            if model.asked or not model.is_right(wanted, balances):
-                model.asked = wanted
-        elif model.asked or not model.is_right(wanted, balances):
+        self.tool.run("change", topic=self.name, what=what, when=when, **arguments)
+        if when == "NEVER" or model.is_right(wanted, balances):
+            model.pending = None
+        elif when == "NEXT_WRITE":
+            model.pending = wanted
+        else:
             model.reroute(wanted)
 
     def grow(self) -> None:
-        known = self.model.known
+        known = list(self.model.weights)
         if len(known) < 9:
             to = self.random.randint(len(known) + 1, len(known) + 3)
             weights = [weight for weight in known if weight]
@@ -195,29 +191,31 @@ class World:
             self.change("partitions", known + [mean] * (to - len(known)), to=to)
 
     def close(self) -> None:
-        known = self.model.known
-        its = [partition for partition in range(len(self.model.weights)) if known[partition]]
+        known = list(self.model.weights)
+        its = self.model.open
         if len(its) > 1:
             closed = self.random.sample(its, self.random.randint(1, len(its) - 1))
             wanted = [0 if partition in closed else weight for partition, weight in enumerate(known)]
             self.change("close", wanted, partitions=",".join(f"{partition}:0" for partition in closed))
 
     def weigh(self) -> None:
-        known = self.model.known
-        its = [partition for partition in range(len(self.model.weights)) if known[partition]]
+        known = list(self.model.weights)
+        its = self.model.open
         weights = {partition: self.random.randint(1, 5) for partition in self.random.sample(its, self.random.randint(1, len(its)))}
         wanted = [weights.get(partition, weight) for partition, weight in enumerate(known)]
         self.change("weights", wanted, balances=True, weights=_listed(weights))
 
-    def fill(self) -> None:
-        self.set_fill({partition: self.random.randint(0, 4) for partition in self.model.open} | {self.random.choice(self.model.open): 3})
+    def share(self) -> None:
+        self.set_shares({partition: self.random.randint(0, 4) for partition in self.model.open} | {self.random.choice(self.model.open): 3})
 
-    def set_fill(self, shares: dict[int, int]) -> None:
+    def set_shares(self, shares: dict[int, int]) -> None:
+        by_partition = [shares.get(partition, 0) for partition in range(len(self.model.weights))]
+        value = {"placement.shares": f"{self.model.epoch}:{10**17}:{','.join(map(str, by_partition))}"}
         if not self.model.binds:
-            assert self.tool.outcome("change", topic=self.name, what="fill", shares=_listed(shares)) == ["OPTION_VALUE"]
+            assert self.tool.outcome("change", topic=self.name, what="config", **value) == ["OPTION_VALUE"]
             return
-        self.tool.run("change", topic=self.name, what="fill", shares=_listed(shares))
-        self.model.shares = [shares.get(partition, 0) for partition in range(len(self.model.weights))]
+        self.tool.run("change", topic=self.name, what="config", **value)
+        self.model.shares = by_partition
 
     def tick(self) -> None:
         """`Placement` finds shares; it compares with its last look, unless the topic or the routing is another one since."""
@@ -234,7 +232,7 @@ class World:
         else:
             assert shares == {partition: self.model.weights[partition] for partition in self.model.open}
         self.since = (self.model.epoch, self.topics)
-        self.set_fill(shares)
+        self.set_shares(shares)
 
     def delete_records(self) -> None:
         partition = self.random.randrange(len(self.model.weights))

@@ -307,11 +307,11 @@ def test_an_option_that_is_declared_is_read():
 def test_the_python_reader_has_the_topic_settings_of_the_options():
     """The reader has a table of its own, because it follows FORMAT.md alone. Both must allow the same values."""
     own = {
-        key: (values.start, values.stop - 1, values.step) if isinstance(values, range) else values
+        key: (values.start, values.stop - 1, values.step) if isinstance(values, range) else getattr(values, "pattern", values)
         for key, values in version._CONFIG.items()
     }
     declared = {
-        option.key: option.values if option.type == "choice" else (option.min, option.max, 1)
+        option.key: option.values if option.type == "choice" else option.pattern or (option.min, option.max, 1)
         for option in options.declared().options
         if "topic" in option.scopes
     }

@@ -123,6 +123,8 @@ def _describe(about: dict[str, Any]) -> None:
     rows = [
         [*(each[name] for name in columns[:6]), when(each["min_timestamp"]), when(each["max_timestamp"])] for each in about["partitions"]
     ]
+    if about["pending_weights"]:
+        lines.append(f"before the next write to be re-routed to the weights {', '.join(map(str, about['pending_weights']))}")
     if about["routing"]:
         lines.append(_routing(about["routing"]))
         columns.insert(3, "slots")
@@ -135,12 +137,10 @@ def _routing(routing: dict[str, Any]) -> str:
     parts = [f"routing epoch {routing['epoch']}, {routing['slots']:,} slots"]
     if routing["unbound"]:
         parts.append(f"{routing['unbound']:,} without a partition yet")
-    if fill := routing["fill"]:
-        parts.append(f"new keys by the shares {', '.join(map(str, fill['shares']))} until {when(fill['until'])} UTC")
+    if routing["shares"]:
+        parts.append(f"new keys by the shares {', '.join(map(str, routing['shares']))} until {when(routing['shares_until'])} UTC")
     if routing["closed"]:
         parts.append(f"closed: {', '.join(map(str, routing['closed']))}")
-    if routing["asked"]:
-        parts.append(f"before the next write to be re-routed to the weights {', '.join(map(str, routing['asked']))}")
     return "; ".join(parts)
 
 

@@ -24,7 +24,6 @@ _EXAMPLES = {
     "close_partitions": ["ROOT orders --partitions 3,4"],
     "suggest_moves": ["ROOT orders", "ROOT orders --max-moves 20 --execute"],
     "reroute": ["ROOT orders --weights 0:2,3:1 --dry-run", 'ROOT orders --weights \'{"0":2,"3":1}\''],
-    "set_fill": ["ROOT orders --fill 0:3,3:1 --valid-for 10min"],
     "move_slots": ["ROOT orders --moves 17:3,99:3 --dry-run"],
     "move_keys": ["ROOT orders --key customer-7 --partition 3", "ROOT orders --key a --key b --partition 3 --dry-run"],
     "rebuild": ["ROOT orders --to orders16 --partitions 16 --dry-run", "ROOT orders --to orders16 --partitions 16"],
@@ -121,7 +120,7 @@ def _option(parameter: Parameter) -> Any:
     if parameter.type in ("string", "name"):
         return Annotated[str, typer.Option(flag, metavar={"string": "PATH", "name": "TOPIC"}[parameter.type], **words)]
     if parameter.type == "when":
-        return Annotated[str, typer.Option(flag, metavar="now|next_write", **words | {"show_default": "now"})]
+        return Annotated[str, typer.Option(flag, metavar="now|next_write|never", **words | {"show_default": "now"})]
     if parameter.type == "keys":
         return Annotated[list[str], typer.Option(flag, metavar="KEY", **words)]
     if parameter.type == "boolean":

@@ -7,6 +7,7 @@ from typing import Any
 
 from sparklog.ondisk.routing import UNBOUND, Routing
 from sparklog.ondisk.space import view_bytes
+from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 from sparklog.ondisk.totals import Totals
 from sparklog.ondisk.waiting import Waiting
@@ -29,8 +30,9 @@ def describe(log: TopicLog) -> dict[str, Any]:
         "version": state.version,
         "committed_at": state.time,
         "config": dict(sorted(state.config.items())),
+        "pending_weights": state.pending_weights,
         "routing": routing
-        and {**routing_now(routing), "reroutes": [{"version": each.version, "cut": list(each.cut)} for each in routing.past]},
+        and {**routing_now(state, routing), "reroutes": [{"version": each.version, "cut": list(each.cut)} for each in routing.past]},
         **Totals.together(totals)._asdict(),
         "view_bytes": view_bytes(log, state),
         "waiting": waiting and waiting._asdict(),
@@ -44,13 +46,14 @@ def describe(log: TopicLog) -> dict[str, Any]:
     }
 
 
-def routing_now(routing: Routing) -> dict[str, Any]:
-    """The facts of `Topic.describe` about a routing, without its re-routes."""
+def routing_now(state: State, routing: Routing) -> dict[str, Any]:
+    """The facts of `Topic.describe` about the routing of a state, without its re-routes."""
+    shares = state.shares(0)
     return {
         "epoch": routing.epoch,
         "slots": len(routing.table),
-        "fill": routing.fill and {"until": routing.fill.until, "shares": list(routing.fill.shares)},
+        "shares": shares,
+        "shares_until": int(state.config["placement.shares"].split(":")[1]) if shares else None,
         "unbound": routing.table.count(UNBOUND),
         "closed": [number for number, weight in enumerate(routing.weights) if not weight],
-        "asked": routing.asked and list(routing.asked),
     }

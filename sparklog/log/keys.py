@@ -21,8 +21,7 @@ def router_of(state: State) -> Router:
     routing = state.routing
     if not routing:
         return Router(state.partitions, state.config["partitioner"])
-    shares = routing.fill.shares if routing.fill and time.time() * 1000 < routing.fill.until else routing.weights
-    return Router(state.partitions, state.config["partitioner"], routing.table, shares)
+    return Router(state.partitions, state.config["partitioner"], routing.table, state.shares(time.time() * 1000) or routing.weights)
 
 
 def key_table(state: State, records: pa.Table) -> pa.Table:

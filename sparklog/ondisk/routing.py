@@ -12,11 +12,13 @@ from typing import NamedTuple
 import google_crc32c
 
 from sparklog.ondisk.fields import Fields, integer
-from sparklog.ondisk.reroute import EPOCH_MAX, SLOTS_MAX, Fill, Moved, Reroute, asked_of, moved_of, weights_of
+from sparklog.ondisk.reroute import EPOCH_MAX, SLOTS_MAX, Binding, Moved, Reroute, RoutingChange, moved_of, weights_of
 from sparklog.store.store import Damaged
 
 UNBOUND = 0xFFFF
 """In place of the partition of a slot that has none yet."""
+SLOTS = 65_536
+"""How many slots a topic has whose slots get a partition when they are first used, if its configuration does not say."""
 LAG_AWARE = "lag_aware"
 """The partitioner of a topic whose slots get a partition when they are first used."""
 _NUMBERS_MAX = 2_000_000
@@ -50,20 +52,13 @@ class Routing:
         first: array[int],
         table: array[int],
         past: Sequence[Past],
-        asked: tuple[int, ...] | None = None,
-        fill: Fill | None = None,
     ) -> None:
-        """`table` has the partition of each slot; so has `first`, before the oldest of `past`, the re-routes with records from before them.
-
-        `asked` are the weights to which the topic is to be re-routed before the next write; there may be more than partitions.
-        """
+        """`table` has the partition of each slot. So has `first`, before the oldest of `past`: the re-routes with records from before."""
         self.epoch = epoch
         self.weights = weights
         self.first = first
         self.table = table
         self.past = tuple(past)
-        self.asked = asked
-        self.fill = fill
 
     @classmethod
     def modulo(cls, partitions: int, slots: int | None = None) -> Routing:
@@ -72,31 +67,25 @@ class Routing:
         return cls(0, (1,) * partitions, table, table, ())
 
     @classmethod
-    def beginning(cls, reroute: Reroute, partitions: int) -> Routing:
-        """The routing after the version that begins a topic. Damaged if it breaks a rule."""
-        if reroute.asked or reroute.fill:
-            raise Damaged("it begins a topic, and is a note or has a fill")
-        if reroute.moved and not reroute.binds:
-            raise Damaged("it begins a topic, and its slots get partitions without a binding")
-        unbound = array("H", [UNBOUND]) * reroute.slots
-        return cls(0, (1,) * partitions, unbound, unbound, ())._bound(reroute)
+    def unbound(cls, partitions: int, slots: int) -> Routing:
+        """The routing before the version that begins a topic whose slots have no partition."""
+        table = array("H", [UNBOUND]) * slots
+        return cls(0, (1,) * partitions, table, table, ())
 
-    def _bound(self, reroute: Reroute) -> Routing:
-        """A slot that is bound counts as if it had always been: none of its records is older."""
-        self._require_same(reroute)
+    def bound(self, binding: Binding) -> Routing:
+        """The routing after a binding. Damaged if it breaks a rule.
+
+        A slot that is bound counts as if it had always been: none of its records is older.
+        """
         first, table = self.first[:], self.table[:]
-        for partition, slots in reroute.moved:
+        for partition, slots in binding.moved:
             for slot in slots:
-                if table[slot] != UNBOUND:
-                    raise Damaged(f"it binds slot {slot}, which has a partition")
+                if slot >= len(table) or table[slot] != UNBOUND:
+                    raise Damaged(f"it binds slot {slot}, which has a partition or does not exist")
                 first[slot] = table[slot] = partition
-        routing = Routing(self.epoch, self.weights, first, table, self.past, self.asked, self.fill)
-        routing._require(reroute.table)
+        routing = Routing(self.epoch, self.weights, first, table, self.past)
+        routing._require(binding.table)
         return routing
-
-    def _require_same(self, reroute: Reroute) -> None:
-        if (reroute.epoch, reroute.slots, reroute.weights) != (self.epoch, len(self.table), self.weights):
-            raise Damaged("it binds slots or has a fill, and changes the routing epoch, the number of slots or the weights")
 
     @classmethod
     def read(cls, fields: Fields, version: int, ends: Sequence[int], *, unbound: bool) -> Routing:
@@ -119,36 +108,22 @@ class Routing:
             one = Past(
                 its.integer("version", before.version + 1 if before else 0, version),
                 cut,
-                moved_of(its, slots, weights, len(cut), closed=True),
+                moved_of(its, slots, len(cut)),
             )
             _require_risen(before, cut)
             past.append(one)
         _require_risen(past[-1] if past else None, ends)
-        fill = Fill.read(fields, weights)
-        if fill and not unbound:
-            raise Damaged("it has a fill, and not the feature unbound")
-        routing = cls(fields.integer("epoch", 0, EPOCH_MAX), weights, first, _after(first, past), past, asked_of(fields, len(ends)), fill)
+        routing = cls(fields.integer("epoch", 0, EPOCH_MAX), weights, first, _after(first, past), past)
         routing._require(fields.integer("table", most=2**32 - 1))
         return routing
 
     def followed_by(self, reroute: Reroute, version: int, cut: tuple[int, ...]) -> Routing:
         """The routing after a re-route, whose version begins at this cut. Damaged if it cannot come next."""
-        if reroute.binds:
-            return self._bound(reroute)
-        if reroute.fill:
-            self._require_same(reroute)
-            if reroute.table != self.crc:
-                raise Damaged("it has a fill, and another slot table than the version before it")
-            return Routing(self.epoch, self.weights, self.first, self.table, self.past, self.asked, reroute.fill)
-        if (reroute.epoch, reroute.slots) != (self.epoch + (not reroute.asked), len(self.table)):
+        if (reroute.epoch, reroute.slots) != (self.epoch + 1, len(self.table)):
             raise Damaged("its routing epoch or its number of slots does not follow those of the version before it")
         for partition, weight in enumerate(self.weights):
-            if not weight and (reroute.asked or reroute.weights)[partition]:
+            if not weight and reroute.weights[partition]:
                 raise Damaged(f"it opens partition {partition}, which is closed")
-        if reroute.asked:
-            if (reroute.weights, reroute.table) != (self.weights, self.crc):
-                raise Damaged("it is a note, and has other weights or another slot table than the version before it")
-            return Routing(self.epoch, self.weights, self.first, self.table, self.past, reroute.asked, self.fill)
         one = Past(version, cut, reroute.moved)
         routing = Routing(reroute.epoch, reroute.weights, self.first, _after(self.table, [one]), (*self.past, one))
         routing._require(reroute.table)
@@ -159,9 +134,7 @@ class Routing:
         gone = 0
         while gone < len(self.past) and all(cut <= start for cut, start in zip(self.past[gone].cut, starts, strict=False)):
             gone += 1
-        return (
-            Routing(self.epoch, self.weights, self.table_after(gone), self.table, self.past[gone:], self.asked, self.fill) if gone else self
-        )
+        return Routing(self.epoch, self.weights, self.table_after(gone), self.table, self.past[gone:]) if gone else self
 
     def _require(self, table: int) -> None:
         for partition in sorted(set(self.table)):
@@ -217,12 +190,10 @@ class Routing:
                     table[slot] = to
         return found
 
-    def agrees_with(self, reroute: Reroute) -> bool:
+    def agrees_with(self, change: RoutingChange) -> bool:
         """Whether a version, of which this is the routing by a checkpoint, says the same of it."""
-        its = (reroute.epoch, reroute.slots, reroute.weights, reroute.table)
-        asked = reroute.asked == self.asked or reroute.binds or bool(reroute.fill)
-        fill = reroute.fill == self.fill or reroute.binds or bool(reroute.asked)
-        return its == (self.epoch, len(self.table), self.weights, self.crc) and asked and fill
+        same = isinstance(change, Binding) or change[:3] == (self.epoch, len(self.table), self.weights)
+        return same and change.table == self.crc
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Routing) and self._told() == other._told()
@@ -231,7 +202,7 @@ class Routing:
         return hash((self.epoch, self.crc))
 
     def _told(self) -> tuple[object, ...]:
-        return self.epoch, self.weights, self.first, self.table, self.past, self.asked, self.fill
+        return self.epoch, self.weights, self.first, self.table, self.past
 
     def __repr__(self) -> str:
         slots = f"{len(self.table)} slots of CRC {self.crc}"

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from sparklog.ondisk.checkpoint import Checkpoint
 from sparklog.ondisk.faults import Unreadable
-from sparklog.ondisk.routing import LAG_AWARE, Routing
-from sparklog.ondisk.version import Segment, Version, require_partitioner, require_whole
+from sparklog.ondisk.reroute import Binding, Reroute
+from sparklog.ondisk.routing import LAG_AWARE, SLOTS, Routing
+from sparklog.ondisk.version import PARTITIONS_MAX, Segment, Version, require_partitioner, require_whole
 from sparklog.store.store import Damaged
 
 
@@ -106,9 +107,12 @@ class State:
         require_whole(version.config, version.partitions)
         # A topic may begin at any offsets.
         none = tuple(LiveSegments(partition, None) for partition in range(version.partitions))
-        if bool(version.reroute) != version.unbound and not version.deleted:
+        routing = None
+        if isinstance(version.routing, Binding) and version.unbound:
+            slots = int(version.config.get("placement.slots", SLOTS))
+            routing = Routing.unbound(version.partitions, slots).bound(version.routing)
+        elif (version.routing or version.unbound) and not version.deleted:
             raise Damaged("it begins a topic, and is a re-route, or lacks the routing of slots without partitions")
-        routing = Routing.beginning(version.reroute, version.partitions) if version.reroute else None
         return cls._at(topic, version, version.config, routing, checkpoint, _live_after(none, version.starts, version))
 
     @classmethod
@@ -150,6 +154,26 @@ class State:
         """The number of partitions."""
         return len(self.ends)
 
+    @property
+    def pending_weights(self) -> list[int] | None:
+        """The weights that the topic is to be re-routed to before the next write; there may be more than partitions."""
+        return self._wanted("routing.pending.weights")
+
+    def shares(self, now_ms: float) -> list[int] | None:
+        """The shares of partitions in the slots that get a partition next. If this is None, the weights are the shares."""
+        shares = self._wanted("placement.shares", now_ms) if self.binds else None
+        return shares if shares and len(shares) == self.partitions else None
+
+    def _wanted(self, key: str, now_ms: float = 0) -> list[int] | None:
+        """The numbers by partition that a value asks for. None if the value has no effect on this state. FORMAT.md section 13.6."""
+        epoch, *rest = self.config.get(key, "none").split(":")
+        now, weights = (self.routing.epoch, self.routing.weights) if self.routing else (0, (1,) * self.partitions)
+        if epoch != str(now) or (len(rest) > 1 and int(rest[0]) <= now_ms):
+            return None
+        wanted = [int(number) for number in rest[-1].split(",")]
+        opens = any(number and not weight for weight, number in zip(weights, wanted, strict=False))
+        return wanted if len(weights) <= len(wanted) <= PARTITIONS_MAX and any(wanted) and not opens else None
+
     def unread(self, partition: int, position: int) -> int:
         """How many offsets a reader at this position has before it: those of the log, so what has expired is no lag."""
         return unread(position, self.starts[partition], self.ends[partition])
@@ -182,10 +206,10 @@ class State:
         """Whether a checkpoint says of the topic what the file of its version says."""
         names = ("topic_id", "time", "horizon", "boundary", "deleted", "starts", "ends")
         if self.routing is None:
-            routes = version.reroute is None
+            routes = version.routing is None
         else:
             features = version.slots and version.unbound == self.binds
-            routes = features and (version.reroute is None or self.routing.agrees_with(version.reroute))
+            routes = features and (version.routing is None or self.routing.agrees_with(version.routing))
         return (
             routes
             and all(getattr(self, name) == getattr(version, name) for name in names)
@@ -223,22 +247,20 @@ class State:
 
     def _routing_after(self, version: Version) -> Routing | None:
         """The routing after the next version, which does not end the topic."""
-        routing, reroute = self.routing, version.reroute
+        routing, change = self.routing, version.routing
         if routing and not version.slots:
             raise Damaged("it does not have the feature slots, and the topic has slots")
-        if routing and not reroute and version.partitions != self.partitions:
-            raise Damaged("it adds partitions, and is no re-route")
-        if reroute:
-            if not routing and reroute.slots % self.partitions:
+        if isinstance(change, Reroute):
+            if not routing and change.slots % self.partitions:
                 raise Damaged(f"its slots are no multiple of {self.partitions} partitions")
-            if reroute.fill and not version.unbound:
-                raise Damaged("it has a fill, and not the feature unbound")
-            if not reroute.moves and version.partitions != self.partitions:
-                raise Damaged("it is a note or binds slots, and adds partitions")
-            routing = routing or Routing.modulo(self.partitions, reroute.slots)
-        if reroute and routing:
-            cut = (*self.ends, *[0] * (version.partitions - self.partitions))
-            routing = routing.followed_by(reroute, version.version, cut)
+            routing = routing or Routing.modulo(self.partitions, change.slots)
+            routing = routing.followed_by(change, version.version, (*self.ends, *[0] * (version.partitions - self.partitions)))
+        elif (routing or change) and version.partitions != self.partitions:
+            raise Damaged("it adds partitions, and is no re-route")
+        elif change:
+            if not routing:
+                raise Damaged("it binds slots, and the topic has none")
+            routing = routing.bound(change)
         return routing and routing.since(version.starts)
 
     def reroutes_before(self, segment: Segment) -> int:

@@ -13,7 +13,8 @@ from sparklog.ondisk.fields import SLOTS, UNBOUND, Fields, boolean, integer, par
 from sparklog.ondisk.header import CODECS, HEADER_BYTES
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity, is_own_file
 from sparklog.ondisk.rebuilt import Rebuilt
-from sparklog.ondisk.reroute import Reroute
+from sparklog.ondisk.reroute import RoutingChange
+from sparklog.ondisk.reroute import read as read_routing
 from sparklog.ondisk.routing import LAG_AWARE
 from sparklog.store.store import Damaged
 
@@ -24,8 +25,11 @@ SEGMENT_BYTES_MAX = SEGMENT_OFFSETS_MAX = 2**31 - 1
 INDEX_BYTES_MAX = 1 << 18
 """As many bytes as the index behind a segment of the greatest length may have."""
 
-# The values that each key of a configuration can have: one of these words, or a number in this range.
-_CONFIG: dict[str, tuple[str, ...] | range] = {
+_NUMBERS = "(1000000|0|[1-9][0-9]{0,5})(,(1000000|0|[1-9][0-9]{0,5}))*+"
+_EPOCH = "(0|[1-9][0-9]{0,9})"
+_WISH_MAX = 32_768
+# The values that each key of a configuration can have: one of these words, a number in this range, or a text of this form.
+_CONFIG: dict[str, tuple[str, ...] | range | re.Pattern[str]] = {
     "partitions": range(1, PARTITIONS_MAX + 1),
     "partitioner": ("murmur3", "murmur2", LAG_AWARE),
     "compression.type": CODECS,
@@ -39,6 +43,8 @@ _CONFIG: dict[str, tuple[str, ...] | range] = {
     "file.delete.delay.ms": range(2**63),
     "kafka.view": ("all", "merged", "none"),
     "placement.slots": range(4096, 2**20 + 1),
+    "placement.shares": re.compile(f"none|{_EPOCH}:(0|[1-9][0-9]{{0,17}}):{_NUMBERS}"),
+    "routing.pending.weights": re.compile(f"none|{_EPOCH}:{_NUMBERS}"),
     "key.type": ("binary", "string"),
     "value.type": ("binary", "string"),
 }
@@ -49,6 +55,8 @@ _OPTIONAL = {
     "file.delete.delay.ms",
     "kafka.view",
     "placement.slots",
+    "placement.shares",
+    "routing.pending.weights",
     "key.type",
     "value.type",
 }
@@ -212,7 +220,7 @@ class Version(NamedTuple):
     """Whether it has the feature `slots`."""
     unbound: bool
     """Whether it has the feature `unbound` too: slots get a partition when they are first used."""
-    reroute: Reroute | None
+    routing: RoutingChange | None
     rebuilt: Rebuilt | None
     """The topic whose records it begins a topic with."""
     config: dict[str, str]
@@ -265,7 +273,7 @@ class Version(NamedTuple):
             deleted=fields.mark("deleted"),
             slots=slots,
             unbound=slots and UNBOUND in features,
-            reroute=Reroute.read(routing, len(ends)) if routing else None,
+            routing=read_routing(routing, len(ends)) if routing else None,
             rebuilt=Rebuilt.read(Fields(fields.value("rebuilt")), topic_id, starts, ends) if "rebuilt" in fields else None,
             config=config,
             starts=starts,
@@ -278,7 +286,7 @@ class Version(NamedTuple):
         return read
 
     def _only_deletes(self) -> bool:
-        changes = (self.query, self.reroute, self.config, self.removed, self.added)
+        changes = (self.query, self.routing, self.config, self.removed, self.added)
         return not any(changes) and self.starts == self.ends and self.horizon == self.version + 1 and self.boundary == self.version
 
 
@@ -311,10 +319,16 @@ def require_whole(config: Mapping[str, str], partitions: int) -> None:
                 continue
             raise Damaged(f"`config` has no `{key}`")
         value = config[key]
-        if not (value in values if isinstance(values, tuple) else _DECIMAL.fullmatch(value) and int(value) in values):
+        if not _is_allowed(value, values):
             raise Damaged(f"`{key}` is {value!r}")
     if int(config["partitions"]) != partitions:
         raise Damaged(f"`config` has {config['partitions']} partitions, but there are {partitions}")
+
+
+def _is_allowed(value: str, values: tuple[str, ...] | range | re.Pattern[str]) -> bool:
+    if isinstance(values, re.Pattern):
+        return len(value) <= _WISH_MAX and bool(values.fullmatch(value))
+    return value in values if isinstance(values, tuple) else bool(_DECIMAL.fullmatch(value)) and int(value) in values
 
 
 def starts_and_ends(fields: Fields) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -225,7 +225,8 @@ def slots(root: Root, request: Request) -> dict[str, Any]:
     return {
         "topic": state.topic,
         "partitions": state.partitions,
-        "routing": routing and {**routing_now(routing), "reroutes": len(routing.past)},
+        "pending_weights": state.pending_weights,
+        "routing": routing and {**routing_now(state, routing), "reroutes": len(routing.past)},
         "reroutes": [_reroute(each) for each in routing.past[: -_REROUTES_MAX - 1 : -1]] if routing else [],
         "sampled": [[partition, records] for partition, records in found.sampled.items()],
         "with_slots": found.partitions,

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 from sparklog.ondisk.header import decompressed_max
+from sparklog.ondisk.reroute import Binding, Reroute
 from sparklog.ondisk.routing import Routing
 from sparklog.ondisk.state import State
 from sparklog.ondisk.version import Version
@@ -19,7 +20,6 @@ _CHANGES = {
     "merge": {"removed", "added"},
     "delete-records": {"starts", "removed"},
     "alter": {"config", "partitions"},
-    "fill": {"fill"},
     "reroute": {"config", "partitions", "routing"},
     "vacuum": {"horizon"},
     "delete": {"starts", "horizon", "deleted"},
@@ -57,8 +57,9 @@ class Writers:
         changed = _changed(before, version)
         if allowed is not None and (odd := sorted(changed - allowed)):
             yield DAMAGE, "VERSION_ODD", f"its operation is {version.operation}, and it changes {', '.join(f'`{name}`' for name in odd)}"
-        if version.reroute and not before.routing and version.reroute.slots != len(Routing.modulo(before.partitions).table):
-            yield DAMAGE, "VERSION_ODD", f"it begins {version.reroute.slots} slots for {before.partitions} partitions"
+        slots = len(Routing.modulo(before.partitions).table)
+        if isinstance(version.routing, Reroute) and not before.routing and version.routing.slots != slots:
+            yield DAMAGE, "VERSION_ODD", f"it begins {version.routing.slots} slots for {before.partitions} partitions"
         yield from _over_cuts(before, version)
         config = {**before.config, **version.config}
         if config["partitioner"] != before.config["partitioner"]:
@@ -82,9 +83,8 @@ def _changed(before: State, version: Version) -> set[str]:
         "starts": version.starts[: before.partitions] != before.starts,
         "ends": version.ends[: before.partitions] != before.ends,
         "config": bool(version.config),
-        "routing": bool(version.reroute and not version.reroute.binds and not version.reroute.fill),
-        "bindings": bool(version.reroute and version.reroute.binds),
-        "fill": bool(version.reroute and version.reroute.fill),
+        "routing": isinstance(version.routing, Reroute),
+        "bindings": isinstance(version.routing, Binding),
         "removed": bool(version.removed),
         "added": bool(version.added),
         "horizon": version.horizon != before.horizon,

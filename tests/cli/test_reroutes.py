@@ -27,10 +27,11 @@ def test_describe(tmp_path: Path, run: Callable[..., str]) -> None:
         "slots": 4096,
         "closed": [1],
         "unbound": 0,
-        "fill": None,
-        "asked": None,
+        "shares": None,
+        "shares_until": None,
         "reroutes": [{"version": 2, "cut": [5, 5, 0]}, {"version": 4, "cut": [7, 7, 2]}],
     }
+    assert about["pending_weights"] is None
     assert [(each["slots"], each["weight"]) for each in about["partitions"]] == [(2731, 2), (0, 0), (1365, 1)]
 
 
@@ -57,12 +58,26 @@ def test_describe_with_the_busiest_slots(tmp_path: Path, run: Callable[..., str]
     }
 
 
-def test_what_is_asked_for(tmp_path: Path, run: Callable[..., str]) -> None:
+@pytest.mark.parametrize(
+    ("value", "weights"),
+    [
+        ("2:2,0,1,1", [2, 0, 1, 1]),
+        ("2:2,0,1", [2, 0, 1]),
+        ("1:2,0,1", None),
+        ("3:2,0,1", None),
+        ("2:2,0", None),
+        ("2:2,1,1", None),
+        ("2:0,0,0", None),
+        ("none", None),
+    ],
+)
+def test_a_reroute_that_waits(tmp_path: Path, run: Callable[..., str], value: str, weights: list[int] | None) -> None:
+    """A value of another routing epoch, or one that fits no partitions, has no effect."""
     routed = grown(Topic(tmp_path, partitions=2))
-    content = routed.reroute(routed.weights, {})
-    content["routing"].update(epoch=2, asked=[2, 0, 1, 1])
-    routed.topic.put(content)
-    assert "before the next write to be re-routed to the weights 2, 0, 1, 1" in run("describe", tmp_path, "t")
+    routed.topic.put(routed.topic.next(features=["slots"], operation="alter", config={"routing.pending.weights": value}))
+    shown = run("describe", tmp_path, "t")
+    assert ("before the next write to be re-routed to the weights" in shown) == bool(weights)
+    assert json.loads(run("describe", tmp_path, "t", "--json"))["pending_weights"] == weights
 
 
 def test_a_key_is_read_where_it_was_in_each_routing_epoch(tmp_path: Path, run: Callable[..., str]) -> None:

@@ -10,7 +10,6 @@ from verdicts import agree_on_checkpoints, agree_on_versions, verdict
 
 from sparklog.ondisk import fields
 from sparklog.ondisk.root import Root
-from sparklog.ondisk.routing import Fill
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
 
@@ -21,13 +20,12 @@ def newest(root: Path, topic: str = "t") -> State:
 
 def test_version_files(tool: LogTool) -> None:
     """Each in a topic of its own. The checksums of the files are right."""
-    wrong = {"first": broken_bindings.BEGINS, "binding": broken_bindings.BINDINGS, "fill": broken_bindings.FILLS}
-    right = {"first": {"as it should be": lambda content: None}, "binding": {"as it should be": lambda content: None}}
-    put = {"first": broken_bindings.put_begun, "binding": broken_bindings.put_binding, "fill": broken_bindings.put_fill}
+    wrong = {"first": broken_bindings.BEGINS, "binding": broken_bindings.BINDINGS}
+    right = {"first": broken_bindings.RIGHT, "binding": broken_bindings.RIGHT}
+    put = {"first": broken_bindings.put_begun, "binding": broken_bindings.put_binding}
     cases = {
         **{(kind, rule): (put[kind], change, "VERSION_CORRUPT") for kind, changes in wrong.items() for rule, change in changes.items()},
         **{(kind, rule): (put[kind], change, "ok") for kind, changes in right.items() for rule, change in changes.items()},
-        **{("fill", rule): (put["fill"], change, "ok") for rule, change in broken_bindings.RIGHT.items()},
         ("first", "more features"): (put["first"], given("features", ["slots", "unbound", "more"]), "FORMAT_TOO_NEW"),
     }
     agree_on_versions(tool, cases)
@@ -43,26 +41,13 @@ def test_a_checkpoint_says_what_replay_says(tool: LogTool) -> None:
     bound = broken_bindings.rerouted(topic)
     replayed = newest(tool.root)
     topic.checkpoint(features=broken_bindings.FEATURES, routing=bound.routing())
-    for version in range(3):
+    for version in range(2):
         topic.version_file(version).unlink()
     loaded = newest(tool.root)
     assert loaded.routing == replayed.routing
     assert list(loaded.routing.table) == bound.table
-    assert loaded.routing.fill == Fill(2_000_000_000_000, (2, 0, 1))
     assert [loaded.routing.partition(9, after) for after in (0, 1)] == [2, 2], "a binding cuts nothing"
     assert [loaded.routing.partition(4, after) for after in (0, 1)] == [1, 2]
-    assert tool.run("states") == ["t ok"]
-
-
-def test_a_reroute_ends_a_fill(tool: LogTool) -> None:
-    topic = Topic(tool.root, partitions=2)
-    bound = broken_bindings.rerouted(topic)
-    bound.take(bound.reroute([1, 2, 1], {1: [9]}))
-    assert newest(tool.root).routing.fill is None
-    topic.checkpoint(features=broken_bindings.FEATURES, routing=bound.routing())
-    for version in range(4):
-        topic.version_file(version).unlink()
-    assert newest(tool.root).routing.fill is None
     assert tool.run("states") == ["t ok"]
 
 

@@ -51,7 +51,7 @@ OURS = [
         "t does not name one",
         "Name the root before the topic",
     ),
-    ("fewer partitions", "CALL partlog.add_partitions('{root}', 't', 2)", "ARGUMENT_VALUE", "`partitions`", "it must be more"),
+    ("fewer partitions", "CALL partlog.add_partitions('{root}', 't', 2)", "ARGUMENT_VALUE", "`partitions`", "it must not be less"),
     (
         "partitions as config",
         "CALL partlog.set_config('{root}', 't', map('partitions', '8'))",

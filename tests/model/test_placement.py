@@ -1,8 +1,8 @@
-"""How long records wait where new keys are placed by a fill, by the lowest lag, or by their hash: a model of partitions and consumers.
+"""How long records wait where new keys are placed by shares, by the lowest lag, or by their hash: a model of partitions and consumers.
 
 Eight partitions, each with a consumer that reads 1,000 records a second. 20 keys come each second, live for 120 s on average, send at
 rates that differ widely (lognormal, σ = 1.3), and stay where they are placed. That is 80 % of all that the consumers can read.
-Rates and lag are known as they were at the last refresh. The fill and the places are found by the functions that the product uses.
+Rates and lag are known as they were at the last refresh. The shares and the places are found by the functions that the product uses.
 A record waits for as long as its consumer takes to read all that is unread before it.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from handmade import either
 
-from sparklog.placement import Load, fill
+from sparklog.placement import Load, shares_of
 from sparklog.router import race
 
 PARTITIONS, SPEED, BIRTHS, LIFE_S, SIGMA = 8, 1000.0, 20, 120.0, 1.3
@@ -30,7 +30,7 @@ def lowest_lag(loads: Sequence[Load]) -> list[int]:
     return [int(number == lowest) for number in range(len(loads))]
 
 
-POLICIES: dict[str, Policy | None] = {"hash": None, "lowest_lag": lambda loads, *_: lowest_lag(loads), "fill": fill}
+POLICIES: dict[str, Policy | None] = {"hash": None, "lowest_lag": lambda loads, *_: lowest_lag(loads), "shares": shares_of}
 _races: dict[int, list[int]] = {}
 
 
@@ -118,7 +118,7 @@ def test_a_fill_lets_records_wait_the_least(slots: int) -> None:
     for slow in (False, True):
         hashed = found["hash", refreshes[0], slow]
         for refresh_s in refreshes:
-            filled, lowest = found["fill", refresh_s, slow], found["lowest_lag", refresh_s, slow]
+            filled, lowest = found["shares", refresh_s, slow], found["lowest_lag", refresh_s, slow]
             assert filled[0] < 1
             assert filled[0] < hashed[0] / 2
             assert filled[1] < hashed[1] / 2

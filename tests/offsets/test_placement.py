@@ -10,7 +10,7 @@ from mmh3 import hash as murmur3
 
 from sparklog import Placement, SparklogError
 from sparklog.offsets import OffsetTable
-from sparklog.placement import SHARE_MAX, Load, fill
+from sparklog.placement import SHARE_MAX, Load, shares_of
 
 
 def slot(key: bytes) -> int:
@@ -49,23 +49,23 @@ class Placed:
 
 
 def test_what_is_level_gets_equal_shares() -> None:
-    assert fill([Load(10, 0, 5)] * 4, 3, 60) == [SHARE_MAX] * 4
+    assert shares_of([Load(10, 0, 5)] * 4, 3, 60) == [SHARE_MAX] * 4
 
 
 def test_new_load_goes_where_load_per_capacity_is_least() -> None:
-    shares = fill([Load(30, 0, 10), Load(10, 0, 10), Load(20, 0, 20)], 20, 60)
+    shares = shares_of([Load(30, 0, 10), Load(10, 0, 10), Load(20, 0, 20)], 20, 60)
     # 80 records a second in all: 20, 20 and 40 by capacity. The first has too much, the others lack 10 and 20.
     assert shares == [round(SHARE_MAX * 0.02 * 20 / 3 / 20), SHARE_MAX // 2, SHARE_MAX]
 
 
 def test_a_backlog_counts_as_load_to_be_worked_off() -> None:
-    assert fill([Load(10, 0, 1), Load(10, 600, 1)], 20, 60) == [SHARE_MAX, round(SHARE_MAX * 0.2 / 10)]
-    assert fill([Load(10, 0, 1), Load(10, 300, 1)], 20, 60) == [SHARE_MAX, SHARE_MAX // 2]
+    assert shares_of([Load(10, 0, 1), Load(10, 600, 1)], 20, 60) == [SHARE_MAX, round(SHARE_MAX * 0.2 / 10)]
+    assert shares_of([Load(10, 0, 1), Load(10, 300, 1)], 20, 60) == [SHARE_MAX, SHARE_MAX // 2]
 
 
 def test_none_starves_and_shares_are_whole() -> None:
     for lag in (0.0, 1e3, 1e12):
-        shares = fill([Load(1e6, lag, 1e-3), Load(0, 0, 1e9)], 0, 60)
+        shares = shares_of([Load(1e6, lag, 1e-3), Load(0, 0, 1e9)], 0, 60)
         assert all(isinstance(share, int) and 1 <= share <= SHARE_MAX for share in shares)
         assert max(shares) == SHARE_MAX
 
@@ -79,10 +79,10 @@ def test_without_a_group_rates_are_levelled(tmp_path: Path) -> None:
     placed.write(1, b"old too", 100)
     placed.write(2, b"new", 100)
     # In 10 s: 40, 10 and 10 records a second, of which 20 are of slots that are new.
-    expected = fill([Load(40, 0, 1), Load(10, 0, 1), Load(10, 0, 1)], 20, 60)
+    expected = shares_of([Load(40, 0, 1), Load(10, 0, 1), Load(10, 0, 1)], 20, 60)
     assert placed.look(10) == dict(enumerate(expected))
     placed.write(2, b"new", 300)
-    expected = fill([Load(0, 0, 1), Load(0, 0, 1), Load(30, 0, 1)], 0, 60)
+    expected = shares_of([Load(0, 0, 1), Load(0, 0, 1), Load(30, 0, 1)], 0, 60)
     assert placed.look(10) == dict(enumerate(expected)), "nothing is new"
 
 
@@ -95,7 +95,7 @@ def test_the_lag_and_the_speed_of_a_group(tmp_path: Path) -> None:
     placed.look(0)
     table.append("g", generation, {"t": {0: 500, 1: 100, 2: 1000}})
     # It read 50 and 10 records a second where it has lag. The third partition is read whole, and its speed taken for the mean.
-    expected = fill([Load(0, 500, 50), Load(0, 900, 10), Load(0, 0, 30)], 0, 60)
+    expected = shares_of([Load(0, 500, 50), Load(0, 900, 10), Load(0, 0, 30)], 0, 60)
     assert placed.look(10) == dict(enumerate(expected))
     # The group counts in each partition that needs longest there.
     placed.placement.groups.append("h")
@@ -103,7 +103,7 @@ def test_the_lag_and_the_speed_of_a_group(tmp_path: Path) -> None:
     placed.placement._last = None
     placed.look(10)
     shares = placed.look(10)
-    expected = fill([Load(0, 500, 1), Load(0, 900, 1), Load(0, 1000, 1)], 0, 60)
+    expected = shares_of([Load(0, 500, 1), Load(0, 900, 1), Load(0, 1000, 1)], 0, 60)
     assert shares == dict(enumerate(expected))
 
 

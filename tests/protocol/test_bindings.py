@@ -49,6 +49,15 @@ def steps(*, creates: bool) -> list[str]:
     return its[last : last + either(2, 0)] or its
 
 
+def shared(shares: str) -> dict[str, str]:
+    """The configuration by which new slots are shared in this way, as long as the topic is not re-routed."""
+    return {"placement.shares": f"0:{10**17}:{shares}"}
+
+
+def share(tool: LogTool, shares: str) -> None:
+    tool.run("change", what="config", **shared(shares))
+
+
 @pytest.mark.parametrize(
     ("first", "step"),
     [(first, step) for first in (True, False) for step in steps(creates=first)],
@@ -61,7 +70,7 @@ def test_a_writer_killed_at_a_step_binds_all_its_slots_or_none(tool: LogTool, fi
         tool.run("append", tag="A", keys=20, **BINDS)
         before = homes(tool)
         assert before.keys() == slots(20)
-        tool.run("change", what="fill", shares="1:3,2:1")
+        share(tool, "0,3,1,0")
     tool.run("append", tag="B", keys=60, stop=f"{step}:halt", status=HALTED, **BINDS)
     killed = homes(tool)
     if step in DONE:
@@ -71,7 +80,7 @@ def test_a_writer_killed_at_a_step_binds_all_its_slots_or_none(tool: LogTool, fi
     else:
         assert killed == before
     if killed:
-        tool.run("change", what="fill", shares="0:1,3:2")
+        share(tool, "1,0,0,2")
     tool.run("append", tag="C", keys=100, **BINDS)
     after = homes(tool)
     assert after.keys() == slots(100)
@@ -85,12 +94,12 @@ def test_a_writer_killed_at_a_step_binds_all_its_slots_or_none(tool: LogTool, fi
 def test_of_two_writers_with_other_shares_one_is_killed(tool: LogTool, tmp_path: Path, step: str) -> None:
     """The slower one is planned before the shares change, and has placed the same keys. It goes on when the other one is dead."""
     tool.run("append", tag="A", keys=20, **BINDS)
-    tool.run("change", what="fill", shares="1:1,2:1")
+    share(tool, "0,1,1,0")
     release = tmp_path / "release"
     slow = tool.start("append", tag="S", keys=60, stop="commit.link:pause", release=release, **BINDS)
     assert slow.stderr is not None
     assert "pause at" in slow.stderr.readline()
-    tool.run("change", what="fill", shares="0:1,3:1")
+    share(tool, "1,0,0,1")
     tool.run("append", tag="K", keys=60, stop=f"{step}:halt", status=HALTED, **BINDS)
     killed = homes(tool)
     assert len(killed) == len(slots(60 if step in DONE else 20))
@@ -122,8 +131,8 @@ def test_writers_race_for_the_same_slots_while_they_are_killed(tool: LogTool, ro
             writers.append(Writer(tool, tag, load, 12, stop=stop, **how))
             loads[tag] = load
         while any(writer.process.poll() is None for writer in writers):
-            shares = ",".join(f"{partition}:{draw.randint(0, 5)}" for partition in range(3))
-            assert tool.outcome("change", what="fill", shares=f"{shares},3:1", **KEPT) in ([], ["TOPIC_NOT_FOUND"])
+            shares = ",".join(str(draw.randint(0, 5)) for _ in range(3))
+            assert tool.outcome("change", what="config", **shared(f"{shares},1")) in ([], ["TOPIC_NOT_FOUND"])
         for writer in writers:
             assert writer.join() in (0, HALTED), writer.errors
             assert set(writer.outcomes.values()) <= {"ROUTING_CHANGED"}

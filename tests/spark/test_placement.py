@@ -1,4 +1,4 @@
-"""Topics whose keys get a partition when they are first written: each has one, also where writers race, and a fill says where."""
+"""Topics whose keys get a partition when they are first written: each has one, also where writers race, and shares say where."""
 
 import random
 import threading
@@ -39,16 +39,24 @@ def named(prefix: str, count: int) -> list[str]:
     return [f"{prefix}-{number}" for number in range(count)]
 
 
-def test_new_keys_go_where_the_fill_says_and_stay(spark: SparkSession, tmp_path: Path, call: Call) -> None:
+def share(call: Call, root: Path, shares: Iterable[int]) -> int:
+    """Shares new keys among the partitions in this way for ten minutes. It returns the end of these, in ms since 1970."""
+    until = round(1000 * time.time()) + 600_000
+    value = f"{Log(root)['t'].describe()['routing']['epoch']}:{until}:{','.join(map(str, shares))}"
+    call("set_config", topic="'t'", config=f"map('placement.shares', '{value}')")
+    return until
+
+
+def test_new_keys_go_where_the_shares_say_and_stay(spark: SparkSession, tmp_path: Path, call: Call) -> None:
     root = tmp_path / "root"
     write(spark, root, named("a", 200))
     before = homes(root)
     assert {len(partitions) for partitions in before.values()} == {1}
     assert set().union(*before.values()) == {0, 1, 2, 3}
-    dry = call("set_fill", topic="'t'", fill='\'{"1":1,"2":3}\'', dry_run="true")
-    assert [row["fill"] for row in dry] == [0, 1, 3, 0]
-    assert Log(root)["t"].describe()["routing"]["fill"] is None
-    assert call("set_fill", topic="'t'", fill='\'{"1":1,"2":3}\'', valid_for="'10 minutes'") == dry
+    assert Log(root)["t"].describe()["routing"]["shares"] is None
+    until = share(call, root, [0, 1, 3, 0])
+    routing = Log(root)["t"].describe()["routing"]
+    assert (routing["shares"], routing["shares_until"]) == ([0, 1, 3, 0], until)
     forecast = {key: Log(root)["t"].partition_for(key) for key in named("b", 300)}
     write(spark, root, [*named("a", 200), *named("b", 300)])
     after = homes(root)
@@ -83,7 +91,7 @@ def test_reads_by_key_and_grouping_are_exact(spark: SparkSession, tmp_path: Path
 
 
 def test_writers_that_race_on_new_keys_agree(spark: SparkSession, tmp_path: Path, call: Call) -> None:
-    """Two batch writers and a stream meet the same new keys while the fill changes. A refused batch is written again."""
+    """Two batch writers and a stream meet the same new keys while the shares change. A refused batch is written again."""
     root = tmp_path / "root"
     write(spark, root, ["first"])
     random_ = random.Random(3)
@@ -122,8 +130,7 @@ def test_writers_that_race_on_new_keys_agree(spark: SparkSession, tmp_path: Path
             lines = "".join(f'{{"key": "n{step % 8}-{number}", "value": "s.{step}"}}\n' for number in range(60))
             (source / f".{step}").write_text(lines)
             (source / f".{step}").rename(source / f"{step}.json")
-            fill = {str(partition): random_.randint(0, 5) for partition in range(3)} | {"3": 1}
-            call("set_fill", topic="'t'", fill="'" + str(fill).replace("'", '"') + "'")
+            share(call, root, [*(random_.randint(0, 5) for _ in range(3)), 1])
             step += 1
         for thread in threads:
             thread.join()
@@ -200,7 +207,7 @@ def test_a_slow_partition_gets_less_of_what_is_new(spark: SparkSession, tmp_path
                 poll(fast, "fast")
                 poll(slow, "slow")
                 shares = placement.commit(spark)
-                assert Log(root)["t"].describe()["routing"]["fill"]["shares"] == list(shares.values())
+                assert Log(root)["t"].describe()["routing"]["shares"] == list(shares.values())
             slow.resume(TopicPartition("t", 1))
             poll(slow, "slow")
         assert query.exception() is None
@@ -214,35 +221,28 @@ def test_a_slow_partition_gets_less_of_what_is_new(spark: SparkSession, tmp_path
     assert faults(root) == []
 
 
-REFUSED = [
-    ("'{}'", "1 MINUTE", "it must be an object by partition"),
-    ("'{\"0\":0}'", "1 MINUTE", "one partition at least must have a share above 0"),
-    ('\'{"0":-1,"1":1}\'', "1 MINUTE", "a share must be from 0 to 1000000"),
-    ("'{\"0\":1000001}'", "1 MINUTE", "a share must be from 0 to 1000000"),
-    ("'{\"3\":1}'", "1 MINUTE", "partition 3 is closed"),
-    ("'[1]'", "1 MINUTE", "fill"),
-    ("'{\"0\":1}'", "0 SECOND", "at least"),
-]
+REFUSED = {
+    "it must be none, or a routing epoch": ["", "1", "1:1,1,1,0", "1:9:1,1,x,0", "1:9:1000001,1,1,0", "1:9:-1,1,1,0"],
+    "it would have no effect on topic t": ["0:9:1,1,1,0", "1:9:0,0,0,0", "1:9:1,1,1,1", "1:9:1,1,1", "1:9:1,1,1,0,1"],
+}
 
 
-def test_what_cannot_be_a_fill_is_refused(spark: SparkSession, tmp_path: Path, call: Call, fails: Fails) -> None:
+def test_shares_that_have_no_effect_are_refused(spark: SparkSession, tmp_path: Path, call: Call, fails: Fails) -> None:
     root = tmp_path / "root"
     write(spark, root, named("a", 20))
     call("close_partitions", topic="'t'", partitions="array(3)")
     files = {file: file.read_bytes() for file in root.rglob("*") if file.is_file()}
-    for fill, valid_for, part in REFUSED:
-        amount, unit = valid_for.split()
-        interval = f"INTERVAL '{amount}' {unit}"
-        assert part in fails("ARGUMENT_VALUE", lambda: call("set_fill", topic="'t'", fill=fill, valid_for=interval)), fill  # noqa: B023
-    assert "partition 9" in fails("PARTITION_NOT_FOUND", lambda: call("set_fill", topic="'t'", fill="'{\"9\":1}'"))
+    for part, values in REFUSED.items():
+        for value in values:
+            config = f"map('placement.shares', '{value}')"
+            assert part in fails("OPTION_VALUE", lambda: call("set_config", topic="'t'", config=config)), value  # noqa: B023
     frame = spark.createDataFrame([("key", "value")], "key STRING, value STRING")
     other = frame.write.format("partlog").options(topic="t", partitioner="murmur3").mode("append")
     assert "partitioner" in fails("OPTION_CONTRADICTS_TOPIC", lambda: other.save(str(root)))
     assert {file: file.read_bytes() for file in root.rglob("*") if file.is_file()} == files
     frame.write.format("partlog").options(topic="murmur", partitions=2).mode("append").save(str(root))
-    assert "name a topic of partitioner lag_aware" in fails(
-        "ARGUMENT_VALUE", lambda: call("set_fill", topic="'murmur'", fill="'{\"0\":1}'")
-    )
+    shares = "map('placement.shares', '0:9:1,1')"
+    assert "it would have no effect" in fails("OPTION_VALUE", lambda: call("set_config", topic="'murmur'", config=shares))
 
 
 def test_created_in_sql(spark: SparkSession, tmp_path: Path) -> None:

@@ -30,7 +30,6 @@ def written(root: Path, binds: bool = True, wrong: int | None = None) -> Bound:
 
 def test_a_topic_that_is_right(tmp_path: Path) -> None:
     bound = written(tmp_path)
-    bound.take(bound.filling([1, 2]))
     bound.topic.checkpoint(features=FEATURES, routing=bound.routing())
     assert found(tmp_path) == []
     assert {slot.partition for slot in Log(tmp_path)["t"].hot_slots()} == {0, 1}
@@ -55,9 +54,3 @@ def test_only_a_write_binds(tmp_path: Path) -> None:
     free = next(each for each in range(SLOTS) if bound.table[each] > 1)
     bound.take(bound.bind({0: [free]}) | {"operation": "merge"})
     assert "`bindings`" in only(tmp_path).problem
-
-
-def test_only_a_fill_fills(tmp_path: Path) -> None:
-    bound = written(tmp_path)
-    bound.take(bound.filling([1, 2]) | {"operation": "write"})
-    assert "`fill`" in only(tmp_path).problem

@@ -18,14 +18,15 @@ export async function slots({ topic, signal }) {
   return h("div", null, routed(found), found.reroutes.length ? reroutes(found) : null, busiest(found, `/topics/${encodeURIComponent(topic)}`));
 }
 
-function routed({ routing, partitions }) {
-  if (!routing) return notice(`The hash of a key modulo ${number(partitions)} is its partition: this topic was never re-routed. The slots below are those into which its first re-route would divide the keys.`);
+function routed({ routing, partitions, pending_weights: pending }) {
+  const waits = pending ? notice(`Before the next write, the topic is re-routed to the weights ${pending.map(String).join(", ")}.`) : null;
+  if (!routing) return h("div", null, waits, notice(`The hash of a key modulo ${number(partitions)} is its partition: this topic was never re-routed. The slots below are those into which its first re-route would divide the keys.`));
   const closed = routing.closed.map(String).join(", ");
   return h(
     "div",
     null,
     facts(fact("Routing epoch", number(routing.epoch)), fact("Slots", number(routing.slots)), fact("Partitions", number(partitions)), fact("Closed partitions", closed || "none")),
-    routing.asked ? notice(`Before the next write, the topic is re-routed to the weights ${routing.asked.map(String).join(", ")}.`) : null,
+    waits,
   );
 }
 

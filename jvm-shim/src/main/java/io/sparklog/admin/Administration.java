@@ -10,12 +10,12 @@ import io.sparklog.upkeep.RetentionTerms;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.upkeep.Uninterrupted;
 import java.io.IOException;
-import java.time.Duration;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
+import java.util.function.Function;
 
 /** The changes that an operator may make to a topic, each as one version. FORMAT.md sections 5 and 7. */
 public final class Administration {
@@ -60,13 +60,14 @@ public final class Administration {
    *
    * @param partitions how many there shall be
    * @param rehash whether all keys may move, and their order is lost; otherwise as few slots as can be go to the new partitions
-   * @param later whether it is only asked for: the driver of the next write does it first, so that a lone writer is not refused
+   * @param when whether now or by the driver of the next write, so that a lone writer is not refused; never takes a re-route that waits
+   *     back, whatever the other arguments are
    * @param dryRun whether to tell only what would be; both also in the methods below
-   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE if there are as many already or more, FOREIGN_SEGMENTS, TOPIC_RECREATED,
+   * @throws PartlogException TOPIC_NOT_FOUND, OPTION_VALUE if there are more already, FOREIGN_SEGMENTS, TOPIC_RECREATED,
    *     REROUTED, REROUTES_TOO_MANY; those of a commit
    */
-  public Changed addPartitions(int partitions, boolean rehash, boolean later, boolean dryRun) {
-    return commit(AlterTopic.partitions(log, existing(), partitions, rehash, later), dryRun);
+  public Changed addPartitions(int partitions, boolean rehash, RerouteTime when, boolean dryRun) {
+    return reroute(when, dryRun, topic -> AlterTopic.partitions(log, topic, partitions, rehash, when == RerouteTime.NEXT_WRITE));
   }
 
   /**
@@ -75,8 +76,8 @@ public final class Administration {
    * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OPTION_VALUE if none stays open, TOPIC_RECREATED, REROUTED,
    *     REROUTES_TOO_MANY; those of a commit
    */
-  public Changed closePartitions(Collection<Integer> partitions, boolean later, boolean dryRun) {
-    return commit(RerouteTopic.closed(log, existing(), partitions).asking(later), dryRun);
+  public Changed closePartitions(Collection<Integer> partitions, RerouteTime when, boolean dryRun) {
+    return reroute(when, dryRun, topic -> RerouteTopic.closed(log, topic, partitions).asking(when == RerouteTime.NEXT_WRITE));
   }
 
   /**
@@ -86,8 +87,14 @@ public final class Administration {
    * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OPTION_VALUE for a weight, TOPIC_RECREATED, REROUTED, REROUTES_TOO_MANY;
    *     those of a commit
    */
-  public Changed reroute(SortedMap<Integer, Long> weights, boolean later, boolean dryRun) {
-    return commit(RerouteTopic.weighed(log, existing(), weights).asking(later), dryRun);
+  public Changed reroute(SortedMap<Integer, Long> weights, RerouteTime when, boolean dryRun) {
+    return reroute(when, dryRun, topic -> RerouteTopic.weighed(log, topic, weights).asking(when == RerouteTime.NEXT_WRITE));
+  }
+
+  private Changed reroute(RerouteTime when, boolean dryRun, Function<State, AdministrativeChange> change) {
+    State planned = existing();
+    Map<String, String> nothing = Map.of(TopicConfig.PENDING_WEIGHTS, TopicConfig.NOTHING);
+    return commit(when == RerouteTime.NEVER ? AlterTopic.configuration(log, planned, nothing) : change.apply(planned), dryRun);
   }
 
   /**
@@ -100,18 +107,6 @@ public final class Administration {
    */
   public Changed move(State planned, SortedMap<Integer, Integer> moves, boolean dryRun) {
     return commit(new MoveSlots(log, planned, moves), dryRun);
-  }
-
-  /**
-   * Says how the slots that are bound next are shared among partitions, for a while.
-   *
-   * @param shares by partition; one that is not named gets none
-   * @param valid for how long from now on
-   * @throws PartlogException TOPIC_NOT_FOUND, PARTITION_NOT_FOUND, OPTION_VALUE for a share, and for a topic that binds no slots,
-   *     TOPIC_RECREATED, REROUTED; those of a commit
-   */
-  public Changed fill(SortedMap<Integer, Long> shares, Duration valid, boolean dryRun) {
-    return commit(new SetFill(log, existing(), shares, work.clock().millis() + valid.toMillis()), dryRun);
   }
 
   /**

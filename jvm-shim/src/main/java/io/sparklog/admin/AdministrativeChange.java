@@ -44,19 +44,9 @@ abstract class AdministrativeChange implements Repeatable {
   /** A change of the routing is for the routing that an operator has looked at. @throws PartlogException REROUTED */
   final void requireRouting(State newest) {
     if (!newest.router().equals(planned.router())) {
-      throw rerouted(newest.router().toString());
+      throw PartlogException.of("REROUTED", "topic", log.topic(), "root", log.store().root(), "found", newest.router(), "expected",
+          planned.router());
     }
-  }
-
-  /** A re-route that does not do what a note asks for would end the note. @throws PartlogException REROUTED */
-  final void requireNoNote(State newest) {
-    if (newest.slots().asked().isPresent()) {
-      throw rerouted(newest.router() + ", and is to be re-routed before the next write");
-    }
-  }
-
-  private PartlogException rerouted(String found) {
-    return PartlogException.of("REROUTED", "topic", log.topic(), "root", log.store().root(), "found", found, "expected", planned.router());
   }
 
   /** The version that changes {@code newest}, of the same topic. */

@@ -8,6 +8,7 @@ import io.sparklog.log.TopicLog;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
 import java.io.IOException;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -35,7 +36,7 @@ final class AlterTopic extends AdministrativeChange {
    *
    * @param rehash whether keys go where their hashes modulo the new number say, and not as few of them as can be to the new partitions
    * @param later whether it is only asked for, and the driver of the next write does it
-   * @throws PartlogException OPTION_VALUE if there are as many partitions already, or there cannot be as many
+   * @throws PartlogException OPTION_VALUE if there are more partitions already, or there cannot be as many
    */
   static AdministrativeChange partitions(TopicLog log, State planned, int partitions, boolean rehash, boolean later) {
     Map<String, String> changes = Map.of(TopicConfig.PARTITIONS, Integer.toString(partitions));
@@ -53,9 +54,9 @@ final class AlterTopic extends AdministrativeChange {
   private static void requireMore(TopicLog log, State planned, Map<String, String> changes) {
     String value = changes.get(TopicConfig.PARTITIONS);
     requireAllowed(TopicConfig.PARTITIONS, value);
-    if (Integer.parseInt(value) <= planned.partitions()) {
+    if (Integer.parseInt(value) < planned.partitions()) {
       throw Option.invalidValue(TopicConfig.PARTITIONS, value,
-          "topic " + log.topic() + " has " + planned.partitions() + " partitions, and partitions can only be added: it must be more");
+          "topic " + log.topic() + " has " + planned.partitions() + " partitions, and partitions can only be added: it must not be less");
     }
   }
 
@@ -67,6 +68,13 @@ final class AlterTopic extends AdministrativeChange {
         throw Option.invalidValue(key, value, FIXED.get(key));
       }
     });
+    for (String key : List.of(TopicConfig.PENDING_WEIGHTS, TopicConfig.PLACEMENT_SHARES)) {
+      String value = changes.getOrDefault(key, TopicConfig.NOTHING);
+      if (!value.equals(TopicConfig.NOTHING) && planned.wanted(key, value, 0).isEmpty()) {
+        throw Option.invalidValue(key, value, "it would have no effect on topic " + log.topic() + ", which has " + planned.router()
+            + ": begin with routing epoch " + planned.slots().epoch() + ", and give each partition a number, 0 if it is closed");
+      }
+    }
     String most = changes.get(TopicConfig.MAX_MESSAGE_BYTES);
     TopicConfig config = planned.config();
     if (most != null && TopicConfig.decompressedBytesMax(Integer.parseInt(most)) < config.decompressedBytesMax()) {

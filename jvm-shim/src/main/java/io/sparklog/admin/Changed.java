@@ -17,15 +17,15 @@ public record Changed(State was, State is) {
 
   /** The weights that the change leads to, by partition. */
   public int[] weights() {
-    return is.slots().asked().orElse(is.slots().weights());
+    return is.pendingWeights().orElse(is.slots().weights());
   }
 
-  /** How the change moves the slots of each partition, also of those that it only asks for. */
+  /** How the change moves the slots of each partition, at once or before the next write. */
   public List<Slots> slots() {
     SlotTable table = is.slots().table();
     int[] weights = weights();
     int[] before = was.slots().table().counts(weights.length);
-    int[] after = (is.slots().asked().isPresent() ? table.after(table.replan(weights)) : table).counts(weights.length);
+    int[] after = (is.pendingWeights().isPresent() ? table.after(table.replan(weights)) : table).counts(weights.length);
     return IntStream.range(0, after.length).mapToObj(partition -> new Slots(partition, before[partition], after[partition])).toList();
   }
 }

@@ -8,6 +8,7 @@ import io.sparklog.partition.SlotMoves;
 import io.sparklog.partition.SlotTable;
 import io.sparklog.spec.Option;
 import io.sparklog.spec.PartlogException;
+import java.util.Arrays;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
@@ -67,8 +68,10 @@ final class MoveSlots extends AdministrativeChange {
   @Override
   NextVersion change(State newest) {
     requireRouting(newest);
-    requireNoNote(newest);
-    return new NextVersion(newest, "reroute").move(log, newest.slots(), newest.slots().weights(), SlotMoves.of(left(newest)));
+    newest.pendingWeights().ifPresent(weights -> {
+      throw PartlogException.of("REROUTE_PENDING", "topic", log.topic(), "root", log.store().root(), "weights", Arrays.toString(weights));
+    });
+    return new NextVersion(newest, "reroute").move(log, newest.slots().weights(), SlotMoves.of(left(newest)));
   }
 
   @Override

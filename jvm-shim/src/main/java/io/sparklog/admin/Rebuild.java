@@ -67,6 +67,7 @@ public final class Rebuild {
     }
     Map<String, String> config = new TreeMap<>(origin.config().entries());
     config.put(TopicConfig.PARTITIONS, Integer.toString(partitions));
+    config.keySet().removeAll(List.of(TopicConfig.PENDING_WEIGHTS, TopicConfig.PLACEMENT_SHARES));
     return new Rebuild(root, origin, TopicPlan.of(to, latest, config));
   }
 

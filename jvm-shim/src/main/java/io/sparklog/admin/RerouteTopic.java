@@ -1,7 +1,6 @@
 package io.sparklog.admin;
 
 import io.sparklog.log.NextVersion;
-import io.sparklog.log.Routing;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
 import io.sparklog.log.TopicLog;
@@ -12,8 +11,10 @@ import java.io.IOException;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SortedMap;
 import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /** Gives slots to other partitions, as few as new weights ask for. It may add partitions. FORMAT.md section 13. */
@@ -29,7 +30,7 @@ final class RerouteTopic extends AdministrativeChange {
   /**
    * @param config that changes with it; with {@code partitions} if it adds some
    * @param balances whether it is wanted though the weights are right already, if the slots are not
-   * @param weights of all partitions that there shall be, from those that are there or are asked for
+   * @param weights of all partitions that there shall be, from those that are there
    */
   private RerouteTopic(TopicLog log, State planned, Map<String, String> config, boolean balances, UnaryOperator<int[]> weights) {
     super(log, planned);
@@ -39,22 +40,16 @@ final class RerouteTopic extends AdministrativeChange {
     this.weights = weights;
   }
 
-  /** Asks for it only: the driver of the next write does it. @param later whether it is so */
+  /** @param later whether the driver of the next write makes the re-route, and this only asks for it */
   RerouteTopic asking(boolean later) {
     this.later = later;
     return this;
   }
 
-  /** The weights that there are, or what a note asks for: that counts as if it were there. */
-  private static int[] known(State state) {
-    Routing routing = state.slots();
-    return routing.asked().orElse(routing.weights());
-  }
-
-  /** Adds partitions. @param config to change, of which {@code partitions} is one key, and more than there are */
+  /** Adds partitions. @param config to change, of which {@code partitions} is one key, and not less than there are */
   static RerouteTopic grown(TopicLog log, State planned, Map<String, String> config) {
     int partitions = Integer.parseInt(config.get(TopicConfig.PARTITIONS));
-    int[] before = known(planned);
+    int[] before = planned.slots().weights();
     int slots = planned.slots().table().slots();
     long open = Arrays.stream(before).filter(weight -> weight > 0).count() + partitions - before.length;
     if (open > slots) {
@@ -79,7 +74,7 @@ final class RerouteTopic extends AdministrativeChange {
       throw Option.invalidValue(option, "[]", "it must name partitions");
     }
     partitions.forEach(partition -> planned.requirePartition(option, log.store().root(), partition));
-    int[] before = known(planned);
+    int[] before = planned.slots().weights();
     if (IntStream.range(0, before.length).noneMatch(p -> before[p] > 0 && !partitions.contains(p))) {
       throw Option.invalidValue(option, partitions.toString(), "one partition at least must stay open for new records");
     }
@@ -95,7 +90,7 @@ final class RerouteTopic extends AdministrativeChange {
    * @throws PartlogException PARTITION_NOT_FOUND; OPTION_VALUE for a weight that is out of range, or of a closed partition
    */
   static RerouteTopic weighed(TopicLog log, State planned, SortedMap<Integer, Long> changes) {
-    int[] before = known(planned);
+    int[] before = planned.slots().weights();
     changes.forEach((partition, weight) -> {
       planned.requirePartition(WEIGHTS, log.store().root(), partition);
       String value = partition + ": " + weight;
@@ -117,22 +112,41 @@ final class RerouteTopic extends AdministrativeChange {
   /** Partitions that another program has added in the meantime need not be added again. */
   @Override
   boolean isIn(State newest) {
-    Routing routing = newest.slots();
-    int[] known = known(newest);
-    int[] wanted = weights.apply(known);
-    if (routing.asked().isPresent()) {
-      // A note stays until a re-route ends it, though it may ask for what there is.
-      return later && Arrays.equals(known, wanted);
-    }
-    boolean balanced = !balances || routing.table().isBalanced(wanted);
-    return Arrays.equals(routing.weights(), wanted) && balanced && says(newest, config);
+    int[] wanted = wanted(newest);
+    Optional<int[]> pending = newest.pendingWeights();
+    return isRight(newest, wanted) ? pending.isEmpty() : later && pending.filter(its -> Arrays.equals(its, wanted)).isPresent();
   }
 
+  private int[] wanted(State newest) {
+    return weights.apply(newest.slots().weights());
+  }
+
+  private boolean isRight(State newest, int[] wanted) {
+    boolean balanced = !balances || newest.slots().table().isBalanced(wanted);
+    return Arrays.equals(newest.slots().weights(), wanted) && balanced && says(newest, config);
+  }
+
+  /** It takes the place of a re-route that waits. */
   @Override
   NextVersion change(State newest) throws IOException {
     requireRouting(newest);
-    int[] now = weights.apply(known(newest));
-    return later ? new NextVersion(newest, "reroute").reroute(newest.slots().note(now)) : NextVersion.rerouting(log, newest, now, config);
+    int[] wanted = wanted(newest);
+    if (isRight(newest, wanted)) {
+      return new NextVersion(newest, "alter").configure(Map.of(TopicConfig.PENDING_WEIGHTS, TopicConfig.NOTHING));
+    }
+    return later
+        ? new NextVersion(newest, "alter").configure(Map.of(TopicConfig.PENDING_WEIGHTS, pending(newest, wanted)))
+        : NextVersion.rerouting(log, newest, wanted, config);
+  }
+
+  private String pending(State newest, int[] wanted) {
+    String list = Arrays.stream(wanted).mapToObj(Integer::toString).collect(Collectors.joining(","));
+    String value = newest.slots().epoch() + ":" + list;
+    if (!Option.ofTopic(TopicConfig.PENDING_WEIGHTS).isCanonical(value)) {
+      throw Option.invalidValue("when", "next_write", "it must be now, as the weights of " + wanted.length + " partitions take "
+          + value.length() + " bytes, which are too many for the configuration of a topic");
+    }
+    return value;
   }
 
   @Override

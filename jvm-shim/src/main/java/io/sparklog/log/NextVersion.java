@@ -28,7 +28,7 @@ public final class NextVersion {
   private long boundary;
   private boolean deleted;
   private Version.Slots slots = Version.Slots.NONE;
-  private Reroute reroute;
+  private RoutingChange routing;
   /** The routing before a version that begins a topic, if its slots are bound later; otherwise null. */
   private Routing unbound;
   private Rebuilt rebuilt;
@@ -177,28 +177,28 @@ public final class NextVersion {
       ForeignSegments.requireNone(log, newest.partitions(), weights.length);
       next.configure(Map.of(TopicConfig.PARTITIONS, Integer.toString(weights.length)));
     }
-    return next.move(log, newest.slots(), weights, newest.slots().table().replan(weights));
+    return next.move(log, weights, newest.slots().table().replan(weights));
   }
 
   /**
    * Moves slots.
    *
-   * @param routing of the state before it, with slots
    * @param weights of all partitions
    * @throws PartlogException REROUTES_TOO_MANY
    */
-  public NextVersion move(TopicLog log, Routing routing, int[] weights, List<SlotMoves> moves) {
-    if (!routing.fits(weights.length, moves)) {
-      throw PartlogException.of("REROUTES_TOO_MANY", "topic", log.topic(), "root", log.store().root(), "count", routing.past().size());
+  public NextVersion move(TopicLog log, int[] weights, List<SlotMoves> moves) {
+    Routing routes = before.slots();
+    if (!routes.fits(weights.length, moves)) {
+      throw PartlogException.of("REROUTES_TOO_MANY", "topic", log.topic(), "root", log.store().root(), "count", routes.past().size());
     }
-    return reroute(routing.reroute(weights, moves));
+    return reroute(routes.reroute(weights, moves));
   }
 
   /** Gives slots to other partitions; those that are added by it must be set before. The version must not have records of a write. */
-  public NextVersion reroute(Reroute reroute) {
+  public NextVersion reroute(RoutingChange.Reroute reroute) {
     Invariant.require(reroute.weights().length == ends.length && added.isEmpty(),
         () -> this + " has " + ends.length + " partitions and " + added.size() + " segments, and re-routes " + reroute.weights().length);
-    this.reroute = reroute;
+    routing = reroute;
     slots = Version.Slots.of(before.config());
     return this;
   }
@@ -213,13 +213,7 @@ public final class NextVersion {
 
   /** Gives partitions to slots that have none. Where it begins the topic, no slot has any. */
   public NextVersion bind(List<SlotMoves> bound) {
-    reroute = (unbound == null ? before.slots() : unbound).binding(bound);
-    return this;
-  }
-
-  /** Shares the slots that are bound next in another way; the topic must have slots that are bound later. */
-  public NextVersion fill(Fill fill) {
-    reroute = before.slots().filling(fill);
+    routing = (unbound == null ? before.slots() : unbound).binding(bound);
     return this;
   }
 
@@ -257,7 +251,7 @@ public final class NextVersion {
   /** The finished version. @param timeMs when it is written, ms since 1970 */
   Version version(String txn, long timeMs) {
     requireNext();
-    return new Version(topic, topicId, number, txn, previous, timeMs, operation, query, horizon, boundary, deleted, slots, reroute, rebuilt,
+    return new Version(topic, topicId, number, txn, previous, timeMs, operation, query, horizon, boundary, deleted, slots, routing, rebuilt,
         config, starts, ends, removed, added);
   }
 

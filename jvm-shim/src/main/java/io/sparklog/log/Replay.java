@@ -85,9 +85,9 @@ final class Replay {
         && head.boundary() == version.boundary() && head.deleted() == version.deleted() && Arrays.equals(head.starts(), version.starts())
         && Arrays.equals(head.ends(), version.ends())
         && (head.routing() == null
-            ? version.reroute() == null
+            ? version.routing() == null
             : version.slots().equals(Version.Slots.of(head.config()))
-                && (version.reroute() == null || head.routing().agreesWith(version.reroute())))
+                && (version.routing() == null || head.routing().agreesWith(version.routing())))
         && head.config().entries().entrySet().containsAll(version.config().entrySet());
   }
 
@@ -125,7 +125,7 @@ final class Replay {
       Damaged.unless(version.ends()[p] >= head.ends()[p], "the end of partition " + p + " falls");
     }
     Damaged.unless(begins || version.rebuilt() == null, "it is of a topic that was rebuilt, and begins none");
-    Routing routing = version.deleted() ? null : begins ? Routing.beginning(version.reroute(), changed) : routing(version, known);
+    Routing routing = version.deleted() ? null : begins ? Routing.beginning(version.routing(), changed) : routing(version, known);
     Damaged.unless(version.deleted() || changed.partitioner().bindsSlots() == version.slots().unbound(),
         "its partitioner is " + changed.partitioner().optionName() + ", and its features are of another one");
     if (!begins && changed.partitions() > known && routing == null) {
@@ -172,13 +172,11 @@ final class Replay {
   /** The routing after a version that neither begins nor deletes the topic; null while that has no slots. */
   private Routing routing(Version version, int partitions) throws Damaged {
     Routing before = head.routing();
-    Reroute reroute = version.reroute();
     Damaged.unless(before == null || version.slots().exist(), "it does not have the feature slots, and the topic has slots");
-    Damaged.unless(before == null || reroute != null || version.ends().length == partitions, "it adds partitions, and is no re-route");
-    Damaged.unless(reroute == null || reroute.moves() || version.ends().length == partitions, "it adds partitions, and is no re-route");
-    Damaged.unless(reroute == null || reroute.fill() == null || version.slots().unbound(), "it has a fill, and not the feature unbound");
-    if (reroute != null) {
-      before = Routing.after(before, reroute, version.version(), Arrays.copyOf(head.ends(), version.ends().length), partitions);
+    if (version.routing() != null) {
+      before = Routing.after(before, version.routing(), version.version(), Arrays.copyOf(head.ends(), version.ends().length), partitions);
+    } else {
+      Damaged.unless(before == null || version.ends().length == partitions, "it adds partitions, and is no re-route");
     }
     return before == null ? null : before.since(version.starts());
   }

@@ -11,8 +11,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
-import java.util.Objects;
-import java.util.Optional;
 import java.util.stream.IntStream;
 
 /** How a topic with slots routes at one version, and how it did for the records that it still has. FORMAT.md section 13. */
@@ -27,23 +25,16 @@ public final class Routing {
   private final SlotTable table;
   private final List<PastReroute> past;
   private final long numbers;
-  /** Null if no note asks for any. */
-  private final int[] asked;
-  /** Null if there is none. */
-  private final Fill fill;
   private KeyHistory history;
 
   /** @param numbers of all of {@code past} */
-  private Routing(int epoch, int[] weights, SlotTable first, SlotTable table, List<PastReroute> past, long numbers, int[] asked,
-      Fill fill) {
+  private Routing(int epoch, int[] weights, SlotTable first, SlotTable table, List<PastReroute> past, long numbers) {
     this.epoch = epoch;
     this.weights = weights;
     this.first = first;
     this.table = table;
     this.past = Collections.unmodifiableList(past);
     this.numbers = numbers;
-    this.asked = asked;
-    this.fill = fill;
   }
 
   /** That of a topic without slots, as one with those that it gets in its first re-route. */
@@ -55,7 +46,7 @@ public final class Routing {
   static Routing beginning(int partitions, SlotTable table) {
     int[] equal = new int[partitions];
     Arrays.fill(equal, 1);
-    return new Routing(0, equal, table, table, List.of(), 0, null, null);
+    return new Routing(0, equal, table, table, List.of(), 0);
   }
 
   /** As {@link #modulo(int)}, with a given number of slots, a multiple of the number of partitions. */
@@ -80,16 +71,6 @@ public final class Routing {
   /** The partition that a key has now; {@link SlotTable#UNBOUND} if it has none yet. */
   int partition(Partitioner partitioner, byte[] key) {
     return table.partition(partitioner, key);
-  }
-
-  /** The weights that the topic is to be re-routed to before the next write; there may be more than partitions. */
-  public Optional<int[]> asked() {
-    return Optional.ofNullable(asked).map(int[]::clone);
-  }
-
-  /** How the slots that are bound next are shared; by the weights where it is empty, or no longer in force. */
-  public Optional<Fill> fill() {
-    return Optional.ofNullable(fill);
   }
 
   /** The re-routes that have records from before them, from old to new. */
@@ -157,93 +138,74 @@ public final class Routing {
   }
 
   /** The field of the version that moves these slots. */
-  public Reroute reroute(int[] weights, List<SlotMoves> moved) {
-    return new Reroute(epoch + 1, table.slots(), weights, moved, table.after(moved).crc(), null, false, null);
+  RoutingChange.Reroute reroute(int[] weights, List<SlotMoves> moved) {
+    return new RoutingChange.Reroute(epoch + 1, table.slots(), weights, moved, table.after(moved).crc());
   }
 
-  /** The field of the version that gives partitions to slots that have none; of one that begins the topic, also without slots. */
-  Reroute binding(List<SlotMoves> bound) {
-    return new Reroute(epoch, table.slots(), weights, bound, table.after(bound).crc(), null, !bound.isEmpty(), null);
-  }
-
-  /** The field of the version that asks for a re-route to these weights. */
-  public Reroute note(int[] asked) {
-    return new Reroute(epoch, table.slots(), weights, List.of(), table.crc(), asked, false, null);
-  }
-
-  /** The field of the version that shares the slots that are bound next in this way. */
-  public Reroute filling(Fill fill) {
-    return new Reroute(epoch, table.slots(), weights, List.of(), table.crc(), null, false, fill);
+  /** The field of the version that gives partitions to slots that have none. */
+  RoutingChange.Binding binding(List<SlotMoves> bound) {
+    return new RoutingChange.Binding(bound, table.after(bound).crc());
   }
 
   /**
-   * The routing after a re-route.
+   * The routing after a version.
    *
    * @param before null if the topic has no slots
    * @param ends of the partitions before it; with 0 for those that it adds
    * @param partitions before it
    */
-  static Routing after(Routing before, Reroute reroute, long version, long[] ends, int partitions) throws Damaged {
-    Damaged.unless(before != null || reroute.slots() % partitions == 0, "its slots are no multiple of " + partitions + " partitions");
-    Routing from = before == null ? modulo(partitions, reroute.slots()) : before;
-    if (reroute.binds()) {
-      return from.bound(reroute);
+  static Routing after(Routing before, RoutingChange change, long version, long[] ends, int partitions) throws Damaged {
+    if (change instanceof RoutingChange.Reroute reroute) {
+      Damaged.unless(before != null || reroute.slots() % partitions == 0, "its slots are no multiple of " + partitions + " partitions");
+      return (before == null ? modulo(partitions, reroute.slots()) : before).rerouted(reroute, version, ends);
     }
-    if (reroute.fill() != null) {
-      Damaged.unless(from.isSaidBy(reroute) && reroute.table() == from.table.crc(), "it has a fill, and changes the routing");
-      return new Routing(from.epoch, from.weights, from.first, from.table, from.past, from.numbers, from.asked, reroute.fill());
-    }
-    boolean isNote = reroute.asked() != null;
-    Damaged.unless(reroute.epoch() == from.epoch + (isNote ? 0 : 1) && reroute.slots() == from.table.slots(),
+    Damaged.unless(before != null && ends.length == partitions, "it binds slots, and adds partitions or is of a topic without slots");
+    return before.bound(change);
+  }
+
+  private Routing rerouted(RoutingChange.Reroute reroute, long version, long[] ends) throws Damaged {
+    Damaged.unless(reroute.epoch() == epoch + 1 && reroute.slots() == table.slots(),
         "its routing epoch or its number of slots does not follow those of the version before it");
-    for (int p = 0; p < from.weights.length; p++) {
-      int[] after = isNote ? reroute.asked() : reroute.weights();
-      Damaged.unless(from.weights[p] > 0 || after[p] == 0, "it opens partition " + p + ", which is closed");
-    }
-    if (isNote) {
-      Damaged.unless(Arrays.equals(reroute.weights(), from.weights) && reroute.table() == from.table.crc(),
-          "it is a note, and has other weights or another slot table than the version before it");
-      return new Routing(from.epoch, from.weights, from.first, from.table, from.past, from.numbers, reroute.asked(), from.fill);
+    for (int p = 0; p < weights.length; p++) {
+      Damaged.unless(weights[p] > 0 || reroute.weights()[p] == 0, "it opens partition " + p + ", which is closed");
     }
     PastReroute last = new PastReroute(version, ends, reroute.moved());
-    SlotTable table = moved(from.table, List.of(last));
-    requireOpen(table, reroute.weights());
-    Damaged.unless(table.crc() == reroute.table(), "its slot table is not that of its checksum");
-    List<PastReroute> past = new ArrayList<>(from.past);
-    past.add(last);
-    long numbers = from.numbers + last.numbers();
-    Damaged.unless(numbers <= NUMBERS_MAX, "the re-routes up to it have " + numbers + " numbers, more than " + NUMBERS_MAX);
-    return new Routing(reroute.epoch(), reroute.weights(), from.first, table, past, numbers, null, null);
+    SlotTable moved = moved(table, List.of(last));
+    requireTable(moved, reroute.weights(), reroute.table());
+    List<PastReroute> all = new ArrayList<>(past);
+    all.add(last);
+    return new Routing(reroute.epoch(), reroute.weights(), first, moved, all, fitting(numbers + last.numbers()));
   }
 
   /** The routing of a topic that begins, by the field of its first version. Null if that has none. */
-  static Routing beginning(Reroute reroute, TopicConfig config) throws Damaged {
-    Damaged.unless((reroute != null) == config.partitioner().bindsSlots(), "it begins a topic, and its partitioner is "
-        + config.partitioner().optionName() + (reroute == null ? ", but it has no routing" : ", but it has a routing"));
-    if (reroute == null) {
-      return null;
-    }
-    Damaged.unless(reroute.asked() == null && reroute.fill() == null, "it begins a topic, and is a note or has a fill");
-    Damaged.unless(reroute.binds() || reroute.moved().isEmpty(), "it begins a topic, and its slots get partitions without a binding");
-    return beginning(config.partitions(), SlotTable.unbound(reroute.slots())).bound(reroute);
+  static Routing beginning(RoutingChange change, TopicConfig config) throws Damaged {
+    boolean binds = config.partitioner().bindsSlots();
+    Damaged.unless(binds ? change instanceof RoutingChange.Binding : change == null, "it begins a topic, and its partitioner is "
+        + config.partitioner().optionName() + (binds ? ", but it is no binding" : ", but it has a routing"));
+    return binds ? beginning(config.partitions(), config.beginning().table()).bound(change) : null;
   }
 
   /** A slot that is bound counts as if it had always been: none of its records is older. */
-  private Routing bound(Reroute reroute) throws Damaged {
-    Damaged.unless(isSaidBy(reroute), "it binds slots, and changes the routing epoch, the number of slots or the weights");
-    for (SlotMoves moves : reroute.moved()) {
+  private Routing bound(RoutingChange binding) throws Damaged {
+    for (SlotMoves moves : binding.moved()) {
       for (int slot : moves.slots()) {
-        Damaged.unless(table.partition(slot) == SlotTable.UNBOUND, "it binds slot " + slot + ", which has a partition");
+        Damaged.unless(slot < table.slots() && table.partition(slot) == SlotTable.UNBOUND,
+            "it binds slot " + slot + ", which has a partition or does not exist");
       }
     }
-    SlotTable bound = table.after(reroute.moved());
-    Damaged.unless(bound.crc() == reroute.table(), "its slot table is not that of its checksum");
-    return new Routing(epoch, weights, past.isEmpty() ? bound : first.after(reroute.moved()), bound, past, numbers, asked, fill);
+    SlotTable bound = table.after(binding.moved());
+    requireTable(bound, weights, binding.table());
+    return new Routing(epoch, weights, past.isEmpty() ? bound : first.after(binding.moved()), bound, past, numbers);
   }
 
-  /** Whether a version that is no re-route has the routing epoch, the number of slots and the weights. */
-  private boolean isSaidBy(Reroute reroute) {
-    return reroute.epoch() == epoch && reroute.slots() == table.slots() && Arrays.equals(reroute.weights(), weights);
+  private static void requireTable(SlotTable table, int[] weights, int crc) throws Damaged {
+    requireOpen(table, weights);
+    Damaged.unless(table.crc() == crc, "its slot table is not that of its checksum");
+  }
+
+  private static long fitting(long numbers) throws Damaged {
+    Damaged.unless(numbers <= NUMBERS_MAX, "its re-routes have " + numbers + " numbers, more than " + NUMBERS_MAX);
+    return numbers;
   }
 
   private static void requireOpen(SlotTable table, int[] weights) throws Damaged {
@@ -264,7 +226,7 @@ public final class Routing {
     }
     SlotTable oldest = table(gone);
     long left = numbers - past.subList(0, gone).stream().mapToLong(PastReroute::numbers).sum();
-    return new Routing(epoch, weights, oldest, table, new ArrayList<>(past.subList(gone, past.size())), left, asked, fill);
+    return new Routing(epoch, weights, oldest, table, new ArrayList<>(past.subList(gone, past.size())), left);
   }
 
   private static boolean isBelow(long[] cut, long[] starts) {
@@ -276,12 +238,11 @@ public final class Routing {
     return true;
   }
 
-  /** Whether {@code reroute}, of the version that a checkpoint is of, says of the topic what the checkpoint says. */
-  boolean agreesWith(Reroute reroute) {
-    boolean isBinding = reroute.binds();
-    return isSaidBy(reroute) && table.crc() == reroute.table()
-        && (isBinding || reroute.fill() != null || Arrays.equals(asked, reroute.asked()))
-        && (isBinding || reroute.asked() != null || Objects.equals(fill, reroute.fill()));
+  /** Whether {@code change}, of the version that a checkpoint is of, says of the topic what the checkpoint says. */
+  boolean agreesWith(RoutingChange change) {
+    boolean isSame = !(change instanceof RoutingChange.Reroute reroute)
+        || reroute.epoch() == epoch && reroute.slots() == table.slots() && Arrays.equals(reroute.weights(), weights);
+    return isSame && table.crc() == change.table();
   }
 
   /** As a checkpoint has it. FORMAT.md section 13.4. */
@@ -297,14 +258,9 @@ public final class Routing {
       ObjectNode entry = reroutes.addObject().put("version", one.version());
       ArrayNode cut = entry.putArray("cut");
       Arrays.stream(one.cut()).forEach(cut::add);
-      entry.set("moved", Reroute.toJson(one.moved()));
+      entry.set("moved", RoutingChange.toJson(one.moved()));
     }
-    json.put("table", Integer.toUnsignedLong(table.crc()));
-    Reroute.putAsked(json, asked);
-    if (fill != null) {
-      json.set("fill", fill.toJson());
-    }
-    return json;
+    return json.put("table", Integer.toUnsignedLong(table.crc()));
   }
 
   /**
@@ -314,8 +270,7 @@ public final class Routing {
   static Routing parse(JsonNode json, long version, long[] ends, boolean unbound) throws Damaged {
     int epoch = (int) Json.number(Json.field(json, "epoch"), "epoch", 0, Integer.MAX_VALUE);
     int slots = (int) Json.number(Json.field(json, "slots"), "slots", 1, SlotTable.SLOTS_MAX);
-    int[] weights = Reroute.weights(json, ends.length);
-    Damaged.unless(unbound || !json.has("fill"), "it has a fill, and not the feature unbound");
+    int[] weights = RoutingChange.weights(json, ends.length);
     int[] partitions = Json.ints(json, "first", slots, unbound ? SlotTable.UNBOUND : ends.length - 1);
     Damaged.unless(Arrays.stream(partitions).allMatch(p -> p < ends.length || p == SlotTable.UNBOUND),
         "its first slot table names more than " + ends.length + " partitions");
@@ -325,7 +280,7 @@ public final class Routing {
     for (JsonNode entry : Json.array(json, "reroutes", NUMBERS_MAX)) {
       long[] cut = Json.numbers(entry, "cut", ends.length);
       PastReroute one = new PastReroute(Json.number(Json.field(entry, "version"), "version", last.version() + 1, version), cut,
-          Reroute.moved(entry, slots, cut.length));
+          RoutingChange.moved(entry, slots, cut.length));
       requireRisen(last, cut);
       past.add(one);
       last = one;
@@ -333,13 +288,9 @@ public final class Routing {
     requireRisen(last, ends);
     SlotTable first = SlotTable.of(partitions);
     SlotTable table = moved(first, past);
-    requireOpen(table, weights);
+    requireTable(table, weights, RoutingChange.table(json));
     Damaged.unless(past.size() <= epoch, "it has had " + epoch + " re-routes, and has " + past.size());
-    Damaged.unless(table.crc() == (int) Json.number(Json.field(json, "table"), "table", 0, 0xffffffffL),
-        "its slot table is not that of its checksum");
-    long numbers = past.stream().mapToLong(PastReroute::numbers).sum();
-    Damaged.unless(numbers <= NUMBERS_MAX, "its re-routes have " + numbers + " numbers, more than " + NUMBERS_MAX);
-    return new Routing(epoch, weights, first, table, past, numbers, Reroute.asked(json, ends.length), Fill.parse(json, weights));
+    return new Routing(epoch, weights, first, table, past, fitting(past.stream().mapToLong(PastReroute::numbers).sum()));
   }
 
   private static void requireRisen(PastReroute before, long[] ends) throws Damaged {

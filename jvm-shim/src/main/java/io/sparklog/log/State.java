@@ -5,11 +5,13 @@ import io.sparklog.partition.Router;
 import io.sparklog.partition.SlotTable;
 import io.sparklog.spec.Invariant;
 import io.sparklog.spec.PartlogException;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.SortedMap;
 import java.util.function.Predicate;
+import java.util.stream.IntStream;
 
 /** The committed state of a topic at one version. Never changes. FORMAT.md sections 5 and 6. */
 public final class State {
@@ -126,6 +128,26 @@ public final class State {
     Partitioner partitioner = head.config().partitioner();
     Routing routing = head.routing();
     return routing == null ? Router.ofKey(partitioner, partitions(), key) : routing.partition(partitioner, key, reroutes);
+  }
+
+  /** The weights that the topic is to be re-routed to before the next write. There may be more weights than partitions. */
+  public Optional<int[]> pendingWeights() {
+    return wanted(TopicConfig.PENDING_WEIGHTS, config().get(TopicConfig.PENDING_WEIGHTS), 0);
+  }
+
+  /** The shares of partitions in the slots that get a partition next. If this is empty, the weights are the shares. */
+  public Optional<int[]> shares(long nowMs) {
+    return wanted(TopicConfig.PLACEMENT_SHARES, config().get(TopicConfig.PLACEMENT_SHARES), nowMs);
+  }
+
+  /** The numbers by partition that a value of one of these two keys asks for. Empty if the value has no effect on this state. */
+  public Optional<int[]> wanted(String key, String value, long nowMs) {
+    Router router = router();
+    int most = key.equals(TopicConfig.PENDING_WEIGHTS) ? Router.PARTITIONS_MAX : config().partitioner().bindsSlots() ? partitions() : 0;
+    return TopicConfig.wanted(value, slots().epoch(), nowMs)
+        .filter(wanted -> wanted.length >= partitions() && wanted.length <= most)
+        .filter(wanted -> IntStream.range(0, partitions()).allMatch(p -> wanted[p] == 0 || router.isOpen(p)))
+        .filter(wanted -> Arrays.stream(wanted).anyMatch(number -> number > 0));
   }
 
   /** The partition that a key goes to; empty if its first record decides that. */

@@ -9,6 +9,7 @@ import io.sparklog.spec.Options;
 import java.io.Serializable;
 import java.util.Collections;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
@@ -31,13 +32,19 @@ public final class TopicConfig implements Serializable {
   public static final String FILE_DELETE_DELAY_MS = "file.delete.delay.ms";
   public static final String KAFKA_VIEW = "kafka.view";
   public static final String PLACEMENT_SLOTS = "placement.slots";
+  public static final String PLACEMENT_SHARES = "placement.shares";
+  public static final String PENDING_WEIGHTS = "routing.pending.weights";
   public static final String KEY_TYPE = "key.type";
   public static final String VALUE_TYPE = "value.type";
+
+  /** The value of {@link #PLACEMENT_SHARES} and {@link #PENDING_WEIGHTS} that asks for nothing. */
+  public static final String NOTHING = "none";
 
   /** The options that declare the known keys. */
   private static final Map<String, Option> KNOWN = Stream
       .of(PARTITIONS, PARTITIONER, COMPRESSION, SEGMENT_BYTES, SEGMENT_MS, MAX_MESSAGE_BYTES, TIMESTAMP_TYPE, INDEX_INTERVAL_BYTES,
-          RETENTION_MS, RETENTION_BYTES, FILE_DELETE_DELAY_MS, KAFKA_VIEW, PLACEMENT_SLOTS, KEY_TYPE, VALUE_TYPE)
+          RETENTION_MS, RETENTION_BYTES, FILE_DELETE_DELAY_MS, KAFKA_VIEW, PLACEMENT_SLOTS, PLACEMENT_SHARES, PENDING_WEIGHTS, KEY_TYPE,
+          VALUE_TYPE)
       .collect(Collectors.toUnmodifiableMap(key -> key, Option::ofTopic));
 
   private final TreeMap<String, String> entries;
@@ -113,6 +120,16 @@ public final class TopicConfig implements Serializable {
     return partitioner.bindsSlots()
         ? Router.beginning(partitioner, partitions, Integer.parseInt(get(PLACEMENT_SLOTS)))
         : new Router(partitioner, partitions);
+  }
+
+  /**
+   * The numbers by partition that a value of {@link #PLACEMENT_SHARES} or {@link #PENDING_WEIGHTS} asks for in a routing epoch. Empty if it
+   * asks for nothing, or in another routing epoch, or until {@code nowMs} or before.
+   */
+  static Optional<int[]> wanted(String value, int epoch, long nowMs) {
+    String[] parts = value.split(":");
+    boolean isOver = parts.length == 1 || Long.parseLong(parts[0]) != epoch || parts.length == 3 && Long.parseLong(parts[1]) <= nowMs;
+    return isOver ? Optional.empty() : Optional.of(Stream.of(parts[parts.length - 1].split(",")).mapToInt(Integer::parseInt).toArray());
   }
 
   public Codec codec() {

@@ -24,14 +24,14 @@ import java.util.TreeMap;
  * @param previous SHA-256 of the previous version file, or null in version 0
  * @param deleted whether the topic ends with this version
  * @param slots which slots the topic has after this version
- * @param reroute how that changes the routing, or null
+ * @param routing how it changes the routing, or null
  * @param rebuilt the topic whose records the topic begins with, or null
  * @param starts log start offsets by partition
  * @param ends end offsets (exclusive) by partition
  */
 public record Version(String topic, String topicId, long version, String txn, String previous, long time, String operation, Query query,
-    long horizon, long boundary, boolean deleted, Slots slots, Reroute reroute, Rebuilt rebuilt, Map<String, String> config, long[] starts,
-    long[] ends, List<Removed> removed, List<Segment> added) {
+    long horizon, long boundary, boolean deleted, Slots slots, RoutingChange routing, Rebuilt rebuilt, Map<String, String> config,
+    long[] starts, long[] ends, List<Removed> removed, List<Segment> added) {
 
   static final int BYTES_MAX = 64 << 20;
 
@@ -100,8 +100,8 @@ public record Version(String topic, String topicId, long version, String txn, St
     if (deleted) {
       json.put("deleted", true);
     }
-    if (reroute != null) {
-      json.set("routing", reroute.toJson());
+    if (routing != null) {
+      json.set("routing", routing.toJson());
     }
     if (rebuilt != null) {
       json.set("rebuilt", rebuilt.toJson());
@@ -154,12 +154,12 @@ public record Version(String topic, String topicId, long version, String txn, St
     for (JsonNode segment : Json.array(json, "added", SEGMENTS_MAX)) {
       added.add(segments.ofObject(segment));
     }
-    JsonNode routing = slots.exist() ? json.get("routing") : null;
-    Reroute reroute = routing == null ? null : Reroute.parse(routing, ends.length);
+    JsonNode change = slots.exist() ? json.get("routing") : null;
+    RoutingChange routing = change == null ? null : RoutingChange.parse(change, ends.length);
     String topicId = identity(json, "topicId");
     JsonNode rebuilt = json.get("rebuilt");
     Version parsed = new Version(topic, topicId, version, txn, previous, Json.number(json, "time", 0), operation,
-        query(Json.field(json, "query")), Json.number(json, "horizon", 0), Json.number(json, "boundary", 0), deleted(json), slots, reroute,
+        query(Json.field(json, "query")), Json.number(json, "horizon", 0), Json.number(json, "boundary", 0), deleted(json), slots, routing,
         rebuilt == null ? null : Rebuilt.parse(rebuilt, topicId, starts, ends), config(Json.field(json, "config")), starts, ends, removed,
         added);
     Damaged.unless(!parsed.deleted || parsed.isDeletion(), "it deletes the topic, and does something else too");
@@ -168,7 +168,7 @@ public record Version(String topic, String topicId, long version, String txn, St
 
   /** Whether nothing but the topic's end is in this version. */
   private boolean isDeletion() {
-    return query == null && reroute == null && horizon - 1 == version && boundary == version && config.isEmpty() && removed.isEmpty()
+    return query == null && routing == null && horizon - 1 == version && boundary == version && config.isEmpty() && removed.isEmpty()
         && added.isEmpty() && Arrays.equals(starts, ends);
   }
 

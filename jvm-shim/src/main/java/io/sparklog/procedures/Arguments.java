@@ -154,8 +154,8 @@ final class Arguments {
   }
 
   private String when(Signature.Parameter parameter, String given) {
-    if (!List.of("now", "next_write").contains(given)) {
-      throw signature.invalid(parameter.name(), "'" + given + "'", "it must be 'now' or 'next_write'");
+    if (!List.of("now", "next_write", "never").contains(given)) {
+      throw signature.invalid(parameter.name(), "'" + given + "'", "it must be 'now', 'next_write' or 'never'");
     }
     return given;
   }

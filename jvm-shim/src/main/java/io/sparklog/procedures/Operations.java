@@ -14,6 +14,7 @@ import io.sparklog.storage.StoreCheck;
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.Changed;
 import io.sparklog.admin.Rebuild;
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.merge.MergeCounts;
 import io.sparklog.merge.Merging;
 import io.sparklog.view.KafkaExport;
@@ -32,6 +33,7 @@ import java.time.Clock;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.SortedMap;
@@ -89,7 +91,7 @@ final class Operations {
     boolean rehash = call.arguments().bool("rehash");
     Changed changed = call.arguments()
         .asArgument("partitions",
-            () -> administration(call).addPartitions(partitions, rehash, isLater(call), call.arguments().bool("dry_run")));
+            () -> administration(call).addPartitions(partitions, rehash, when(call), call.arguments().bool("dry_run")));
     for (Changed.Slots slots : changed.slots()) {
       Integer before = rehash ? null : Integer.valueOf(slots.before());
       Integer after = rehash ? null : Integer.valueOf(slots.after());
@@ -102,13 +104,13 @@ final class Operations {
   static void closePartitions(Call call) {
     List<Integer> partitions = call.arguments().partitions("partitions");
     boolean dryRun = call.arguments().bool("dry_run");
-    rows(call, call.arguments().asArgument("partitions", () -> administration(call).closePartitions(partitions, isLater(call), dryRun)));
+    rows(call, call.arguments().asArgument("partitions", () -> administration(call).closePartitions(partitions, when(call), dryRun)));
   }
 
   static void reroute(Call call) {
     boolean dryRun = call.arguments().bool("dry_run");
     SortedMap<Integer, Long> weights = call.arguments().offsets("weights");
-    rows(call, call.arguments().asArgument("weights", () -> administration(call).reroute(weights, isLater(call), dryRun)));
+    rows(call, call.arguments().asArgument("weights", () -> administration(call).reroute(weights, when(call), dryRun)));
   }
 
   static void suggestMoves(Call call) throws IOException {
@@ -127,19 +129,6 @@ final class Operations {
     long[] now = SlotSwaps.sums(after, loads, partitions);
     for (int p = 0; p < partitions; p++) {
       call.row(p, state.slots().weights()[p], before[p], now[p], taken[p]);
-    }
-  }
-
-  static void setFill(Call call) {
-    boolean dryRun = call.arguments().bool("dry_run");
-    SortedMap<Integer, Long> shares = call.arguments().offsets("fill");
-    State is = call.arguments()
-        .asArgument("fill", () -> administration(call).fill(shares, call.arguments().interval("valid_for"), dryRun))
-        .is();
-    int[] slots = is.slots().table().counts(is.partitions());
-    int[] filled = is.slots().fill().orElseThrow().shares();
-    for (int p = 0; p < is.partitions(); p++) {
-      call.row(p, is.slots().weights()[p], filled[p], slots[p]);
     }
   }
 
@@ -214,8 +203,8 @@ final class Operations {
     }
   }
 
-  private static boolean isLater(Call call) {
-    return call.arguments().text("when").equals("next_write");
+  private static RerouteTime when(Call call) {
+    return RerouteTime.valueOf(call.arguments().text("when").toUpperCase(Locale.ROOT));
   }
 
   private static void rows(Call call, Changed changed) {

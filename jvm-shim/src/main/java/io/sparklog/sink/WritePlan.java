@@ -9,7 +9,7 @@ import io.sparklog.log.ReadableTopics;
 import io.sparklog.spec.Options;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.storage.StoreRef;
-import io.sparklog.write.AskedReroute;
+import io.sparklog.write.PendingReroute;
 import io.sparklog.write.TopicPlan;
 import java.io.IOException;
 import java.io.Serializable;
@@ -58,7 +58,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
     if (topic == null) {
       for (String name : names.get()) {
         try {
-          AskedReroute.latest(root.topic(name), clock, random)
+          PendingReroute.latest(root.topic(name), clock, random)
               .ifPresent(state -> known.put(name, TopicPlan.of(name, Optional.of(state), config, byBytes, clock.millis())));
         } catch (PartlogException e) {
           plan.unreadable.put(name, e);
@@ -66,7 +66,7 @@ record WritePlan(StoreRef store, String txn, String topic, RowColumns columns, l
       }
       plan.require(root, asked);
     } else {
-      Optional<State> latest = AskedReroute.latest(root.topic(topic), clock, random);
+      Optional<State> latest = PendingReroute.latest(root.topic(topic), clock, random);
       known.put(topic, TopicPlan.of(topic, latest, config, byBytes, clock.millis()));
       plan.require(root, asked); // Before its options are compared with those of a topic that should not be there.
       int partitions = plan.topicPlan(topic).config().partitions();

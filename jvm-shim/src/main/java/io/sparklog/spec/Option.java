@@ -110,7 +110,7 @@ public final class Option {
   String canonical(String name, String given) {
     String value = given == null ? "" : given.trim();
     return switch (declaration.get("type").textValue()) {
-      case "boolean", "choice", "int", "long", "time" ->
+      case "boolean", "choice", "int", "long", "pattern", "time" ->
         canonical(value).orElseThrow(() -> invalidValue(name, value, "it must be " + expected()));
       case "regex" -> regex(name, given);
       case "duration" -> {
@@ -128,7 +128,7 @@ public final class Option {
     };
   }
 
-  /** Whether {@code value} is a number or a word that is allowed, and already in the one form that a version file may hold. */
+  /** Whether {@code value} is a number, a word or a text that is allowed, and already in the one form that a version file may hold. */
   public boolean isCanonical(String value) {
     return canonical(value).filter(value::equals).isPresent();
   }
@@ -138,6 +138,9 @@ public final class Option {
     if (isTime()) {
       return TimeText.EXPECTED + "; not before 1970";
     }
+    if (isPattern()) {
+      return declaration.get("expected").textValue();
+    }
     return isNumber() ? "an integer from " + least() + " to " + most() + unit() : "one of " + String.join(", ", words());
   }
 
@@ -146,7 +149,7 @@ public final class Option {
   }
 
   private Optional<String> canonical(String value) {
-    return isNumber() ? number(value) : word(value);
+    return isPattern() ? Optional.of(value).filter(this::matches) : isNumber() ? number(value) : word(value);
   }
 
   private Optional<String> number(String value) {
@@ -162,6 +165,14 @@ public final class Option {
     JsonNode synonym = declaration.path("synonyms").get(lower(value));
     String meant = synonym == null ? value : synonym.textValue();
     return words().stream().filter(meant::equalsIgnoreCase).findFirst();
+  }
+
+  private boolean isPattern() {
+    return declaration.has("pattern");
+  }
+
+  private boolean matches(String value) {
+    return value.length() <= declaration.get("max").intValue() && value.matches(declaration.get("pattern").textValue());
   }
 
   private boolean isTime() {

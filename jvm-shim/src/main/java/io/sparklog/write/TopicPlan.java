@@ -1,8 +1,6 @@
 package io.sparklog.write;
 
-import io.sparklog.log.Fill;
 import io.sparklog.log.Names;
-import io.sparklog.log.Routing;
 import io.sparklog.log.Segment;
 import io.sparklog.log.State;
 import io.sparklog.log.TopicConfig;
@@ -27,7 +25,7 @@ public record TopicPlan(String topic, String topicId, long plannedVersion, Topic
 
   /**
    * The plan of a write to a topic whose log is at {@code latest}; if that is empty or of a deleted topic, the write creates the topic with
-   * {@code config}. Its fill, if it has one, has effect.
+   * {@code config}. Shares of new slots have effect, whenever they end.
    */
   public static TopicPlan of(String topic, Optional<State> latest, Map<String, String> config) {
     return of(topic, latest, config, false, 0);
@@ -37,7 +35,7 @@ public record TopicPlan(String topic, String topicId, long plannedVersion, Topic
    * The same.
    *
    * @param byBytes whether rows without a key level the bytes of partitions
-   * @param nowMs when it is planned, in ms since 1970: whether a fill still has effect
+   * @param nowMs when it is planned, in ms since 1970: whether shares of new slots still have effect
    */
   public static TopicPlan of(String topic, Optional<State> latest, Map<String, String> config, boolean byBytes, long nowMs) {
     if (latest.isEmpty() || latest.get().isDeleted()) {
@@ -64,8 +62,7 @@ public record TopicPlan(String topic, String topicId, long plannedVersion, Topic
   }
 
   private static Router router(State state, long nowMs) {
-    Optional<Fill> fill = state.routing().flatMap(Routing::fill).filter(its -> nowMs < its.until());
-    return fill.isPresent() ? state.router().sharing(fill.get().shares()) : state.router();
+    return state.shares(nowMs).map(state.router()::sharing).orElse(state.router());
   }
 
   /** The folder for the data files of the write {@code txn}, relative to the topic's folder. */

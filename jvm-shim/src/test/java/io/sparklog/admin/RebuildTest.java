@@ -223,13 +223,13 @@ final class RebuildTest {
     List<Integer> open = IntStream.range(0, weights.length).filter(p -> weights[p] > 0).boxed().toList();
     int any = open.get(random.nextInt(open.size()));
     switch (random.nextInt(8)) {
-      case 0, 1 -> administration().addPartitions(state.partitions() + 1 + random.nextInt(3), false, false, false);
+      case 0, 1 -> administration().addPartitions(state.partitions() + 1 + random.nextInt(3), false, RerouteTime.NOW, false);
       case 2 -> {
         if (open.size() > 1) {
-          administration().closePartitions(List.of(any), false, false);
+          administration().closePartitions(List.of(any), RerouteTime.NOW, false);
         }
       }
-      case 3, 4 -> administration().reroute(new TreeMap<>(Map.of(any, 1L + random.nextInt(5))), false, false);
+      case 3, 4 -> administration().reroute(new TreeMap<>(Map.of(any, 1L + random.nextInt(5))), RerouteTime.NOW, false);
       case 5 -> administration().configure(Map.of("message.timestamp.type", random.nextBoolean() ? "CreateTime" : "LogAppendTime"));
       case 6 -> new TopicWork(root.topic("t"), Clock.systemUTC(), random).merge(0);
       default -> administration().deleteRecords(new TreeMap<>(Map.of(any, state.end(any) / 3)), new TreeMap<>(), false);

@@ -119,7 +119,7 @@ final class RerouteTest extends CommitsOverFaults {
     assertEquals("[]", file(0).get("features").toString());
     State first = state();
 
-    Changed grown = administration().addPartitions(6, false, false, false);
+    Changed grown = administration().addPartitions(6, false, RerouteTime.NOW, false);
     assertEquals(List.of(new Changed.Slots(0, 1024, 683), new Changed.Slots(1, 1024, 683), new Changed.Slots(2, 1024, 683),
         new Changed.Slots(3, 1024, 683), new Changed.Slots(4, 0, 682), new Changed.Slots(5, 0, 682)), grown.slots());
     assertEquals(List.of(1, 6), List.of(routing().epoch(), state().partitions()));
@@ -131,17 +131,17 @@ final class RerouteTest extends CommitsOverFaults {
     }
     assertTrue(state().end(4) > 0 && state().end(5) > 0);
 
-    administration().addPartitions(9, false, false, false);
+    administration().addPartitions(9, false, RerouteTime.NOW, false);
     write(300);
     State nine = state();
-    Changed closed = administration().closePartitions(List.of(1, 4, 6, 8), false, false);
+    Changed closed = administration().closePartitions(List.of(1, 4, 6, 8), RerouteTime.NOW, false);
     assertEquals(IntStream.of(1, 4, 6, 8).map(p -> nine.routing().get().table().counts(9)[p]).sum(),
         closed.slots().stream().filter(slots -> slots.after() > slots.before()).mapToInt(Changed.Slots::moved).sum());
     write(300);
     for (int p : new int[] {1, 4, 6, 8}) {
       assertEquals(nine.end(p), state().end(p), "a closed partition gets no records");
     }
-    administration().reroute(weights(0, 3), false, false);
+    administration().reroute(weights(0, 3), RerouteTime.NOW, false);
     int[] counts = routing().table().counts(9);
     assertArrayEquals(new int[] {1756, 0, 585, 585, 0, 585, 0, 585, 0}, counts);
     assertEquals("[\"slots\"]", file(state().version()).get("features").toString());
@@ -175,17 +175,17 @@ final class RerouteTest extends CommitsOverFaults {
       assertEquals(done.slots(), told.slots());
       assertEquals(before + 1, state().version());
       assertEquals(Arrays.toString(done.is().router().weights()), Arrays.toString(told.is().router().weights()));
-      Changed again = step == 0 ? null : change(step, false);
+      Changed again = change(step, false);
       assertEquals(before + 1, state().version(), "to repeat it changes nothing more");
-      assertTrue(again == null || again.slots().stream().allMatch(slots -> slots.moved() == 0));
+      assertTrue(again.slots().stream().allMatch(slots -> slots.moved() == 0));
     }
   }
 
   private Changed change(int step, boolean dryRun) {
     return switch (step) {
-      case 0 -> administration().addPartitions(6, false, false, dryRun);
-      case 1 -> administration().closePartitions(List.of(2, 5), false, dryRun);
-      default -> administration().reroute(weights(0, 2, 1, 7), false, dryRun);
+      case 0 -> administration().addPartitions(6, false, RerouteTime.NOW, dryRun);
+      case 1 -> administration().closePartitions(List.of(2, 5), RerouteTime.NOW, dryRun);
+      default -> administration().reroute(weights(0, 2, 1, 7), RerouteTime.NOW, dryRun);
     };
   }
 
@@ -210,8 +210,8 @@ final class RerouteTest extends CommitsOverFaults {
   void aReroutePlannedInAnotherRoutingEpochIsRefused() throws IOException {
     write(100);
     Administration other = administration(Stores.open(root.toString()));
-    before("putIfAbsent " + version(1), 1, () -> other.reroute(weights(0, 5), false, false));
-    PartlogException refused = assertFails("REROUTED", () -> administration().addPartitions(6, false, false, false));
+    before("putIfAbsent " + version(1), 1, () -> other.reroute(weights(0, 5), RerouteTime.NOW, false));
+    PartlogException refused = assertFails("REROUTED", () -> administration().addPartitions(6, false, RerouteTime.NOW, false));
     assertTrue(refused.getMessage().contains("4 partitions by murmur3 in routing epoch 1"), refused.getMessage());
     assertEquals(List.of(1, 4), List.of(routing().epoch(), state().partitions()));
   }
@@ -220,8 +220,8 @@ final class RerouteTest extends CommitsOverFaults {
   void aRerouteThatAnotherProgramMadeFirstIsDone() throws IOException {
     write(100);
     Administration other = administration(Stores.open(root.toString()));
-    before("putIfAbsent " + version(1), 1, () -> other.addPartitions(8, false, false, false));
-    Changed changed = administration().addPartitions(6, false, false, false);
+    before("putIfAbsent " + version(1), 1, () -> other.addPartitions(8, false, RerouteTime.NOW, false));
+    Changed changed = administration().addPartitions(6, false, RerouteTime.NOW, false);
     assertEquals(List.of(8, 1), List.of(changed.is().partitions(), routing().epoch()));
   }
 
@@ -229,7 +229,7 @@ final class RerouteTest extends CommitsOverFaults {
   void aWriteInBetweenMovesTheCut() throws IOException {
     write(100);
     before("putIfAbsent " + version(1), 1, () -> write(50));
-    State before = administration().addPartitions(5, false, false, false).was();
+    State before = administration().addPartitions(5, false, RerouteTime.NOW, false).was();
     assertEquals(1, before.version());
     assertArrayEquals(Arrays.copyOf(before.ends(), 5), routing().past().get(0).cut());
   }
@@ -237,32 +237,32 @@ final class RerouteTest extends CommitsOverFaults {
   @Test
   void whatCannotBeIsRefusedAndChangesNothing() throws IOException {
     write(100);
-    administration().closePartitions(List.of(3), false, false);
+    administration().closePartitions(List.of(3), RerouteTime.NOW, false);
     long version = state().version();
     for (TreeMap<Integer, Long> wrong : List.of(weights(0, 0), weights(0, -1), weights(1, 1_000_001), weights(3, 1))) {
-      assertFails("OPTION_VALUE", () -> administration().reroute(wrong, false, false));
+      assertFails("OPTION_VALUE", () -> administration().reroute(wrong, RerouteTime.NOW, false));
     }
-    assertFails("PARTITION_NOT_FOUND", () -> administration().reroute(weights(4, 1), false, false));
-    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(1, 4), false, false));
-    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(-1), false, false));
-    assertFails("OPTION_VALUE", () -> administration().closePartitions(List.of(), false, false));
-    assertFails("OPTION_VALUE", () -> administration().closePartitions(List.of(0, 1, 2), false, false));
-    assertFails("OPTION_VALUE", () -> administration().addPartitions(4, false, false, false));
-    assertFails("OPTION_VALUE", () -> administration().addPartitions(10_001, false, false, false));
-    assertFails("OPTION_VALUE", () -> administration().addPartitions(6, true, false, false));
-    PartlogException slots = assertFails("OPTION_VALUE", () -> administration().addPartitions(4098, false, false, false));
+    assertFails("PARTITION_NOT_FOUND", () -> administration().reroute(weights(4, 1), RerouteTime.NOW, false));
+    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(1, 4), RerouteTime.NOW, false));
+    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(-1), RerouteTime.NOW, false));
+    assertFails("OPTION_VALUE", () -> administration().closePartitions(List.of(), RerouteTime.NOW, false));
+    assertFails("OPTION_VALUE", () -> administration().closePartitions(List.of(0, 1, 2), RerouteTime.NOW, false));
+    assertFails("OPTION_VALUE", () -> administration().addPartitions(3, false, RerouteTime.NOW, false));
+    assertFails("OPTION_VALUE", () -> administration().addPartitions(10_001, false, RerouteTime.NOW, false));
+    assertFails("OPTION_VALUE", () -> administration().addPartitions(6, true, RerouteTime.NOW, false));
+    PartlogException slots = assertFails("OPTION_VALUE", () -> administration().addPartitions(4098, false, RerouteTime.NOW, false));
     assertTrue(slots.getMessage().contains("has 4096 slots for its keys, and 4097 partitions would be open"), slots.getMessage());
     assertEquals(version, state().version());
 
     before("putIfAbsent " + version(version + 1), 1, () -> administration(Stores.open(root.toString())).delete(false));
-    assertFails("TOPIC_RECREATED", () -> administration().addPartitions(6, false, false, false));
-    assertFails("TOPIC_NOT_FOUND", () -> administration().addPartitions(6, false, false, false));
+    assertFails("TOPIC_RECREATED", () -> administration().addPartitions(6, false, RerouteTime.NOW, false));
+    assertFails("TOPIC_NOT_FOUND", () -> administration().addPartitions(6, false, RerouteTime.NOW, false));
   }
 
   @Test
   void aClosedPartitionIsRefusedToRowsThatNameIt() throws IOException {
     write(100);
-    administration().closePartitions(List.of(2), false, false);
+    administration().closePartitions(List.of(2), RerouteTime.NOW, false);
     TopicPlan plan = TopicPlan.of("t", new TopicLog(store.store(), "t").latest(), Writes.config());
     byte[] row = "value".getBytes(StandardCharsets.US_ASCII);
     try (TaskWriter writer = new TaskWriter(store.store(), Names.identity(random), 0, 1, 0, 1 << 14, 1 << 20)) {
@@ -279,9 +279,9 @@ final class RerouteTest extends CommitsOverFaults {
     for (int i = 0; i < 10; i++) {
       planned(keyless).run();
     }
-    administration().addPartitions(5, false, false, false);
-    administration().closePartitions(List.of(0), false, false);
-    administration().reroute(weights(1, 3), false, false);
+    administration().addPartitions(5, false, RerouteTime.NOW, false);
+    administration().closePartitions(List.of(0), RerouteTime.NOW, false);
+    administration().reroute(weights(1, 3), RerouteTime.NOW, false);
     long[] before = state().ends();
     for (int i = 0; i < 10; i++) {
       planned(keyless).run();
@@ -298,9 +298,9 @@ final class RerouteTest extends CommitsOverFaults {
   @Test
   void reroutesWithoutRecordsFromBeforeAreForgotten() throws IOException {
     write(100);
-    administration().addPartitions(5, false, false, false);
+    administration().addPartitions(5, false, RerouteTime.NOW, false);
     write(100);
-    administration().addPartitions(6, false, false, false);
+    administration().addPartitions(6, false, RerouteTime.NOW, false);
     assertEquals(2, routing().past().size());
     int crc = routing().table().crc();
     TreeMap<Integer, Long> toFirst = new TreeMap<>();
@@ -311,7 +311,7 @@ final class RerouteTest extends CommitsOverFaults {
     IntStream.range(0, 6).forEach(p -> toFirst.put(p, -1L));
     administration().deleteRecords(toFirst, new TreeMap<>(), false);
     assertEquals(List.of(0, 2, crc), List.of(routing().past().size(), routing().epoch(), routing().table().crc()));
-    administration().addPartitions(7, false, false, false);
+    administration().addPartitions(7, false, RerouteTime.NOW, false);
     assertEquals(List.of(), routing().past(), "nothing is before it");
     assertEquals(3, routing().epoch());
     String replayed = told(state());
@@ -324,7 +324,7 @@ final class RerouteTest extends CommitsOverFaults {
     for (int i = 0; i < 6; i++) {
       write(40);
     }
-    administration().addPartitions(5, false, false, false);
+    administration().addPartitions(5, false, RerouteTime.NOW, false);
     for (int i = 0; i < 6; i++) {
       write(40);
     }
@@ -341,55 +341,17 @@ final class RerouteTest extends CommitsOverFaults {
   @Test
   void moreReroutesThanFitAreRefused() throws IOException {
     write(100);
-    administration().reroute(weights(0, 2), false, false);
+    administration().reroute(weights(0, 2), RerouteTime.NOW, false);
     int[] slots = IntStream.range(0, 4096).toArray();
     assertTrue(routing().fits(4, List.of()));
     assertFalse(routing().fits(4, IntStream.range(0, 500).mapToObj(partition -> new SlotMoves(partition, slots)).toList()));
-  }
-
-  @Test
-  void whatIsOnlyAskedForChangesNothingButIsKnown() throws IOException {
-    write(100);
-    Planned write = planned(Writes.of("x", 2, 28, 0));
-    Changed told = administration().addPartitions(6, false, true, true);
-    assertEquals(0, state().version());
-    assertEquals(told.slots(), administration().addPartitions(6, false, true, false).slots());
-    assertEquals(List.of(1L, 4L, 0L), List.of(state().version(), (long) state().partitions(), (long) routing().epoch()));
-    administration().addPartitions(6, false, true, false);
-    assertEquals(1, state().version(), "to repeat it changes nothing more");
-    write.run();
-    administration().reroute(weights(3, 3), true, false);
-    assertArrayEquals(new int[] {1, 1, 1, 3, 1, 1}, routing().asked().orElseThrow(), "it adds to what was asked before");
-    Checkpoint.write(store.store(), state(), Names.identity(random));
-    assertArrayEquals(new int[] {1, 1, 1, 3, 1, 1}, routing().asked().orElseThrow());
-    administration().closePartitions(List.of(0), false, false);
-    assertEquals(List.of(6, 1, true), List.of(state().partitions(), routing().epoch(), routing().asked().isEmpty()));
-    assertArrayEquals(new int[] {0, 1, 1, 3, 1, 1}, routing().weights());
-    assertFails("OPTION_VALUE", () -> administration().addPartitions(8, true, true, false));
-  }
-
-  @Test
-  void whatIsAskedForEndsWithAReroute() throws IOException {
-    write(100);
-    administration().reroute(weights(0, 3), true, false);
-    administration().reroute(weights(0, 1), false, false);
-    assertEquals(List.of(1, true), List.of(routing().epoch(), routing().asked().isEmpty()), "the next write changes nothing more");
-    assertArrayEquals(new int[] {1, 1, 1, 1}, routing().weights());
-    administration().reroute(weights(0, 3), true, false);
-    long version = state().version();
-    TreeMap<Integer, Integer> moves = new TreeMap<>(Map.of(1, 0));
-    for (boolean dryRun : new boolean[] {true, false}) {
-      PartlogException refused = assertFails("REROUTED", () -> administration().move(state(), moves, dryRun));
-      assertTrue(refused.getMessage().contains("is to be re-routed before the next write"), refused.getMessage());
-    }
-    assertEquals(version, state().version());
   }
 
   /** The next version of a state that has slots must say so, and one that adds partitions must be a re-route. */
   @Test
   void aVersionThatLosesTheSlotsIsCorrupt() throws IOException {
     write(100);
-    administration().addPartitions(5, false, false, false);
+    administration().addPartitions(5, false, RerouteTime.NOW, false);
     Path newest = root.resolve(version(1));
     NextVersion next = new NextVersion(state(), "alter").configure(Map.of("partitions", "6"));
     assertThrows(IllegalStateException.class, next::preview);

@@ -67,7 +67,7 @@ final class WithoutSlotsTest extends CommitsOverFaults {
       write(small, Once.NEVER, 1 << 20);
     }
     Administration operator = new Administration(work());
-    operator.addPartitions(6, true, false, false);
+    operator.addPartitions(6, true, RerouteTime.NOW, false);
     write(keyed, Once.NEVER, 0);
     write(small, Once.NEVER, 0);
     operator.configure(Map.of("retention.ms", "86400000000"));

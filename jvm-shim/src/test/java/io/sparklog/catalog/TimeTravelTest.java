@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.sparklog.admin.Administration;
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.HandmadeVersion;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.kit.WrittenTopic.Row;
@@ -81,7 +82,7 @@ final class TimeTravelTest {
     Merging merging = new Merging(new Committers(root.topic("t"), Clock.systemUTC(), random));
     assertTrue(merging.all().replaced() > 0);
     assertAsThen("a merge");
-    administration().addPartitions(5, false, false, false);
+    administration().addPartitions(5, false, RerouteTime.NOW, false);
     topic.segment(4, 7).commit();
     assertAsThen("more partitions");
     assertTrue(merging.rebatch(1 << 20).replaced() > 0);

@@ -36,7 +36,7 @@ import io.sparklog.storage.Stores;
 import io.sparklog.upkeep.TopicWork;
 import io.sparklog.view.KafkaExport;
 import io.sparklog.view.KafkaView;
-import io.sparklog.write.AskedReroute;
+import io.sparklog.write.PendingReroute;
 import io.sparklog.write.Once;
 import io.sparklog.write.TopicCommits;
 import io.sparklog.write.TopicPlan;
@@ -69,7 +69,7 @@ import java.util.stream.IntStream;
  * merge root=… topic=… [rebatch=<bytes of a batch>]}, {@code states root=…}, {@code state root=…}, {@code bits root=…
  * topic=… file=… [step=1]}, {@code change root=… topic=… [clock=…] what=records
  * offsets=<partition>:<offset>,…|partitions to=…|rebuild into=… to=…|close partitions=<partition>:0,… |weights
- * weights=<partition>:<weight>,…|fill shares=<partition>:<share>,… [minutes=10]|keys keys=<key>,… to=…|config
+ * weights=<partition>:<weight>,…|keys keys=<key>,… to=…|config
  * <option>=…|delete|create}, of which re-routes take {@code later=true}, {@code walk root=… topic=… seconds=…}. Each takes
  * settings of Hadoop, too: {@code fs.…=…}, {@code dfs.…=…}.
  */
@@ -161,7 +161,7 @@ public final class LogTool {
   /** One commit, of that name. Returns its version. */
   private long append(String name, int commit, TreeMap<String, String> config, Clock clock, Random random) throws IOException {
     String txn = Names.identity(random);
-    TopicPlan plan = TopicPlan.of(log.topic(), AskedReroute.latest(log, clock, random), config);
+    TopicPlan plan = TopicPlan.of(log.topic(), PendingReroute.latest(log, clock, random), config);
     Writes writes = new Writes(name, number("tasks", 2), number("records", 10), number("big", 0), number("batch", 1 << 14),
         number("buffer", 64 << 20), number("fall", 0), number("keys", 7) + commit * number("moreKeys", 0));
     Once once = once(commit);

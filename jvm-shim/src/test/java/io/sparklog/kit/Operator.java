@@ -2,6 +2,7 @@ package io.sparklog.kit;
 
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.Rebuild;
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.log.State;
@@ -11,7 +12,6 @@ import io.sparklog.upkeep.TopicWork;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Clock;
-import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -44,14 +44,13 @@ record Operator(Root root, TopicLog log, Clock clock, Map<String, String> argume
   /** Does what the argument {@code what} says. */
   void change() throws IOException {
     Administration administration = new Administration(new TopicWork(log, clock, new Random()));
-    boolean isLater = arguments.containsKey("later");
+    RerouteTime when = RerouteTime.valueOf(text("when", "NOW"));
     switch (text("what", null)) {
       case "records" -> administration.deleteRecords(byPartition("offsets"), new TreeMap<>(), false);
-      case "partitions" -> administration.addPartitions(number("to", 0), false, isLater, false);
-      case "close" -> administration.closePartitions(byPartition("partitions").keySet(), isLater, false);
+      case "partitions" -> administration.addPartitions(number("to", 0), false, when, false);
+      case "close" -> administration.closePartitions(byPartition("partitions").keySet(), when, false);
       case "rebuild" -> Rebuild.planned(root, log.topic(), text("into", null), number("to", 0)).run(1 << 14, 1 << 20, clock, new Random());
-      case "weights" -> administration.reroute(byPartition("weights"), isLater, false);
-      case "fill" -> administration.fill(byPartition("shares"), Duration.ofMinutes(number("minutes", 10)), false);
+      case "weights" -> administration.reroute(byPartition("weights"), when, false);
       case "keys" -> {
         State state = log.newest().orElseThrow();
         TreeMap<Integer, Integer> moves = new TreeMap<>();

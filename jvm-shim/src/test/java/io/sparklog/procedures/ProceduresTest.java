@@ -178,9 +178,7 @@ final class ProceduresTest {
     for (long bad : new long[] {Long.MIN_VALUE, -1, 0, 10_001, 1L << 32}) {
       assertTrue(refused("ARGUMENT_VALUE", "add_partitions", "a", bad, false, "now", false).contains("it must be from 1 to 10000"));
     }
-    for (long bad : new long[] {1, 2}) {
-      assertTrue(refused("ARGUMENT_VALUE", "add_partitions", "a", bad, false, "now", false).contains("topic a has 2 partitions"));
-    }
+    assertTrue(refused("ARGUMENT_VALUE", "add_partitions", "a", 1L, false, "now", false).contains("topic a has 2 partitions"));
     assertTrue(refused("ARGUMENT_VALUE", "set_config", "a", Map.of()).contains("it must name what to change"));
     assertTrue(refused("ARGUMENT_VALUE", "set_config", "a", Collections.singletonMap("retention.ms", null)).contains("NULL"));
     assertTrue(refused("OPTION_UNKNOWN", "set_config", "a", Map.of("retention.msec", "1")).contains("Did you mean `retention.ms`?"));

@@ -5,14 +5,15 @@ import io.sparklog.log.State;
 import io.sparklog.partition.SlotTable;
 import io.sparklog.spec.PartlogException;
 import io.sparklog.admin.Administration;
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.merge.Merging;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.upkeep.TopicWork;
-import java.time.Duration;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
 /** The actors that clean up, delete and change the topic. */
@@ -47,7 +48,7 @@ final class Operators {
       Process.start(world, "config", process -> call(process, 300, Operators::configure));
     }
     if (world.bindsSlots()) {
-      startFilling(world);
+      startSharing(world);
     }
     if (world.movesKeys()) {
       Process.start(world, "mover", process -> {
@@ -66,18 +67,16 @@ final class Operators {
   }
 
   /** Shares for the slots that are bound next. */
-  private static void fill(Process process) {
+  private static void share(Process process) {
     State state = process.latest().filter(latest -> !latest.isDeleted()).orElse(null);
     if (state == null) {
       return;
     }
-    TreeMap<Integer, Long> shares = new TreeMap<>();
-    for (int p = 0; p < state.partitions(); p++) {
-      if (state.router().isOpen(p)) {
-        shares.put(p, (long) process.world.random.nextInt(4));
-      }
-    }
-    of(process).fill(shares, Duration.ofMillis(100 + process.world.random.nextInt(2000)), false);
+    String shares = IntStream.range(0, state.partitions())
+        .mapToObj(p -> Integer.toString(state.router().isOpen(p) ? process.world.random.nextInt(4) : 0))
+        .collect(Collectors.joining(","));
+    long until = process.clock.millis() + 100 + process.world.random.nextInt(2000);
+    of(process).configure(Map.of("placement.shares", state.slots().epoch() + ":" + until + ":" + shares));
   }
 
   /** Slots of keys that are written of late, not to partitions that are closed one day. */
@@ -103,10 +102,10 @@ final class Operators {
     return REROUTED.contains(world.seed % 16);
   }
 
-  private static void startFilling(World world) {
-    Process.start(world, "filler", process -> {
+  private static void startSharing(World world) {
+    Process.start(world, "sharer", process -> {
       for (int n = 0; n < 12; n++) {
-        call(process, 40, Operators::fill);
+        call(process, 40, Operators::share);
       }
     });
   }
@@ -166,11 +165,11 @@ final class Operators {
     Random random = process.world.random;
     int one = random.nextInt(state.partitions());
     if (one >= process.world.partitions && state.router().isOpen(one)) {
-      of(process).closePartitions(Set.of(one), false, false);
+      of(process).closePartitions(Set.of(one), RerouteTime.NOW, false);
     } else if (random.nextBoolean() && state.partitions() < 5) {
-      of(process).addPartitions(state.partitions() + 1, false, false, false);
+      of(process).addPartitions(state.partitions() + 1, false, RerouteTime.NOW, false);
     } else {
-      of(process).reroute(new TreeMap<>(Map.of(random.nextInt(process.world.partitions), 1L + random.nextInt(4))), false, false);
+      of(process).reroute(new TreeMap<>(Map.of(random.nextInt(process.world.partitions), 1L + random.nextInt(4))), RerouteTime.NOW, false);
     }
   }
 
@@ -178,7 +177,7 @@ final class Operators {
     if (process.world.chance(2)) {
       of(process).configure(Map.of("file.delete.delay.ms", "100"));
     } else if (process.latest().isPresent()) {
-      of(process).addPartitions(3, false, false, false);
+      of(process).addPartitions(3, false, RerouteTime.NOW, false);
     }
   }
 }

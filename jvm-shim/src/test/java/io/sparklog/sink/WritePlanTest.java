@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.log.Names;
 import io.sparklog.log.Root;
 import io.sparklog.spec.Options;
@@ -36,7 +37,7 @@ final class WritePlanTest {
     new TopicCommits(root, Names.identity(random), topic -> Once.NEVER, Clock.systemUTC(), random).commit(plan, List.of());
   }
 
-  /** Each epoch of a lone stream is planned after what was asked for before it, and none is refused. */
+  /** Each epoch of a lone stream is planned after the re-route that waits for it, and none is refused. */
   @Test
   void whatIsAskedForIsDoneBeforeTheNextWriteIsPlanned(@TempDir Path folder) throws IOException {
     Root root = new Root(Stores.open(folder.toString()));
@@ -47,7 +48,7 @@ final class WritePlanTest {
     TopicPlan before = WritePlan
         .of(root, Options.of(Map.of("topic", "t"), Options.Side.WRITE), columns, Clock.systemUTC(), random, Existence.ANY, root::names)
         .topicPlan("t");
-    operator.addPartitions(4, false, true, false);
+    operator.addPartitions(4, false, RerouteTime.NEXT_WRITE, false);
     assertEquals(List.of(2, 0), List.of(root.state("t").partitions(), root.state("t").slots().epoch()));
     commit(root, before);
     assertEquals(2, root.state("t").partitions());
@@ -58,14 +59,14 @@ final class WritePlanTest {
     PartlogException contradicts = assertThrows(PartlogException.class,
         () -> WritePlan.of(root, more, columns, Clock.systemUTC(), random, Existence.ANY, root::names));
     assertEquals("OPTION_CONTRADICTS_TOPIC", contradicts.id());
-    operator.closePartitions(List.of(0), true, false);
+    operator.closePartitions(List.of(0), RerouteTime.NEXT_WRITE, false);
     TopicPlan named = WritePlan
         .of(root, Options.of(Map.of(), Options.Side.WRITE),
             RowColumns.of(new StructType().add("topic", DataTypes.StringType).add("value", DataTypes.StringType), false), Clock.systemUTC(),
             random, Existence.ANY, root::names)
         .topicPlan("t");
     assertFalse(named.router().isOpen(0));
-    assertEquals(Optional.empty(), root.state("t").slots().asked());
+    assertEquals(Optional.empty(), root.state("t").pendingWeights());
   }
 
   @Test

@@ -1,5 +1,6 @@
 package io.sparklog.source;
 
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.log.PastReroute;
 import io.sparklog.log.Routing;
 import io.sparklog.log.Segment;
@@ -66,7 +67,8 @@ final class GroupedReads {
             "partitioner", topic.equals("b") ? "murmur2" : "murmur3");
         reads.log.write(topic, config, 100, KeyedLog.routed(reads.random.nextInt(60) + 1));
         if (seed % 2 != 0) {
-          reads.log.of(topic).addPartitions(reads.log.state(topic).partitions() + 1 + reads.random.nextInt(2), false, false, false);
+          reads.log.of(topic)
+              .addPartitions(reads.log.state(topic).partitions() + 1 + reads.random.nextInt(2), false, RerouteTime.NOW, false);
           reads.log.write(topic, Map.of(), 100, KeyedLog.routed(reads.random.nextInt(60) + 1));
         }
       }

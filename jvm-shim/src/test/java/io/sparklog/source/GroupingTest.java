@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.MutatedClasses;
 import io.sparklog.log.State;
 import io.sparklog.partition.Partitioner;
@@ -141,7 +142,7 @@ final class GroupingTest extends GroupsOfScans {
     for (String topic : List.of("t", "same")) {
       log.write(topic, Map.of("partitions", "4"), 100, KeyedLog.routed(200));
     }
-    log.of("t").addPartitions(8, false, false, false);
+    log.of("t").addPartitions(8, false, RerouteTime.NOW, false);
     assertEquals("[identity(partition)]", groups(reads("t").scan()));
     assertEquals("[murmur3_partition_4(key)]", groups(reads("same").scan()));
     assertEquals("[identity(topic), identity(partition)]", groups(reads("t,same").scan()));

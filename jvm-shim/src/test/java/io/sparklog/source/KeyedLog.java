@@ -1,5 +1,6 @@
 package io.sparklog.source;
 
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.admin.Administration;
 import io.sparklog.kit.Writes;
 import io.sparklog.log.Committers;
@@ -82,7 +83,7 @@ final class KeyedLog {
 
   /** Adds partitions as Kafka does: it is not known any more where earlier keys are. */
   void rehash(String topic, int partitions) {
-    of(topic).addPartitions(partitions, true, false, false);
+    of(topic).addPartitions(partitions, true, RerouteTime.NOW, false);
   }
 
   /** Changes where keys go: adds partitions with slots or without, or gives the partitions other weights, or closes one. */
@@ -91,12 +92,12 @@ final class KeyedLog {
     List<Integer> open = open(state);
     int one = open.get(random.nextInt(open.size()));
     switch (random.nextInt(4)) {
-      case 0 -> of(topic).addPartitions(state.partitions() + 1, state.routing().isEmpty() && random.nextBoolean(), false, false);
-      case 1 -> of(topic).addPartitions(state.partitions() + 1 + random.nextInt(2), false, false, false);
-      case 2 -> of(topic).reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(5))), false, false);
+      case 0 -> of(topic).addPartitions(state.partitions() + 1, state.routing().isEmpty() && random.nextBoolean(), RerouteTime.NOW, false);
+      case 1 -> of(topic).addPartitions(state.partitions() + 1 + random.nextInt(2), false, RerouteTime.NOW, false);
+      case 2 -> of(topic).reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(5))), RerouteTime.NOW, false);
       default -> {
         if (open.size() > 1) {
-          of(topic).closePartitions(List.of(one), false, false);
+          of(topic).closePartitions(List.of(one), RerouteTime.NOW, false);
         }
       }
     }

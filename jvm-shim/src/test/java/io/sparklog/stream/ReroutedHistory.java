@@ -1,5 +1,6 @@
 package io.sparklog.stream;
 
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.kit.WrittenTopic;
 import io.sparklog.log.State;
 import io.sparklog.partition.Partitioner;
@@ -128,11 +129,11 @@ final class ReroutedHistory {
         }
         topic.operator().move(state, moves, false);
       }
-      case 1 -> topic.operator().addPartitions(state.partitions() + 1 + random.nextInt(3), false, false, false);
-      case 2 -> topic.operator().reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(4))), false, false);
+      case 1 -> topic.operator().addPartitions(state.partitions() + 1 + random.nextInt(3), false, RerouteTime.NOW, false);
+      case 2 -> topic.operator().reroute(new TreeMap<>(Map.of(one, 1L + random.nextInt(4))), RerouteTime.NOW, false);
       default -> {
         if (open.size() > 1) {
-          topic.operator().closePartitions(List.of(one), false, false);
+          topic.operator().closePartitions(List.of(one), RerouteTime.NOW, false);
         }
       }
     }

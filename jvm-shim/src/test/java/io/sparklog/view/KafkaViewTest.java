@@ -3,6 +3,7 @@ package io.sparklog.view;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.admin.Administration;
 import io.sparklog.kit.Drivers;
 import io.sparklog.log.Committers;
@@ -139,7 +140,7 @@ final class KafkaViewTest extends Drivers {
     }
     assertTrue(given[0] >= names);
     assertEquals(List.of("t-0"), viewFolders());
-    administration(Stores.open(folder.toString())).addPartitions(4, false, false, false);
+    administration(Stores.open(folder.toString())).addPartitions(4, false, RerouteTime.NOW, false);
     assertViewIsRight();
   }
 

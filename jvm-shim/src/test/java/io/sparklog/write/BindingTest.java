@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.admin.Administration;
 import io.sparklog.kit.CommitsOverFaults;
 import io.sparklog.kit.Writes;
@@ -33,7 +34,6 @@ import java.lang.management.ThreadMXBean;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.time.Clock;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -42,6 +42,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -49,7 +50,8 @@ import org.junit.jupiter.api.Test;
 final class BindingTest extends CommitsOverFaults {
   private static final ObjectMapper JSON = new ObjectMapper();
   private static final int KEYS = 40;
-  private static final long FOR_EVER = Long.MAX_VALUE;
+  private static final long FOR_EVER = 999_999_999_999_999_999L;
+  private static final String SHARES = "placement.shares";
 
   private static TreeMap<String, String> config() {
     TreeMap<String, String> config = Writes.config();
@@ -59,6 +61,12 @@ final class BindingTest extends CommitsOverFaults {
 
   private Administration administration() {
     return new Administration(new TopicWork(new TopicLog(store.store(), "t"), Clock.systemUTC(), random));
+  }
+
+  /** Shares the slots that get a partition next in this way, in the routing epoch of now. */
+  private void share(long untilMs, int... shares) {
+    String listed = Arrays.stream(shares).mapToObj(Integer::toString).collect(Collectors.joining(","));
+    administration().configure(Map.of(SHARES, routing().epoch() + ":" + untilMs + ":" + listed));
   }
 
   private static TreeMap<Integer, Long> byPartition(long... shares) {
@@ -125,7 +133,7 @@ final class BindingTest extends CommitsOverFaults {
   @Test
   void theFirstWriteOfAKeyBindsItsSlotAndNoOther() throws IOException {
     write(10);
-    assertEquals(65_536, routing(0).path("slots").intValue());
+    assertEquals(65_536, routing().table().slots());
     assertEquals(10, bound(state()));
     int[] first = homes(10);
     write(KEYS);
@@ -158,9 +166,9 @@ final class BindingTest extends CommitsOverFaults {
   @Test
   void theStateIsThatOfACheckpointToo() throws IOException {
     write(10);
-    administration().reroute(byPartition(3), false, false);
+    administration().reroute(byPartition(3), RerouteTime.NOW, false);
     write(KEYS);
-    administration().fill(byPartition(1, 0, 2), Duration.ofHours(1), false);
+    share(FOR_EVER, 1, 0, 2, 0);
     write(KEYS + 5);
     State replayed = state();
     Checkpoint.write(store.store(), replayed, Names.identity(random));
@@ -169,7 +177,7 @@ final class BindingTest extends CommitsOverFaults {
     }
     State loaded = state();
     assertEquals(replayed.slots().table(), loaded.slots().table());
-    assertEquals(replayed.slots().fill(), loaded.slots().fill());
+    assertArrayEquals(new int[] {1, 0, 2, 0}, loaded.shares(0).orElseThrow());
     assertEquals(replayed.slots().past().size(), loaded.slots().past().size());
     for (int slot = 0; slot < loaded.slots().table().slots(); slot++) {
       assertEquals(replayed.slots().table(0).partition(slot), loaded.slots().table(0).partition(slot));
@@ -251,7 +259,7 @@ final class BindingTest extends CommitsOverFaults {
   void aWriterThatHasChosenOtherwiseIsRefusedAndLeavesNothing() throws IOException {
     write(5);
     Planned old = planned(KEYS, 0);
-    administration().fill(byPartition(0, 0, 0, 1), Duration.ofHours(1), false);
+    share(FOR_EVER, 0, 0, 0, 1);
     write(KEYS);
     State before = state();
     assertRefused("ROUTING_CHANGED", old::run);
@@ -264,12 +272,10 @@ final class BindingTest extends CommitsOverFaults {
   }
 
   @Test
-  void aFillHasEffectUntilItsTime() throws IOException {
+  void sharesHaveEffectUntilTheirTime() throws IOException {
     write(1);
-    long before = System.currentTimeMillis();
-    administration().fill(byPartition(0, 1), Duration.ofHours(1), false);
-    long until = routing().fill().orElseThrow().until();
-    assertTrue(until >= before + Duration.ofHours(1).toMillis());
+    long until = System.currentTimeMillis() + 3_600_000;
+    share(until, 0, 1, 0, 0);
     planned(KEYS, until - 1).run();
     assertTrue(Arrays.stream(homes(KEYS)).skip(1).allMatch(home -> home == 1));
     planned(2 * KEYS, until).run();
@@ -278,49 +284,52 @@ final class BindingTest extends CommitsOverFaults {
   }
 
   @Test
-  void aRerouteMovesBoundSlotsAloneAndEndsTheFill() throws IOException {
+  void aRerouteMovesBoundSlotsAloneAndEndsTheShares() throws IOException {
     write(KEYS);
-    administration().fill(byPartition(1), Duration.ofHours(1), false);
-    Planned old = planned(KEYS + 5, FOR_EVER);
-    administration().addPartitions(5, false, false, false);
-    assertEquals(Optional.empty(), routing().fill());
+    share(FOR_EVER, 1, 0, 0, 0);
+    Planned old = planned(KEYS + 5, 0);
+    administration().addPartitions(5, false, RerouteTime.NOW, false);
+    assertEquals(Optional.empty(), state().shares(0));
     assertEquals(KEYS, bound(state()));
     assertEquals(List.of(8, 8, 8, 8, 8), Arrays.stream(routing().table().counts(5)).boxed().toList());
     assertRefused("ROUTING_CHANGED", old::run);
-    administration().closePartitions(Set.of(0), false, false);
+    administration().closePartitions(Set.of(0), RerouteTime.NOW, false);
     write(4 * KEYS);
     assertEquals(0, routing().table().counts(5)[0]);
     assertEquals(4 * KEYS, bound(state()));
   }
 
   @Test
-  void anEmptyTopicIsReroutedAndBoundAfterThat() throws IOException {
+  void sharesEndNoRerouteThatWaits() throws IOException {
     write(1);
     administration().delete(false);
     write(KEYS);
     assertEquals(KEYS, bound(state()));
-    administration().closePartitions(Set.of(1, 2), true, false);
-    administration().fill(byPartition(1, 1), Duration.ofHours(1), false);
-    assertArrayEquals(new int[] {1, 0, 0, 1}, routing().asked().orElseThrow(), "a fill ends no note");
+    administration().closePartitions(Set.of(1, 2), RerouteTime.NEXT_WRITE, false);
+    share(FOR_EVER, 1, 1, 0, 0);
+    assertArrayEquals(new int[] {1, 0, 0, 1}, state().pendingWeights().orElseThrow());
+    assertArrayEquals(new int[] {1, 1, 0, 0}, state().shares(0).orElseThrow());
   }
 
   @Test
-  void whatCannotBeAFill() throws IOException {
+  void sharesThatHaveNoEffectAreRefused() throws IOException {
     write(KEYS);
-    administration().closePartitions(Set.of(2), false, false);
+    administration().closePartitions(Set.of(2), RerouteTime.NOW, false);
     State before = state();
-    for (TreeMap<Integer, Long> shares : List.of(byPartition(), byPartition(0, 0, 1), byPartition(1_000_001),
-        new TreeMap<>(Map.of(0, -1L)))) {
-      assertRefused("OPTION_VALUE", () -> administration().fill(shares, Duration.ofHours(1), false));
+    for (String shares : List.of("0:9:1,1,0,1", "2:9:1,1,0,1", "1:9:0,0,0,0", "1:9:1,1,1,1", "1:9:1,1,0", "1:9:1,1,0,1,1",
+        "1:9:1000001,1,0,1", "1:9:1,-1,0,1", "1:9:01,1,0,1", "1:1,1,0,1", "1:9:", "nothing", "1:9:1,1,0,1 ")) {
+      assertRefused("OPTION_VALUE", () -> administration().configure(Map.of(SHARES, shares)));
     }
-    assertRefused("PARTITION_NOT_FOUND", () -> administration().fill(byPartition(0, 0, 0, 0, 1), Duration.ofHours(1), false));
     assertEquals(before.version(), state().version());
+    administration().configure(Map.of(SHARES, "1:9:1,1,0,1"));
+    administration().configure(Map.of(SHARES, "none"));
+    assertEquals(before.version() + 2, state().version());
   }
 
   @Test
-  void aTopicOfAnotherPartitionerHasNoFill() throws IOException {
+  void aTopicOfAnotherPartitionerHasNoShares() throws IOException {
     commit(10, null);
-    assertRefused("OPTION_VALUE", () -> administration().fill(byPartition(1), Duration.ofHours(1), false));
+    assertRefused("OPTION_VALUE", () -> administration().configure(Map.of(SHARES, "0:9:1,1")));
     assertNotEquals("lag_aware", state().config().partitioner().optionName());
   }
 }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.sparklog.admin.RerouteTime;
 import io.sparklog.admin.Administration;
 import io.sparklog.admin.Vacuum;
 import io.sparklog.kit.Drivers;
@@ -100,7 +101,7 @@ final class RefusedWritesTest extends Drivers {
   @ValueSource(booleans = {false, true})
   void aRefusedWriteLeavesNothing(boolean big) throws IOException {
     nowMs = System.currentTimeMillis();
-    assertRefused("ROUTING_CHANGED", big, true, () -> operator().addPartitions(5, false, false, false));
+    assertRefused("ROUTING_CHANGED", big, true, () -> operator().addPartitions(5, false, RerouteTime.NOW, false));
     deleted();
     assertRefused("TOPIC_RECREATED", big, true, this::deleted);
     assertRefused("TOPIC_RECREATED", big, true, () -> {

@@ -13,36 +13,36 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.random.RandomGenerator;
 
-/** The re-route that a note asks for, before the next write is planned: so no write of a lone writer is refused. FORMAT.md section 13.6. */
-public final class AskedReroute implements Repeatable {
+/** The re-route that waits for the next write, made before that write is planned: so no lone writer is refused. FORMAT.md section 13.6. */
+public final class PendingReroute implements Repeatable {
   private final TopicLog log;
   private final State planned;
 
-  private AskedReroute(TopicLog log, State planned) {
+  private PendingReroute(TopicLog log, State planned) {
     this.log = log;
     this.planned = planned;
   }
 
-  /** The newest state of a topic, after what it asks for. If that cannot be done now, a later write does it. */
+  /** The newest state of a topic, after the re-route that waits. If that cannot be made now, a later write makes it. */
   public static Optional<State> latest(TopicLog log, Clock clock, RandomGenerator random) {
     Optional<State> latest = log.latest();
     if (latest.isEmpty() || isDone(latest.get())) {
       return latest;
     }
     try {
-      new TopicWork(log, clock, random).commit(new AskedReroute(log, latest.get()));
+      new TopicWork(log, clock, random).commit(new PendingReroute(log, latest.get()));
     } catch (PartlogException e) {
-      Warnings.warn(AskedReroute.class, "topic {} under {} is not re-routed as it was asked for, and is written as it is", log.topic(),
-          log.store().root(), e);
+      Warnings.warn(PendingReroute.class, "topic {} under {} cannot be re-routed before this write, which goes on without that",
+          log.topic(), log.store().root(), e);
     }
     return log.latest();
   }
 
   private static boolean isDone(State state) {
-    return state.routing().flatMap(routing -> routing.asked()).isEmpty();
+    return state.pendingWeights().isEmpty();
   }
 
-  /** Also where the topic is another one, or has another routing epoch: then the note is not the one that was seen. */
+  /** Also where the topic is another one, or has another routing epoch: then another re-route waits. */
   @Override
   public Optional<String> appliedIn(State newest) {
     boolean isOther = !newest.topicId().equals(planned.topicId()) || !newest.router().equals(planned.router());
@@ -52,6 +52,6 @@ public final class AskedReroute implements Repeatable {
   @Override
   public Optional<NextVersion> next(Optional<State> newest) throws IOException {
     State state = newest.orElseThrow();
-    return Optional.of(NextVersion.rerouting(log, state, state.slots().asked().orElseThrow(), Map.of()));
+    return Optional.of(NextVersion.rerouting(log, state, state.pendingWeights().orElseThrow(), Map.of()));
   }
 }

@@ -1,0 +1,138 @@
+package io.sparklog.admin;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.sparklog.kit.CommitsOverFaults;
+import io.sparklog.kit.Writes;
+import io.sparklog.log.Checkpoint;
+import io.sparklog.log.Names;
+import io.sparklog.log.Routing;
+import io.sparklog.log.State;
+import io.sparklog.log.TopicConfig;
+import io.sparklog.log.TopicLog;
+import io.sparklog.spec.PartlogException;
+import io.sparklog.upkeep.TopicWork;
+import java.io.IOException;
+import java.time.Clock;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+
+/** Re-routes that wait for the next write, until it comes, another call takes their place, or they are taken back. FORMAT.md section 13.6. */
+final class PendingRerouteTest extends CommitsOverFaults {
+  private Administration administration() {
+    return new Administration(new TopicWork(new TopicLog(store.store(), "t"), Clock.systemUTC(), random));
+  }
+
+  private static PartlogException assertFails(String id, Executable body) {
+    PartlogException e = assertThrows(PartlogException.class, body);
+    assertEquals(id, e.id(), e.getMessage());
+    return e;
+  }
+
+  private Routing routing() {
+    return state().slots();
+  }
+
+  private static TreeMap<Integer, Long> weights(int... partitionsAndWeights) {
+    TreeMap<Integer, Long> weights = new TreeMap<>();
+    for (int i = 0; i < partitionsAndWeights.length; i += 2) {
+      weights.put(partitionsAndWeights[i], (long) partitionsAndWeights[i + 1]);
+    }
+    return weights;
+  }
+
+  private static String waiting(State state) {
+    return state.pendingWeights().map(Arrays::toString).orElse("none");
+  }
+
+  @Test
+  void aRerouteThatWaitsChangesNothingButIsKnown() throws IOException {
+    commit(100, null);
+    Changed told = administration().addPartitions(6, false, RerouteTime.NEXT_WRITE, true);
+    assertEquals(0, state().version());
+    assertEquals(told.slots(), administration().addPartitions(6, false, RerouteTime.NEXT_WRITE, false).slots());
+    assertEquals(List.of(1L, 4L, true), List.of(state().version(), (long) state().partitions(), state().routing().isEmpty()));
+    administration().addPartitions(6, false, RerouteTime.NEXT_WRITE, false);
+    assertEquals(1, state().version(), "to repeat it changes nothing more");
+    Checkpoint.write(store.store(), state(), Names.identity(random));
+    assertEquals("[1, 1, 1, 1, 1, 1]", waiting(state()));
+    assertFails("OPTION_VALUE", () -> administration().addPartitions(8, true, RerouteTime.NEXT_WRITE, false));
+  }
+
+  /** Whichever calls it is about, the newest one counts, and it is about the partitions that there are. */
+  @Test
+  void aLaterCallTakesThePlaceOfARerouteThatWaits() throws IOException {
+    commit(100, null);
+    administration().addPartitions(800, false, RerouteTime.NEXT_WRITE, false);
+    administration().addPartitions(5, false, RerouteTime.NEXT_WRITE, false);
+    assertEquals("[1, 1, 1, 1, 1]", waiting(state()));
+    assertFails("PARTITION_NOT_FOUND", () -> administration().closePartitions(List.of(4), RerouteTime.NEXT_WRITE, false));
+    administration().reroute(weights(3, 3), RerouteTime.NEXT_WRITE, false);
+    assertEquals("[1, 1, 1, 3]", waiting(state()));
+    long version = state().version();
+    administration().reroute(weights(3, 3), RerouteTime.NEXT_WRITE, false);
+    assertEquals(version, state().version(), "to repeat it changes nothing more");
+    administration().closePartitions(List.of(0), RerouteTime.NOW, false);
+    assertEquals(List.of("none", 1), List.of(waiting(state()), routing().epoch()));
+    assertArrayEquals(new int[] {0, 1, 1, 1}, routing().weights());
+    administration().addPartitions(6, false, RerouteTime.NEXT_WRITE, false);
+    administration().addPartitions(4, false, RerouteTime.NOW, false);
+    assertEquals(List.of("none", 1, 4), List.of(waiting(state()), routing().epoch(), state().partitions()), "there are 4 already");
+  }
+
+  @Test
+  void aRerouteThatWaitsIsTakenBack() throws IOException {
+    commit(100, null);
+    administration().addPartitions(6, false, RerouteTime.NEXT_WRITE, false);
+    Changed told = administration().reroute(weights(), RerouteTime.NEVER, true);
+    assertEquals("[1, 1, 1, 1, 1, 1]", waiting(state()));
+    assertTrue(told.slots().stream().allMatch(slots -> slots.moved() == 0), told.slots().toString());
+    administration().reroute(weights(), RerouteTime.NEVER, false);
+    assertEquals(List.of("none", 2L), List.of(waiting(state()), state().version()));
+    administration().closePartitions(List.of(), RerouteTime.NEVER, false);
+    administration().addPartitions(1, false, RerouteTime.NEVER, false);
+    assertEquals(2, state().version(), "to repeat it changes nothing more");
+    administration().addPartitions(6, false, RerouteTime.NEXT_WRITE, false);
+    administration().reroute(weights(0, 1), RerouteTime.NEXT_WRITE, false);
+    assertEquals("none", waiting(state()), "one to the weights that there are");
+  }
+
+  @Test
+  void aRerouteThatWaitsEndsWithTheNextOne() throws IOException {
+    commit(100, null);
+    administration().reroute(weights(0, 3), RerouteTime.NEXT_WRITE, false);
+    administration().reroute(weights(0, 2), RerouteTime.NOW, false);
+    assertEquals(List.of(1, "none"), List.of(routing().epoch(), waiting(state())), "the next write changes nothing more");
+    assertArrayEquals(new int[] {2, 1, 1, 1}, routing().weights());
+    administration().reroute(weights(0, 3), RerouteTime.NEXT_WRITE, false);
+    long version = state().version();
+    TreeMap<Integer, Integer> moves = new TreeMap<>(Map.of(1, 0));
+    for (boolean dryRun : new boolean[] {true, false}) {
+      PartlogException refused = assertFails("REROUTE_PENDING", () -> administration().move(state(), moves, dryRun));
+      assertTrue(refused.getMessage().contains("to the weights [3, 1, 1, 1]"), refused.getMessage());
+    }
+    assertEquals(version, state().version());
+  }
+
+  /** Thousands of numbers of one digit fit into a value, and as many of seven do not. */
+  @Test
+  void theWeightsOfManyPartitionsAreAskedFor() throws IOException {
+    TreeMap<String, String> config = Writes.config();
+    config.put("partitions", "4096");
+    administration().create(TopicConfig.of(config), Names.identity(random));
+    administration().closePartitions(List.of(7), RerouteTime.NEXT_WRITE, false);
+    assertEquals(4096, state().pendingWeights().orElseThrow().length);
+    TreeMap<Integer, Long> heavy = new TreeMap<>();
+    IntStream.range(0, 4096).forEach(p -> heavy.put(p, 1_000_000L));
+    PartlogException refused = assertFails("OPTION_VALUE", () -> administration().reroute(heavy, RerouteTime.NEXT_WRITE, false));
+    assertTrue(refused.getMessage().contains("it must be now"), refused.getMessage());
+  }
+}
