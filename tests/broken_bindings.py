@@ -8,7 +8,7 @@ from broken_rules import Change, changed
 from handmade import Topic, batch, given, records, summed
 
 UNBOUND = 65_535
-FEATURES = ["slots", "unbound"]
+FEATURES = ["routing.slots", "routing.unbound"]
 SLOTS = 4096
 
 
@@ -24,12 +24,12 @@ class Bound(Routed):
 
     def begin(self, moves: dict[int, list[int]], *added: dict[str, Any]) -> None:
         """Writes the version that begins the topic, and binds these slots."""
-        content = self.topic.next(*added, features=FEATURES)
+        content = self.topic.next(*added, writerFeatures=FEATURES)
         self._take(content | {"routing": self._routing(moves)})
 
     def bind(self, moves: dict[int, list[int]], *added: dict[str, Any]) -> dict[str, Any]:
         """The content of a version that binds these slots, by partition."""
-        return self.topic.next(*added, features=self.features, routing=self._routing(moves))
+        return self.topic.next(*added, writerFeatures=self.features, routing=self._routing(moves))
 
     def _routing(self, moves: dict[int, list[int]]) -> dict[str, Any]:
         table = list(self.table)
@@ -70,9 +70,9 @@ def rerouted(topic: Topic) -> Bound:
 
 BEGINS: dict[str, Change] = {
     "no routing": lambda content: content.pop("routing"),
-    "no feature unbound": given("features", ["slots"]),
-    "no feature slots": given("features", ["unbound"]),
-    "no features": given("features", []),
+    "no feature unbound": given("writerFeatures", ["routing.slots"]),
+    "no feature slots": given("writerFeatures", ["routing.unbound"]),
+    "no features": given("writerFeatures", []),
     "another partitioner": lambda content: content["config"].update(partitioner="murmur3"),
     "a re-route": lambda content: (content["routing"].pop("binds"), content["routing"].update(epoch=1, slots=SLOTS, weights=[1, 1])),
     "neither a binding nor a re-route": lambda content: content["routing"].pop("binds"),
@@ -97,8 +97,8 @@ BINDINGS: dict[str, Change] = {
         content["routing"].pop("binds"),
         content["routing"].update(epoch=1, slots=SLOTS, weights=[1, 1]),
     ),
-    "no feature unbound": given("features", ["slots"]),
-    "no features": lambda content: (content.update(features=[]), content.pop("routing")),
+    "no feature unbound": given("writerFeatures", ["routing.slots"]),
+    "no features": lambda content: (content.update(writerFeatures=[]), content.pop("routing")),
 }
 """Changes of a binding after which it is corrupt."""
 
@@ -109,8 +109,8 @@ RIGHT: dict[str, Change] = {
 """Changes of a binding after which it is still right."""
 
 HEADS: dict[str, Change] = {
-    "no feature unbound": given("features", ["slots"]),
-    "no features": given("features", []),
+    "no feature unbound": given("writerFeatures", ["routing.slots"]),
+    "no features": given("writerFeatures", []),
     "no routing": lambda head: head.pop("routing"),
     "another partitioner": lambda head: head["config"].update(partitioner="murmur3"),
     "a partition that is not there": lambda head: head["routing"]["first"].__setitem__(9, 65_534),

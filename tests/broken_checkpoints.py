@@ -43,7 +43,8 @@ HEADS: dict[str, Change] = {
         f"no {name}": without(name)
         for name in (
             "format",
-            "features",
+            "readerFeatures",
+            "writerFeatures",
             "topic",
             "topicId",
             "version",

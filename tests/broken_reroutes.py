@@ -27,7 +27,7 @@ class Routed:
         self.epoch = 0
         self.weights = [1, 1]
         self.past: list[dict[str, Any]] = []
-        self.features = ["slots"]
+        self.features = ["routing.slots"]
 
     def home(self, key: bytes) -> int:
         """The partition of a key now."""
@@ -52,7 +52,7 @@ class Routed:
             for slot in slots:
                 table[slot] = partition
         return self.topic.next(
-            features=self.features,
+            writerFeatures=self.features,
             operation="reroute",
             config={"partitions": str(len(weights))} if added else {},
             starts=last["starts"] + added,
@@ -101,7 +101,7 @@ def grown(topic: Topic) -> Routed:
     """The same after it got a third partition, with records in each, and then partition 1 was closed."""
     routed = begun(topic)
     routed.put(routed.reroute([1, 1, 1], {2: [*range(2731, 4096)]}))
-    topic.commit(*(topic.data(batch(records(2)), partition) for partition in range(3)), features=["slots"])
+    topic.commit(*(topic.data(batch(records(2)), partition) for partition in range(3)), writerFeatures=["routing.slots"])
     routed.put(routed.reroute([2, 0, 1], {0: [slot for slot in range(SLOTS) if routed.table[slot] == 1]}))
     return routed
 
@@ -164,8 +164,8 @@ FIRST: dict[str, Change] = {
 """Changes of a first re-route after which it is corrupt."""
 
 SECOND: dict[str, Change] = {
-    "no feature": given("features", []),
-    "no feature and no routing": lambda content: (given("features", [])(content), content.pop("routing")),
+    "no feature": given("writerFeatures", []),
+    "no feature and no routing": lambda content: (given("writerFeatures", [])(content), content.pop("routing")),
     "the same routing epoch": of_routing("epoch", 2),
     "a routing epoch is left out": of_routing("epoch", 4),
     "another number of slots": of_routing("slots", 8192),
@@ -179,7 +179,7 @@ RIGHT: dict[str, Change] = {
     "an unknown field": lambda content: content["routing"].update(more=[{}]),
     "an unknown name of the operation": given("operation", "anything"),
     "the largest weight": of_routing("weights", [1_000_000, 1, 1]),
-    "the feature twice": given("features", ["slots", "slots"]),
+    "the feature twice": given("writerFeatures", ["routing.slots", "routing.slots"]),
 }
 """Changes of a first re-route after which it is still right."""
 
@@ -207,7 +207,7 @@ CONFIGS: dict[str, Change] = {
 HEADS: dict[str, Change] = {
     **{f"no {name}": without_of_routing(name) for name in ("epoch", "slots", "weights", "first", "reroutes", "table")},
     **{f"{name} is {value!r}": of_routing(name, value) for name in ("epoch", "slots", "weights", "first", "table") for value in WRONG},
-    "routing without the feature": given("features", []),
+    "routing without the feature": given("writerFeatures", []),
     "no routing": lambda head: head.pop("routing"),
     "routing is null": given("routing", None),
     "fewer re-routes had": of_routing("epoch", 1),

@@ -53,7 +53,21 @@ def times(factor: int):
 
 
 FIELDS = [
-    *("format", "features", "topic", "topicId", "version", "txn", "previous", "time", "operation", "writer", "query", "horizon"),
+    *(
+        "format",
+        "readerFeatures",
+        "writerFeatures",
+        "topic",
+        "topicId",
+        "version",
+        "txn",
+        "previous",
+        "time",
+        "operation",
+        "writer",
+        "query",
+        "horizon",
+    ),
     *("boundary", "config", "starts", "ends", "removed", "added"),
 ]
 BIG = 2**63
@@ -87,7 +101,10 @@ BROKEN: dict[str, Change] = {
     **{f"{name} is negative": given(name, -1) for name in ("format", "version", "time", "horizon", "boundary")},
     **{f"{name} is too large": given(name, BIG) for name in ("version", "time", "horizon", "boundary")},
     "format 0": given("format", 0),
-    "features that are numbers": given("features", [1]),
+    "features of readers that are numbers": given("readerFeatures", [1]),
+    "features of writers that are numbers": given("writerFeatures", [1]),
+    "a feature of readers that writers need not know": lambda content: content.update(readerFeatures=["routing.slots"]),
+    "a feature without the feature that it requires": given("writerFeatures", ["routing.unbound"]),
     "another topic": given("topic", "other"),
     "another topic id": given("topicId", identity("other")),
     "a topic id of 21 characters": given("topicId", "A" * 21),

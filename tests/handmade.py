@@ -194,7 +194,8 @@ class Topic:
             ends[segment["partition"]] = max(ends[segment["partition"]], segment["end"])
         return {
             "format": 1,
-            "features": [],
+            "readerFeatures": [],
+            "writerFeatures": [],
             "topic": self.name,
             "topicId": before["topicId"],
             "version": version,
@@ -277,7 +278,8 @@ class Topic:
         newest = self.versions[-1]
         head = {
             "format": 1,
-            "features": [],
+            "readerFeatures": [],
+            "writerFeatures": [],
             "topic": self.name,
             "topicId": newest["topicId"],
             "version": newest["version"],

@@ -21,7 +21,7 @@ def describe(log: TopicLog) -> dict[str, Any]:
     state = log.newest()
     totals = Totals.of_partitions(log, state)
     assert totals is not None
-    routing = state.routing
+    routing = state.routing_if_known
     slots = Counter(routing.table) if routing else Counter()
     waiting = Waiting.of(log, state)
     return {

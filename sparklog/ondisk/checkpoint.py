@@ -10,7 +10,8 @@ from typing import NamedTuple
 import google_crc32c
 
 from sparklog.ondisk.faults import Unreadable
-from sparklog.ondisk.fields import SLOTS, UNBOUND, Fields, integer, parse
+from sparklog.ondisk.features import Binds, Feature, Features
+from sparklog.ondisk.fields import Fields, integer, parse
 from sparklog.ondisk.names import INT64_MAX, topic_file
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.routing import Routing
@@ -43,8 +44,9 @@ class Head(NamedTuple):
     horizon: int
     boundary: int
     deleted: bool
+    features: Features
     config: dict[str, str]
-    routing: Routing | None
+    routing_if_known: Routing | None
     starts: tuple[int, ...]
     ends: tuple[int, ...]
 
@@ -130,8 +132,7 @@ def _reading() -> Iterator[None]:
 def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]:
     """The head, and the number of live segments of each partition."""
     fields = Fields(parse(line))
-    features = fields.require_known_format()
-    slots = SLOTS in features
+    features = Features.read(fields)
     require_own(fields, topic, version)
     starts, ends = starts_and_ends(fields)
     config = fields.strings("config")
@@ -157,17 +158,18 @@ def _head(line: bytes, topic: str, version: int) -> tuple[Head, tuple[int, ...]]
         horizon=fields.integer("horizon"),
         boundary=fields.integer("boundary"),
         deleted=fields.mark("deleted"),
+        features=features,
         config=config,
-        routing=Routing.read(Fields(fields.value("routing")), version, ends, unbound=UNBOUND in features)
-        if slots and "routing" in fields
+        routing_if_known=Routing.read(Fields(fields.value("routing")), version, ends, unbound=features.has(Feature.UNBOUND))
+        if features.have_slots and "routing" in fields
         else None,
         starts=starts,
         ends=ends,
     )
-    if not head.deleted:
-        require_partitioner(config, unbound=slots and UNBOUND in features)
-        if UNBOUND in features and slots and not head.routing:
-            raise Damaged("it has the feature unbound, and no routing")
-    if head.deleted and (queries or any(counts) or starts != ends or head.routing):
+    if not head.deleted and not features.unknown_to(Binds.KEY_READERS):
+        require_partitioner(config, features)
+        if features.has(Feature.UNBOUND) and not head.routing_if_known:
+            raise Damaged(f"it has the feature {Feature.UNBOUND.text}, and no routing")
+    if head.deleted and (queries or any(counts) or starts != ends or head.routing_if_known):
         raise Damaged("it is of a deleted topic, and has records, queries or slots")
     return head, counts

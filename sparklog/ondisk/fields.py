@@ -5,21 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sparklog.ondisk.faults import TooNew
 from sparklog.ondisk.names import INT64_MAX
 from sparklog.store.store import Damaged
 
-FORMAT = 1
-SLOTS = "slots"
-"""The feature of a topic whose keys are in slots."""
-UNBOUND = "unbound"
-"""The feature of a topic whose slots get a partition when they are first used."""
 DEPTH_MAX = 8
 STRING_BYTES_MAX = 32 * 1024
 CONTAINERS_MAX = 2_100_000
 """Enough for a million segments added and a million removed. Without this limit, empty arrays could take 30 times their bytes in memory."""
-_NAMES_SHOWN = 200
-"""Characters of the names of unknown features that an error shows: a hostile file may have very many."""
 
 
 class Fields:
@@ -75,19 +67,6 @@ class Fields:
 
     def __contains__(self, name: str) -> bool:
         return name in self._fields
-
-    def require_known_format(self) -> frozenset[str]:
-        """Checks `format` and `features`, which it returns. TooNew if a later version of the format wrote them."""
-        format = self.integer("format", least=1)
-        if format > FORMAT:
-            raise TooNew(f"its format is {format}, and this version of sparklog reads up to {FORMAT}")
-        features = self.array("features", most=INT64_MAX)
-        if not all(type(feature) is str for feature in features):
-            raise Damaged("`features` holds something other than strings")
-        if unknown := [feature for feature in features if feature not in (SLOTS, UNBOUND)]:
-            names = ", ".join(unknown)
-            raise TooNew(f"it needs the features {names if len(names) <= _NAMES_SHOWN else names[:_NAMES_SHOWN] + '…'}")
-        return frozenset(features)
 
 
 def integer(value: object, name: str, least: int, most: int) -> int:

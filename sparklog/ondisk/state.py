@@ -6,8 +6,10 @@ import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from sparklog.errors import SparklogError
 from sparklog.ondisk.checkpoint import Checkpoint
-from sparklog.ondisk.faults import Unreadable
+from sparklog.ondisk.faults import TooNew, Unreadable
+from sparklog.ondisk.features import Binds, Feature, Features
 from sparklog.ondisk.reroute import Binding, Reroute
 from sparklog.ondisk.routing import LAG_AWARE, SLOTS, Routing
 from sparklog.ondisk.version import PARTITIONS_MAX, Segment, Version, require_partitioner, require_whole
@@ -86,9 +88,10 @@ class State:
     boundary: int
     deleted: bool
     """Whether its version deleted the topic: then nothing counts but what the next version must follow."""
+    features: Features
     config: Mapping[str, str]
-    routing: Routing | None
-    """None while the topic has no slots."""
+    routing_if_known: Routing | None
+    """None while the topic has no slots, or if a feature that decides where keys go is unknown."""
     starts: tuple[int, ...]
     ends: tuple[int, ...]
     checkpoint: str | None
@@ -108,10 +111,10 @@ class State:
         # A topic may begin at any offsets.
         none = tuple(LiveSegments(partition, None) for partition in range(version.partitions))
         routing = None
-        if isinstance(version.routing, Binding) and version.unbound:
+        if isinstance(version.routing, Binding) and version.features.has(Feature.UNBOUND):
             slots = int(version.config.get("placement.slots", SLOTS))
             routing = Routing.unbound(version.partitions, slots).bound(version.routing)
-        elif (version.routing or version.unbound) and not version.deleted:
+        elif (version.routing or version.features.has(Feature.UNBOUND)) and version.routes:
             raise Damaged("it begins a topic, and is a re-route, or lacks the routing of slots without partitions")
         return cls._at(topic, version, version.config, routing, checkpoint, _live_after(none, version.starts, version))
 
@@ -125,8 +128,8 @@ class State:
         checkpoint: str | None,
         live: tuple[LiveSegments, ...],
     ) -> State:
-        if not version.deleted:
-            require_partitioner(config, unbound=version.unbound)
+        if version.routes:
+            require_partitioner(config, version.features)
         return cls(
             topic=topic,
             topic_id=version.topic_id,
@@ -136,13 +139,24 @@ class State:
             horizon=version.horizon,
             boundary=version.boundary,
             deleted=version.deleted,
+            features=version.features,
             config=config,
-            routing=None if version.deleted else routing,
+            routing_if_known=routing if version.routes else None,
             starts=version.starts,
             ends=version.ends,
             checkpoint=checkpoint,
             live=tuple(LiveSegments(partition, None) for partition in range(version.partitions)) if version.deleted else live,
         )
+
+    @property
+    def routing(self) -> Routing | None:
+        """None while the topic has no slots. FORMAT_TOO_NEW if a feature that decides where keys go is unknown."""
+        try:
+            self.features.require_known_to(Binds.KEY_READERS)
+        except TooNew as reason:
+            file = f"Version {self.version} of topic {self.topic}"
+            raise SparklogError("FORMAT_TOO_NEW", file=file, reason=reason) from None
+        return self.routing_if_known
 
     @property
     def binds(self) -> bool:
@@ -167,8 +181,9 @@ class State:
     def _wanted(self, key: str, now_ms: float = 0) -> list[int] | None:
         """The numbers by partition that a value asks for. None if the value has no effect on this state. FORMAT.md section 13.6."""
         epoch, *rest = self.config.get(key, "none").split(":")
-        now, weights = (self.routing.epoch, self.routing.weights) if self.routing else (0, (1,) * self.partitions)
-        if epoch != str(now) or (len(rest) > 1 and int(rest[0]) <= now_ms):
+        routing = self.routing_if_known
+        now, weights = (routing.epoch, routing.weights) if routing else (0, (1,) * self.partitions)
+        if self.features.unknown_to(Binds.KEY_READERS) or epoch != str(now) or (len(rest) > 1 and int(rest[0]) <= now_ms):
             return None
         wanted = [int(number) for number in rest[-1].split(",")]
         opens = any(number and not weight for weight, number in zip(weights, wanted, strict=False))
@@ -204,14 +219,10 @@ class State:
 
     def agrees_with(self, version: Version) -> bool:
         """Whether a checkpoint says of the topic what the file of its version says."""
-        names = ("topic_id", "time", "horizon", "boundary", "deleted", "starts", "ends")
-        if self.routing is None:
-            routes = version.routing is None
-        else:
-            features = version.slots and version.unbound == self.binds
-            routes = features and (version.routing is None or self.routing.agrees_with(version.routing))
+        names = ("topic_id", "time", "horizon", "boundary", "deleted", "features", "starts", "ends")
+        routing, change = self.routing_if_known, version.routing
         return (
-            routes
+            (change is None or (routing is not None and routing.agrees_with(change)))
             and all(getattr(self, name) == getattr(version, name) for name in names)
             and version.config.items() <= self.config.items()
         )
@@ -236,20 +247,20 @@ class State:
             raise Damaged(f"it has {version.partitions} partitions where there were {self.partitions}")
         if _falls(self.starts, version.starts) or _falls(self.ends, version.ends):
             raise Damaged("an offset where a partition starts or ends falls")
+        if not version.deleted and self.features.names - version.features.names:
+            raise Damaged("it lacks a feature that the topic has")
         config = {**self.config, **version.config}
         require_whole(config, version.partitions)
         # Partitions that are added to a topic begin at offset 0.
         new = range(self.partitions, version.partitions)
-        routing = None if version.deleted else self._routing_after(version)
+        routing = self._routing_after(version) if version.routes else None
         before = [each.unrouted() for each in self.live] if new and not routing else self.live
         live = (*before, *(LiveSegments(partition, None) for partition in new))
         return self._at(self.topic, version, config, routing, self.checkpoint, _live_after(live, (*self.ends, *[0] * len(new)), version))
 
     def _routing_after(self, version: Version) -> Routing | None:
         """The routing after the next version, which does not end the topic."""
-        routing, change = self.routing, version.routing
-        if routing and not version.slots:
-            raise Damaged("it does not have the feature slots, and the topic has slots")
+        routing, change = self.routing_if_known, version.routing
         if isinstance(change, Reroute):
             if not routing and change.slots % self.partitions:
                 raise Damaged(f"its slots are no multiple of {self.partitions} partitions")

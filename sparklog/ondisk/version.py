@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import google_crc32c
 
-from sparklog.ondisk.fields import SLOTS, UNBOUND, Fields, boolean, integer, parse, string
+from sparklog.ondisk.features import Binds, Feature, Features
+from sparklog.ondisk.fields import Fields, boolean, integer, parse, string
 from sparklog.ondisk.header import CODECS, HEADER_BYTES
 from sparklog.ondisk.names import INT64_MAX, is_data_file, is_identity, is_own_file
 from sparklog.ondisk.rebuilt import Rebuilt
@@ -62,7 +63,6 @@ _OPTIONAL = {
 }
 _DECIMAL = re.compile("-1|0|[1-9][0-9]{0,18}")
 _TRAILER = re.compile(rb"crc32c:([0-9a-f]{8})\n")
-_TRAILER_BYTES = 16
 _HASH = re.compile("[0-9a-f]{64}")
 _OPERATION = re.compile("[a-z-]{1,32}")
 _INPUT = re.compile("[0-9a-f]{16}")
@@ -216,10 +216,7 @@ class Version(NamedTuple):
     horizon: int
     boundary: int
     deleted: bool
-    slots: bool
-    """Whether it has the feature `slots`."""
-    unbound: bool
-    """Whether it has the feature `unbound` too: slots get a partition when they are first used."""
+    features: Features
     routing: RoutingChange | None
     rebuilt: Rebuilt | None
     """The topic whose records it begins a topic with."""
@@ -230,6 +227,11 @@ class Version(NamedTuple):
     added: Sequence[Segment]
 
     @property
+    def routes(self) -> bool:
+        """Whether the topic exists after this version, and all features that decide where its keys go are known."""
+        return not self.deleted and not self.features.unknown_to(Binds.KEY_READERS)
+
+    @property
     def partitions(self) -> int:
         """The number of partitions after this version."""
         return len(self.ends)
@@ -237,9 +239,11 @@ class Version(NamedTuple):
     @classmethod
     def read(cls, data: bytes, topic: str, version: int) -> Version:
         """The version file with these bytes. Damaged if it breaks a rule; TooNew if a later version of the format wrote it."""
-        fields = Fields(parse(_summed_line(data)))
-        features = fields.require_known_format()
-        slots = SLOTS in features
+        line, more = _summed_line(data)
+        fields = Fields(parse(line))
+        features = Features.read(fields)
+        if more:
+            raise Damaged(f"{len(more)} bytes follow its second line")
         require_own(fields, topic, version)
         previous = fields.value("previous")
         if version == 0 and previous is not None:
@@ -257,7 +261,7 @@ class Version(NamedTuple):
         if version == 0:
             require_whole(config, len(ends))
         topic_id = fields.string("topicId")
-        routing = Fields(fields.value("routing")) if slots and "routing" in fields else None
+        routing = Fields(fields.value("routing")) if features.have_slots and "routing" in fields else None
         read = cls(
             hash=hashlib.sha256(data).hexdigest(),
             topic_id=topic_id,
@@ -271,8 +275,7 @@ class Version(NamedTuple):
             horizon=fields.integer("horizon"),
             boundary=fields.integer("boundary"),
             deleted=fields.mark("deleted"),
-            slots=slots,
-            unbound=slots and UNBOUND in features,
+            features=features,
             routing=read_routing(routing, len(ends)) if routing else None,
             rebuilt=Rebuilt.read(Fields(fields.value("rebuilt")), topic_id, starts, ends) if "rebuilt" in fields else None,
             config=config,
@@ -305,9 +308,9 @@ def require_own(fields: Fields, topic: str, version: int) -> None:
         raise Damaged("`topicId` is not an identity")
 
 
-def require_partitioner(config: Mapping[str, str], *, unbound: bool) -> None:
+def require_partitioner(config: Mapping[str, str], features: Features) -> None:
     """Checks that slots without a partition are those of a topic that binds them later."""
-    if (config["partitioner"] == LAG_AWARE) != unbound:
+    if (config["partitioner"] == LAG_AWARE) != (features.has(Feature.UNBOUND)):
         raise Damaged(f"its partitioner is {config['partitioner']}, and its features are of another one")
 
 
@@ -341,14 +344,15 @@ def starts_and_ends(fields: Fields) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return starts, ends
 
 
-def _summed_line(data: bytes) -> bytes:
-    line, trailer = data[: -_TRAILER_BYTES - 1], data[-_TRAILER_BYTES:]
-    match = _TRAILER.fullmatch(trailer)
-    if not match or data[len(line) : len(line) + 1] != b"\n" or b"\n" in line:
+def _summed_line(data: bytes) -> tuple[bytes, bytes]:
+    """The first line, whose checksum is right, and the bytes behind the second line."""
+    line, _, rest = data.partition(b"\n")
+    match = _TRAILER.match(rest)
+    if not match:
         raise Damaged("it is not one line and its checksum")
     if int(match[1], 16) != (found := google_crc32c.value(line)):
         raise Damaged(f"its checksum is {match[1].decode()} where its bytes have {found:08x}")
-    return line
+    return line, rest[match.end() :]
 
 
 def _query(value: object) -> Query | None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from sparklog import arguments
 from sparklog.errors import SparklogError
+from sparklog.ondisk.features import Binds
 from sparklog.ondisk.names import is_own_file
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
@@ -220,10 +221,11 @@ def _expected(chain: Chain, has_view: bool) -> list[Expected]:
     for segment in chain.segments:
         ends[segment.file] = max(ends[segment.file], segment.end_of_index)
     tables: dict[int, Sequence[int]] = {}
+    where_keys_go = not state.features.unknown_to(Binds.KEY_READERS)
     return [
         Expected(
             chain.topic,
-            segment,
+            segment if where_keys_go else segment._replace(routed=False),
             state.starts[segment.partition] if segment.partition < len(state.starts) else 0,
             state.partitions,
             state.config["partitioner"],
@@ -239,11 +241,12 @@ def _expected(chain: Chain, has_view: bool) -> list[Expected]:
 
 def _table(state: State, segment: Segment, known: dict[int, Sequence[int]]) -> Sequence[int] | None:
     """The slot table of the routing epoch of a segment; None without slots, and where it is forgotten."""
-    if not state.routing or not segment.routed or (not state.binds and segment.end <= state.starts[segment.partition]):
+    routing = state.routing_if_known
+    if not routing or not segment.routed or (not state.binds and segment.end <= state.starts[segment.partition]):
         return None
     after = state.reroutes_before(segment)
     if after not in known:
-        known[after] = state.routing.table_after(after)
+        known[after] = routing.table_after(after)
     return known[after]
 
 

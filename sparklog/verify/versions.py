@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from sparklog.ondisk.faults import TooNew
+from sparklog.ondisk.features import Binds, Features
 from sparklog.ondisk.names import checkpoint_version_of, topic_file, version_file, version_of
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
@@ -72,6 +73,7 @@ class Chain:
         self._numbered: list[tuple[int, Finding]] = []
         """Findings about version files. Their cost depends on the boundary, which is known in the end."""
         self._writers = Writers()
+        self._unknown: tuple[str, ...] = ()
 
     def read(self) -> Chain:
         """Reads and replays everything."""
@@ -127,12 +129,25 @@ class Chain:
             self._state_ends(number)
             return
         self._link = self._link._replace(sound=True)
+        self._require_known(number, version.features)
         if before and before.version == number - 1:
             self._follow(before, version)
         for segment in version.added:
             self._name(segment)
             self.added.add(segment.file)
         self._replay(version)
+
+    def _require_known(self, number: int, features: Features) -> None:
+        """Says once that a part of the topic is not checked."""
+        try:
+            features.require_known_to(Binds.WRITERS)
+        except TooNew as reason:
+            if features.unknown != self._unknown:
+                problem = f"{reason}: the places of keys and the rules of writers are not checked from this version on"
+                finding = self._damage("FORMAT_TOO_NEW", problem, self._file(version_file(number)), 0)
+                impact, fix = "no record: this version of sparklog reads by offset, and cannot write", "upgrade sparklog, and verify again"
+                self._numbered.append((number, _with(finding, impact=impact, fix=fix)))
+            self._unknown = features.unknown
 
     def _follow(self, before: Link, version: Version) -> None:
         """Checks that a version names the one before it. If not, one of the two files is not what was committed."""
@@ -169,7 +184,7 @@ class Chain:
             self._state_ends(version.version)
             self._later.append(version)
             return
-        for severity, condition, problem in self._writers.problems(state, version, self._queries):
+        for severity, condition, problem in () if version.features.unknown else self._writers.problems(state, version, self._queries):
             self._numbered.append(
                 (version.version, self._damage(condition, problem, self._file(version_file(version.version)), 0, severity))
             )
@@ -261,7 +276,7 @@ class Chain:
         own = next((version for version in reversed(self._later) if version.version == number), None)
         state = State.of(sound.file)
         if own:
-            same = ("topic_id", "time", "horizon", "boundary", "deleted", "starts", "ends")
+            same = ("topic_id", "time", "horizon", "boundary", "deleted", "features", "starts", "ends")
             for name in same:
                 if getattr(own, name) != getattr(state, name):
                     self._wrong(file, f"its `{name}` is not that of version {number}")

@@ -3,12 +3,10 @@
 from pathlib import Path
 
 import broken_bindings
-import pytest
 from handmade import Topic, given
 from logtool import LogTool
-from verdicts import agree_on_checkpoints, agree_on_versions, verdict
+from verdicts import agree_on_checkpoints, agree_on_versions
 
-from sparklog.ondisk import fields
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.state import State
 from sparklog.ondisk.topic_log import TopicLog
@@ -26,7 +24,7 @@ def test_version_files(tool: LogTool) -> None:
     cases = {
         **{(kind, rule): (put[kind], change, "VERSION_CORRUPT") for kind, changes in wrong.items() for rule, change in changes.items()},
         **{(kind, rule): (put[kind], change, "ok") for kind, changes in right.items() for rule, change in changes.items()},
-        ("first", "more features"): (put["first"], given("features", ["slots", "unbound", "more"]), "FORMAT_TOO_NEW"),
+        ("first", "more features"): (put["first"], given("readerFeatures", ["more"]), "FORMAT_TOO_NEW"),
     }
     agree_on_versions(tool, cases)
 
@@ -40,7 +38,7 @@ def test_a_checkpoint_says_what_replay_says(tool: LogTool) -> None:
     topic = Topic(tool.root, partitions=2)
     bound = broken_bindings.rerouted(topic)
     replayed = newest(tool.root)
-    topic.checkpoint(features=broken_bindings.FEATURES, routing=bound.routing())
+    topic.checkpoint(writerFeatures=broken_bindings.FEATURES, routing=bound.routing())
     for version in range(2):
         topic.version_file(version).unlink()
     loaded = newest(tool.root)
@@ -49,14 +47,3 @@ def test_a_checkpoint_says_what_replay_says(tool: LogTool) -> None:
     assert [loaded.routing.partition(9, after) for after in (0, 1)] == [2, 2], "a binding cuts nothing"
     assert [loaded.routing.partition(4, after) for after in (0, 1)] == [1, 2]
     assert tool.run("states") == ["t ok"]
-
-
-@pytest.mark.parametrize("checkpoint", [False, True])
-def test_a_program_that_knows_slots_alone_refuses_the_topic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: bool) -> None:
-    topic = Topic(tmp_path, partitions=2)
-    bound = broken_bindings.begun(topic)
-    if checkpoint:
-        topic.checkpoint(features=broken_bindings.FEATURES, routing=bound.routing())
-    assert verdict(tmp_path, "t") == "ok"
-    monkeypatch.setattr(fields, "UNBOUND", "of another version")
-    assert verdict(tmp_path, "t") == "FORMAT_TOO_NEW"

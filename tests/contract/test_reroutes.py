@@ -1,14 +1,10 @@
 """The readers in Java and in Python on topics that were re-routed: both see the same, or both refuse."""
 
-from pathlib import Path
-
 import broken_reroutes
-import pytest
 from handmade import Topic, given
 from logtool import LogTool
 from verdicts import agree_on_checkpoints, agree_on_versions, verdict
 
-from sparklog.ondisk import fields
 from sparklog.ondisk.root import Root
 from sparklog.ondisk.topic_log import TopicLog
 
@@ -25,7 +21,7 @@ def test_version_files(tool: LogTool) -> None:
             for number, (value, key) in enumerate(broken_reroutes.WISHES.items())
         },
         ("third", "as it should be"): (broken_reroutes.rerouted_again, lambda content: None, "ok"),
-        ("first", "more features"): (broken_reroutes.rerouted, given("features", ["slots", "more"]), "FORMAT_TOO_NEW"),
+        ("first", "more features"): (broken_reroutes.rerouted, given("readerFeatures", ["more"]), "FORMAT_TOO_NEW"),
     }
     agree_on_versions(tool, cases)
 
@@ -34,7 +30,7 @@ def test_without_the_feature_the_field_has_no_meaning(tool: LogTool) -> None:
     topic = Topic(tool.root, partitions=2)
     routed = broken_reroutes.begun(topic)
     content = routed.reroute([1, 1, 1], {2: [0]})
-    topic.put(content | {"features": [], "config": {}, "starts": [0, 0], "ends": [5, 5], "routing": "anything"})
+    topic.put(content | {"writerFeatures": [], "config": {}, "starts": [0, 0], "ends": [5, 5], "routing": "anything"})
     assert verdict(tool.root, "t") == "ok"
     assert tool.run("states") == ["t ok"]
     assert TopicLog(Root.at(str(tool.root)), "t").newest().routing is None
@@ -42,14 +38,14 @@ def test_without_the_feature_the_field_has_no_meaning(tool: LogTool) -> None:
 
 def test_checkpoints(tool: LogTool) -> None:
     right = {"as it should be": lambda head: None}
-    agree_on_checkpoints(tool, broken_reroutes.grown, broken_reroutes.HEADS, right, ["slots"])
+    agree_on_checkpoints(tool, broken_reroutes.grown, broken_reroutes.HEADS, right, ["routing.slots"])
 
 
 def test_a_checkpoint_says_what_replay_says(tool: LogTool) -> None:
     topic = Topic(tool.root, partitions=2)
     routed = broken_reroutes.grown(topic)
     replayed = TopicLog(Root.at(str(tool.root)), "t").newest()
-    topic.checkpoint(features=["slots"], routing=routed.routing())
+    topic.checkpoint(writerFeatures=["routing.slots"], routing=routed.routing())
     for version in range(4):
         topic.version_file(version).unlink()
     loaded = TopicLog(Root.at(str(tool.root)), "t").newest()
@@ -62,20 +58,3 @@ def test_a_checkpoint_says_what_replay_says(tool: LogTool) -> None:
             loaded.routing.table_after(after)[slot] for after in range(3)
         ]
     assert tool.run("states") == ["t ok"]
-
-
-@pytest.mark.parametrize("checkpoint", [False, True])
-def test_a_program_that_does_not_know_slots_refuses_the_topic_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: bool
-) -> None:
-    """From the first re-route on, whatever versions and checkpoints it finds; and neither before, nor after the topic was deleted."""
-    topic = Topic(tmp_path, partitions=2)
-    routed = broken_reroutes.grown(topic)
-    if checkpoint:
-        topic.checkpoint(features=["slots"], routing=routed.routing())
-        for version in range(4):
-            topic.version_file(version).unlink()
-    broken_reroutes.begun(Topic(tmp_path, "other", partitions=2))
-    assert [verdict(tmp_path, name) for name in ("t", "other")] == ["ok", "ok"]
-    monkeypatch.setattr(fields, "SLOTS", "not known")
-    assert [verdict(tmp_path, name) for name in ("t", "other")] == ["FORMAT_TOO_NEW", "ok"]

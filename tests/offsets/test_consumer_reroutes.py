@@ -111,7 +111,7 @@ def test_offsets_without_records_before_a_cut_keep_nobody_waiting(tmp_path: Path
     topic.commit(*(topic.data(marked, partition, offsets="stored") for partition in range(2)))
     routed = Routed(topic)
     routed.put(routed.reroute([1, 1, 1], {2: [*range(2731, 4096)]}))
-    topic.commit(topic.data(batch([Record(b"after")]), 2), features=["slots"])
+    topic.commit(topic.data(batch([Record(b"after")]), 2), writerFeatures=["routing.slots"])
     options = {"auto_offset_reset": "earliest", "poll_interval_ms": 60_000, "max_partition_fetch_bytes": 1}
     with Consumer(tmp_path, "t", **options) as consumer:
         # The turn of the partition that waits is before those of the others.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -224,7 +225,7 @@ def test_a_version_from_the_future_is_left_alone(spark: SparkSession, root: Path
     import google_crc32c
 
     file = root / "_partlog/t/00000000000000000000.json"
-    for change in ({"format": 2}, {"features": ["slot-table"]}):
+    for change in ({"format": 2}, {"readerFeatures": ["slot-table"]}):
         version = json.loads(file.read_text().splitlines()[0]) | change
         line = json.dumps(version).encode()
         future = root.with_name(f"future-{next(iter(change))}")
@@ -234,6 +235,29 @@ def test_a_version_from_the_future_is_left_alone(spark: SparkSession, root: Path
         assert "Upgrade" in fails("FORMAT_TOO_NEW", lambda where=future: save(spark.sql(f"SELECT {VALUE}"), where))
         fails("FORMAT_TOO_NEW", lambda where=future: spark.read.format("partlog").load(str(where)).count())
         assert files(future) == before
+
+
+def test_a_topic_with_the_routing_of_the_future_is_read_by_offset_alone(spark: SparkSession, root: Path, fails: Callable[..., str]) -> None:
+    import google_crc32c
+
+    file = root / "_partlog/t/00000000000000000000.json"
+    line = json.dumps(json.loads(file.read_text().splitlines()[0]) | {"writerFeatures": ["routing.tables"]}).encode()
+    file.write_bytes(line + b"\ncrc32c:%08x\n" % google_crc32c.value(line))
+    before = files(root)
+    rows = spark.read.format("partlog").load(str(root))
+    assert rows.count() == 10
+    assert {row.value.decode() for row in rows.collect()} == {str(number) for number in range(10)}
+    assert rows.where("key = X'31' OR value = X'33'").count() == 1
+    assert rows.groupBy("key").count().collect()[0]["count"] == 10
+    stream = spark.readStream.format("partlog").option("startingOffsets", "earliest").load(str(root))
+    for refused in (
+        lambda: save(spark.sql(f"SELECT {VALUE}"), root),
+        lambda: spark.sql(f"CALL partlog.add_partitions(root => '{root}', topic => 't', partitions => 5, dry_run => true)"),
+    ):
+        assert "routing.tables" in fails("FORMAT_TOO_NEW", refused)
+    with pytest.raises(StreamingQueryException, match=r"PARTLOG_FORMAT_TOO_NEW.*routing\.tables"):
+        stream.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination()
+    assert files(root) == before
 
 
 def test_a_damaged_log_is_not_written_to(spark: SparkSession, root: Path, fails: Callable[..., str]) -> None:

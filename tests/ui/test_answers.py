@@ -51,7 +51,7 @@ def test_slots_are_those_of_describe_and_hot_slots(client, root):
     routed = grown(Topic(root, "routed", partitions=2))
     content = [Record(key=b"busy")] * 7 + [Record(key=b"k%d" % number) for number in range(20)] + [Record(key=b"x" * 9_000)] * 3
     for partition in (0, 2):
-        routed.topic.commit(routed.topic.data(batch(content), partition, routed=False), features=["slots"])
+        routed.topic.commit(routed.topic.data(batch(content), partition, routed=False), writerFeatures=["routing.slots"])
     topic = Log(root)["routed"]
     found = got(client, "topics/routed/slots")
     about = topic.describe()["routing"]

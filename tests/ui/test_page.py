@@ -294,8 +294,8 @@ def test_a_search_can_be_stopped_and_goes_on(browser, serve, root):
 
 def test_slots_and_reroutes_of_a_topic(browser, serve, root):
     routed = grown(Topic(root, "routed", partitions=2))
-    routed.topic.commit(routed.topic.data(batch([Record(key=HOSTILE[0].encode())] * 3), 0, routed=False), features=["slots"])
-    routed.topic.commit(routed.topic.data(batch([Record(key=HOSTILE[0].encode())] * 3), 2, routed=False), features=["slots"])
+    routed.topic.commit(routed.topic.data(batch([Record(key=HOSTILE[0].encode())] * 3), 0, routed=False), writerFeatures=["routing.slots"])
+    routed.topic.commit(routed.topic.data(batch([Record(key=HOSTILE[0].encode())] * 3), 2, routed=False), writerFeatures=["routing.slots"])
     url = serve(root)
     browser.open(f"{url}/topics/routed", ".chart")
     rows = browser.run(

@@ -1,6 +1,10 @@
 """Rewrites the root of an unreleased version in the format of today: `python tests/vectors/convert_root.py root-0.1.0.tar.gz`.
 
-The lines of a checkpoint had true or false where they have the kind of offsets now. The file gets another name, as its bytes are others.
+* The lines of a checkpoint had true or false where they have the kind of offsets now.
+* Version files and checkpoints had one list of features, `features`, where they have `readerFeatures` and `writerFeatures` now.
+
+The files get other bytes. So each version gets another hash, which the next version and a checkpoint name, and a checkpoint another name.
+A root that is in the format of today stays as it is.
 """
 
 from __future__ import annotations
@@ -12,26 +16,47 @@ import re
 import sys
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import google_crc32c
 
-_CHECKPOINT = re.compile(r"(.*/[0-9]{20}\.checkpoint-)[0-9a-f]{16}\.jsonl")
+_CHECKPOINT = re.compile(r".*/[0-9]{20}\.checkpoint-[0-9a-f]{16}\.jsonl")
+_VERSION = re.compile(r".*/_partlog/[^/]+/[0-9]{20}\.json")
 _OFFSETS = 10
+_FEATURES = {"slots": "routing.slots", "unbound": "routing.unbound"}
 
 
-def converted(line: bytes) -> bytes:
-    """The JSON of a line of a checkpoint, without its checksum."""
-    text = line.split(b"\t")[0]
-    values = json.loads(text)
-    if isinstance(values, list) and isinstance(values[_OFFSETS], bool):
-        values[_OFFSETS] = "dense" if values[_OFFSETS] else "stored"
-        return json.dumps(values, separators=(",", ":"), ensure_ascii=False).encode()
-    return text
+def _bytes(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def checkpoint(data: bytes) -> tuple[str, bytes]:
+def converted(text: bytes, hashes: dict[str, str]) -> bytes:
+    """The JSON of a version file or of a line of a checkpoint. `hashes` are the hashes of versions now, by their hashes before."""
+    value = json.loads(text)
+    if isinstance(value, list):
+        if isinstance(value[_OFFSETS], bool):
+            value[_OFFSETS] = "dense" if value[_OFFSETS] else "stored"
+        return _bytes(value)
+    fields: dict[str, Any] = {}
+    for name, field in value.items():
+        if name == "features":
+            fields |= {"readerFeatures": [], "writerFeatures": [_FEATURES[feature] for feature in field]}
+        else:
+            fields[name] = hashes.get(field, field) if name in ("previous", "hash") else field
+    return _bytes(fields)
+
+
+def version(data: bytes, hashes: dict[str, str]) -> bytes:
+    """A version file in the format of today, whose hash is added to `hashes`."""
+    line = converted(data.splitlines()[0], hashes)
+    now = line + f"\ncrc32c:{google_crc32c.value(line):08x}\n".encode()
+    hashes[hashlib.sha256(data).hexdigest()] = hashlib.sha256(now).hexdigest()
+    return now
+
+
+def checkpoint(data: bytes, hashes: dict[str, str]) -> tuple[str, bytes]:
     """The digits in the name of a checkpoint in the format of today, and its bytes."""
-    texts = [converted(line) for line in data.splitlines()]
+    texts = [converted(line.split(b"\t")[0], hashes) for line in data.splitlines()]
     crc, lines = 0, []
     for text in texts:
         crc = google_crc32c.extend(crc, text)
@@ -40,18 +65,22 @@ def checkpoint(data: bytes) -> tuple[str, bytes]:
 
 
 def convert(archive: Path) -> None:
-    """Converts each checkpoint of a topic in an archive that `make_root.py` wrote. All other files stay byte for byte."""
-    entries = []
+    """Converts each version file and checkpoint of a topic in an archive that `make_root.py` wrote. All other files stay byte for byte."""
     with tarfile.open(archive) as source:
-        for entry in source:
-            content = source.extractfile(entry)
-            data = content.read() if content else b""
-            if name := _CHECKPOINT.fullmatch(entry.name):
-                digits, data = checkpoint(data)
-                entry.name, entry.size = f"{name[1]}{digits}.jsonl", len(data)
-            entries.append((entry, data))
+        entries = {entry.name: (entry, content.read() if (content := source.extractfile(entry)) else b"") for entry in source}
+    hashes: dict[str, str] = {}
+    for name in sorted(filter(_VERSION.fullmatch, entries)):
+        entry, data = entries[name]
+        entries[name] = entry, version(data, hashes)
+    for name in filter(_CHECKPOINT.fullmatch, list(entries)):
+        entry, data = entries[name]
+        digits, data = checkpoint(data, hashes)
+        entry.name = f"{name[: -len(digits) - len('.jsonl')]}{digits}.jsonl"
+        entries[name] = entry, data
     with tarfile.open(archive, "w:gz") as target:
-        for entry, data in entries:
+        for entry, data in entries.values():
+            if entry.isreg():
+                entry.size = len(data)
             target.addfile(entry, io.BytesIO(data) if entry.isreg() else None)
 
 

@@ -30,7 +30,7 @@ def written(root: Path, binds: bool = True, wrong: int | None = None) -> Bound:
 
 def test_a_topic_that_is_right(tmp_path: Path) -> None:
     bound = written(tmp_path)
-    bound.topic.checkpoint(features=FEATURES, routing=bound.routing())
+    bound.topic.checkpoint(writerFeatures=FEATURES, routing=bound.routing())
     assert found(tmp_path) == []
     assert {slot.partition for slot in Log(tmp_path)["t"].hot_slots()} == {0, 1}
 

@@ -170,7 +170,7 @@ public final class Administration {
   }
 
   private State existing() {
-    return log.newest().orElseThrow(this::notFound);
+    return log.newest().orElseThrow(this::notFound).forWriters();
   }
 
   private State existing(String topicId) {

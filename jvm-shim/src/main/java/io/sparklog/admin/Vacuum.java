@@ -69,7 +69,7 @@ public final class Vacuum {
       throw Option.invalidValue("older_than", olderThan.toString(),
           "it must be at least " + OLDER_THAN_MIN.toHours() + " hour: a write that runs longer could no longer commit");
     }
-    State state = log.newest().orElseThrow(() -> new Root(store).notFound(log.topic()));
+    State state = log.newest().orElseThrow(() -> new Root(store).notFound(log.topic())).forWriters();
     try {
       ReplacedFiles files = new ReplacedFiles(log, state, clock);
       Found found = new Found(state, files, clock.millis() - olderThan.toMillis());

@@ -6,9 +6,15 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.zip.CRC32C;
 
-/** A file of one line of JSON and a line with its checksum. FORMAT.md section 5. */
-final class CheckedLine {
-  private CheckedLine() {}
+/**
+ * A file of one line of JSON and a line with its checksum. FORMAT.md section 5.
+ *
+ * @param json of the first line, whose checksum is right
+ * @param more how many bytes follow the second line
+ */
+record CheckedLine(JsonNode json, int more) {
+  /** A line end, the word before the digits, the digits and a line end. */
+  private static final int CHECKSUM_BYTES = 17;
 
   /** The bytes of the file. */
   static byte[] of(JsonNode json) {
@@ -25,16 +31,21 @@ final class CheckedLine {
     }
   }
 
-  /** The JSON in the bytes of a file, checked. */
-  static JsonNode parse(byte[] bytes) throws Damaged {
+  static CheckedLine parse(byte[] bytes) throws Damaged {
     int line = 0;
     while (line < bytes.length && bytes[line] != '\n') {
       line++;
     }
     CRC32C crc = new CRC32C();
     crc.update(bytes, 0, line);
-    String rest = new String(bytes, line, bytes.length - line, StandardCharsets.ISO_8859_1);
-    Damaged.unless(rest.equals("\ncrc32c:" + Json.crc(crc) + "\n"), "its checksum does not fit its content");
-    return Json.parse(bytes, 0, line);
+    int more = bytes.length - line - CHECKSUM_BYTES;
+    String checksum = more < 0 ? "" : new String(bytes, line, CHECKSUM_BYTES, StandardCharsets.ISO_8859_1);
+    Damaged.unless(checksum.equals("\ncrc32c:" + Json.crc(crc) + "\n"), "its checksum does not fit its content");
+    return new CheckedLine(Json.parse(bytes, 0, line), more);
+  }
+
+  /** Refuses bytes behind the second line. A later feature may put some there, so look at the features first. */
+  void requireEnd() throws Damaged {
+    Damaged.unless(more == 0, more + " bytes follow its second line");
   }
 }

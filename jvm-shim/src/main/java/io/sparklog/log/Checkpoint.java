@@ -69,8 +69,7 @@ public final class Checkpoint {
 
   private static ObjectNode head(State state) {
     ObjectNode head = Json.MAPPER.createObjectNode();
-    head.put("format", Version.FORMAT);
-    Version.putFeatures(head, state.features());
+    state.features().put(head);
     head.put("topic", state.topic()).put("topicId", state.topicId()).put("version", state.version()).put("hash", state.hash());
     head.put("time", state.timeMs()).put("horizon", state.horizon()).put("boundary", state.boundary());
     if (state.isDeleted()) {
@@ -106,7 +105,7 @@ public final class Checkpoint {
       }
       JsonNode head = lines.next(HEAD_BYTES_MAX);
       Damaged.unless(head != null, "it is empty");
-      Version.Slots slots = Version.requireKnown(head, store.location(file));
+      Features features = Features.parse(head, store.location(file));
       long[] counts = Json.numbers(head, "segments", Router.PARTITIONS_MAX);
       SegmentFields fields = new SegmentFields(counts.length);
       List<List<Segment>> live = new ArrayList<>();
@@ -123,11 +122,11 @@ public final class Checkpoint {
         live.add(segments);
       }
       Damaged.unless(lines.next(LINE_BYTES_MAX) == null, "it has more segments than it says");
-      return replay(head, slots, topic, name, live);
+      return replay(head, features, topic, name, live);
     }
   }
 
-  private static Replay replay(JsonNode head, Version.Slots slots, String topic, String name, List<List<Segment>> live) throws Damaged {
+  private static Replay replay(JsonNode head, Features features, String topic, String name, List<List<Segment>> live) throws Damaged {
     long version = Json.number(head, "version", 0);
     Damaged.unless(Names.checkpointVersion(name).orElse(-1) == version && Json.text(head, "topic").equals(topic),
         "it is of another topic or version");
@@ -144,13 +143,15 @@ public final class Checkpoint {
     String hash = Json.text(head, "hash");
     Damaged.unless(Version.isHash(hash), "field hash is not a SHA-256");
     TopicConfig config = new TopicConfig(Version.config(Json.field(head, "config")));
-    JsonNode field = slots.exist() ? head.get("routing") : null;
-    Routing routing = field == null ? null : Routing.parse(field, version, ends, slots.unbound());
-    boolean binds = slots.unbound();
-    Damaged.unless(Version.deleted(head) || binds == config.partitioner().bindsSlots() && (!binds || routing != null),
+    JsonNode field = features.haveSlots() ? head.get("routing") : null;
+    boolean binds = features.has(Feature.UNBOUND);
+    Routing routing = field == null ? null : Routing.parse(field, version, ends, binds);
+    Damaged.unless(
+        Version.deleted(head) || !features.areKnownTo(Feature.Binds.KEY_READERS)
+            || binds == config.partitioner().bindsSlots() && (!binds || routing != null),
         "its partitioner is " + config.partitioner().optionName() + ", and its features or its routing are of another one");
     State.Head last = new State.Head(topic, Version.identity(head, "topicId"), version, hash, null, Json.number(head, "time", 0),
-        Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), config, routing, starts, ends, Version.deleted(head));
+        Json.number(head, "horizon", 0), Json.number(head, "boundary", 0), features, config, routing, starts, ends, Version.deleted(head));
     Damaged.unless(
         !last.deleted() || queries.isEmpty() && routing == null && Arrays.equals(starts, ends) && live.stream().allMatch(List::isEmpty),
         "it is of a deleted topic, and has records, queries or slots");

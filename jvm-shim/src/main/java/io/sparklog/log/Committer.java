@@ -125,7 +125,7 @@ public final class Committer {
    */
   private Optional<State> newest(Version unseen, boolean lost) {
     try {
-      return unseen == null && !lost ? log.toExtend() : log.latest();
+      return (unseen == null && !lost ? log.toExtend() : log.latest()).map(State::forWriters);
     } catch (PartlogException e) {
       throw unseen == null ? e : attempt.unknown(unseen.version(), e);
     }

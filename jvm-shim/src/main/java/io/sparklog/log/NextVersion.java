@@ -27,7 +27,7 @@ public final class NextVersion {
   private long horizon;
   private long boundary;
   private boolean deleted;
-  private Version.Slots slots = Version.Slots.NONE;
+  private Features features = Features.NONE;
   private RoutingChange routing;
   /** The routing before a version that begins a topic, if its slots are bound later; otherwise null. */
   private Routing unbound;
@@ -95,7 +95,7 @@ public final class NextVersion {
     this.operation = operation;
     horizon = before.horizon();
     boundary = before.boundary();
-    slots = topicId.equals(before.topicId()) ? before.features() : Version.Slots.NONE;
+    features = topicId.equals(before.topicId()) ? before.features() : Features.NONE;
     this.starts = starts;
     this.ends = ends;
   }
@@ -104,7 +104,7 @@ public final class NextVersion {
   public static NextVersion deleting(State newest) {
     NextVersion next = new NextVersion(newest, newest.topicId(), "delete", newest.ends(), newest.ends());
     next.deleted = true;
-    next.slots = Version.Slots.NONE;
+    next.features = Features.NONE;
     // A write that was planned before it must not commit to a topic that begins after it, and files below it will be deleted.
     next.horizon = next.number + 1;
     next.boundary = next.number;
@@ -199,14 +199,14 @@ public final class NextVersion {
     Invariant.require(reroute.weights().length == ends.length && added.isEmpty(),
         () -> this + " has " + ends.length + " partitions and " + added.size() + " segments, and re-routes " + reroute.weights().length);
     routing = reroute;
-    slots = Version.Slots.of(before.config());
+    features = features.and(List.of(Feature.SLOTS));
     return this;
   }
 
   private void begin(TopicConfig config) {
     if (config.partitioner().bindsSlots()) {
       unbound = Routing.beginning(config.partitions(), config.beginning().table());
-      slots = Version.Slots.of(config);
+      features = features.and(List.of(Feature.SLOTS, Feature.UNBOUND));
       bind(List.of());
     }
   }
@@ -251,8 +251,8 @@ public final class NextVersion {
   /** The finished version. @param timeMs when it is written, ms since 1970 */
   Version version(String txn, long timeMs) {
     requireNext();
-    return new Version(topic, topicId, number, txn, previous, timeMs, operation, query, horizon, boundary, deleted, slots, routing, rebuilt,
-        config, starts, ends, removed, added);
+    return new Version(topic, topicId, number, txn, previous, timeMs, operation, query, horizon, boundary, deleted, features, routing,
+        rebuilt, config, starts, ends, removed, added);
   }
 
   /** Nothing falls that may only rise, and no log start offset is above its end. */

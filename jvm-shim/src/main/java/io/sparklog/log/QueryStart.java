@@ -35,7 +35,7 @@ public record QueryStart(SortedMap<String, Topic> topics) {
 
   /** The bytes of the file. */
   public byte[] toBytes() {
-    ObjectNode json = Json.MAPPER.createObjectNode().put("format", Version.FORMAT);
+    ObjectNode json = Json.MAPPER.createObjectNode().put("format", Features.FORMAT);
     ObjectNode named = json.putObject("topics");
     topics.forEach((name, topic) -> {
       ObjectNode offsets = named.putObject(name).put("id", topic.id).putObject("offsets");
@@ -52,8 +52,10 @@ public record QueryStart(SortedMap<String, Topic> topics) {
    */
   public static QueryStart parse(byte[] bytes, String location) {
     try {
-      JsonNode json = CheckedLine.parse(bytes);
-      Version.requireFormat(json, location);
+      CheckedLine line = CheckedLine.parse(bytes);
+      JsonNode json = line.json();
+      Features.requireFormat(json, location);
+      line.requireEnd();
       TreeMap<String, Topic> topics = new TreeMap<>();
       for (Map.Entry<String, JsonNode> topic : object(json, "topics").properties()) {
         Damaged.unless(Names.illegalTopic(topic.getKey()).isEmpty(), "it names a topic that cannot exist");

@@ -83,11 +83,8 @@ final class Replay {
   boolean agreesWith(Version version) {
     return head.topicId().equals(version.topicId()) && head.time() == version.time() && head.horizon() == version.horizon()
         && head.boundary() == version.boundary() && head.deleted() == version.deleted() && Arrays.equals(head.starts(), version.starts())
-        && Arrays.equals(head.ends(), version.ends())
-        && (head.routing() == null
-            ? version.routing() == null
-            : version.slots().equals(Version.Slots.of(head.config()))
-                && (version.routing() == null || head.routing().agreesWith(version.routing())))
+        && Arrays.equals(head.ends(), version.ends()) && head.features().names().equals(version.features().names())
+        && (version.routing() == null || head.routing() != null && head.routing().agreesWith(version.routing()))
         && head.config().entries().entrySet().containsAll(version.config().entrySet());
   }
 
@@ -125,8 +122,11 @@ final class Replay {
       Damaged.unless(version.ends()[p] >= head.ends()[p], "the end of partition " + p + " falls");
     }
     Damaged.unless(begins || version.rebuilt() == null, "it is of a topic that was rebuilt, and begins none");
-    Routing routing = version.deleted() ? null : begins ? Routing.beginning(version.routing(), changed) : routing(version, known);
-    Damaged.unless(version.deleted() || changed.partitioner().bindsSlots() == version.slots().unbound(),
+    Damaged.unless(begins || version.deleted() || version.features().names().containsAll(head.features().names()),
+        "it lacks a feature that the topic has");
+    boolean routes = !version.deleted() && version.features().areKnownTo(Feature.Binds.KEY_READERS);
+    Routing routing = !routes ? null : begins ? Routing.beginning(version.routing(), changed) : routing(version, known);
+    Damaged.unless(!routes || changed.partitioner().bindsSlots() == version.features().has(Feature.UNBOUND),
         "its partitioner is " + changed.partitioner().optionName() + ", and its features are of another one");
     if (!begins && changed.partitions() > known && routing == null) {
       unroute();
@@ -166,13 +166,12 @@ final class Replay {
       queries.merge(version.query().id(), version.query(), (before, applied) -> applied.epoch() >= before.epoch() ? applied : before);
     }
     head = new State.Head(version.topic(), version.topicId(), version.version(), Version.sha256(bytes), version.txn(), version.time(),
-        version.horizon(), version.boundary(), changed, routing, version.starts(), version.ends(), version.deleted());
+        version.horizon(), version.boundary(), version.features(), changed, routing, version.starts(), version.ends(), version.deleted());
   }
 
   /** The routing after a version that neither begins nor deletes the topic; null while that has no slots. */
   private Routing routing(Version version, int partitions) throws Damaged {
     Routing before = head.routing();
-    Damaged.unless(before == null || version.slots().exist(), "it does not have the feature slots, and the topic has slots");
     if (version.routing() != null) {
       before = Routing.after(before, version.routing(), version.version(), Arrays.copyOf(head.ends(), version.ends().length), partitions);
     } else {

@@ -21,6 +21,7 @@ public final class State {
   private final List<List<Segment>> segments;
   private final String tag;
   private final long tagged;
+  private final boolean isRoutingKnown;
 
   /**
    * The fields that the newest version, or the head of a checkpoint, gives of the topic after it.
@@ -30,11 +31,11 @@ public final class State {
    * @param time when the version was written, by its writer's clock, in ms since 1970
    * @param starts log start offsets by partition
    * @param ends end offsets (exclusive) by partition
-   * @param routing null while the topic has no slots
+   * @param routing null while the topic has no slots, or features decide where keys go that are unknown
    * @param deleted whether the version ended the topic
    */
   record Head(String topic, String topicId, long version, String hash, String txn, long time, long horizon, long boundary,
-      TopicConfig config, Routing routing, long[] starts, long[] ends, boolean deleted) {}
+      Features features, TopicConfig config, Routing routing, long[] starts, long[] ends, boolean deleted) {}
 
   State(Head head, long checkpointVersion, SortedMap<String, Query> queries, List<List<Segment>> segments, String tag, long tagged) {
     this.head = head;
@@ -43,6 +44,7 @@ public final class State {
     this.segments = segments;
     this.tag = tag;
     this.tagged = tagged;
+    this.isRoutingKnown = head.features().areKnownTo(Feature.Binds.KEY_READERS);
     int partitions = head.config().partitions();
     Invariant.require(segments.size() == partitions && head.starts().length == partitions && head.ends().length == partitions,
         () -> this + " has " + partitions + " partitions, segments of " + segments.size() + ", log starts of " + head.starts().length
@@ -79,37 +81,54 @@ public final class State {
     return head.config().partitions();
   }
 
-  /** How the topic routes and has routed; empty while it has no slots. */
-  public Optional<Routing> routing() {
-    return Optional.ofNullable(head.routing());
+  /** The features of the topic. */
+  Features features() {
+    return head.features();
   }
 
-  /** The features of the topic. */
-  Version.Slots features() {
-    return head.routing() == null ? Version.Slots.NONE : Version.Slots.of(head.config());
+  /** This state, for a program that writes to the topic. @throws PartlogException FORMAT_TOO_NEW */
+  public State forWriters() {
+    head.features().requireKnownTo(Feature.Binds.WRITERS);
+    return this;
+  }
+
+  /** Whether this version of sparklog knows all features that decide where keys go. Otherwise it reads the topic by offset only. */
+  public boolean isRoutingKnown() {
+    return isRoutingKnown;
+  }
+
+  /** Null while the topic has no slots. @throws PartlogException FORMAT_TOO_NEW; so all the methods about keys here */
+  private Routing known() {
+    if (!isRoutingKnown) {
+      head.features().requireKnownTo(Feature.Binds.KEY_READERS);
+    }
+    return head.routing();
+  }
+
+  /** How the topic routes and has routed; empty while it has no slots. */
+  public Optional<Routing> routing() {
+    return Optional.ofNullable(known());
   }
 
   /** How the topic routes and has routed; of one that has no slots, as of one with slots that routes alike. */
   public Routing slots() {
-    return head.routing() == null ? Routing.modulo(partitions()) : head.routing();
+    return known() == null ? Routing.modulo(partitions()) : known();
   }
 
   /** Where records go by their keys: what two writers must agree on. */
   public Router router() {
-    return head.routing() == null
-        ? new Router(head.config().partitioner(), partitions())
-        : head.routing().router(head.config().partitioner());
+    return known() == null ? new Router(head.config().partitioner(), partitions()) : known().router(head.config().partitioner());
   }
 
   /** The end offset of a partition before the newest re-route; 0 if none has records from before it. */
   public long lastCut(int partition) {
-    List<PastReroute> past = head.routing() == null ? List.of() : head.routing().past();
+    List<PastReroute> past = known() == null ? List.of() : known().past();
     return past.isEmpty() ? 0 : past.get(past.size() - 1).cut(partition);
   }
 
   /** The re-routes that an offset of a partition comes after, of those that have records from before them. */
   public int reroutesBefore(int partition, long offset) {
-    return head.routing() == null ? 0 : head.routing().after(partition, offset);
+    return known() == null ? 0 : known().after(partition, offset);
   }
 
   /** Whether a re-route cut the partition of a segment where the segment begins. */
@@ -126,7 +145,7 @@ public final class State {
   /** The partition whose routed segments after {@code reroutes} re-routes may have this key; {@link SlotTable#UNBOUND} if none. */
   public int home(int reroutes, byte[] key) {
     Partitioner partitioner = head.config().partitioner();
-    Routing routing = head.routing();
+    Routing routing = known();
     return routing == null ? Router.ofKey(partitioner, partitions(), key) : routing.partition(partitioner, key, reroutes);
   }
 

@@ -9,12 +9,10 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collection;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -23,55 +21,19 @@ import java.util.TreeMap;
  * @param query what this version applied, or null
  * @param previous SHA-256 of the previous version file, or null in version 0
  * @param deleted whether the topic ends with this version
- * @param slots which slots the topic has after this version
+ * @param features of the topic after this version
  * @param routing how it changes the routing, or null
  * @param rebuilt the topic whose records the topic begins with, or null
  * @param starts log start offsets by partition
  * @param ends end offsets (exclusive) by partition
  */
 public record Version(String topic, String topicId, long version, String txn, String previous, long time, String operation, Query query,
-    long horizon, long boundary, boolean deleted, Slots slots, RoutingChange routing, Rebuilt rebuilt, Map<String, String> config,
+    long horizon, long boundary, boolean deleted, Features features, RoutingChange routing, Rebuilt rebuilt, Map<String, String> config,
     long[] starts, long[] ends, List<Removed> removed, List<Segment> added) {
 
   static final int BYTES_MAX = 64 << 20;
 
   static final int SEGMENTS_MAX = 1_000_000;
-
-  /**
-   * The features of a topic.
-   *
-   * @param exist whether it has slots
-   * @param unbound whether these have partitions only when they are first used
-   */
-  public record Slots(boolean exist, boolean unbound) {
-    public static final Slots NONE = new Slots(false, false);
-
-    private static final String SLOTS = "slots";
-    private static final String UNBOUND = "unbound";
-    private static final Set<String> KNOWN = Set.of(SLOTS, UNBOUND);
-
-    /** Those of a topic that has slots. */
-    static Slots of(TopicConfig config) {
-      return new Slots(true, config.partitioner().bindsSlots());
-    }
-
-    /** Without slots, the other one says nothing. */
-    private static Slots named(Collection<String> features) {
-      return features.contains(SLOTS) ? new Slots(true, features.contains(UNBOUND)) : NONE;
-    }
-
-    private List<String> names() {
-      List<String> names = new ArrayList<>(exist ? List.of(SLOTS) : List.of());
-      names.addAll(unbound ? List.of(UNBOUND) : List.of());
-      return names;
-    }
-  }
-
-  /** Characters of the names of unknown features that an error shows: a hostile file may have very many. */
-  private static final int NAMES_SHOWN = 200;
-
-  /** The format number of version files and checkpoints. */
-  static final int FORMAT = 1;
 
   private static final String WRITER = "sparklog "
       + Objects.requireNonNullElse(Version.class.getPackage().getImplementationVersion(), "(not from a jar)");
@@ -87,8 +49,7 @@ public record Version(String topic, String topicId, long version, String txn, St
   /** The file: one line of JSON and the line with its checksum. */
   public byte[] toBytes() {
     ObjectNode json = Json.MAPPER.createObjectNode();
-    json.put("format", FORMAT);
-    putFeatures(json, slots);
+    features.put(json);
     json.put("topic", topic).put("topicId", topicId).put("version", version).put("txn", txn).put("previous", previous);
     json.put("time", time).put("operation", operation).put("writer", WRITER);
     if (query == null) {
@@ -128,8 +89,10 @@ public record Version(String topic, String topicId, long version, String txn, St
    * @throws PartlogException FORMAT_TOO_NEW
    */
   static Version parse(byte[] bytes, String location, String topic, long version) throws Damaged {
-    JsonNode json = CheckedLine.parse(bytes);
-    Slots slots = requireKnown(json, location);
+    CheckedLine line = CheckedLine.parse(bytes);
+    JsonNode json = line.json();
+    Features features = Features.parse(json, location);
+    line.requireEnd();
     Damaged.unless(Json.text(json, "topic").equals(topic), "it is of topic " + Json.text(json, "topic"));
     Damaged.unless(Json.number(json, "version", 0) == version, "it says it is version " + json.get("version"));
     String txn = identity(json, "txn");
@@ -154,14 +117,14 @@ public record Version(String topic, String topicId, long version, String txn, St
     for (JsonNode segment : Json.array(json, "added", SEGMENTS_MAX)) {
       added.add(segments.ofObject(segment));
     }
-    JsonNode change = slots.exist() ? json.get("routing") : null;
+    JsonNode change = features.haveSlots() ? json.get("routing") : null;
     RoutingChange routing = change == null ? null : RoutingChange.parse(change, ends.length);
     String topicId = identity(json, "topicId");
     JsonNode rebuilt = json.get("rebuilt");
     Version parsed = new Version(topic, topicId, version, txn, previous, Json.number(json, "time", 0), operation,
-        query(Json.field(json, "query")), Json.number(json, "horizon", 0), Json.number(json, "boundary", 0), deleted(json), slots, routing,
-        rebuilt == null ? null : Rebuilt.parse(rebuilt, topicId, starts, ends), config(Json.field(json, "config")), starts, ends, removed,
-        added);
+        query(Json.field(json, "query")), Json.number(json, "horizon", 0), Json.number(json, "boundary", 0), deleted(json), features,
+        routing, rebuilt == null ? null : Rebuilt.parse(rebuilt, topicId, starts, ends), config(Json.field(json, "config")), starts, ends,
+        removed, added);
     Damaged.unless(!parsed.deleted || parsed.isDeletion(), "it deletes the topic, and does something else too");
     return parsed;
   }
@@ -176,42 +139,6 @@ public record Version(String topic, String topicId, long version, String txn, St
     JsonNode field = json.get("deleted");
     Damaged.unless(field == null || field.isBoolean() && field.booleanValue(), "field deleted is not true");
     return field != null;
-  }
-
-  static void putFeatures(ObjectNode json, Slots slots) {
-    ArrayNode features = json.putArray("features");
-    slots.names().forEach(features::add);
-  }
-
-  /**
-   * Refuses a higher format number, and features that this version does not know.
-   *
-   * @return the slots that it has
-   * @throws PartlogException FORMAT_TOO_NEW
-   */
-  static Slots requireKnown(JsonNode json, String location) throws Damaged {
-    requireFormat(json, location);
-    List<String> known = new ArrayList<>();
-    List<String> unknown = new ArrayList<>();
-    for (JsonNode feature : Json.array(json, "features", Integer.MAX_VALUE)) {
-      Damaged.unless(feature.isTextual(), "field features holds something else than strings");
-      (Slots.KNOWN.contains(feature.textValue()) ? known : unknown).add(feature.textValue());
-    }
-    if (!unknown.isEmpty()) {
-      String names = String.join(", ", unknown);
-      String reason = "it needs the features " + (names.length() > NAMES_SHOWN ? names.substring(0, NAMES_SHOWN) + "…" : names);
-      throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason", reason);
-    }
-    return Slots.named(known);
-  }
-
-  /** Refuses a higher format number. @throws PartlogException FORMAT_TOO_NEW */
-  static void requireFormat(JsonNode json, String location) throws Damaged {
-    long format = Json.number(json, "format", 1);
-    if (format > FORMAT) {
-      throw PartlogException.of("FORMAT_TOO_NEW", "file", location, "reason",
-          "its format is " + format + ", and this version of sparklog reads up to " + FORMAT);
-    }
   }
 
   static Map<String, String> config(JsonNode json) throws Damaged {

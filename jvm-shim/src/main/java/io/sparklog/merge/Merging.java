@@ -49,7 +49,7 @@ public final class Merging {
    * @return the version that it put, if any
    */
   public Optional<Version> within(long budgetBytes) throws IOException {
-    State state = log.newest().orElse(null);
+    State state = log.newest().map(State::forWriters).orElse(null);
     if (state == null) {
       return Optional.empty(); // It was deleted since the commit.
     }
@@ -66,7 +66,7 @@ public final class Merging {
   }
 
   private MergeCounts mergeAll() throws IOException {
-    Optional<State> begun = log.newest();
+    Optional<State> begun = log.newest().map(State::forWriters);
     if (begun.isEmpty()) {
       return MergeCounts.NOTHING; // The topic was deleted.
     }

@@ -26,6 +26,7 @@ final class RoutedKeys {
 
   private record Place(Keys keys, int partition, SortedSet<Integer> reroutes) {}
 
+  /** Null if this version of sparklog does not know a feature that decides where keys go: then no key is left out. */
   private final Homes homes;
   private final Map<Asked, Map<Integer, Keys>> byPartition = new HashMap<>();
   private final Map<Place, Keys> held = new HashMap<>();
@@ -35,7 +36,7 @@ final class RoutedKeys {
   }
 
   static RoutedKeys of(State state) {
-    return new RoutedKeys(new Homes() {
+    return new RoutedKeys(!state.isRoutingKnown() ? null : new Homes() {
       @Override
       public int reroutesBefore(int partition, long offset) {
         return state.reroutesBefore(partition, offset);
@@ -50,7 +51,7 @@ final class RoutedKeys {
 
   /** The filter for the records of some segments of one partition, and for no others. */
   RecordFilter in(List<Segment> segments, RecordFilter filter) {
-    if (segments.isEmpty() || !filter.isAboutKey() || !segments.stream().allMatch(Segment::routed)) {
+    if (homes == null || segments.isEmpty() || !filter.isAboutKey() || !segments.stream().allMatch(Segment::routed)) {
       return filter;
     }
     int partition = segments.get(0).partition();

@@ -152,7 +152,7 @@ final class Upkeep {
   }
 
   private State state() {
-    return log.after(ownVersion).orElseThrow();
+    return log.after(ownVersion).orElseThrow().forWriters();
   }
 
   private void part(String what, Failures.Part part) {

@@ -56,7 +56,7 @@ public final class KafkaView {
     if (!(log.store() instanceof LinkingStore store)) {
       throw PartlogException.of("VIEW_UNSUPPORTED", "topic", log.topic(), "root", log.store().root());
     }
-    State before = log.latest().orElseThrow();
+    State before = log.latest().orElseThrow().forWriters();
     List<Set<String>> names;
     try {
       names = names(store, before, true);

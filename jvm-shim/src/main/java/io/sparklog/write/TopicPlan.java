@@ -43,7 +43,7 @@ public record TopicPlan(String topic, String topicId, long plannedVersion, Topic
       long planned = latest.map(deleted -> deleted.version() + 1).orElse(0L);
       return new TopicPlan(topic, null, planned, created, created.beginning(), new long[created.partitions()], 1, byBytes);
     }
-    State existing = latest.get();
+    State existing = latest.get().forWriters();
     long[] loads = new long[existing.partitions()];
     long all = 0;
     long batches = 0;

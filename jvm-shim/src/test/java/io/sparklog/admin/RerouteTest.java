@@ -116,7 +116,7 @@ final class RerouteTest extends CommitsOverFaults {
   void partitionsAreAddedClosedAndWeighedAndFewestSlotsMove() throws IOException {
     write(300);
     assertTrue(state().routing().isEmpty());
-    assertEquals("[]", file(0).get("features").toString());
+    assertEquals("[]", file(0).get("writerFeatures").toString());
     State first = state();
 
     Changed grown = administration().addPartitions(6, false, RerouteTime.NOW, false);
@@ -144,7 +144,7 @@ final class RerouteTest extends CommitsOverFaults {
     administration().reroute(weights(0, 3), RerouteTime.NOW, false);
     int[] counts = routing().table().counts(9);
     assertArrayEquals(new int[] {1756, 0, 585, 585, 0, 585, 0, 585, 0}, counts);
-    assertEquals("[\"slots\"]", file(state().version()).get("features").toString());
+    assertEquals("[\"routing.slots\"]", file(state().version()).get("writerFeatures").toString());
     assertEquals(List.of(4, 9), List.of(routing().epoch(), state().partitions()));
 
     String replayed = told(state());
@@ -154,14 +154,14 @@ final class RerouteTest extends CommitsOverFaults {
     }
     assertEquals(replayed, told(state()), "a checkpoint says the same");
     write(10);
-    assertEquals("[\"slots\"]", file(state().version()).get("features").toString());
+    assertEquals("[\"routing.slots\"]", file(state().version()).get("writerFeatures").toString());
 
     administration().delete(false);
     State deleted = new TopicLog(Stores.open(root.toString()), "t").latest().orElseThrow();
-    assertEquals("[]", file(deleted.version()).get("features").toString());
+    assertEquals("[]", file(deleted.version()).get("writerFeatures").toString());
     write(10);
     assertTrue(state().routing().isEmpty(), "the next topic of the name has no slots");
-    assertEquals("[]", file(state().version()).get("features").toString());
+    assertEquals("[]", file(state().version()).get("writerFeatures").toString());
   }
 
   @Test

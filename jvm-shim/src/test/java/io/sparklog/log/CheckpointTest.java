@@ -38,7 +38,7 @@ final class CheckpointTest {
   private State state(int queries, int idLength, char padding) throws Damaged {
     Map<String, String> config = Map.of("partitions", "1", "partitioner", "murmur3", "compression.type", "none", "segment.bytes", "1048576",
         "max.message.bytes", "1000", "message.timestamp.type", "CreateTime", "index.interval.bytes", "4096");
-    State.Head head = new State.Head("t", Names.identity(new Random(1)), 100, Version.sha256(versionFile()), null, 0, 0, 0,
+    State.Head head = new State.Head("t", Names.identity(new Random(1)), 100, Version.sha256(versionFile()), null, 0, 0, 0, Features.NONE,
         new TopicConfig(config), null, new long[] {0}, new long[] {0}, false);
     Map<String, Query> newest = new TreeMap<>();
     for (int i = 0; i < queries; i++) {
@@ -50,8 +50,8 @@ final class CheckpointTest {
 
   /** The file of the version that the checkpoint is of. */
   private static byte[] versionFile() {
-    return new Version("t", Names.identity(new Random(1)), 100, TXN, "0".repeat(64), 0, "write", null, 0, 0, false, Version.Slots.NONE,
-        null, null, Map.of(), new long[] {0}, new long[] {0}, List.of(), List.of()).toBytes();
+    return new Version("t", Names.identity(new Random(1)), 100, TXN, "0".repeat(64), 0, "write", null, 0, 0, false, Features.NONE, null,
+        null, Map.of(), new long[] {0}, new long[] {0}, List.of(), List.of()).toBytes();
   }
 
   private List<String> written() throws IOException {

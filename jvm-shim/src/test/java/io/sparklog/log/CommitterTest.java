@@ -187,7 +187,7 @@ final class CommitterTest extends CommitsOverFaults {
     Path file = root.resolve(TOPIC_FOLDER + "/" + Names.versionFile(1));
     store.at((call, name, when) -> {
       if (call.equals("putIfAbsent") && when == BEFORE && Files.notExists(file)) {
-        byte[] line = "{\"format\":2,\"features\":[]}".getBytes(StandardCharsets.UTF_8);
+        byte[] line = "{\"format\":2}".getBytes(StandardCharsets.UTF_8);
         CRC32C crc = new CRC32C();
         crc.update(line);
         Files.writeString(file, new String(line, StandardCharsets.UTF_8) + "\ncrc32c:" + Json.crc(crc) + "\n");

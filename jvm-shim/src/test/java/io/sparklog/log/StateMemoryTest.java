@@ -44,8 +44,8 @@ final class StateMemoryTest {
         ends[p] = epoch + 1;
       }
       String previous = bytes == null ? null : Version.sha256(bytes);
-      Version version = new Version("t", topicId, epoch, txn, previous, 0, "write", new Query("q", epoch, null), 0, 0, false,
-          Version.Slots.NONE, null, null, epoch == 0 ? config : Map.of(), new long[PARTITIONS], ends, List.of(), added);
+      Version version = new Version("t", topicId, epoch, txn, previous, 0, "write", new Query("q", epoch, null), 0, 0, false, Features.NONE,
+          null, null, epoch == 0 ? config : Map.of(), new long[PARTITIONS], ends, List.of(), added);
       bytes = version.toBytes();
       builder.apply(version, bytes);
     }

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.sparklog.kit.CommitsOverFaults;
 import io.sparklog.kit.Seed;
 import io.sparklog.log.Checkpoint;
+import io.sparklog.log.Features;
 import io.sparklog.log.Names;
 import io.sparklog.log.Query;
 import io.sparklog.log.Root;
@@ -202,7 +203,7 @@ final class EpochTest extends CommitsOverFaults {
       State state = state();
       boundary = 3;
       Version raised = new Version("t", state.topicId(), 5, Names.identity(random), state.hash(), 0, "alter", null, 0, boundary, false,
-          Version.Slots.NONE, null, null, Map.of(), state.starts(), state.ends(), List.of(), List.of());
+          Features.NONE, null, null, Map.of(), state.starts(), state.ends(), List.of(), List.of());
       Files.write(file(5), raised.toBytes());
     } else {
       Checkpoint.write(store.store(), state(), Names.identity(random));

@@ -1,0 +1,61 @@
+package io.sparklog.log;
+
+import java.util.Arrays;
+import java.util.Optional;
+import java.util.Set;
+
+/** A part of the format that a topic may use, and that some programs must know. FORMAT.md section 5. */
+enum Feature {
+  /** Keys have slots, which re-routes move. */
+  SLOTS("routing.slots", Binds.KEY_READERS),
+
+  /** Slots get their partition when a record first uses them. */
+  UNBOUND("routing.unbound", Binds.KEY_READERS, SLOTS);
+
+  /** The programs that must know a feature. Each kind binds the kinds after it, too. */
+  enum Binds {
+    /** Programs that return the records of a range of offsets. */
+    RECORD_READERS,
+    /** Readers that find the partition of a key, or that keep the order of keys over re-routes. */
+    KEY_READERS,
+    /** Writers. */
+    WRITERS
+  }
+
+  /** The beginning of the names of all features that decide where keys go. */
+  private static final String ROUTING = "routing.";
+
+  private final String text;
+  private final Binds binds;
+  private final Set<Feature> requires;
+
+  Feature(String text, Binds binds, Feature... requires) {
+    this.text = text;
+    this.binds = binds;
+    this.requires = Set.of(requires);
+  }
+
+  /** The name in version files and checkpoints. */
+  String text() {
+    return text;
+  }
+
+  /** The features that each topic with this feature has, too. */
+  Set<Feature> requires() {
+    return requires;
+  }
+
+  boolean binds(Binds programs) {
+    return binds.compareTo(programs) <= 0;
+  }
+
+  /** The feature of a name; empty if this version of sparklog does not know it. */
+  static Optional<Feature> of(String text) {
+    return Arrays.stream(values()).filter(feature -> feature.text.equals(text)).findFirst();
+  }
+
+  /** Whether a feature that is unknown, and does not bind record readers, binds these programs. */
+  static boolean unknownBinds(String text, Binds programs) {
+    return (text.startsWith(ROUTING) ? Binds.KEY_READERS : Binds.WRITERS).compareTo(programs) <= 0;
+  }
+}
