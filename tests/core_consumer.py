@@ -55,6 +55,10 @@ class Consumer:
         self.subscribed = False
         self.fetched_to: dict[Any, int] = {}
         """The shares of which records were fetched, each with the offset after those; without those of which some were dropped rightly."""
+        self.asked: list[ask.Ats] = []
+        """The commits that were begun beside the program, and are not made yet."""
+        self.ended: list[tuple[ask.Ats, ask.Refused | SparklogError]] = []
+        """Those that have ended, and of which the core is not told yet."""
         self.revoked: dict[TopicPartition, object] = {}
         """How it held the partitions of which the program was told that they go."""
 
@@ -127,9 +131,27 @@ class Consumer:
                 if world.lossy and world.chance(0.2):
                     raise SparklogError("OFFSETS_TABLE", table="table", cause="the disk is full")
                 return self.group.commit(request.ats)
+            case ask.CommitBeside():
+                self.asked.append(request.ats)
+            case ask.Settle():
+                self.commit_beside()
+                self.tell_commits()
             case ask.TellCommits():
-                return True
+                self.tell_commits()
         return None
+
+    def commit_beside(self) -> None:
+        """Makes the commits that were begun, as their thread does; it waits while the program holds the lock."""
+        while self.asked and not self.dead and not self.frozen and not self.member._lock.count:  # type: ignore[attr-defined]
+            ats = self.asked.pop(0)
+            try:
+                self.ended.append((ats, self.group.commit(ats)))
+            except SparklogError as error:
+                self.ended.append((ats, error))
+
+    def tell_commits(self) -> None:
+        while self.ended:
+            self.core.ended(*self.ended.pop(0))
 
     def view(self, request: Any) -> Any:
         match request:
@@ -290,7 +312,7 @@ class Consumer:
 
     def commit(self) -> None:
         if self.subscribed:
-            self.call(self.core.commit())
+            self.call(self.core.commit_beside(None, None) if len(self.world.acts) % 3 == 0 else self.core.commit())
 
     def close(self) -> None:
         try:
@@ -305,6 +327,7 @@ class Consumer:
     def beat(self) -> None:
         if not self.dead and not self.frozen:
             self.member._beat()
+            self.commit_beside()
 
     def decode(self, partition: TopicPartition, batch: pa.RecordBatch) -> tuple[list[Any], Exception | None]:
         life, records = batch.column("partition")[0].as_py(), []

@@ -41,6 +41,8 @@ class Generations:
         """By name, the groups that this object committed to, each as it was after its commit of the number."""
         self._looked: dict[str, tuple[int, Group]] = {}
         """By name, the groups that this object looked at, each as it was at the version of the table."""
+        self._states: dict[str, tuple[int, int, State | None]] = {}
+        """By name, what `state` found last: the thread of heartbeats and its program ask for the same change."""
 
     # ---- reading
 
@@ -69,9 +71,12 @@ class Generations:
     def state(self, name: str) -> tuple[int, int, State | None]:
         """The number of the newest change of a group, the generation, and the state of its members, if they share it. Cheap."""
         number = self._lake.last(rows.require_group(name))
-        notes = rows.positions(self._lake.note(name, number))
-        group = Group(name, notes) if notes else self.group(name)
-        return max(number, group.note_seq), group.generation, group.state
+        known = self._states.get(name)
+        if known is None or known[0] != number or known[2] is None:
+            notes = rows.positions(self._lake.note(name, number))
+            group = Group(name, notes) if notes else self.group(name)
+            known = self._states[name] = max(number, group.note_seq), group.generation, group.state
+        return known
 
     def existing(self, name: str) -> Group:
         """The group of this name. CallError if it does not exist."""

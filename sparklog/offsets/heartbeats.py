@@ -79,6 +79,12 @@ def _mark(found: os.stat_result) -> Mark:
     return found.st_mtime_ns, found.st_ino
 
 
+_NEARLY = 0.9
+"""A member that was silent for this part of its session may have died with those that were silent for all of theirs."""
+_LATE = 2 - _NEARLY
+"""They are waited for until another one was silent for this part of its session."""
+
+
 class Watch:
     """How long an observer has seen the heartbeats of others as they are."""
 
@@ -92,15 +98,19 @@ class Watch:
     def silent(self, marks: Mapping[str, Mark], sessions: Mapping[str, float], asked: float, now: float) -> list[str]:
         """The members whose heartbeats are as they were a session ago, by the seconds of their sessions.
 
-        The marks are of some moment between `asked` and `now`: a listing may take minutes, and is then old when it comes.
+        The marks are of some moment between `asked` and `now`: a listing may take minutes, and is then old when it comes. Where another
+        member is nearly silent too, none is returned for up to a tenth of a session, and then all of them at once.
         """
-        found = []
+        found: dict[str, float] = {}
+        waits = False
         seen: dict[str, tuple[Mark, float]] = {}
         for member, session in sessions.items():
             mark = marks[member]
             before, since = self._seen.get(member, (mark, now))
             seen[member] = (mark, since) if before == mark else (mark, now)
-            if asked - seen[member][1] >= session:
-                found.append(member)
+            silent = (asked - seen[member][1]) / session
+            if silent >= 1:
+                found[member] = silent
+            waits |= _NEARLY <= silent < 1
         self._seen = seen
-        return found
+        return [] if waits and max(found.values(), default=0) < _LATE else list(found)

@@ -248,10 +248,16 @@ class State:
         freed = {each: dataclasses.replace(self.shares[each], owner=None) for each in mine}
         return dataclasses.replace(self, shares={**self.shares, **freed})
 
+    def given(self) -> State:
+        """After each share without an owner, which had one before, was given to the member that wants it."""
+        free = {each: share for each, share in self.shares.items() if share.owner is None and share.wanted_by is not None and share.epoch}
+        given = {each: Share(share.wanted_by, share.wanted_by, share.epoch + 1) for each, share in free.items()}
+        return dataclasses.replace(self, shares={**self.shares, **given})
+
     def taken(self, member: str) -> State:
-        """After a member took what it wants and has no owner."""
+        """After a member took what it wants and has no owner, and gave the others what they want and had an owner before."""
         mine = {each: Share(member, member, self.shares[each].epoch + 1) for each in self.to_take(member)}
-        return dataclasses.replace(self, shares={**self.shares, **mine})
+        return dataclasses.replace(self, shares={**self.shares, **mine}).given()
 
     def reset(self, partitions: Iterable[Partition]) -> State:
         """After an operator moved these partitions: their owners lost them, and whichever member wants them begins at the new positions."""

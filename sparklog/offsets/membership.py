@@ -76,19 +76,23 @@ class Membership(Standing):
             self._waits_for_operator()
             given = [each for each in shares if each in self._mine]
             placed = self._placed(offsets, ids, held)
-            self._change("releases", lambda state: state.released(self.id or "", given), placed)
+            self._change("releases", lambda state: state.released(self.id or "", given).taken(self.id or ""), placed)
 
     def take(self) -> None:
-        """Takes what it wants and no member has, and commits where those begin that have no position, in one commit."""
+        """Takes what it wants and no member has, and takes up what others gave to it; commits where those begin that have no position.
+
+        A share that was given to it, and that another member wants by now, is given on before it is taken up.
+        """
         with self._lock:
             self._waits_for_operator()
-            if self._state.to_take(self.id or ""):
-                self._change("takes", lambda state: state.taken(self.id or ""))
-            owned = self._state.owned(self.id or "")
-            if new := owned.keys() - self._mine.keys():  # it took them, and the answer was lost
-                at = self._generations.group(self.group).at
-                self._committed.remember(at[each] for each in new if each in at)
-                self._mine |= {each: owned[each] for each in new}
+
+            def step(state: State) -> State:
+                me = self.id or ""
+                return state.released(me, [each for each in state.to_release(me) if each not in self._mine]).taken(me)
+
+            if self.id is not None and step(self._state) != self._state:
+                self._change("takes", step)
+            self._take_up()
             self._turned = self._state
 
     def held(self) -> dict[Partition, Held]:
@@ -171,7 +175,7 @@ class Membership(Standing):
         with self._lock:
             self._mine = {}
             if self.id is not None:
-                self._change("leaves", lambda state: state.without(self.id or ""), own=True)
+                self._change("leaves", lambda state: state.without(self.id or "").given(), own=True)
             if self.id is not None:
                 self._pulse.end(self.id)
                 self.id = self._turned = None
@@ -189,12 +193,12 @@ class Membership(Standing):
         try:
             began = self._pulse.write(me, self._number)
             number = self._generations.last(self.group)
-            self._changed |= number != self._number
-            self._pulse.live(began)
             if number == self._number:
                 self._watched = number, self._state
             elif number != self._watched[0] and (state := self._generations.state(self.group)[2]) is not None:
                 self._watched = number, state  # a program in a long batch watches those too that came since its last poll
+            self._changed |= number != self._number  # after the state was read, which its program then finds in memory
+            self._pulse.live(began)
             self._expire(me, self._watched[1])
             if self._lock.acquire(timeout=self._settings.heartbeat_s):
                 try:
@@ -224,7 +228,11 @@ class Membership(Standing):
             if self.id == me and self._state is not state:
                 self._adopt()
             gone = [each for each in silent if each in self._state.members]
-            if gone and self.id == me and self._change(f"expires {', '.join(gone)}", lambda state: state.without(*gone), fenced=gone):
+            if (
+                gone
+                and self.id == me
+                and self._change(f"expires {', '.join(gone)}", lambda state: state.without(*gone).given(), fenced=gone)
+            ):
                 self._changed = True
                 self._pulse.end(*gone)
         finally:

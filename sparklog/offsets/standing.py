@@ -17,7 +17,7 @@ from sparklog.offsets.attempts import attempts
 from sparklog.offsets.committed import Committed
 from sparklog.offsets.generations import HOLD_S, OF_OPERATORS
 from sparklog.offsets.heartbeats import clock, pause
-from sparklog.offsets.members import Held, MemberSettings, SharedTopic, State
+from sparklog.offsets.members import Held, MemberSettings, Registered, SharedTopic, State
 from sparklog.offsets.pulse import Pulse
 from sparklog.offsets.rows import Position
 from sparklog.offsets.table import OffsetTable
@@ -122,15 +122,16 @@ class Standing(ABC):
                 joined = self._with_me(before, me)
             replaced = before.of_instance(self._settings.instance, but=me)
             after = joined.taken(me)
-            known, begun, back = self._beginnings(before, after, me, carried if found is None else self.positions())
+            first = _first_taken(before, after, me)
+            known, begun, back = self._beginnings(before, first, after.members[me], carried if found is None else None)
             note = rows.note_of_members(self.group, generation, me, "joins", after)
             fenced = {each: self._generations.version(each) for each in (*dead, *([replaced] if replaced else []))}
             if self._generations.commit(self.group, number + 1, generation, [note, *carried, *begun], fenced) is not None:
                 break
         self.id, self._number, self._generation, self._version = me, number + 1, generation, 0
         self._state, self._committed = after, Committed()
-        self._mine = dict(after.owned(me).items() - before.owned(me).items())
         self._committed.remember([*known, *begun])
+        self._mine = first
         self._go_back(back)
 
     def _admitted(self, state: State, me: str) -> State:
@@ -141,17 +142,16 @@ class Standing(ABC):
         return self._with_me(state, me)
 
     def _beginnings(
-        self, before: State, after: State, me: str, positions: Iterable[Position]
+        self, before: State, came: Mapping[Partition, Held], member: Registered, positions: Iterable[Position] | None = None
     ) -> tuple[list[Position], list[Position], list[Position]]:
         """The positions of the shares that come to this member, by those of the group; and where those begin that have none.
 
         The third are beginnings in topics that were created again, where rows of the topic before would hide them in this generation.
         No other member can change them before the change is made, since each that does so changes the number of the group.
         """
-        came = {each: held for each, held in after.owned(me).items() if before.owned(me).get(each) != held}
         if not came:
             return [], [], []
-        at = {(each.topic, each.partition): each for each in positions}
+        at = {(each.topic, each.partition): each for each in (self.positions() if positions is None else positions)}
         read = {topic for topic, _ in at}
         known, begun, back = list[Position](), list[Position](), list[Position]()
         for (name, number), held in sorted(came.items(), key=lambda each: each[0]):
@@ -160,7 +160,7 @@ class Standing(ABC):
             if (row and row.topic_id == held.topic_id) or state is None or state.topic_id != held.topic_id or number >= state.partitions:
                 continue
             late = row is not None or before.has_read((name, number), held.topic_id)
-            late = after.members[me].has_read(name, read) if late is None else late
+            late = member.has_read(name, read) if late is None else late
             offset = self._begin((name, number), held.topic_id, state.starts[number], state.ends[number], late)
             if offset is not None:
                 (back if row else begun).append(Position(self.group, 0, name, held.topic_id, number, offset, rows.now()))
@@ -186,7 +186,7 @@ class Standing(ABC):
     def _refresh(self) -> None:
         self._refreshed, me = self._clock(), self.id or ""
         if self._shared(self._state, me) != self._state.topics:
-            self._change("topics changed", lambda state: state.with_topics(self._shared(state, me)))
+            self._change("topics changed", lambda state: state.with_topics(self._shared(state, me)).taken(me))
         if loads := self._weigher.look(self._state, self.id):
             self._change(f"weighs by {self._state.measure}", lambda state: state.weighed(loads))
 
@@ -199,7 +199,8 @@ class Standing(ABC):
         """
         placed = list(moved)
         for number in attempts():
-            if number:
+            # A step from an older state is refused for certain, and costs more than a look.
+            if number or self._generations.last(self.group) != self._number:
                 self._adopt()
                 placed = [each for each in placed if (each.topic, each.partition) in self._mine]
             if self.id is None:
@@ -207,21 +208,37 @@ class Standing(ABC):
             before, after = self._state, step(self._state)
             if after == before and not placed:
                 return False
-            came = after.owned(self.id).items() - before.owned(self.id).items()
-            known, begun, back = self._beginnings(before, after, self.id, self.positions()) if came else ([], [], [])
+            first = _first_taken(before, after, self.id)
+            known, begun, back = self._beginnings(before, first, after.members[self.id]) if first else ([], [], [])
             versions = {each: self._generations.version(each) for each in fenced}
             versions |= {self.id: self._version} if own or placed or begun else {}
             note = rows.note_of_members(self.group, self._generation, self.id, why, after)
             if self._generations.commit(self.group, self._number + 1, self._generation, [note, *placed, *begun], versions) is not None:
                 self._number, self._state = self._number + 1, after
                 self._drop_strayed()
-                self._mine |= dict(came)
                 self._version += self.id in versions
                 self._committed.remember(known)
                 self._remember([*placed, *begun])
+                self._mine |= first
                 self._go_back(back)
                 return True
         return False
+
+    def _take_up(self) -> None:
+        """Learns the positions of the shares that others gave to this member, or that it took in a change whose answer was lost."""
+        for _ in attempts():
+            came = {each: held for each, held in self._state.owned(self.id or "").items() if each not in self._mine}
+            if self.id is None or not came:
+                break
+            known, begun, back = self._beginnings(self._state, came, self._state.members[self.id])
+            if begun and not self._has_committed(begun):
+                self._adopt()
+                continue
+            self._committed.remember(known)
+            self._remember(begun)
+            self._mine |= came
+            self._go_back(back)
+            break
 
     def _go_back(self, placed: list[Position]) -> bool:
         """Commits offsets that are lower than before: a reset of these shares, which this member keeps. False if it lost one of them."""
@@ -356,3 +373,8 @@ class Standing(ABC):
     def _remember(self, placed: list[Position]) -> None:
         self._committed.remember(placed)
         self._wrote = self._clock() if placed else self._wrote
+
+
+def _first_taken(before: State, after: State, member: str) -> dict[Partition, Held]:
+    """The shares that a member takes in a change, and that no member had before it in this topic: the change says where they begin."""
+    return {each: held for each, held in after.owned(member).items() if before.owned(member).get(each) != held and held.epoch == 1}

@@ -197,8 +197,12 @@ class Group:
 
     def until(self, reached: Callable[[], object], polling: list[Any]) -> list[dict[str, Any]]:
         """Lets members poll until something is so; their answers."""
-        until, answers = time.monotonic() + WAIT_S, []
-        while not reached():
+        return self._until(lambda _: reached(), polling)
+
+    def _until(self, reached: Callable[[list[dict[str, Any]]], object], polling: list[Any]) -> list[dict[str, Any]]:
+        """Lets members poll until something is so after these answers; their answers."""
+        until, answers = time.monotonic() + WAIT_S, list[dict[str, Any]]()
+        while not reached(answers):
             assert time.monotonic() < until, (self.state(), answers[-5:])
             for each in polling:
                 each.ask("poll", ms=20)
@@ -206,8 +210,12 @@ class Group:
         return answers
 
     def until_even(self, *polling: Any) -> list[dict[str, Any]]:
-        """Lets members poll until they, and no others, share all partitions; their answers."""
-        return self.until(lambda: self.is_even(len(polling)), list(polling))
+        """Lets members poll until they, and no others, share all partitions, and each took up those given to it; their answers."""
+
+        def has(answers: list[dict[str, Any]]) -> int:
+            return sum(len(each.get("has", [])) for each in answers[-len(polling) :])
+
+        return self._until(lambda answers: self.is_even(len(polling)) and has(answers) == len(self.state().shares), list(polling))
 
     def until_read(self, expected: int, *polling: Any, **more: Any) -> list[dict[str, Any]]:
         """Lets members poll until they got so many records; their answers."""

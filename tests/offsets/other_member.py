@@ -134,26 +134,36 @@ class Other:
         mine = {"id": self.me, "topics": [self.topic], "capacity": 1, "session_ms": self.session_ms, "host": "elsewhere"}
         self.change("joins", lambda state: self.with_members(state, [*state.get("members", []), mine]))
 
+    def given(self, state: State) -> State:
+        """The state after each share without an owner, which had one before, was given to the member that wants it."""
+        for share in state["shares"][self.topic]:
+            if share[1] is None and share[0] is not None and share[2]:
+                share[1:] = [share[0], share[2] + 1]
+        return state
+
     def without(self, state: State, gone: Iterable[str]) -> State | None:
         kept = [each for each in state.get("members", []) if each["id"] not in gone]
-        return None if len(kept) == len(state.get("members", [])) else self.with_members(state, kept)
+        return None if len(kept) == len(state.get("members", [])) else self.given(self.with_members(state, kept))
 
     def look(self) -> None:
-        """Gives up what another member wants, and takes what is free. Fenced if this member was expired."""
-        _, _, _, state, _ = self.read()
+        """Takes up what others gave to it, gives up what another member wants, takes what is free. Fenced if this member was expired."""
+        _, _, _, state, positions = self.read()
         ids = [each["id"] for each in state.get("members", [])]
         if self.me not in ids:
             raise Fenced
         place = ids.index(self.me)
         shares = state["shares"][self.topic]
         self.positions = {number: at for number, at in self.positions.items() if shares[number][1] == place}
+        for number, share in enumerate(shares):
+            if share[1] == place:
+                self.positions.setdefault(number, positions.get(number, 0))
         free = {number: self.positions[number] for number in self.positions if shares[number][0] != place}
         if free:
 
             def release(state: State) -> State:
                 for number in free:
                     state["shares"][self.topic][number][1] = None
-                return state
+                return self.given(state)
 
             self.change("releases", release, free)
             for number in free:

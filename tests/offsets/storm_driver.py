@@ -8,10 +8,14 @@ import threading
 import time
 from pathlib import Path
 
-from sparklog import Consumer, SparklogError
+from sparklog import Consumer, SparklogError, TopicPartition
 
 
 def run(root: str, table: str, file: Path, session_ms: int) -> None:
+    def assigned(_: Consumer, partitions: list[TopicPartition]) -> None:
+        with file.with_suffix(".assigned").open("a", encoding="utf-8") as told:
+            told.writelines(f"{number} {time.time():.3f}\n" for _, number in partitions)
+
     with file.open("a", encoding="utf-8") as out:
         while True:
             consumer = Consumer(
@@ -24,6 +28,7 @@ def run(root: str, table: str, file: Path, session_ms: int) -> None:
                 auto_commit_interval_ms=session_ms // 4,
                 session_timeout_ms=session_ms,
                 heartbeat_interval_ms=session_ms // 10,
+                on_assign=assigned,
             )
             try:
                 while True:

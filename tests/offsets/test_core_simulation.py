@@ -60,6 +60,9 @@ MUTANTS: dict[str, tuple[object, str, Any]] = {
         Standing, "_change", ("placed = [each for each in placed if (each.topic, each.partition) in self._mine]", "pass")
     ),
     "1: a commit on its way counts for a later share": changed(Standing, "_of_mine", (" or now != held.get((topic, number), now)", "")),
+    "1: a member does not learn the positions of shares that others gave to it": changed(
+        Standing, "_take_up", ("self._committed.remember(known)", "pass")
+    ),
     "2: assigned is told before lost": changed(
         Core,
         "_adopt",

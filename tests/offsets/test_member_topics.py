@@ -120,6 +120,7 @@ def test_a_member_that_subscribes_to_other_topics(four: Group):
     [each.poll(ms=50, times=2) for each in (one, two)]
     one.subscribe(topics=["u"])
     answers = four.until(lambda: len(four.state().shares) == 6 and four.is_even(2), [one, two])
+    answers += four.until_read(3 - got(answers).total(), one, two)
     assert set(got(answers)) == {("u-1", offset) for offset in range(3)}
     assert [name for name, _ in one.poll()["has"]] == ["u", "u"]
     two.unsubscribe()

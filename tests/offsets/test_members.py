@@ -40,6 +40,19 @@ def test_members_share_and_hand_over_without_reading_twice(four: Group):
     assert list((four.folder / "offsets.members").rglob("*.json")) == []
 
 
+def test_partitions_go_to_their_next_owners_in_the_change_that_frees_them(four: Group):
+    """A join is followed by releases alone, and an expiry by nothing: no member takes a partition."""
+    *dying, one, two = four.members(4, mortal=2)
+    whys = [change.why for change in four.table.changes("g")]
+    assert set(whys) <= {"joins", "releases"}, whys
+    gone = sorted(id for id, member in four.state().members.items() if member.session_ms == four.kind.mortal_ms)
+    for each in dying:
+        each.kill()
+    four.until_even(one, two)
+    later = [(change.why or "").removeprefix("expires ") for change in four.table.changes("g")[len(whys) :]]
+    assert sorted(", ".join(later).split(", ")) == gone
+
+
 @pytest.mark.soak
 def test_a_member_that_is_killed(processes: Group):
     one, two = processes.members(2, mortal=1)
@@ -177,6 +190,22 @@ def test_a_listing_that_hangs_expires_none():
     assert watch.silent({"b": live}, {"b": 10}, 391, 391) == ["b"]
     watch.restart()
     assert watch.silent({"b": live}, {"b": 10}, 392, 392) == []
+
+
+def test_members_that_died_together_are_found_together():
+    """One that is nearly silent is waited for, for a tenth of a session."""
+    watch, sessions, live = Watch(), {"a": 10, "b": 10, "c": 10}, (1, 1)
+    later = {"a": live, "b": (2, 1), "c": live}
+    assert watch.silent({"a": live, "b": live, "c": live}, sessions, 0, 0) == []
+    assert watch.silent(later, sessions, 0.8, 0.8) == []
+    assert watch.silent(later, sessions, 10, 10) == []
+    assert watch.silent(later, sessions, 10.8, 10.8) == ["a", "b", "c"]
+    assert watch.silent({**later, "b": (3, 1)}, sessions, 20, 20) == ["a", "c"]
+    watch.restart()
+    assert watch.silent({"a": live, "b": live, "c": live}, sessions, 30, 30) == []
+    assert watch.silent({"a": live, "b": (2, 1), "c": live}, sessions, 31.5, 31.5) == []
+    assert watch.silent({"a": live, "b": (2, 1), "c": live}, sessions, 40.9, 40.9) == []
+    assert watch.silent({"a": live, "b": (2, 1), "c": live}, sessions, 41, 41) == ["a", "c"], "it waits no longer"
 
 
 def test_many_members_join_at_once(four: Group):
