@@ -259,10 +259,11 @@ class Consumer:
             self.require_left_if_closed()
 
     def read(self) -> None:
+        timeout_s, records_max = self.world.random.choice((0, 0, 0.3)), self.world.random.choice((2, 50))
+        if not timeout_s and self.core.finds_nothing(self.world.now, self.world.state_of):
+            return
         try:
-            found = self.call(
-                self.core.poll(self.world.random.choice((0, 0, 0.3)), self.world.random.choice((2, 50)), 1 << 30, self.decode)
-            )
+            found = self.call(self.core.poll(timeout_s, records_max, 1 << 30, self.decode))
         except ByProgram:
             self.require_handed_over()
             return

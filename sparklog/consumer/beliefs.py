@@ -18,6 +18,8 @@ from sparklog.ondisk.state import State, unread
 
 ALONE = "alone"
 """How a consumer holds what it does not share."""
+_TURN_S = 0.1
+"""At most so many seconds pass from one turn to the next in a program that polls: each looks at the group, and commits what is due."""
 T = TypeVar("T")
 Steps = Generator[Request, Any, T]
 """A call: it yields requests, is sent the replies, and returns the answer to the program."""
@@ -115,6 +117,8 @@ class Beliefs:
         self._ends: dict[tuple[tuple[str, int], str], int] = {}
         """The end offsets when the program subscribed, by partition and topic id: from there on, records are new."""
         self._listed = self._looked = float("-inf")
+        self._turn_s = min(_TURN_S, settings.interval_s, settings.list_again_s, _TURN_S if settings.commit_s is None else settings.commit_s)
+        """The seconds from one turn to the next while nothing is found."""
         self._tried: float | None = None
         """When it committed last by itself, or first could have."""
         self._beside = 0

@@ -155,7 +155,6 @@ class Consumer(AnyPartition):
             arguments.function(name, called)
         self._iterator: Iterator[ConsumerRecord] | None = None
         interval = arguments.positive("poll_interval_ms", poll_interval_ms) / 1000
-        part_bytes = arguments.positive("max_partition_fetch_bytes", max_partition_fetch_bytes)
         commit_interval = arguments.count("auto_commit_interval_ms", auto_commit_interval_ms) / 1000
         opened = None if table is None else self._opened(table)
         logs = TopicLogs(self._root) if opened is None else opened.topics.logs
@@ -173,7 +172,7 @@ class Consumer(AnyPartition):
             shares=member is not None,
             reset=auto_offset_reset,
             interval_s=interval,
-            part_bytes=part_bytes,
+            part_bytes=arguments.positive("max_partition_fetch_bytes", max_partition_fetch_bytes),
             list_again_s=list_again,
             commit_s=commit_interval if enable_auto_commit else None,
         )
@@ -250,6 +249,8 @@ class Consumer(AnyPartition):
         """
         limit = self._max_poll_records if max_records is None else arguments.positive("max_records", max_records)
         self._require_to_read("poll", timeout_ms)
+        if not timeout_ms and self._shell.finds_nothing():
+            return {}
         found = self._shell.run(self._core.poll(timeout_ms / 1000, limit, self._fetch_bytes, self._decoded))
         self._measure()
         return found
@@ -265,6 +266,8 @@ class Consumer(AnyPartition):
         limit = _NO_LIMIT if max_records is None else arguments.positive("max_records", max_records)
         octets = self._fetch_bytes if max_bytes is None else arguments.positive("max_bytes", max_bytes)
         self._require_to_read("poll_batches", timeout_ms)
+        if not timeout_ms and self._shell.finds_nothing():
+            return {}
         found = self._shell.run(self._core.poll_batches(timeout_ms / 1000, limit, octets))
         self._measure()
         return found
@@ -423,10 +426,8 @@ class Consumer(AnyPartition):
             (each,) = self._existing([partition])
             offset, metadata = (value[0], value[1]) if isinstance(value, tuple) else (value, None)
             offset, share = arguments.count("offset", offset), known.get(each)
-            if share is not None:
-                given[each] = At(share.topic_id, share.holding, offset, metadata or None)
-            else:
-                given[each] = At(self._shell.topic(each.topic).state.topic_id, None, offset, metadata or None)
+            topic_id, holding = (share.topic_id, share.holding) if share else (self._shell.topic(each.topic).state.topic_id, None)
+            given[each] = At(topic_id, holding, offset, metadata or None)
         return given
 
     def _decoded(self, partition: TopicPartition, batch: pa.RecordBatch) -> tuple[list[ConsumerRecord], Exception | None]:
@@ -472,8 +473,7 @@ class Consumer(AnyPartition):
             self._shell.topic(topic)
         self._core.absorb()
         wanted = list(map(partition_of, partitions)) or list(self._core.assigned())
-        self._existing(wanted)
-        return list(map(self._core.share, wanted))
+        return list(map(self._core.share, self._existing(wanted)))
 
     def _require_group(self, call: str) -> None:
         self._require_open(call)

@@ -173,6 +173,15 @@ class Reading(Beliefs, ABC):
         if failed and failed[0].position == failed[1] and failed[0].alive:
             raise failed[2]
 
+    def finds_nothing(self, now: float, look: Callable[[str], State | SparklogError]) -> bool:
+        """Whether a call that does not wait would find nothing, and has nothing else to do; `look` gives the newest state of a topic.
+
+        All is read, topics are as they were, and no turn is due: each tenth of a second has one at least.
+        """
+        if not self._idle or self._news or self._within or self._beside or self.woken or now - self._looked >= self._turn_s:
+            return False
+        return all(look(name) is state for name, state in self.states.items())
+
     def take(self, timeout_s: float, records_max: int, bytes_max: int) -> Steps[list[Taken]]:
         """The next records as soon as there are any; the caller sets the positions after them. Empty after the timeout, or when woken."""
         if self._within:

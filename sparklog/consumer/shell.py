@@ -73,6 +73,10 @@ class Shell:
             answer: T = done.value
             return answer
 
+    def finds_nothing(self) -> bool:
+        """Whether a call that does not wait would find nothing. It costs less than the call."""
+        return self._core.finds_nothing(time.monotonic(), self._asked)
+
     def topic(self, name: str) -> TopicReads:
         """A topic in its newest state, which the core then knows too. CallError TOPIC_NOT_FOUND, TOPIC_NAME_ILLEGAL."""
         found = self._asked(name, surely=True)
@@ -82,7 +86,7 @@ class Shell:
         self._core.saw(name, found)
         return self._topics[name]
 
-    def _asked(self, name: str, *, surely: bool) -> State | SparklogError:
+    def _asked(self, name: str, *, surely: bool = False) -> State | SparklogError:
         try:
             topic = self._topics.get(name)
             if topic is None:

@@ -78,9 +78,10 @@ def test_once_a_second_the_version_before_is_looked_at_too(topic, calls, monkeyp
     [({}, ["Now", "Look"]), (OWNER, ["Now", "Beat", "Look"]), (MEMBER, ["Now", "LookAtGroup", "Beat", "Look"])],
     ids=["alone", "owner", "member"],
 )
-def test_a_poll_that_finds_nothing_makes_few_requests(topic, table, given, wanted):
-    """Each costs as much as a record."""
+def test_a_poll_that_finds_nothing_makes_requests_where_a_turn_is_due(topic, table, given, wanted):
+    """Each costs as much as a record. Between turns, a poll sees new records all the same."""
     with Consumer(topic.root, "t", **given, **({"table": table} if given else {})) as consumer:
+        consumer._core._turn_s = 60
         for _ in range(3):
             consumer.poll()
         asked: list[str] = []
@@ -88,8 +89,13 @@ def test_a_poll_that_finds_nothing_makes_few_requests(topic, table, given, wante
         shell._does = {
             kind: lambda request, does=does: asked.append(type(request).__name__) or does(request) for kind, does in shell._does.items()
         }
+        assert consumer.poll() == consumer.poll_batches() == {}
+        assert asked == []
+        consumer._core._looked -= 60
         assert consumer.poll() == {}
         assert asked == wanted
+        topic.append(records(1))
+        assert len(consumer.poll()["t", 0]) == 1
 
 
 def test_what_is_held_is_read_without_a_look(topic, calls):
