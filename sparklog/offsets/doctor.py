@@ -177,8 +177,8 @@ def _watched(of: _Group, generations: Generations, topics: Topics, watch_s: floa
     first = _look(of, generations, topics)
     case = _Case(of, first, first, {}, 0.0)
     began = clock()
-    while not case.is_clear() and (left := watch_s - (clock() - began)) > 0:
-        pause(min(_LOOKS_EVERY_S, left))
+    while case.watched_s < watch_s and not case.is_clear():
+        pause(min(_LOOKS_EVERY_S, max(0.0, watch_s - (clock() - began))))
         watched_s = min(clock() - began, watch_s)  # no more if the machine slept meanwhile
         case = case.after(_look(of, generations, topics), watched_s)
     return case

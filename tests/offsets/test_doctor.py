@@ -286,14 +286,12 @@ def at_cut(tmp_path: Path) -> AtCut:
 
 
 def test_partitions_that_wait_at_a_cut(at_cut: AtCut) -> None:
-    found = rules(at_cut.table.doctor("g", watch_s=2))["partition-at-cut"]
+    found = rules(at_cut.table.doctor("g", watch_s=0.6))["partition-at-cut"]
     assert (found.severity, found.where) == ("warning", "topic t partition 2")
-    text, seconds = found.text.rsplit(" in ", 1)
-    assert text == (
+    assert found.text == (
         f"Records that wait at a re-route: {at_cut.ends[2]}. They follow when partition 0 is read and committed up to offset "
-        f"{at_cut.cut[0]}; offsets left to read: 3. One program reads the group, and committed nothing"
+        f"{at_cut.cut[0]}; offsets left to read: 3. One program reads the group, and committed nothing in 0.6 s."
     )
-    assert 0 < float(seconds.removesuffix(" s.")) <= 2
     at_cut.commit(0)
     assert "partition-at-cut" not in rules(at_cut.table.doctor("g"))
 
